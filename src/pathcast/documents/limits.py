@@ -1,0 +1,40 @@
+"""Limits: how much of anything a document from outside may bring before it is refused.
+
+Each limit bounds memory or time that a sender could otherwise make a receiver spend. Documents beyond one are refused
+with a `LimitError` that names it and says how to raise it.
+"""
+
+from dataclasses import dataclass, fields
+
+from ..errors import LimitError
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on one document.
+
+    depth: elements nested in one another. size: bytes. attributes: on one element. name_length: characters of a
+    name. amplification: bytes of text that `entities="expand"` may make out of one byte of document.
+    """
+
+    depth: int = 1_000
+    size: int = 128 << 20
+    attributes: int = 4_096
+    name_length: int = 4_096
+    amplification: int = 20
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise LimitError(f"Limits({field.name}={value!r}): a limit is a whole number from 1 up")
+
+    def exceeded(self, limit: str, what: str, *, line: int | None = None, column: int | None = None) -> LimitError:
+        """The error that says that `what` is beyond `limit`."""
+        allowed = getattr(self, limit)
+        reason = f"{what}; at most {allowed:,} allowed (raise it with Limits({limit}=…))"
+        return LimitError(reason, line=line, column=column)
+
+
+# Text below this size is never an attack: the amplification limit looks at larger expansions only.
+AMPLIFICATION_FLOOR = 1 << 20

@@ -1,0 +1,71 @@
+"""Names: the expanded names of elements and attributes, and the small integers that stand for them.
+
+A name is written `local`, or `{uri}local` when it lies in a namespace, so one string is one identity. A `Names` table only
+ever grows: an id, once given, means the same name for good, and arrays that hold ids never need rewriting.
+
+Reading a document never adds to a table that it was given. A name the table lacks gets `known + k`, `k` its index in
+the batch's own list, so that hostile documents full of fresh names cost the batch and nothing that outlives it.
+"""
+
+from collections.abc import Iterable, Iterator
+from threading import Lock
+
+XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
+
+
+class Names:
+    """An append-only table of names; safe to read from any thread while another one adds."""
+
+    __slots__ = ("_ids", "_lock", "_names")
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._names: list[str] = []
+        self._ids: dict[str, int] = {}
+        self._lock = Lock()
+        for name in names:
+            self.add(name)
+
+    def add(self, name: str) -> int:
+        """The id of `name`, given now if it had none."""
+        found = self._ids.get(name)
+        if found is not None:
+            return found
+        with self._lock:
+            found = self._ids.get(name)
+            if found is None:
+                found = len(self._names)
+                self._names.append(name)
+                self._ids[name] = found
+            return found
+
+    def get(self, name: str) -> int | None:
+        """The id of `name`, or None when the table lacks it."""
+        return self._ids.get(name)
+
+    def __getitem__(self, number: int) -> str:
+        return self._names[number]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._ids
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __getstate__(self) -> list[str]:
+        return list(self._names)
+
+    def __setstate__(self, names: list[str]) -> None:
+        self.__init__(names)  # type: ignore[misc]
+
+
+def expanded(uri: str | None, local: str) -> str:
+    """The one spelling of a name: `local`, or `{uri}local`."""
+    return f"{{{uri}}}{local}" if uri else local
+
+
+def local_part(name: str) -> str:
+    """The name without its namespace."""
+    return name.rpartition("}")[2]

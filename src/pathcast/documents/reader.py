@@ -1,0 +1,95 @@
+"""Reading: from whatever a caller holds (bytes, text, a file, a document already read) to a `DocumentBatch`.
+
+`bytes` are XML in the encoding that they declare. A `str` is XML too, its declared encoding is ignored, and its UTF-8
+bytes count as the original. A path is a file that holds XML; it is opened here and nowhere else.
+
+Invariant: with `errors="return"` every input has its place in the batch, in order, whatever is wrong with it.
+"""
+
+import os
+from collections.abc import Iterable
+from typing import Literal
+
+from ..errors import DocumentError, PathcastError
+from .batch import Document, DocumentBatch
+from .expat_reader import BatchBuilder, Entities
+from .limits import Limits
+from .names import Names
+
+Readable = bytes | bytearray | memoryview | str | os.PathLike[str]
+
+# Indices in a batch are 32 bits wide.
+_BATCH_BYTES = (1 << 31) - 1
+
+
+def read(
+    document: Readable,
+    *,
+    names: Names | None = None,
+    limits: Limits | None = None,
+    entities: Entities = "refuse",
+) -> Document:
+    """Read one document; raise `DocumentError` or `LimitError` when it cannot be read."""
+    return read_batch([document], names=names, limits=limits, entities=entities)[0]
+
+
+def read_batch(
+    documents: Iterable[Readable],
+    *,
+    names: Names | None = None,
+    limits: Limits | None = None,
+    entities: Entities = "refuse",
+    errors: Literal["raise", "return"] = "raise",
+) -> DocumentBatch:
+    """Read documents into one batch.
+
+    With `errors="return"` an unreadable document stays in the batch without elements, and `batch.errors` holds why.
+    """
+    if errors not in ("raise", "return"):
+        raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
+    builder = BatchBuilder(names, limits or Limits(), entities)
+    for document in documents:
+        data = b""
+        try:
+            data, encoding = content(document, builder.limits)
+            if builder.data_offsets[-1] + len(data) > _BATCH_BYTES:
+                raise DocumentError("the batch is larger than 2 GiB; read it in parts")
+            builder.add(data, encoding=encoding)
+        except PathcastError as error:
+            if errors == "raise":
+                raise
+            builder.fail(data, error)
+    return builder.finish()
+
+
+def content(document: Readable, limits: Limits) -> tuple[bytes, str | None]:
+    """The document's bytes, and the encoding that overrides the declared one."""
+    if isinstance(document, bytes):
+        return document, None
+    if isinstance(document, str):
+        if not document.lstrip("\ufeff \t\r\n").startswith("<"):
+            raise DocumentError(
+                "the text does not begin with '<'; a str is taken as XML (pass a pathlib.Path to read a file)",
+                line=1,
+                column=1,
+            )
+        try:
+            return document.encode(), "utf-8"
+        except UnicodeEncodeError as error:
+            raise DocumentError(f"the text holds a lone surrogate at character {error.start}") from None
+    if isinstance(document, (bytearray, memoryview)):
+        return bytes(document), None
+    if isinstance(document, os.PathLike):
+        return _file_content(document, limits), None
+    raise TypeError(f"a document is bytes, str, a path or a Document, not {type(document).__name__}")
+
+
+def _file_content(path: os.PathLike[str], limits: Limits) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            data = file.read(limits.size + 1)
+    except OSError as error:
+        raise DocumentError(f"cannot read the file {os.fspath(path)}: {error.strerror or error}") from None
+    if len(data) > limits.size:
+        raise limits.exceeded("size", f"the file {os.fspath(path)} has more bytes than a document may have")
+    return data
