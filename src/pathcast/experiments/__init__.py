@@ -1,0 +1,41 @@
+"""Experiments: measurements that set a claim beside what this machine shows, and write it down.
+
+`README.md` of this room shows how to write one.
+"""
+
+from .claim import Claim, Judgement, Verdict, judged
+from .registry import SCALES, Experiment, UnknownExperimentError, experiment, experiments, find
+from .harness import default_output, perform, run_experiment
+from .measure import Ratio, Timing, race, ratio
+from .plot import Plot
+from .result import Result
+from .rows import MissingRowError, Row, Rows
+from .run import CheckError, Observer, Run
+
+__all__ = [
+    "SCALES",
+    "CheckError",
+    "Claim",
+    "Experiment",
+    "Judgement",
+    "MissingRowError",
+    "Observer",
+    "Plot",
+    "Ratio",
+    "Result",
+    "Row",
+    "Rows",
+    "Run",
+    "Timing",
+    "UnknownExperimentError",
+    "Verdict",
+    "default_output",
+    "experiment",
+    "experiments",
+    "find",
+    "judged",
+    "perform",
+    "race",
+    "ratio",
+    "run_experiment",
+]

@@ -1,0 +1,82 @@
+"""Rows: what an experiment measures, one mapping of column to plain value per point.
+
+A column holds text, numbers, truth values or nothing (`None`), so that the same rows go to Parquet, CSV and Markdown.
+The order of rows is the order in which the experiment gave them; the order of columns is that of first appearance.
+
+A judge of a claim asks for rows by value. Where a run holds no such row (a rival was left out, a scale is too small)
+the question raises `MissingRowError`, and the claim counts as not measurable.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import overload
+
+import numpy as np
+
+Value = str | int | float | bool | None
+Row = Mapping[str, Value]
+
+
+class MissingRowError(LookupError):
+    """No row, or more than one, has the values asked for."""
+
+
+class Rows(Sequence[Row]):
+    """An immutable sequence of rows with the few questions that judges and plots ask."""
+
+    def __init__(self, rows: Iterable[Mapping[str, object]]) -> None:
+        self._rows: tuple[Row, ...] = tuple({name: _plain(name, value) for name, value in row.items()} for row in rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Rows": ...
+    def __getitem__(self, index: int | slice) -> "Row | Rows":
+        return Rows(self._rows[index]) if isinstance(index, slice) else self._rows[index]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._rows)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of all columns, in order of first appearance."""
+        return tuple(dict.fromkeys(name for row in self._rows for name in row))
+
+    def where(self, **values: Value) -> "Rows":
+        """The rows that have all these values."""
+        wanted = values.items()
+        return Rows(row for row in self._rows if all(name in row and row[name] == value for name, value in wanted))
+
+    def one(self, **values: Value) -> Row:
+        """The only row that has these values."""
+        found = self.where(**values)
+        if len(found) != 1:
+            wanted = ", ".join(f"{name} = {value}" for name, value in values.items())
+            raise MissingRowError(f"{'no row has' if not found else f'{len(found)} rows have'} {wanted}")
+        return found[0]
+
+    def number(self, column: str, **values: Value) -> float:
+        """The number in this column of the only row that has these values."""
+        value = self.one(**values).get(column)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise MissingRowError(f"no number in column {column!r}")
+        return value
+
+    def numbers(self, column: str) -> list[float]:
+        """All numbers of a column; rows without one are left out."""
+        values = (row.get(column) for row in self._rows)
+        return [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+
+    def distinct(self, column: str) -> list[Value]:
+        """The different values of a column, in order of first appearance."""
+        return list(dict.fromkeys(row[column] for row in self._rows if column in row))
+
+
+def _plain(name: str, value: object) -> Value:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise TypeError(f"column {name!r} holds a {type(value).__name__}; a row holds text, numbers, truth values or None")
