@@ -113,7 +113,7 @@ def test_an_output_that_is_a_file_has_status_2(tmp_path: Path) -> None:
 
 
 def test_a_failed_check_has_status_1_and_the_other_experiments_still_run(tmp_path: Path) -> None:
-    experiment("broken", title="Broken", small=Toy(wrong=True), paper=Toy())(lambda run, it: toy(run, it))
+    experiment("broken", title="Broken", small=Toy(wrong=True), paper=Toy())(toy)
     outcome = Outcome("run", "broken", "counting", "--output", str(tmp_path))
     assert outcome.status == 1
     assert "broken: the check failed that both count the same: ours gives 3, theirs 4" in outcome.err

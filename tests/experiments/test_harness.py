@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from pathcast.errors import PathcastError
 from pathcast.experiments import CheckError, Experiment, Row, Run, Verdict, default_output, perform, run_experiment
 from pathcast.experiments.parameters import ParameterError
 
@@ -86,6 +87,17 @@ def test_a_first_run_that_fails_leaves_no_trace(toy_with: Callable[..., Experime
     with pytest.raises(CheckError):
         run_experiment(toy_with(fails), output=tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_a_missing_matplotlib_is_said_before_anything_is_measured(
+    toy_with: Callable[..., Experiment], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measure(run: Run, parameters: Any) -> Iterator[Row]:
+        raise AssertionError("must not run")
+
+    monkeypatch.setattr("pathcast.experiments.harness.find_spec", lambda name: None)
+    with pytest.raises(PathcastError, match=r"pip install 'pathcast\[experiments\]'"):
+        run_experiment(toy_with(measure), output=tmp_path)
 
 
 def test_results_go_to_the_docs_of_a_checkout_and_else_where_the_user_stands(

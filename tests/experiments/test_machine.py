@@ -1,6 +1,7 @@
 import os
 import platform
 import re
+from pathlib import Path
 
 import numpy
 import pyarrow
@@ -22,4 +23,4 @@ def test_the_machine_is_described_so_that_figures_can_be_judged() -> None:
 def test_nothing_names_the_machine_or_its_user() -> None:
     text = " ".join(machine().values())
     assert platform.node() not in text
-    assert os.path.expanduser("~") not in text
+    assert str(Path.home()) not in text

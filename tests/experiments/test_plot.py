@@ -1,4 +1,5 @@
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,7 @@ def test_neighbouring_rivals_differ_in_greyscale() -> None:
         red, green, blue = to_rgb(colour)
         return 0.299 * red + 0.587 * green + 0.114 * blue
 
-    steps = [abs(lightness(one) - lightness(other)) for one, other in zip(RIVALS, RIVALS[1:], strict=False)]
+    steps = [abs(lightness(one) - lightness(other)) for one, other in pairwise(RIVALS)]
     assert min(steps) > 0.03
 
 

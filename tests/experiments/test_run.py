@@ -45,7 +45,7 @@ def test_equal_answers_pass(run: Run, answers: dict[str, object]) -> None:
     ],
 )
 def test_the_rival_that_differs_is_named(run: Run, answers: dict[str, object]) -> None:
-    with pytest.raises(CheckError, match="all agree: lxml gives .*, theirs "):
+    with pytest.raises(CheckError, match=r"all agree: lxml gives .*, theirs "):
         run.check_equal("all agree", answers)
 
 

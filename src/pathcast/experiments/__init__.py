@@ -4,10 +4,10 @@
 """
 
 from .claim import Claim, Judgement, Verdict, judged
-from .registry import SCALES, Experiment, UnknownExperimentError, experiment, experiments, find
 from .harness import default_output, perform, run_experiment
 from .measure import Ratio, Timing, race, ratio
 from .plot import Plot
+from .registry import SCALES, Experiment, UnknownExperimentError, experiment, experiments, find
 from .result import Result
 from .rows import MissingRowError, Row, Rows
 from .run import CheckError, Observer, Run

@@ -6,14 +6,16 @@ interrupted leaves former results untouched.
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 
+from ..errors import PathcastError
 from .archive import publish
 from .data import CHECKOUT
-from .registry import Experiment
 from .machine import machine
 from .parameters import as_dict, as_text, changed
+from .registry import Experiment
 from .result import JudgedClaim, Result
 from .rows import Row, Rows
 from .run import CheckError, Observer, Run
@@ -71,6 +73,8 @@ def run_experiment(
     observer: Observer | None = None,
 ) -> tuple[Result, Path]:
     """Perform an experiment and publish its result; gives the folder it lies in."""
+    if experiment.plots and find_spec("matplotlib") is None:
+        raise PathcastError("plots need matplotlib: pip install 'pathcast[experiments]'")
     result = perform(experiment, scale=scale, seed=seed, changes=changes, observer=observer)
     return result, publish(result, experiment.plots, output)
 

@@ -12,9 +12,9 @@ from xml.parsers import expat
 
 from .claim import Claim, Judgement, judged
 from .data import nitf_documents
-from .registry import experiment
 from .measure import race, ratio
 from .plot import Plot
+from .registry import experiment
 from .rows import Row, Rows
 from .run import Run
 

@@ -22,7 +22,8 @@ class JudgedClaim:
 @dataclass(frozen=True)
 class Result:
     """Rows and where they come from. `changes` are the parameters that differ from the scale's own; `plots` maps the
-    name of a plot to its title; `checks` counts how often each statement about the answers was found to hold."""
+    name of a plot to its title; `checks` counts how often each statement about the answers was found to hold.
+    """
 
     experiment: str
     title: str
