@@ -1,7 +1,7 @@
 """What can go wrong, as exceptions that a person can act on and that a pickle can carry.
 
-Every error has a `reason` (one sentence, without position), and a `line` and `column` (from 1) where they are known. `str`
-joins the three. Errors travel from Spark's workers to the driver, so each pickles to an equal one: all state lives in
+Every error has a `reason` (one sentence, without position), a `line` and `column` (from 1) where they are known, and an
+`index` (from 0) where it is about one of several things that were given. `str` joins the first three. Errors travel from Spark's workers to the driver, so each pickles to an equal one: all state lives in
 the keyword arguments that `__init__` takes.
 """
 
@@ -16,13 +16,16 @@ class PathcastError(Exception):
         self.reason = reason
         self.line = line
         self.column = column
+        self.index: int | None = None
 
     def __str__(self) -> str:
         return self.where() + self.reason
 
     def where(self) -> str:
         """`line 3, column 7: `, or as much of it as is known."""
-        parts = [f"{word} {value}" for word, value in (("line", self.line), ("column", self.column)) if value is not None]
+        parts = [
+            f"{word} {value}" for word, value in (("line", self.line), ("column", self.column)) if value is not None
+        ]
         return ", ".join(parts) + ": " if parts else ""
 
     def __reduce__(self) -> tuple[Any, ...]:

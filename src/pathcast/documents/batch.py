@@ -145,6 +145,45 @@ class Document:
         """Why the document could not be read; None for one that was."""
         return self.batch.errors.get(self.index)
 
+    def alone(self) -> DocumentBatch:
+        """A batch of this document only; shares the arrays' memory where it can."""
+        batch, index = self.batch, self.index
+        if len(batch) == 1:
+            return batch
+        begin, end = self.first, self.first + len(self)
+        data = slice(*batch.data_offsets[index : index + 2].tolist())
+        attributes = slice(*batch.attribute_begin[[begin, end]].tolist())
+        texts = slice(int(batch.text_begin[begin]), int(batch.text_end[begin])) if len(self) else slice(0, 0)
+
+        def moved(starts: Int64s) -> Int64s:
+            return np.where(starts >= 0, starts - data.start, starts)
+
+        return DocumentBatch(
+            data=batch.data[data],
+            data_offsets=np.array([0, data.stop - data.start], dtype=np.int64),
+            offsets=np.array([0, end - begin], dtype=np.int64),
+            name=batch.name[begin:end],
+            parent=np.maximum(batch.parent[begin:end] - begin, -1),
+            depth=batch.depth[begin:end],
+            end=batch.end[begin:end] - begin,
+            position=batch.position[begin:end],
+            attribute_begin=batch.attribute_begin[begin : end + 1] - attributes.start,
+            attribute_name=batch.attribute_name[attributes],
+            attribute_start=moved(batch.attribute_start[attributes]),
+            attribute_length=batch.attribute_length[attributes],
+            text_begin=batch.text_begin[begin:end] - texts.start,
+            text_end=batch.text_end[begin:end] - texts.start,
+            text_parent=batch.text_parent[texts] - begin,
+            text_start=moved(batch.text_start[texts]),
+            text_length=batch.text_length[texts],
+            arena=batch.arena,
+            known=batch.known,
+            known_count=batch.known_count,
+            own_names=batch.own_names,
+            encodings={0: batch.encodings[index]} if index in batch.encodings else {},
+            errors={0: batch.errors[index]} if index in batch.errors else {},
+        )
+
     def name(self, element: int) -> str:
         """The element's expanded name."""
         return self.batch.name_of(int(self.batch.name[self.first + element]))

@@ -387,7 +387,9 @@ class _Parser:
         self.expect(",", "','")
         literal = self.operand()
         if not isinstance(path, _Path):
-            self.fail(path.begin, path.end, f"the first argument of {function}() must be a path", f"{function}(@a, 'x')")
+            self.fail(
+                path.begin, path.end, f"the first argument of {function}() must be a path", f"{function}(@a, 'x')"
+            )
         if not isinstance(literal, _Literal) or not isinstance(literal.value, str):
             self.fail(literal.begin, literal.end, f"{function}() looks for a string", f"{function}(@a, 'x')")
         if path.absolute and not path.steps:

@@ -65,6 +65,4 @@ def pattern_error(
 ) -> PatternError:
     """An error that points at `expression[begin:end]`."""
     offending = expression[begin:end]
-    return PatternError(
-        reason, column=begin + 1, expression=expression, offending=offending, supported=supported
-    )
+    return PatternError(reason, column=begin + 1, expression=expression, offending=offending, supported=supported)

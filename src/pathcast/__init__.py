@@ -1,0 +1,72 @@
+"""Pathcast: each document to the subscribers whose standing XPath queries it matches.
+
+    import pathcast
+
+    subscriptions = pathcast.Subscriptions()
+    subscriptions.add("/news/head/title", subscriber="ada")
+    matcher = subscriptions.compile()
+    matcher.match(b"<news><head><title>Rain</title></head></news>").subscribers      # ['ada']
+
+Everything here loads on first use: importing the package costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .errors import (
+    DocumentError,
+    LimitError,
+    MappingError,
+    MessageError,
+    PathcastError,
+    PatternError,
+    PipelineError,
+    SnapshotError,
+)
+
+if TYPE_CHECKING:
+    from .documents import Document, Limits
+    from .matching import Matcher, Matches, Subscription, Subscriptions, open_index
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Document",
+    "DocumentError",
+    "LimitError",
+    "Limits",
+    "MappingError",
+    "Matcher",
+    "Matches",
+    "MessageError",
+    "PathcastError",
+    "PatternError",
+    "PipelineError",
+    "SnapshotError",
+    "Subscription",
+    "Subscriptions",
+    "open_index",
+]
+
+_ROOMS = {
+    "Document": "documents",
+    "Limits": "documents",
+    "Matcher": "matching",
+    "Matches": "matching",
+    "Subscription": "matching",
+    "Subscriptions": "matching",
+    "open_index": "matching",
+}
+
+
+def __getattr__(name: str) -> Any:
+    room = _ROOMS.get(name)
+    if room is None:
+        raise AttributeError(f"module 'pathcast' has no attribute '{name}'")
+    value = getattr(import_module(f".{room}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,103 @@
+"""The contract that every engine fulfils, and the capabilities that one may have besides.
+
+An engine sees distinct patterns (`PatternTable` entries), never subscriptions: it is asked which entries match which
+documents of a batch, and the matcher turns entries into ids, subscribers or links afterwards.
+
+- Answers are exact: for each document precisely the entries whose pattern it matches, ascending. An engine that can't take a
+  pattern or document by design hands it to one that can, and says so in `statistics()`.
+- A document that could not be read matches nothing.
+- `refresh` is called whenever the table has grown; after it, answers cover the new entries.
+- Names of the batch are translated by `table.translation`; an engine never keeps a batch's own ids.
+
+Capabilities are protocols of their own: `isinstance(engine, Streaming)` tells. Routers need them.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from ..documents import Document, DocumentBatch
+from .table import PatternTable
+
+Offsets = npt.NDArray[np.int64]
+Entries = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+
+
+class Engine(Protocol):
+    """Matches batches of documents against a table of patterns."""
+
+    name: ClassVar[str]
+
+    @classmethod
+    def build(cls, table: PatternTable) -> Self:
+        """An engine for all entries of the table."""
+        ...
+
+    @classmethod
+    def restore(cls, table: PatternTable, arrays: dict[str, npt.NDArray[Any]]) -> Self:
+        """The engine whose `arrays` these are, over the same table."""
+        ...
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What is worth keeping in a snapshot besides the table."""
+        ...
+
+    def refresh(self) -> None:
+        """Take up the entries that the table has gained."""
+        ...
+
+    def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
+        """The matching entries of document `i` are `entries[offsets[i] : offsets[i + 1]]`, ascending."""
+        ...
+
+    def statistics(self) -> dict[str, int | float]:
+        """Counts since the engine was built."""
+        ...
+
+
+@runtime_checkable
+class Skipping(Protocol):
+    """Can leave out entries whose answer is known already (negative annotations of routers upstream)."""
+
+    def match_except(self, batch: DocumentBatch, skip: Mask) -> tuple[Offsets, Entries]:
+        """As `match_batch`, without the entries that `skip` marks, and without their work."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StreamMatches:
+    """What a stream over one document found.
+
+    `positions[k]` is how many start tags had been read when `entries[k]` was certain; `read` how many when it stopped.
+    """
+
+    entries: Entries
+    positions: Entries
+    read: int
+
+
+@runtime_checkable
+class Streaming(Protocol):
+    """Matches while the document is being read, as a router that forwards early does."""
+
+    def match_stream(
+        self, document: Document, *, skip: Mask | None = None, link: Entries | None = None
+    ) -> StreamMatches:
+        """The entries that match, with positions.
+
+        With `link` (the link of each entry, -1 for none) the stream stops as soon as every link that has an entry
+        to wait for is decided, that is, has a match; entries of decided links need not be reported.
+        """
+        ...
+
+
+@runtime_checkable
+class PathMatching(Protocol):
+    """Matches from label paths alone, without the document (structure annotations)."""
+
+    def match_paths(self, paths: list[tuple[str, ...]]) -> tuple[Offsets, Entries]:
+        """For each label path the plain-path entries that an element with it satisfies, ascending."""
+        ...

@@ -1,0 +1,143 @@
+"""The matcher: documents in, matches out, by one engine over one set of subscriptions.
+
+It follows its subscriptions: before each match it compares their version with the one it knows, lets the engine take up
+new patterns, and takes a new expansion. Matches that were handed out before keep the meaning that they had.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..documents import Document, DocumentBatch, Limits, read_batch
+from ..documents.expat_reader import Entities
+from ..documents.reader import Readable
+from ..errors import PathcastError
+from .contract import Engine
+from .expansion import Expansion
+from .matches import Matches
+from .registry import engine_class
+from .subscriptions import Subscriptions
+
+# Documents are read and matched in groups: large enough to amortise a call, small enough to stay in the cache and to
+# give the caller of `match_many` its first answer soon.
+_GROUP = 256
+_GROUP_BYTES = 1 << 20
+
+
+class Matcher:
+    """Matches documents against subscriptions; made by `Subscriptions.compile` or `open_index`."""
+
+    def __init__(
+        self,
+        subscriptions: Subscriptions,
+        engine: str | Engine | None = None,
+        *,
+        limits: Limits | None = None,
+        entities: Entities = "refuse",
+    ) -> None:
+        self.subscriptions = subscriptions
+        self.limits = limits or Limits()
+        self.entities: Entities = entities
+        given = engine is not None and not isinstance(engine, str)
+        self.engine: Engine = engine if given else engine_class(engine).build(subscriptions.table)  # type: ignore
+        self._version = subscriptions.version
+        self._expansion = subscriptions.expansion()
+        self._documents = 0
+        self._unreadable = 0
+
+    @property
+    def engine_name(self) -> str:
+        """The name of the engine at work."""
+        return self.engine.name
+
+    def match(self, document: Readable | Document) -> Matches:
+        """The subscriptions that a document matches; `DocumentError` or `LimitError` when it cannot be read."""
+        batch = document.alone() if isinstance(document, Document) else self._read([document], "raise")
+        if 0 in batch.errors:
+            raise batch.errors[0]
+        _, entries, expansion = self._match(batch)
+        return Matches(entries, expansion)
+
+    def match_many(
+        self, documents: Iterable[Readable | Document], errors: Literal["raise", "return"] = "raise"
+    ) -> Iterator[Matches | PathcastError]:
+        """Match documents one after the other, in order; with `errors="return"` an error stands in its place."""
+        if errors not in ("raise", "return"):
+            raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
+        return self._match_many(documents, errors)
+
+    def _match_many(self, documents: Iterable[Readable | Document], errors: str) -> Iterator[Matches | PathcastError]:
+        for batch in self._groups(documents):
+            offsets, entries, expansion = self._match(batch)
+            for index in range(len(batch)):
+                error = batch.errors.get(index)
+                if error is None:
+                    yield Matches(entries[offsets[index] : offsets[index + 1]], expansion)
+                elif errors == "raise":
+                    raise error
+                else:
+                    yield error
+
+    def match_batch(self, batch: DocumentBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """The ids that document `i` matches are `ids[offsets[i] : offsets[i + 1]]`, ascending."""
+        offsets, entries, expansion = self._match(batch)
+        found = [expansion.ids_of(entries[begin:end]) for begin, end in zip(offsets, offsets[1:], strict=False)]
+        counts = np.zeros(len(batch) + 1, dtype=np.int64)
+        np.cumsum([len(ids) for ids in found], out=counts[1:])
+        return counts, np.concatenate(found) if found else np.empty(0, dtype=np.int32)
+
+    def statistics(self) -> dict[str, Any]:
+        """What has been done so far, and how large the index is."""
+        return {
+            "engine": self.engine_name,
+            "subscriptions": len(self.subscriptions),
+            "patterns": len(self.subscriptions.table),
+            "documents": self._documents,
+            "unreadable": self._unreadable,
+            **self.engine.statistics(),
+        }
+
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Write the index to a folder, replacing the one that it holds; `pathcast.open_index` reads it back."""
+        from .index import save_index
+
+        save_index(self, directory)
+
+    def __repr__(self) -> str:
+        return f"<Matcher: {self.engine_name}, {len(self.subscriptions):,} subscriptions>"
+
+    # Inside.
+
+    def _match(self, batch: DocumentBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], Expansion]:
+        if self._version != self.subscriptions.version:
+            self.engine.refresh()
+            self._expansion = self.subscriptions.expansion()
+            self._version = self.subscriptions.version
+        offsets, entries = self.engine.match_batch(batch)
+        self._documents += len(batch)
+        self._unreadable += len(batch.errors)
+        return offsets, entries, self._expansion
+
+    def _read(self, documents: list[Readable], errors: Literal["raise", "return"]) -> DocumentBatch:
+        names = self.subscriptions.table.names
+        return read_batch(documents, names=names, limits=self.limits, entities=self.entities, errors=errors)
+
+    def _groups(self, documents: Iterable[Readable | Document]) -> Iterator[DocumentBatch]:
+        """Documents in groups, read; one that was read already is a group of its own."""
+        waiting: list[Readable] = []
+        size = 0
+        for document in documents:
+            if isinstance(document, Document) or len(waiting) >= _GROUP or size >= _GROUP_BYTES:
+                if waiting:
+                    yield self._read(waiting, "return")
+                waiting, size = [], 0
+            if isinstance(document, Document):
+                yield document.alone()
+            else:
+                waiting.append(document)
+                size += len(document) if not isinstance(document, os.PathLike) else 0
+        if waiting:
+            yield self._read(waiting, "return")

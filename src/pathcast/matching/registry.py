@@ -1,0 +1,29 @@
+"""The engines, by name. The first is the default."""
+
+from collections.abc import Callable
+
+from .contract import Engine
+
+
+def _reference() -> type[Engine]:
+    from .reference import ReferenceEngine
+
+    return ReferenceEngine
+
+
+# An engine is imported when it is first asked for: each brings kernels of its own.
+_ENGINES: dict[str, Callable[[], type[Engine]]] = {"reference": _reference}
+
+
+def engines() -> tuple[str, ...]:
+    """The names of all engines, the default one first."""
+    return tuple(_ENGINES)
+
+
+def engine_class(name: str | None) -> type[Engine]:
+    """The engine with this name; the default one for None."""
+    if name is None:
+        name = engines()[0]
+    if name not in _ENGINES:
+        raise ValueError(f"there is no engine '{name}'; engines: {', '.join(engines())}")
+    return _ENGINES[name]()

@@ -1,0 +1,177 @@
+"""Snapshots: named arrays and a little text on disk, memory-mapped back, replaced in one step.
+
+    index/manifest.json            what is here: format, version, checksums, and the folder of the arrays
+    index/data-4f1c…/ids.npy       one plain .npy file an array
+
+A writer fills a fresh folder, flushes it, and only then replaces the manifest by a rename: a reader sees the old
+snapshot or the new one, never a mixture, and a crash leaves at most a folder that the next writer removes. Readers map the
+files, so that all processes of a machine share one copy; pages that a replaced snapshot still holds live on until the last
+reader lets go.
+
+Checked on opening: format, version, the manifest's own checksum, each file's size and, unless `verify=False`, content.
+"""
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import SnapshotError
+
+FORMAT = "pathcast-snapshot"
+VERSION = 1
+MANIFEST = "manifest.json"
+_DATA = "data-"
+_PIECE = 1 << 24
+
+AnyArray = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a folder holds: `kind` tells what it is a snapshot of, `facts` is JSON, `arrays` are read-only maps."""
+
+    kind: str
+    facts: dict[str, Any]
+    arrays: dict[str, AnyArray]
+    generation: str
+
+
+def write_snapshot(
+    directory: str | os.PathLike[str], kind: str, facts: Mapping[str, Any], arrays: Mapping[str, AnyArray]
+) -> str:
+    """Write a snapshot, replacing the one that the folder holds; return its generation."""
+    folder = Path(directory)
+    generation = secrets.token_hex(8)
+    fresh = folder / (_DATA + generation)
+    try:
+        _refuse_strangers(folder)
+        fresh.mkdir(parents=True)
+        described = {name: _write_array(fresh / f"{name}.npy", array) for name, array in arrays.items()}
+        _flush_folder(fresh)
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "kind": kind,
+            "generation": generation,
+            "arrays": described,
+            "facts": dict(facts),
+        }
+        manifest["checksum"] = _checksum(manifest)
+        _replace(folder / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False))
+    except OSError as error:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise SnapshotError(f"cannot write the snapshot {folder}: {error.strerror or error}") from error
+    for other in folder.glob(_DATA + "*"):
+        if other != fresh:
+            shutil.rmtree(other, ignore_errors=True)
+    return generation
+
+
+def open_snapshot(directory: str | os.PathLike[str], kind: str, *, verify: bool = True) -> Snapshot:
+    """Open the snapshot that a folder holds."""
+    folder = Path(directory)
+    manifest = read_manifest(folder)
+    if manifest["kind"] != kind:
+        raise SnapshotError(f"{folder} is a snapshot of kind '{manifest['kind']}', not '{kind}'")
+    data = folder / (_DATA + manifest["generation"])
+    arrays = {name: _open_array(data / f"{name}.npy", facts, verify) for name, facts in manifest["arrays"].items()}
+    return Snapshot(kind, manifest["facts"], arrays, manifest["generation"])
+
+
+def read_manifest(directory: str | os.PathLike[str]) -> dict[str, Any]:
+    """The manifest of a snapshot, checked."""
+    folder = Path(directory)
+    try:
+        text = (folder / MANIFEST).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        what = "it holds no manifest.json" if folder.is_dir() else "there is no such folder"
+        raise SnapshotError(f"{folder} is not a snapshot: {what}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SnapshotError(f"cannot read the snapshot {folder}: {error}") from None
+    try:
+        manifest = json.loads(text)
+    except ValueError:
+        raise SnapshotError(f"the snapshot {folder} is damaged: manifest.json is not JSON; write it anew") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise SnapshotError(f"{folder} is not a Pathcast snapshot")
+    version = manifest.get("version")
+    if version != VERSION:
+        advice = "update Pathcast" if isinstance(version, int) and version > VERSION else "write it anew"
+        raise SnapshotError(f"the snapshot {folder} has version {version}, this Pathcast reads {VERSION}; {advice}")
+    if manifest.pop("checksum", None) != _checksum(manifest):
+        raise SnapshotError(f"the snapshot {folder} is damaged: manifest.json was changed; write it anew")
+    return manifest
+
+
+def _refuse_strangers(folder: Path) -> None:
+    """A folder with other things in it is never written to: it may be there by mistake."""
+    if folder.exists() and not folder.is_dir():
+        raise SnapshotError(f"{folder} is a file; a snapshot is a folder")
+    if folder.is_dir() and not (folder / MANIFEST).exists():
+        strangers = [entry.name for entry in folder.iterdir() if not entry.name.startswith((_DATA, "."))]
+        if strangers:
+            raise SnapshotError(f"{folder} holds other files ({strangers[0]}, …); give an empty or new folder")
+
+
+def _write_array(path: Path, array: AnyArray) -> dict[str, Any]:
+    array = np.ascontiguousarray(array)
+    with open(path, "wb") as file:
+        np.save(file, array, allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
+    return {"bytes": path.stat().st_size, "crc32": _crc32(array)}
+
+
+def _open_array(path: Path, facts: Mapping[str, Any], verify: bool) -> AnyArray:
+    try:
+        if path.stat().st_size != facts["bytes"]:
+            raise SnapshotError(f"the snapshot is damaged: {path} has another size than written; write it anew")
+        # An empty array has no pages to map.
+        array: AnyArray = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise SnapshotError(f"the snapshot is damaged: {path} cannot be read ({error}); write it anew") from None
+    if verify and _crc32(array) != facts["crc32"]:
+        raise SnapshotError(f"the snapshot is damaged: {path} has other content than written; write it anew")
+    return array
+
+
+def _crc32(array: AnyArray) -> int:
+    if array.size == 0:
+        return 0
+    view = memoryview(array.reshape(-1).view(np.uint8))
+    value = 0
+    for begin in range(0, len(view), _PIECE):
+        value = zlib.crc32(view[begin : begin + _PIECE], value)
+    return value
+
+
+def _checksum(manifest: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def _replace(path: Path, text: str) -> None:
+    fresh = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    with open(fresh, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(fresh, path)
+    _flush_folder(path.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
