@@ -1,0 +1,43 @@
+# The commands of this project. Needed: Python 3.11 or newer, make, git; everything else goes into .venv.
+# PYTHON=/path/to/python3 chooses the interpreter; ARGS="…" goes to the command that is run.
+
+BIN := .venv/bin
+
+.PHONY: help setup demo test check format doctor clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo     run the main job end to end on Spark: documents, subscriptions, deliveries"
+	@echo "make test     run the whole test suite (ARGS=\"-k name\" for a part)"
+	@echo "make check    ruff, mypy, import-linter"
+	@echo "make format   let ruff format and mend what it can"
+	@echo "make doctor   what this machine has, what is missing and how to mend it"
+	@echo "make setup    only build .venv (the others do it first)"
+	@echo "make clean    remove .venv and everything that was built or written"
+
+setup:
+	@sh scripts/setup.sh
+
+demo: setup
+	@$(BIN)/pathcast demo $(ARGS)
+
+test: setup
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+
+check: setup
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: setup
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+doctor: setup
+	@$(BIN)/pathcast doctor $(ARGS)
+
+clean:
+	rm -rf .venv .tmp build dist pathcast-demo src/*.egg-info
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse metastore_db artifacts
+	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,182 @@
+"""Build `.venv` with everything that the demo, the tests and the checks need, once.
+
+    check → environment → packages → stamp
+
+A stamp inside `.venv` holds a hash of what was asked for (pyproject.toml, constraints.txt, the interpreter), so a
+finished set-up costs one comparison, and one that was interrupted or is out of date is taken up again: pip goes on from
+what is there. Spark comes as a source package that unpacks to 1.9 GB while it builds, which many `/tmp` cannot hold:
+temporary files go to `.tmp` in the project. Standard library only.
+"""
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+PROJECT = Path(__file__).resolve().parent.parent
+EXTRAS = "spark,java,experiments,dev"
+
+# Measured while installing without pip's cache: the most room that temporary files took, and what stays.
+ROOM_TO_BUILD = 1_900_000_000
+ROOM_INSTALLED = 1_600_000_000
+# Spark's JVM (1 GB of heap by default), two Python workers and pip's unpacking.
+MEMORY_NEEDED = 2_000_000_000
+
+
+class SetupError(Exception):
+    """The set-up cannot go on; the text says why and what to do."""
+
+
+def main() -> int:
+    """Bring `.venv` up to date; 0 when it is."""
+    try:
+        with one_at_a_time(PROJECT / ".tmp"):
+            set_up(PROJECT)
+    except SetupError as error:
+        print(f"set-up: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("set-up: interrupted; run make again to go on", file=sys.stderr)
+        return 130
+    return 0
+
+
+def set_up(project: Path) -> None:
+    """Run the phases that are not done yet."""
+    environment = project / ".venv"
+    stamp = environment / "pathcast-setup"
+    wanted = fingerprint(project)
+    if stamp.is_file() and stamp.read_text(encoding="ascii") == wanted and works(environment):
+        return
+    stamp.unlink(missing_ok=True)
+    check_room(project, environment)
+    if not works(environment):
+        with phase("environment: .venv"):
+            create(environment)
+    with phase("packages: Spark is the largest, a few minutes the first time"):
+        install(project, environment)
+    stamp.write_text(wanted, encoding="ascii")
+
+
+def fingerprint(project: Path) -> str:
+    """A hash of all that decides what gets installed. An interpreter's own folder tells two of one version apart."""
+    digest = hashlib.sha256(f"{sys.version}\n{sys.base_prefix}\n{EXTRAS}\n{project}\n".encode())
+    for name in ("pyproject.toml", "constraints.txt"):
+        digest.update((project / name).read_bytes())
+    return digest.hexdigest()
+
+
+def works(environment: Path) -> bool:
+    """Whether the environment is whole enough for pip, was made in this place and by the interpreter that runs this."""
+    python = environment / "bin" / "python"
+    question = "import pip, sys; print(sys.version, sys.base_prefix, sep='\\n')"
+    try:
+        answer = subprocess.run([python, "-c", question], capture_output=True, text=True, check=False)
+        script = (environment / "bin" / "pip").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    here = str(environment / "bin") in script  # commands hold the path of their interpreter: a moved folder breaks them
+    return here and answer.returncode == 0 and answer.stdout == f"{sys.version}\n{sys.base_prefix}\n"
+
+
+def check_room(project: Path, environment: Path) -> None:
+    """Say before starting what would fail half an hour later."""
+    resources = load_resources(project)
+    spark_is_there = any(environment.glob("lib/python*/site-packages/pyspark/jars"))
+    needed = ROOM_INSTALLED // 2 if spark_is_there else ROOM_TO_BUILD + ROOM_INSTALLED
+    free = resources.free_disk(project)
+    if free < needed:
+        raise SetupError(
+            f"too little disk: {resources.gigabytes(free)} free at {project}, {resources.gigabytes(needed)} needed "
+            "(Spark unpacks to 1.9 GB while it installs); make room or clone to another disk"
+        )
+    memory = resources.memory()
+    if 0 < memory < MEMORY_NEEDED:
+        raise SetupError(
+            f"too little memory: {resources.gigabytes(memory)}, {resources.gigabytes(MEMORY_NEEDED)} needed to run "
+            "Spark; `pip install .` gives Pathcast without Spark"
+        )
+
+
+def load_resources(project: Path) -> ModuleType:
+    """The package's own module on memory and disk, loaded from its file because nothing is installed yet."""
+    spec = importlib.util.spec_from_file_location("resources", project / "src" / "pathcast" / "cli" / "resources.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def create(environment: Path) -> None:
+    """A new environment in place of whatever is there."""
+    if environment.exists():
+        shutil.rmtree(environment)
+    try:
+        venv.create(environment, with_pip=True, symlinks=True)
+    except (subprocess.CalledProcessError, OSError) as error:
+        shutil.rmtree(environment, ignore_errors=True)
+        raise SetupError(
+            f"{sys.executable} could not create {environment}: {error}\n"
+            "(Debian, Ubuntu: apt install python3-venv; or choose another: make PYTHON=/path/to/python3)"
+        ) from error
+
+
+def install(project: Path, environment: Path) -> None:
+    """Let pip install the project, editable, with its extras at the pinned versions."""
+    temporary = project / ".tmp" / "build"
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    log = project / ".tmp" / "install.log"
+    pinned = str(project / "constraints.txt")
+    command = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-input"]
+    command += ["--disable-pip-version-check", "--constraint", pinned, "--editable", f".[{EXTRAS}]"]
+    surroundings = {key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "PYTHONHOME"}}
+    # The pins hold for what packages are built with too: pip reads the first until 25.2, the second from then on.
+    surroundings |= {"PIP_CONSTRAINT": pinned, "PIP_BUILD_CONSTRAINT": pinned}
+    surroundings |= {"TMPDIR": str(temporary), "PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0"}
+    with log.open("wb") as output:
+        status = subprocess.run(
+            command, cwd=project, env=surroundings, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False
+        ).returncode
+    shutil.rmtree(temporary, ignore_errors=True)
+    if status != 0:
+        last = "\n".join("  " + line for line in log.read_text(errors="replace").splitlines()[-15:])
+        raise SetupError(
+            f"pip failed:\n{last}\nThe whole log: {log}. Is the package index reachable? Run make again to go on."
+        )
+
+
+@contextmanager
+def phase(name: str) -> Iterator[None]:
+    """Print what is going on, and how long it took."""
+    start = time.monotonic()
+    print(f"set-up: {name} … ", end="", flush=True)
+    try:
+        yield
+    except BaseException:
+        print("failed", flush=True)
+        raise
+    print(f"done in {time.monotonic() - start:.0f} s", flush=True)
+
+
+@contextmanager
+def one_at_a_time(folder: Path) -> Iterator[None]:
+    """Hold the project's lock: a second set-up waits for the first and then finds its work done."""
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The commands: `pathcast match`, `generate`, `experiment`, `demo` and `doctor` (see `app.py`)."""

@@ -1,0 +1,106 @@
+"""The session: Spark in local mode with settings that start fast, stay quiet and suit documents.
+
+A session that runs already, one that spark-submit started and one behind Spark Connect are taken as they are: whoever
+made them knew why. A setting that stands in `spark-defaults.conf` or is given to `session` wins over ours.
+
+Cost: 3 to 5 s, nearly all of it the JVM loading Spark's classes.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from pathcast.errors import PipelineError
+
+from .java import find_java
+
+_LOGGING = Path(__file__).with_name("log4j2.properties")
+
+LOCAL_SETTINGS = {
+    # All cores that the process may use; Java counts them with affinity and containers' limits in mind.
+    "spark.master": "local[*]",
+    # Driver and workers talk through this address only: no name look-up (seconds on some laptops), no open ports.
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # The web page costs half a second at the start and a port; progress is shown by `pathcast demo` itself.
+    "spark.ui.enabled": "false",
+    # Spark's own progress bar overwrites lines of the terminal that are not its own.
+    "spark.ui.showConsoleProgress": "false",
+    # 200 partitions are meant for clusters. In a stream each is a task, and a state store, per micro-batch.
+    "spark.sql.shuffle.partitions": "4",
+    # Rows per Arrow batch handed to Python. Spark's 10,000 suit narrow rows; documents are a few kB to a few MB each,
+    # and a worker holds a batch twice.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "500",
+    # A worker that dies in native code leaves a Python traceback instead of "worker exited unexpectedly".
+    "spark.python.worker.faulthandler.enabled": "true",
+    "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
+    # Warnings that a user can act on, not those of every start (log4j2.properties says which).
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
+}
+
+
+def session(app: str = "pathcast", settings: Mapping[str, str] | None = None) -> SparkSession:
+    """The Spark session that runs, or a new local one.
+
+    `settings` are Spark's own and win over the defaults here. With a session already running they can't be changed:
+    asking for other values than it has is an error.
+    """
+    asked = dict(settings or {})
+    active = running()
+    if active is not None:
+        _refuse_changes(active, asked)
+        return active
+    builder = SparkSession.builder.appName(app)
+    # The interpreter that imported Pathcast is the one that has it; `python3` on the PATH may be any.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if not started_elsewhere():
+        os.environ["JAVA_HOME"] = str(find_java().home)
+        # Said before the JVM starts, or it complains about a host name that resolves to a loopback address.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        asked = {key: value for key, value in LOCAL_SETTINGS.items() if key not in _defaults_file()} | asked
+    for key, value in asked.items():
+        builder = builder.config(key, value)
+    try:
+        return builder.getOrCreate()
+    except OSError as error:
+        raise PipelineError(f"Spark did not start: {error}; `pathcast doctor` says what is missing") from error
+
+
+def running() -> SparkSession | None:
+    """The session of this thread, or the one that another thread started."""
+    active = SparkSession.getActiveSession()
+    if active is None and SparkContext._active_spark_context is not None:
+        return SparkSession.builder.getOrCreate()
+    return active
+
+
+def started_elsewhere() -> bool:
+    """Whether spark-submit started this program's JVM, or a Connect server is to be used."""
+    return any(name in os.environ for name in ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"))
+
+
+def _refuse_changes(active: SparkSession, asked: Mapping[str, str]) -> None:
+    for key, value in asked.items():
+        has = active.conf.get(key, None)
+        if has != value:
+            raise PipelineError(
+                f"a Spark session is running with {key}={has}, so it can't be had with {value}; "
+                "stop it first, or set what can be changed with spark.conf.set"
+            )
+
+
+def _defaults_file() -> set[str]:
+    """The keys that the user's spark-defaults.conf sets."""
+    home, folder = os.environ.get("SPARK_HOME"), os.environ.get("SPARK_CONF_DIR")
+    if folder is None and home is None:
+        return set()
+    file = Path(folder or f"{home}/conf") / "spark-defaults.conf"
+    if not file.is_file():
+        return set()
+    lines = (line.strip() for line in file.read_text(encoding="utf-8").splitlines())
+    return {line.replace("=", " ").split()[0] for line in lines if line and not line.startswith("#")}
