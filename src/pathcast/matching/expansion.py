@@ -40,7 +40,8 @@ class Expansion:
         counts = self.begin[entries + 1] - starts
         ends = np.cumsum(counts)
         total = int(ends[-1]) if len(ends) else 0
-        return np.arange(total, dtype=np.int64) + np.repeat(starts - ends + counts, counts)
+        rows: Int64s = np.arange(total, dtype=np.int64) + np.repeat(starts - ends + counts, counts)
+        return rows
 
     def count(self, entries: Int32s) -> int:
         """How many subscriptions stand behind these entries."""

@@ -41,8 +41,9 @@ class Matcher:
         self.subscriptions = subscriptions
         self.limits = limits or Limits()
         self.entities: Entities = entities
-        given = engine is not None and not isinstance(engine, str)
-        self.engine: Engine = engine if given else engine_class(engine).build(subscriptions.table)  # type: ignore
+        if engine is None or isinstance(engine, str):
+            engine = engine_class(engine).build(subscriptions.table)
+        self.engine: Engine = engine
         self._version = subscriptions.version
         self._expansion = subscriptions.expansion()
         self._documents = 0

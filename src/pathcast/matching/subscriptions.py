@@ -11,6 +11,7 @@ import os
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -227,7 +228,7 @@ class Subscriptions:
 
     def state(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """Everything, as facts and arrays; `restore` takes them back."""
-        facts = {
+        facts: dict[str, Any] = {
             "namespaces": self.namespaces,
             "max_steps": self.table.max_steps,
             "next_id": self._next_id,
@@ -235,7 +236,7 @@ class Subscriptions:
         }
         names, name_offsets = pack(self._names)
         texts, text_offsets = pack(self._texts.values())
-        arrays = {
+        arrays: dict[str, AnyArray] = {
             "ids": np.array(self._ids, dtype=np.int32),
             "entries": np.array(self._entries, dtype=np.int32),
             "owners": np.array(self._owners, dtype=np.int32),
@@ -301,7 +302,7 @@ class Subscriptions:
         if len(owners) != count:
             raise ValueError(f"{count} expressions, but {len(owners)} subscribers")
         for owner in owners:
-            if owner is not None and not (isinstance(owner, str) and owner):
+            if owner == "" or not isinstance(owner, str | None):
                 raise ValueError(f"subscriber {owner!r}: a name is a str that is not empty, or None")
         return owners
 
@@ -311,7 +312,7 @@ class Subscriptions:
         if len(ids) != count:
             raise ValueError(f"{count} expressions, but {len(ids)} ids")
         for number in ids:
-            if not isinstance(number, int | np.integer) or isinstance(number, bool) or not 0 < number <= LARGEST_ID:
+            if isinstance(number, bool) or not isinstance(number, Integral) or not 0 < number <= LARGEST_ID:
                 raise ValueError(f"id {number!r}: an id is a whole number from 1 to {LARGEST_ID:,}")
         if len(set(ids)) != count:
             raise ValueError("an id is given twice")

@@ -14,6 +14,7 @@ from typing import Literal, NoReturn, cast
 from ..documents.names import XML_NAMESPACE, expanded
 from ..errors import LimitError, PatternError
 from . import normal
+from .cursor import Cursor
 from .model import (
     ALWAYS,
     NEVER,
@@ -30,13 +31,12 @@ from .model import (
     Pattern,
     StringFunction,
 )
-from .tokens import SUPPORTED, Token, pattern_error, tokens
+from .tokens import Token
 from .values import number_of
 
 Namespaces = Mapping[str, str] | Literal["ignore"] | None
 
 MAX_STEPS = 256
-_MAX_NESTING = 64
 _MIRRORED: dict[str, Operator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _FUNCTIONS = "not(), contains() and starts-with()"
 
@@ -79,51 +79,12 @@ class _Truth:
 _Operand = _Path | _Literal | _Truth
 
 
-class _Parser:
+class _Parser(Cursor):
     def __init__(self, expression: str, namespaces: Namespaces, max_steps: int) -> None:
-        self.expression = expression
+        super().__init__(expression)
         self.namespaces = namespaces
         self.max_steps = max_steps
         self.steps = 0
-        self.nesting = 0
-        self.tokens = tokens(expression)
-        self.at = 0
-
-    # Tokens.
-
-    @property
-    def token(self) -> Token:
-        return self.tokens[self.at]
-
-    def next(self) -> Token:
-        token = self.tokens[self.at]
-        self.at += 1
-        return token
-
-    def sees(self, *symbols: str) -> bool:
-        return self.token.kind == "symbol" and self.token.text in symbols
-
-    def sees_word(self, word: str) -> bool:
-        return self.token.kind == "name" and self.token.text == word
-
-    def before(self, symbol: str) -> bool:
-        """Whether `symbol` follows the present token."""
-        following = self.tokens[min(self.at + 1, len(self.tokens) - 1)]
-        return following.kind == "symbol" and following.text == symbol
-
-    def fail(self, begin: int, end: int, reason: str, supported: str | None = SUPPORTED) -> NoReturn:
-        raise pattern_error(self.expression, begin, end, reason, supported)
-
-    def unexpected(self, wanted: str) -> NoReturn:
-        token = self.token
-        if token.kind == "end":
-            self.fail(token.at, token.at, f"the expression ends where {wanted} should stand", None)
-        self.fail(token.at, token.stop, f"'{token.text}' stands where {wanted} should stand")
-
-    def expect(self, symbol: str, wanted: str) -> Token:
-        if not self.sees(symbol):
-            self.unexpected(wanted)
-        return self.next()
 
     # The whole expression.
 
@@ -258,11 +219,6 @@ class _Parser:
         if inside_value and _looks_below(truth):
             self.fail(opening.at, self.tokens[self.at - 1].stop, "nothing lies below an attribute or text", "[. = 5]")
         return truth
-
-    def nest(self, token: Token) -> None:
-        self.nesting += 1
-        if self.nesting > _MAX_NESTING:
-            raise LimitError(f"predicates are nested deeper than {_MAX_NESTING}", column=token.at + 1)
 
     def disjunction(self, first: Condition | None = None) -> Condition:
         """`a and b or c`; `first` when its beginning was read already."""

@@ -136,7 +136,6 @@ def _open_array(path: Path, facts: Mapping[str, Any], verify: bool) -> AnyArray:
     try:
         if path.stat().st_size != facts["bytes"]:
             raise SnapshotError(f"the snapshot is damaged: {path} has another size than written; write it anew")
-        # An empty array has no pages to map.
         array: AnyArray = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
         raise SnapshotError(f"the snapshot is damaged: {path} cannot be read ({error}); write it anew") from None
@@ -148,7 +147,7 @@ def _open_array(path: Path, facts: Mapping[str, Any], verify: bool) -> AnyArray:
 def _crc32(array: AnyArray) -> int:
     if array.size == 0:
         return 0
-    view = memoryview(array.reshape(-1).view(np.uint8))
+    view = array.reshape(-1).view(np.uint8).data
     value = 0
     for begin in range(0, len(view), _PIECE):
         value = zlib.crc32(view[begin : begin + _PIECE], value)

@@ -29,10 +29,10 @@ from ...patterns.values import holds
 
 
 class _Place(NamedTuple):
-    """A node of the document: `kind` is element, attribute, text or document; `index` counts in the batch."""
+    """A node of the document: `kind` is element, attribute, text or document; `at` is its index in the batch."""
 
     kind: str
-    index: int
+    at: int
 
 
 _DOCUMENT = _Place("document", -1)
@@ -87,7 +87,7 @@ class Embedding:
 
     def order(self, place: _Place) -> tuple[int, int]:
         """Document order among nodes of one kind, which is all that one step reaches."""
-        return (0, place.index)
+        return (0, place.at)
 
     def reached(self, node: Node, place: _Place) -> Iterator[_Place]:
         """The nodes with the right name on the right axis, whatever their conditions."""
@@ -107,7 +107,7 @@ class Embedding:
         if place.kind == "document":
             inside, parent = self.elements, -1
         else:
-            inside, parent = range(place.index + 1, int(batch.end[place.index])), place.index
+            inside, parent = range(place.at + 1, int(batch.end[place.at])), place.at
         for element in inside:
             if node.axis == "//" or batch.parent[element] == parent:
                 if node.test == WILDCARD or self.same_name(int(batch.name[element]), node.test):
@@ -117,7 +117,7 @@ class Embedding:
         """The elements whose attributes or text a step looks at: `//` means the place itself and all below."""
         if place.kind == "document":
             return self.elements if node.axis == "//" else range(0)
-        return range(place.index, int(self.batch.end[place.index]) if node.axis == "//" else place.index + 1)
+        return range(place.at, int(self.batch.end[place.at]) if node.axis == "//" else place.at + 1)
 
     def texts(self, element: int) -> Iterator[int]:
         batch = self.batch
@@ -134,9 +134,9 @@ class Embedding:
         batch = self.batch
         match place.kind:
             case "element":
-                return batch.string_value(place.index).decode()
+                return batch.string_value(place.at).decode()
             case "attribute":
-                return batch.attribute_value(place.index).decode()
+                return batch.attribute_value(place.at).decode()
             case "text":
-                return batch.text_node(place.index).decode()
+                return batch.text_node(place.at).decode()
         return batch.string_value(self.elements.start).decode()

@@ -1,0 +1,57 @@
+"""The cursor: a place in an expression's tokens, what stands there, and errors that point at it."""
+
+from typing import NoReturn
+
+from ..errors import LimitError
+from .tokens import SUPPORTED, Token, pattern_error, tokens
+
+_MAX_NESTING = 64
+
+
+class Cursor:
+    """Walks the tokens of one expression from left to right."""
+
+    def __init__(self, expression: str) -> None:
+        self.expression = expression
+        self.tokens = tokens(expression)
+        self.at = 0
+        self.nesting = 0
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.at]
+
+    def next(self) -> Token:
+        token = self.tokens[self.at]
+        self.at += 1
+        return token
+
+    def sees(self, *symbols: str) -> bool:
+        return self.token.kind == "symbol" and self.token.text in symbols
+
+    def sees_word(self, word: str) -> bool:
+        return self.token.kind == "name" and self.token.text == word
+
+    def before(self, symbol: str) -> bool:
+        """Whether `symbol` follows the present token."""
+        following = self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+        return following.kind == "symbol" and following.text == symbol
+
+    def fail(self, begin: int, end: int, reason: str, supported: str | None = SUPPORTED) -> NoReturn:
+        raise pattern_error(self.expression, begin, end, reason, supported)
+
+    def unexpected(self, wanted: str) -> NoReturn:
+        token = self.token
+        if token.kind == "end":
+            self.fail(token.at, token.at, f"the expression ends where {wanted} should stand", None)
+        self.fail(token.at, token.stop, f"'{token.text}' stands where {wanted} should stand")
+
+    def expect(self, symbol: str, wanted: str) -> Token:
+        if not self.sees(symbol):
+            self.unexpected(wanted)
+        return self.next()
+
+    def nest(self, token: Token) -> None:
+        self.nesting += 1
+        if self.nesting > _MAX_NESTING:
+            raise LimitError(f"predicates are nested deeper than {_MAX_NESTING}", column=token.at + 1)
