@@ -1,0 +1,241 @@
+"""`pathcast match`: which subscriptions do these documents match?
+
+Documents are read and matched in batches that fit in memory, and each batch is printed before the next is read. A
+document that cannot be read is a row with the reason, in its place; the others go on.
+
+Exit status: 0 when every document was read, 1 when one was not, 2 for bad arguments or subscriptions, 141 when whoever
+reads the output has gone.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from pathcast.errors import PathcastError
+    from pathcast.matching import Matcher, Matches, Subscriptions
+
+BATCH_DOCUMENTS = 256
+BATCH_BYTES = 32 << 20
+SHOWN = 10
+READER_GONE = 141  # what a shell reports for a process that SIGPIPE ended
+
+
+class Format(StrEnum):
+    """How matches are printed."""
+
+    text = "text"
+    json = "json"
+
+
+class Source(NamedTuple):
+    """A document to match: how the user named it, and a file or its content."""
+
+    name: str
+    document: Path | bytes
+
+
+def match(
+    subscriptions: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SUBSCRIPTIONS",
+            help="One XPath a line (its id is the line's number), or .csv or .parquet with a column xpath.",
+        ),
+    ],
+    documents: Annotated[
+        list[Path],
+        typer.Argument(metavar="DOCUMENT…", help="XML files; a folder means all *.xml in it, - one document on stdin."),
+    ],
+    engine: Annotated[str | None, typer.Option(metavar="NAME", help="The engine to match with.")] = None,
+    output_format: Annotated[
+        Format, typer.Option("--format", help="text to read; json: an object per document and line.")
+    ] = Format.text,
+    namespaces: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PREFIX=URI…|ignore", help="Prefixes of the subscriptions, or ignore; may be repeated."),
+    ] = None,
+    show_all: Annotated[bool, typer.Option("--all", help=f"Print all matches, not just {SHOWN} a document.")] = False,
+) -> None:
+    """Match documents against subscriptions, and print the ids of those that each document matches.
+
+    Exit status 0: every document was read; 1: one was not; 2: bad arguments or subscriptions.
+
+    Example: pathcast match subscriptions.txt stories/ breaking.xml
+
+    Example: pathcast match subscriptions.csv stories/ --format json > matches.jsonl
+
+    Example: cat story.xml | pathcast match subscriptions.txt - --namespaces f=http://example.org/f
+    """
+    loaded = _load(subscriptions, _namespaces(namespaces or []))
+    matcher = _compile(loaded, engine)
+    sources = list(_sources(documents, matcher.limits.size))
+    if output_format is Format.json:
+        row: Callable[[str, Matches | PathcastError], str] = _json_row
+    else:
+        row = _TextRow(loaded, None if show_all else SHOWN)
+    unread = 0
+    try:
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(errors="backslashreplace")  # names of files may hold anything
+        with _progress(len(sources)) as advance:
+            for name, found in _matched(matcher, sources):
+                unread += isinstance(found, Exception)
+                sys.stdout.write(row(name, found))
+                advance()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes stdout once more on its way out, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(READER_GONE) from None
+    if unread:
+        raise typer.Exit(1)
+
+
+def _matched(matcher: "Matcher", sources: Iterable[Source]) -> Iterator[tuple[str, "Matches | PathcastError"]]:
+    for batch in _batches(sources):
+        found = matcher.match_many([source.document for source in batch], errors="return")
+        yield from zip((source.name for source in batch), found, strict=True)
+
+
+def _sources(arguments: Iterable[Path], largest: int) -> Iterator[Source]:
+    """The documents that the arguments name, in their order; of stdin no more than it takes to refuse it."""
+    for argument in arguments:
+        if str(argument) == "-":
+            yield Source("-", sys.stdin.buffer.read(largest + 1))
+        elif argument.is_dir():
+            files = sorted(file for file in argument.glob("*.xml") if file.is_file())
+            if not files:
+                typer.echo(f"note: no *.xml in {_printable(str(argument))}", err=True)
+            yield from (Source(str(file), file) for file in files)
+        else:
+            yield Source(str(argument), argument)
+
+
+def _batches(sources: Iterable[Source]) -> Iterator[list[Source]]:
+    """The sources in groups that may be in memory at once."""
+    batch: list[Source] = []
+    size = 0
+    for source in sources:
+        more = _size(source)
+        if batch and (len(batch) == BATCH_DOCUMENTS or size + more > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(source)
+        size += more
+    if batch:
+        yield batch
+
+
+def _size(source: Source) -> int:
+    if isinstance(source.document, bytes):
+        return len(source.document)
+    try:
+        return source.document.stat().st_size
+    except OSError:
+        return 0  # the reader will say why it cannot be opened
+
+
+# What is printed.
+
+
+def _json_row(name: str, found: "Matches | PathcastError") -> str:
+    if isinstance(found, Exception):
+        return json.dumps({"document": name, "error": str(found)}) + "\n"
+    return json.dumps({"document": name, "matches": found.ids.tolist()}) + "\n"
+
+
+class _TextRow:
+    """A document's name and number of matches, and beneath it the first few: id, XPath, subscriber."""
+
+    def __init__(self, subscriptions: "Subscriptions", shown: int | None) -> None:
+        self._subscriptions = subscriptions
+        self._shown = shown
+
+    def __call__(self, name: str, found: "Matches | PathcastError") -> str:
+        name = _printable(name)
+        if isinstance(found, Exception):
+            return f"{name}: error: {found}\n"
+        count = len(found)
+        lines = [f"{name}: {'no match' if count == 0 else '1 match' if count == 1 else f'{count:,} matches'}"]
+        shown = [self._subscriptions[number] for number in found.ids[: self._shown].tolist()]
+        width = max((len(_printable(one.xpath)) for one in shown if one.subscriber), default=0)
+        for one in shown:
+            line = f"  {one.id:>10}  {_printable(one.xpath)}"
+            if one.subscriber:
+                line = f"{line:<{14 + width}}  {_printable(one.subscriber)}"
+            lines.append(line)
+        if left := count - len(shown):
+            lines.append(f"  {'…':>10}  and {left:,} more (--all shows them)")
+        return "\n".join(lines) + "\n"
+
+
+def _printable(text: str) -> str:
+    """Text without characters that would act on the terminal."""
+    return "".join(character if character.isprintable() else "·" for character in text)
+
+
+@contextmanager
+def _progress(documents: int) -> Iterator[Callable[[], None]]:
+    """A bar on stderr while the rows go elsewhere; rows on the terminal show progress by themselves."""
+    if not sys.stderr.isatty() or sys.stdout.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("matching"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("matching", total=documents)
+        yield lambda: progress.advance(task)
+
+
+# What can be wrong with the arguments.
+
+
+def _refuse(reason: str) -> NoReturn:
+    typer.echo(f"error: {reason}", err=True)
+    raise typer.Exit(2)
+
+
+def _namespaces(options: Iterable[str]) -> dict[str, str] | Literal["ignore"] | None:
+    parts = [part for option in options for part in option.split()]
+    if parts == ["ignore"]:
+        return "ignore"
+    prefixes: dict[str, str] = {}
+    for part in parts:
+        prefix, equals, uri = part.partition("=")
+        if not (prefix and equals and uri):
+            _refuse(f"--namespaces {part}: give PREFIX=URI, or ignore alone")
+        if prefixes.setdefault(prefix, uri) != uri:
+            _refuse(f"--namespaces {part}: the prefix {prefix} already stands for {prefixes[prefix]}")
+    return prefixes or None
+
+
+def _load(file: Path, namespaces: dict[str, str] | Literal["ignore"] | None) -> "Subscriptions":
+    from pathcast.errors import PathcastError
+    from pathcast.matching import Subscriptions
+
+    if not file.exists() or file.is_dir():  # a pipe will do
+        _refuse(f"{file}: there is no such file with subscriptions")
+    try:
+        return Subscriptions.read(file, namespaces=namespaces)
+    except (PathcastError, ValueError) as error:
+        reason = str(error)
+        _refuse(reason if str(file) in reason.partition("\n")[0] else f"{file}: {reason}")
+
+
+def _compile(subscriptions: "Subscriptions", engine: str | None) -> "Matcher":
+    from pathcast.matching import engines
+
+    known = engines()
+    if engine is not None and engine not in known:
+        _refuse(f"--engine {engine}: there is no such engine; there are: {', '.join(known)}")
+    return subscriptions.compile(engine)
