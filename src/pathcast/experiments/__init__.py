@@ -7,6 +7,7 @@ from .claim import Claim, Judgement, Verdict, judged
 from .harness import default_output, perform, run_experiment
 from .measure import Ratio, Timing, race, ratio
 from .plot import Plot
+from .process import Outcome, in_fresh_process
 from .registry import SCALES, Experiment, UnknownExperimentError, experiment, experiments, find
 from .result import Result
 from .rows import MissingRowError, Row, Rows
@@ -20,6 +21,7 @@ __all__ = [
     "Judgement",
     "MissingRowError",
     "Observer",
+    "Outcome",
     "Plot",
     "Ratio",
     "Result",
@@ -33,6 +35,7 @@ __all__ = [
     "experiment",
     "experiments",
     "find",
+    "in_fresh_process",
     "judged",
     "perform",
     "race",

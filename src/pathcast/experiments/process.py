@@ -1,0 +1,95 @@
+"""A measurement in a process of its own: for memory, and for what happens on first use.
+
+Memory is measured in a fresh interpreter, because in a used one what a rival frees is kept for the next, and a peak
+never goes down. First use (compiling, loading, empty caches) happens once a process. The function and its arguments
+travel by pickle, so the function stands at the top of a module.
+
+`peak` is the process's high-water mark after the call, `before` what was resident when the call began; their difference
+is what the call needed at most, imports inside it included.
+"""
+
+import multiprocessing
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+_STATUS = Path("/proc/self/status")
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[T]):
+    """What a call in a fresh process gave, how long it took, and the memory (bytes) around it."""
+
+    value: T
+    seconds: float
+    before: int
+    peak: int
+
+    @property
+    def growth(self) -> int:
+        """The most that the call needed on top of what was there."""
+        return max(0, self.peak - self.before)
+
+
+def in_fresh_process(function: Callable[..., T], *arguments: Any) -> Outcome[T]:
+    """Call the function in an interpreter of its own; what it raises is raised here."""
+    context = multiprocessing.get_context("spawn")
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(target=_call, args=(sending, function, arguments), daemon=True)
+    process.start()
+    sending.close()
+    try:
+        outcome = receiving.recv()
+    except EOFError:
+        process.join()
+        raise RuntimeError(f"the process that ran {function.__name__} ended with status {process.exitcode}") from None
+    finally:
+        receiving.close()
+        process.terminate()
+        process.join()
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome  # type: ignore[no-any-return]
+
+
+def resident_bytes() -> int:
+    """The memory that this process occupies now; its peak so far where the system tells no more."""
+    return _status("VmRSS") or peak_bytes()
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has occupied."""
+    if found := _status("VmHWM"):
+        return found
+    import resource
+
+    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return size if sys.platform == "darwin" else size * 1024
+
+
+def _status(key: str) -> int | None:
+    """A figure of /proc, in bytes. (Not getrusage: there a child begins with the peak of its parent.)"""
+    if not _STATUS.is_file():
+        return None
+    for line in _STATUS.read_text(encoding="ascii", errors="replace").splitlines():
+        name, _, rest = line.partition(":")
+        if name == key:
+            return int(rest.split()[0]) * 1024
+    return None
+
+
+def _call(sending: Connection, function: Callable[..., T], arguments: tuple[Any, ...]) -> None:
+    before = resident_bytes()
+    begin = perf_counter()
+    try:
+        value = function(*arguments)
+    except Exception as error:  # noqa: BLE001 (it is raised again where the caller waits)
+        sending.send(error)
+        return
+    sending.send(Outcome(value, perf_counter() - begin, before, peak_bytes()))
