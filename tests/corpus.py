@@ -10,11 +10,11 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 CASES = Path(__file__).parent / "cases"
 
-Namespaces = Mapping[str, str] | str | None
+Namespaces = Mapping[str, str] | Literal["ignore"] | None
 """Prefix → URI, `"ignore"` for local names alone, or None."""
 
 

@@ -17,6 +17,9 @@ from lxml import etree
 
 from tests.corpus import Namespaces
 
+Unanswerable = (etree.XPathError, etree.XMLSyntaxError)
+"""What lxml raises on an expression or a document that it does not take."""
+
 _TOKEN = re.compile(
     r"""(?P<space>\s+)
       | (?P<literal>"[^"]*"|'[^']*')

@@ -1,14 +1,15 @@
 """The corpus itself is right: lxml gives every case the answer that it expects."""
 
 from collections import Counter
+from operator import attrgetter
 
 import pytest
 
 from tests import oracle
-from tests.corpus import Case, cases, refusals
+from tests.corpus import Case, Refusal, cases, refusals
 
 
-@pytest.mark.parametrize("case", cases(), ids=lambda case: case.id)
+@pytest.mark.parametrize("case", cases(), ids=attrgetter("id"))
 def test_lxml_gives_the_expected_answer(case: Case) -> None:
     assert oracle.matches(case.pattern, case.document, case.namespaces) is case.expected, case.why
 
@@ -38,3 +39,8 @@ def test_names_become_tests_of_local_names(pattern: str, question: str) -> None:
     for name in ("a", "b", "and", "or"):
         question = question.replace(f"{{{name}}}", f"*[local-name() = '{name}']")
     assert oracle.by_local_names(pattern) == question
+
+
+@pytest.mark.parametrize("refusal", refusals(), ids=attrgetter("id"))
+def test_a_refusal_points_at_its_own_text(refusal: Refusal) -> None:
+    assert refusal.pattern[refusal.column - 1 :].startswith(refusal.offending)

@@ -1,0 +1,16 @@
+"""What all tests share: the option for longer runs, and imports of `tests.…` from wherever pytest is started."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--long",
+        action="store_true",
+        help="run the differential tests on a million pairs of pattern and document, instead of a hundred thousand",
+    )

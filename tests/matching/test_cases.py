@@ -1,0 +1,52 @@
+"""Every engine gives every case of the corpus its answer, one by one and all at once."""
+
+from collections import defaultdict
+from operator import attrgetter
+
+import pytest
+
+import pathcast
+from pathcast.matching import engines
+from tests.corpus import Case, Refusal, cases, refusals
+
+every_engine = pytest.mark.parametrize("engine", engines())
+
+
+@every_engine
+@pytest.mark.parametrize("case", cases(), ids=attrgetter("id"))
+def test_a_case_has_its_answer(engine: str, case: Case) -> None:
+    subscriptions = pathcast.Subscriptions(namespaces=case.namespaces)
+    number = subscriptions.add(case.pattern)
+    matches = subscriptions.compile(engine=engine).match(case.document)
+    assert matches.ids.tolist() == ([number] if case.expected else []), case.why
+
+
+@every_engine
+def test_all_patterns_together_leave_each_case_its_answer(engine: str) -> None:
+    """Patterns that share names, prefixes and branches must not change each other's answers."""
+    wrong = []
+    for group in _by_namespaces():
+        subscriptions = pathcast.Subscriptions(namespaces=group[0].namespaces)
+        numbers = subscriptions.add_many([case.pattern for case in group])
+        found = subscriptions.compile(engine=engine).match_many([case.document for case in group])
+        for case, number, matches in zip(group, numbers, found, strict=True):
+            if isinstance(matches, pathcast.PathcastError) or (number in matches) is not case.expected:
+                wrong.append(case.id)
+    assert wrong == []
+
+
+def _by_namespaces() -> list[list[Case]]:
+    groups: dict[str, list[Case]] = defaultdict(list)
+    for case in cases():
+        groups[str(case.namespaces)].append(case)
+    return list(groups.values())
+
+
+@pytest.mark.parametrize("refusal", refusals(), ids=attrgetter("id"))
+def test_a_refused_pattern_leaves_the_subscriptions_as_they_were(refusal: Refusal) -> None:
+    subscriptions = pathcast.Subscriptions(namespaces=refusal.namespaces)
+    subscriptions.add("/a")
+    with pytest.raises(pathcast.PatternError) as caught:
+        subscriptions.add(refusal.pattern)
+    assert caught.value.column == refusal.column
+    assert [subscription.xpath for subscription in subscriptions] == ["/a"]

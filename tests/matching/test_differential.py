@@ -1,0 +1,111 @@
+"""Every engine agrees with lxml on random documents and random patterns over the whole fragment.
+
+A round is a handful of documents, each in a few variants, and patterns drawn from them; each pattern is asked of each
+document. On a difference the pattern and the document are made as small as they can be and still differ, and reported
+with both answers.
+"""
+
+import functools
+import itertools
+from dataclasses import dataclass
+from random import Random
+
+import pytest
+
+import pathcast
+from pathcast.documents import read_batch
+from pathcast.matching import engines
+from tests import oracle
+from tests.corpus import Namespaces
+from tests.generators import NAMESPACES, Element, Path, expression, random_document, random_pattern, shrunk, varied
+
+DOCUMENTS, VARIANTS, PATTERNS = 10, 5, 200
+PAIRS_A_ROUND = DOCUMENTS * VARIANTS * PATTERNS
+
+
+@dataclass(frozen=True)
+class Round:
+    namespaces: Namespaces
+    documents: tuple[Element, ...]
+    patterns: tuple[Path, ...]
+    expressions: tuple[str, ...]
+    expected: tuple[tuple[int, ...], ...]
+    """For each document the indices of the patterns that lxml says it matches."""
+
+
+@functools.lru_cache(maxsize=4)
+def drawn(seed: int) -> Round:
+    """The round with this seed; every third one ignores namespaces, every fourth has odd numbers all over."""
+    random = Random(seed)
+    namespaces: Namespaces = "ignore" if seed % 3 == 0 else NAMESPACES
+    bases = [random_document(random, odd=0.9 if seed % 4 == 0 else 0.3) for _ in range(DOCUMENTS)]
+    documents = tuple(varied(random, base) for base in bases for _ in range(VARIANTS))
+    trees = [oracle.read(str(document).encode()) for document in documents]
+    patterns = tuple(random_pattern(random, random.choice(trees).getroot()) for _ in range(PATTERNS))
+    expressions = tuple(expression(pattern, random) for pattern in patterns)
+    questions = [oracle.ask(text, namespaces) for text in expressions]
+    expected = tuple(
+        tuple(index for index, question in enumerate(questions) if oracle.answer(question, tree)) for tree in trees
+    )
+    return Round(namespaces, documents, patterns, expressions, expected)
+
+
+def found(engine: str, expressions: tuple[str, ...], documents: list[bytes], namespaces: Namespaces) -> list[set[int]]:
+    """For each document the indices of the expressions that the engine says it matches."""
+    subscriptions = pathcast.Subscriptions(namespaces=namespaces)
+    numbers = subscriptions.add_many(expressions)
+    matcher = subscriptions.compile(engine=engine)
+    offsets, ids = matcher.match_batch(read_batch(documents))
+    index_of = {number: index for index, number in enumerate(numbers)}
+    return [{index_of[int(i)] for i in ids[begin:end]} for begin, end in itertools.pairwise(offsets)]
+
+
+def test_an_engine_agrees_with_lxml(engine: str, seed: int) -> None:
+    this = drawn(seed)
+    documents = [str(document).encode() for document in this.documents]
+    answers = found(engine, this.expressions, documents, this.namespaces)
+    for document, answer, expected in zip(this.documents, answers, this.expected, strict=True):
+        for index in sorted(answer.symmetric_difference(expected)):
+            pytest.fail(report(engine, this.expressions[index], this.patterns[index], document, this.namespaces))
+
+
+def test_patterns_match_a_fair_share_of_documents() -> None:
+    """Else the differential test would compare little but misses."""
+    rounds = [drawn(seed) for seed in range(1, 7)]
+    shares = [sum(map(len, each.expected)) / PAIRS_A_ROUND for each in rounds]
+    assert 0.1 < sum(shares) / len(shares) < 0.6
+    some = {index for each in rounds[:1] for matched in each.expected for index in matched}
+    assert len(some) > PATTERNS / 3
+
+
+def report(engine: str, text: str, pattern: Path, document: Element, namespaces: Namespaces) -> str:
+    """The smallest example that shows the difference."""
+
+    def answers(text: str, document: Element) -> tuple[bool | str, bool | str]:
+        data = str(document).encode()
+        try:
+            theirs: bool | str = oracle.matches(text, data, namespaces)
+            return bool(found(engine, (text,), [data], namespaces)[0]), theirs
+        except oracle.Unanswerable as error:
+            return False, f"refused: {error}"
+        except pathcast.PathcastError as error:
+            return f"refused: {error.reason}", theirs
+
+    ours, theirs = answers(text, document)
+    if ours == theirs:
+        alone = "the pattern alone on the document alone gives the right answer: it is the company that makes it wrong"
+        return f"{engine} and lxml differ on {text!r} and {document}, but {alone}"
+    if answers(expression(pattern), document) == (ours, theirs):
+        document = shrunk(document, lambda smaller: answers(text, smaller) == (ours, theirs))
+        pattern = shrunk(pattern, lambda smaller: answers(expression(smaller), document) == (ours, theirs))
+        text = expression(pattern)
+    document = shrunk(document, lambda smaller: answers(text, smaller) == (ours, theirs))
+    return f"{engine} and lxml differ\n  pattern   {text}\n  document  {document}\n  {engine}: {ours}\n  lxml: {theirs}"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test for each engine and round: a hundred thousand pairs, or a million with `--long`."""
+    if "seed" in metafunc.fixturenames:
+        pairs = 1_000_000 if metafunc.config.getoption("--long") else 100_000
+        metafunc.parametrize("engine", engines())
+        metafunc.parametrize("seed", range(1, pairs // PAIRS_A_ROUND + 1))
