@@ -321,7 +321,8 @@ class _DocumentReader:
         public_id: str | None,
         notation: str | None,
     ) -> None:
-        if self.builder.entities == "refuse":
+        # An external parameter entity has no other use than to be read into the DTD: its declaration is refused.
+        if self.builder.entities == "refuse" or (is_parameter and value is None):
             hint = "entities='expand' allows internal ones" if value is not None else "external entities are never read"
             self.refuse(f"the DOCTYPE declares the entity '{name}', which is refused ({hint})")
 

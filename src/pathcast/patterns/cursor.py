@@ -37,13 +37,13 @@ class Cursor:
         following = self.tokens[min(self.at + 1, len(self.tokens) - 1)]
         return following.kind == "symbol" and following.text == symbol
 
-    def fail(self, begin: int, end: int, reason: str, supported: str | None = SUPPORTED) -> NoReturn:
+    def fail(self, begin: int, end: int, reason: str, supported: str = SUPPORTED) -> NoReturn:
         raise pattern_error(self.expression, begin, end, reason, supported)
 
     def unexpected(self, wanted: str) -> NoReturn:
         token = self.token
         if token.kind == "end":
-            self.fail(token.at, token.at, f"the expression ends where {wanted} should stand", None)
+            self.fail(token.at, token.at, f"the expression ends where {wanted} should stand")
         self.fail(token.at, token.stop, f"'{token.text}' stands where {wanted} should stand")
 
     def expect(self, symbol: str, wanted: str) -> Token:

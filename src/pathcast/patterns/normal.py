@@ -32,7 +32,7 @@ from .model import (
     StringTest,
 )
 from .printing import condition_text
-from .values import number_of
+from .values import number_of, number_text
 
 
 def node(axis: Axis, test: str, conditions: Iterable[Condition] = ()) -> Node | AnyOf:
@@ -112,7 +112,7 @@ def compare(operator: Operator, literal: str | float, text: str) -> Condition:
         literal = number_of(literal)
     if literal != literal:
         return NEVER
-    return Compare.with_number(operator, literal, text)
+    return Compare.with_number(operator, literal, number_text(literal) or text)
 
 
 def string_test(function: StringFunction, steps: tuple[Node, ...], text: str, absolute: bool = False) -> Condition:

@@ -56,13 +56,11 @@ def tokens(expression: str) -> list[Token]:
 def _unreadable(expression: str, at: int) -> PatternError:
     at += len(expression[at:]) - len(expression[at:].lstrip(" \t\r\n"))
     if expression[at] in "\"'":
-        return pattern_error(expression, at, len(expression), "the string has no closing quote", None)
+        return pattern_error(expression, at, len(expression), "the string has no closing quote", "'…' or \"…\"")
     return pattern_error(expression, at, at + 1, f"'{expression[at]}' has no meaning in a subscription")
 
 
-def pattern_error(
-    expression: str, begin: int, end: int, reason: str, supported: str | None = SUPPORTED
-) -> PatternError:
+def pattern_error(expression: str, begin: int, end: int, reason: str, supported: str = SUPPORTED) -> PatternError:
     """An error that points at `expression[begin:end]`."""
     offending = expression[begin:end]
     return PatternError(reason, column=begin + 1, expression=expression, offending=offending, supported=supported)

@@ -6,6 +6,8 @@ last bit may differ from the correctly rounded one. Answers have to agree with l
 """
 
 import re
+from decimal import Decimal
+from math import isfinite
 
 from .model import Compare, Operator, StringTest
 
@@ -35,6 +37,16 @@ def number_of(text: str) -> float:
         value = -value
     exponent = found["exponent"]
     return value if exponent is None else value * _power_of_ten(exponent)
+
+
+def number_text(number: float) -> str | None:
+    """The shortest XPath number that reads as exactly this one; None in the rare case that there is none so short."""
+    if not isfinite(number):
+        return None
+    text = format(Decimal(repr(number)), "f")
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return text if number_of(text) == number else None
 
 
 def _fraction(digits: str) -> float:

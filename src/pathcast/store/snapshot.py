@@ -80,12 +80,19 @@ def write_snapshot(
 def open_snapshot(directory: str | os.PathLike[str], kind: str, *, verify: bool = True) -> Snapshot:
     """Open the snapshot that a folder holds."""
     folder = Path(directory)
-    manifest = read_manifest(folder)
-    if manifest["kind"] != kind:
-        raise SnapshotError(f"{folder} is a snapshot of kind '{manifest['kind']}', not '{kind}'")
-    data = folder / (_DATA + manifest["generation"])
-    arrays = {name: _open_array(data / f"{name}.npy", facts, verify) for name, facts in manifest["arrays"].items()}
-    return Snapshot(kind, manifest["facts"], arrays, manifest["generation"])
+    while True:
+        manifest = read_manifest(folder)
+        if manifest["kind"] != kind:
+            raise SnapshotError(f"{folder} is a snapshot of kind '{manifest['kind']}', not '{kind}'")
+        generation = manifest["generation"]
+        try:
+            arrays = _open_arrays(folder / (_DATA + generation), manifest["arrays"], verify)
+        except SnapshotError:
+            # A writer may have replaced the snapshot since the manifest was read: then there is a newer one to open.
+            if read_manifest(folder)["generation"] == generation:
+                raise
+        else:
+            return Snapshot(kind, manifest["facts"], arrays, generation)
 
 
 def read_manifest(directory: str | os.PathLike[str]) -> dict[str, Any]:
@@ -130,6 +137,10 @@ def _write_array(path: Path, array: AnyArray) -> dict[str, Any]:
         file.flush()
         os.fsync(file.fileno())
     return {"bytes": path.stat().st_size, "crc32": _crc32(array)}
+
+
+def _open_arrays(data: Path, described: Mapping[str, Any], verify: bool) -> dict[str, AnyArray]:
+    return {name: _open_array(data / f"{name}.npy", facts, verify) for name, facts in described.items()}
 
 
 def _open_array(path: Path, facts: Mapping[str, Any], verify: bool) -> AnyArray:

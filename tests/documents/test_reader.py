@@ -1,0 +1,264 @@
+"""Reading documents: what is accepted, what is refused and why, and what the arrays hold."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pathcast import DocumentError, LimitError
+from pathcast.documents import Limits, Names, read, read_batch
+
+SMALL = b'<a x="1"><b>hi</b><c/></a>'
+
+
+def test_element_arrays_are_as_the_picture_shows() -> None:
+    batch = read(SMALL).batch
+    assert [batch.name_of(name) for name in batch.name] == ["a", "b", "c"]
+    assert batch.parent.tolist() == [-1, 0, 0]
+    assert batch.depth.tolist() == [1, 2, 2]
+    assert batch.end.tolist() == [3, 2, 3]
+    assert batch.position.tolist() == [0, 9, 18]
+
+
+def test_indices_count_in_the_batch_and_views_count_in_the_document() -> None:
+    batch = read_batch([SMALL, b"<r><s><t/></s></r>"])
+    assert batch.offsets.tolist() == [0, 3, 6]
+    assert batch.parent.tolist() == [-1, 0, 0, -1, 3, 4]
+    assert batch.end.tolist() == [3, 2, 3, 6, 6, 6]
+    second = batch[1]
+    assert [second.parent(element) for element in range(3)] == [-1, 0, 1]
+    assert [second.end(element) for element in range(3)] == [3, 3, 3]
+    assert second.path(2) == "/r/s/t"
+
+
+def test_text_nodes_are_split_by_comments_and_instructions_only() -> None:
+    document = read("<a>x<![CDATA[<y>]]>&amp;&#65;<!-- -->z<?p?>w<b/>v\r\nu</a>")
+    assert document.text_nodes(0) == ["x<y>&A", "z", "w", "v\nu"]
+    assert document.string_value(0) == "x<y>&Azwv\nu"
+
+
+def test_the_text_of_an_element_excludes_what_follows_it() -> None:
+    document = read("<a><b>in</b>after<c>x</c></a>")
+    assert document.string_value(1) == "in"
+    assert document.text_nodes(0) == ["after"]
+
+
+def test_attribute_values_are_normalised() -> None:
+    document = read(b'<a t="1&#9;2\t3\n4&lt;" u="&#xe9;"/>')
+    assert document.attributes(0) == {"t": "1\t2 3 4<", "u": "é"}
+
+
+def test_attributes_declared_in_the_document_get_their_defaults_and_types() -> None:
+    document = read(b'<!DOCTYPE a [<!ATTLIST a k CDATA "d" n NMTOKENS #IMPLIED>]><a n=" x  y "/>')
+    assert document.attributes(0) == {"n": "x y", "k": "d"}
+
+
+def test_names_are_expanded_by_namespace() -> None:
+    document = read(b'<p:a xmlns:p="u" xmlns="v" p:x="1" y="2" xml:lang="en"><b/></p:a>')
+    assert [document.name(0), document.name(1)] == ["{u}a", "{v}b"]
+    assert document.attributes(0) == {
+        "{u}x": "1",
+        "y": "2",
+        "{http://www.w3.org/XML/1998/namespace}lang": "en",
+    }
+
+
+def test_known_names_keep_their_ids_and_new_ones_follow() -> None:
+    names = Names(["c", "a"])
+    batch = read_batch([SMALL], names=names)
+    assert batch.name.tolist() == [1, 3, 0]
+    assert batch.own_names == ("x", "b")
+    assert len(names) == 2, "reading adds nothing to the table it was given"
+
+
+def test_names_added_after_the_start_are_still_the_batchs_own() -> None:
+    names = Names(["a"])
+    batch = read_batch([b"<a><b/></a>"], names=names)
+    names.add("zzz")
+    assert batch.name_of(int(batch.name[1])) == "b"
+    assert batch.translation(names).tolist() == [0, -1]
+    names.add("b")
+    assert batch.translation(names).tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "utf-16-be", "iso-8859-1", "us-ascii"])
+def test_supported_encodings_give_the_same_values(encoding: str) -> None:
+    text = "é" if encoding not in ("us-ascii",) else "e"
+    declared = {"utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}.get(encoding, encoding)
+    bom = {"utf-16-le": "\ufeff", "utf-16-be": "\ufeff"}.get(encoding, "")
+    data = f'{bom}<?xml version="1.0" encoding="{declared}"?>\n<a k="{text}">{text}<b/></a>'.encode(encoding)
+    document = read(data)
+    assert document.string_value(0) == text
+    assert document.attributes(0) == {"k": text}
+    assert document.data == data
+    assert document.location(1) == (2, 11)
+
+
+def test_a_str_ignores_its_declared_encoding() -> None:
+    assert read('<?xml version="1.0" encoding="utf-16"?><a>é</a>').string_value(0) == "é"
+
+
+REFUSED = {
+    "no bytes": (b"", "the document is empty", 1, 1),
+    "white space only": (b" \n ", "the document is empty", 2, 2),
+    "cut off": (b"<a>\n<b>", "no element found: the document ends inside <b>, opened in line 2", 2, 4),
+    "crossed tags": (b"<a>\n<b></a>", "mismatched tag: <b> was opened in line 2 and is not closed yet", 2, 6),
+    "two roots": (b"<a/><b/>", "junk after document element", 1, 5),
+    "attribute twice": (b"<a x='1' x='2'/>", "duplicate attribute", 1, 10),
+    "attribute twice by namespace": (b"<a xmlns:p='u' xmlns:q='u' p:x='' q:x=''/>", "duplicate attribute", 1, 1),
+    "unbound prefix": (b"<p:a/>", "unbound prefix", 1, 1),
+    "undeclared entity": (b"<a>&x;</a>", "undefined entity", 1, 4),
+    "undeclared entity with a DTD elsewhere": (
+        b'<!DOCTYPE a SYSTEM "x.dtd"><a>&x;</a>',
+        "refers to the entity '&x;', which is not declared",
+        1,
+        31,
+    ),
+    "entity declaration": (
+        b"<!DOCTYPE a [<!ENTITY x 'y'>]><a>&x;</a>",
+        "the DOCTYPE declares the entity 'x', which is refused (entities='expand' allows internal ones)",
+        1,
+        25,
+    ),
+    "external entity": (
+        b"<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><a>&x;</a>",
+        "the DOCTYPE declares the entity 'x', which is refused (external entities are never read)",
+        1,
+        52,
+    ),
+    "XML 1.1": (b"<?xml version='1.1'?><a/>", "XML 1.1 is not supported; only XML 1.0 is", 1, 1),
+    "another encoding": (
+        b"<?xml version='1.0' encoding='koi8-r'?><a/>",
+        "encoding 'koi8-r' is not supported; supported: UTF-8, UTF-16, ISO-8859-1, US-ASCII",
+        1,
+        1,
+    ),
+    "not UTF-8": (b"<a>\xff</a>", "not well-formed (invalid token)", 1, 4),
+    "control character": (b"<a>\x01</a>", "not well-formed (invalid token)", 1, 4),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_document_is_refused_with_reason_and_place(case: str) -> None:
+    data, reason, line, column = REFUSED[case]
+    with pytest.raises(DocumentError) as caught:
+        read(data)
+    assert (caught.value.reason, caught.value.line, caught.value.column) == (reason, line, column)
+
+
+def test_internal_entities_expand_on_request() -> None:
+    data = b"<!DOCTYPE a [<!ENTITY x 'y<b/>z'>]><a k='&#38;'>1&x;2</a>"
+    document = read(data, entities="expand")
+    assert document.string_value(0) == "1yz2" and document.name(1) == "b"
+    assert document.text_nodes(0) == ["1y", "z2"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><a>&x;</a>",
+        b"<!DOCTYPE a [<!ENTITY % x SYSTEM 'file:///etc/passwd'>%x;]><a/>",
+    ],
+)
+def test_external_entities_are_never_read(data: bytes) -> None:
+    with pytest.raises(DocumentError, match="never read|not read"):
+        read(data, entities="expand")
+
+
+@pytest.mark.parametrize("text", [b"x" * 1000, b"", b"<b/>"])
+def test_entities_that_explode_are_stopped(text: bytes) -> None:
+    nested = b"".join(b'<!ENTITY %c "%s">' % (98 + i, b"&%c;" % (97 + i) * 10) for i in range(9))
+    data = b'<!DOCTYPE a [<!ENTITY a "' + text + b'">' + nested + b"]><a>&j;</a>"
+    with pytest.raises(LimitError):
+        read(data, entities="expand")
+
+
+def test_many_moderate_entities_stop_at_the_amplification_limit() -> None:
+    data = b'<!DOCTYPE a [<!ENTITY a "' + b"x" * 50_000 + b'">]><a>' + b"&a;" * 60 + b"</a>"
+    assert len(read(data, entities="expand", limits=Limits(amplification=100)).string_value(0)) == 3_000_000
+    with pytest.raises(LimitError, match=r"Limits\(amplification=…\)"):
+        read(data, entities="expand")
+
+
+LIMITS = {
+    "depth": (Limits(depth=3), b"<a><a><a/></a></a>", b"<a><a><a><a/></a></a></a>"),
+    "size": (Limits(size=10), b"<a>345</a>", b"<a>3456</a>"),
+    "attributes": (Limits(attributes=2), b"<a b='' c=''/>", b"<a b='' c='' d=''/>"),
+    "name_length": (Limits(name_length=4), b"<abcd/>", b"<abcde/>"),
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_limit_allows_its_value_and_refuses_one_more(limit: str) -> None:
+    limits, allowed, refused = LIMITS[limit]
+    assert len(read(allowed, limits=limits)) > 0
+    with pytest.raises(LimitError, match=rf"Limits\({limit}=…\)"):
+        read(refused, limits=limits)
+
+
+def test_hostile_sizes_are_refused_by_default_within_bounds() -> None:
+    with pytest.raises(LimitError, match="depth"):
+        read(b"<a>" * 1_000_000)
+    with pytest.raises(LimitError, match="name_length"):
+        read(b"<" + b"n" * 1_000_000 + b"/>")
+    with pytest.raises(LimitError, match="attributes"):
+        read(b"<a " + b" ".join(b"k%d=''" % k for k in range(100_000)) + b"/>")
+
+
+def test_an_unreadable_document_keeps_its_place_and_harms_no_other() -> None:
+    batch = read_batch([SMALL, b"<a>text<b>", SMALL], errors="return")
+    assert len(batch) == 3 and list(batch.errors) == [1]
+    assert len(batch[1]) == 0 and batch[1].data == b"<a>text<b>"
+    alone = read(SMALL).batch
+    np.testing.assert_array_equal(batch.name, np.concatenate([alone.name, alone.name]))
+    assert batch[2].string_value(1) == "hi" and batch[2].attributes(0) == {"x": "1"}
+    assert isinstance(batch[1].error, DocumentError) and batch[2].error is None
+
+
+def test_a_document_alone_is_the_document_read_alone() -> None:
+    batch = read_batch([b"<x>0</x>", SMALL, b"<q>bad", SMALL], errors="return")
+    for index in (0, 1, 3):
+        alone, again = batch[index].alone(), read(batch[index].data).batch
+        for column in (
+            "parent",
+            "depth",
+            "end",
+            "position",
+            "attribute_begin",
+            "text_begin",
+            "text_end",
+            "text_parent",
+        ):
+            np.testing.assert_array_equal(getattr(alone, column), getattr(again, column), err_msg=column)
+        assert [alone.name_of(name) for name in alone.name] == [again.name_of(name) for name in again.name]
+        assert alone[0].string_value(0) == again[0].string_value(0)
+        assert alone[0].attributes(0) == again[0].attributes(0)
+        assert alone[0].data == again[0].data
+    assert isinstance(batch[2].alone().errors[0], DocumentError)
+
+
+def test_a_path_is_read_and_a_missing_one_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "a.xml"
+    file.write_bytes(SMALL)
+    assert len(read(file)) == 3
+    with pytest.raises(DocumentError, match="No such file"):
+        read(tmp_path / "b.xml")
+    with pytest.raises(LimitError, match="size"):
+        read(file, limits=Limits(size=5))
+
+
+def test_a_str_that_is_no_xml_gets_a_hint() -> None:
+    with pytest.raises(DocumentError, match=r"pass a pathlib\.Path"):
+        read("news.xml")
+    with pytest.raises(DocumentError, match="surrogate"):
+        read("<a>\ud800</a>")
+
+
+@pytest.mark.parametrize("wrong", [{"errors": "ignore"}, {"entities": "yes"}])
+def test_misspelt_options_are_refused(wrong: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        read_batch([SMALL], **wrong)  # type: ignore[arg-type]
+    with pytest.raises(LimitError, match="whole number"):
+        Limits(depth=0)
+    with pytest.raises(TypeError, match="not int"):
+        read(5)  # type: ignore[arg-type]

@@ -1,0 +1,187 @@
+"""The matcher: inputs, order, errors in their place, and the index on disk."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pathcast
+from pathcast import DocumentError, LimitError, Limits, SnapshotError, Subscriptions
+from pathcast.documents import read, read_batch
+from pathcast.matching import engines
+from pathcast.matching.contract import Skipping
+from pathcast.store import write_snapshot
+
+XML = b'<news lang="en"><head><title>Rain</title></head><p lede="true">Wet.</p></news>'
+
+
+@pytest.fixture(params=engines())
+def matcher(request: pytest.FixtureRequest) -> pathcast.Matcher:
+    subscriptions = Subscriptions()
+    subscriptions.add_many(
+        ["/news/head/title", "//p[@lede='true']", "//video", "title", "/news[head]/p"],
+        subscribers=["ada", "bob", "cyd", "ada", None],
+    )
+    return subscriptions.compile(engine=request.param)
+
+
+def test_any_form_of_a_document_matches_alike(matcher: pathcast.Matcher, tmp_path: Path) -> None:
+    (tmp_path / "x.xml").write_bytes(XML)
+    batch = read_batch([b"<other/>", XML])
+    for form in (XML, XML.decode(), bytearray(XML), tmp_path / "x.xml", read(XML), batch[1]):
+        assert matcher.match(form).ids.tolist() == [1, 2, 4, 5], form
+
+
+def test_matches_are_sorted_read_only_and_ask_like_a_set(matcher: pathcast.Matcher) -> None:
+    matches = matcher.match(XML)
+    assert matches.ids.dtype == np.int32 and not matches.ids.flags.writeable
+    assert len(matches) == 4 and 2 in matches and 3 not in matches and "2" not in matches
+    assert list(matches) == [1, 2, 4, 5] and matches.subscribers == ["ada", "bob"]
+    nothing = matcher.match(b"<x/>")
+    assert not nothing and len(nothing) == 0 and nothing.subscribers == [] and nothing.ids.tolist() == []
+
+
+def test_many_documents_keep_their_order_and_errors_their_place(matcher: pathcast.Matcher, tmp_path: Path) -> None:
+    documents = [XML, b"<x", tmp_path / "none.xml", read(XML), b"<video/>"] * 200
+    found = list(matcher.match_many(documents, errors="return"))
+    assert len(found) == 1000
+    for index, matches in enumerate(found):
+        match index % 5:
+            case 0 | 3:
+                assert list(matches) == [1, 2, 4, 5]  # type: ignore[arg-type]
+            case 1 | 2:
+                assert isinstance(matches, DocumentError)
+            case _:
+                assert list(matches) == [3]  # type: ignore[arg-type]
+
+
+def test_raising_comes_after_what_was_before_it(matcher: pathcast.Matcher) -> None:
+    answers = matcher.match_many([XML, b"<x", XML])
+    assert len(next(answers)) == 4  # type: ignore[arg-type]
+    with pytest.raises(DocumentError):
+        next(answers)
+    with pytest.raises(ValueError, match="must be"):
+        matcher.match_many([XML], errors="drop")  # type: ignore[arg-type]
+
+
+def test_answers_come_before_the_input_ends(matcher: pathcast.Matcher) -> None:
+    taken = 0
+
+    def endless():  # type: ignore[no-untyped-def]
+        nonlocal taken
+        while True:
+            taken += 1
+            yield XML
+
+    answers = matcher.match_many(endless())
+    assert len(next(answers)) == 4 and taken < 1000  # type: ignore[arg-type]
+
+
+def test_a_batch_gives_offsets_and_ids(matcher: pathcast.Matcher) -> None:
+    offsets, ids = matcher.match_batch(read_batch([b"<x/>", XML, b"<", b"<video/>"], errors="return"))
+    assert offsets.tolist() == [0, 0, 4, 4, 5] and ids.tolist() == [1, 2, 4, 5, 3]
+    offsets, ids = matcher.match_batch(read_batch([]))
+    assert offsets.tolist() == [0] and ids.tolist() == []
+
+
+def test_matches_keep_the_meaning_they_had(matcher: pathcast.Matcher) -> None:
+    before = matcher.match(XML)
+    matcher.subscriptions.remove(1)
+    matcher.subscriptions.add("//head", subscriber="dan")
+    assert before.ids.tolist() == [1, 2, 4, 5] and before.subscribers == ["ada", "bob"]
+    assert matcher.match(XML).ids.tolist() == [2, 4, 5, 6] and matcher.match(XML).subscribers == ["ada", "bob", "dan"]
+
+
+def test_a_new_name_is_found_in_documents_read_before_it(matcher: pathcast.Matcher) -> None:
+    document = read(b"<later><x/></later>")
+    assert not matcher.match(document)
+    matcher.subscriptions.add("/later/x")
+    assert matcher.match(document).ids.tolist() == [6]
+
+
+def test_no_subscriptions_match_nothing() -> None:
+    for engine in engines():
+        subscriptions = Subscriptions()
+        matcher = subscriptions.compile(engine=engine)
+        assert list(matcher.match(XML)) == []
+        subscriptions.add("/")
+        assert list(matcher.match(XML)) == [1]
+
+
+def test_limits_and_entities_reach_the_reader() -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add("//b")
+    with pytest.raises(LimitError):
+        subscriptions.compile(limits=Limits(depth=1)).match(b"<a><b/></a>")
+    data = b"<!DOCTYPE a [<!ENTITY e '<b/>'>]><a>&e;</a>"
+    with pytest.raises(DocumentError):
+        subscriptions.compile().match(data)
+    assert len(subscriptions.compile(entities="expand").match(data)) == 1
+
+
+def test_ignored_namespaces_match_local_names() -> None:
+    for engine in engines():
+        subscriptions = Subscriptions(namespaces="ignore")
+        subscriptions.add_many(["/f:a/b", "//@k", "//Q{v}c"])
+        matcher = subscriptions.compile(engine=engine)
+        assert list(matcher.match(b'<x:a xmlns:x="u" xmlns:y="v"><y:b y:k=""/></x:a>')) == [1, 2]
+        assert list(matcher.match(b"<c/>")) == [3]
+
+
+def test_skipped_entries_are_left_out(matcher: pathcast.Matcher) -> None:
+    engine = matcher.engine
+    if isinstance(engine, Skipping):
+        skip = np.zeros(len(matcher.subscriptions.table), dtype=np.bool_)
+        batch = read_batch([XML, b"<video/>"])
+        assert [part.tolist() for part in engine.match_except(batch, skip)] == [
+            part.tolist() for part in engine.match_batch(batch)
+        ]
+        skip[[0, 2]] = True
+        assert engine.match_except(batch, skip)[1].tolist() == [1, 3, 4]
+    else:
+        assert engine.name != "reference"
+
+
+def test_statistics_count_documents(matcher: pathcast.Matcher) -> None:
+    list(matcher.match_many([XML, b"<"], errors="return"))
+    statistics = matcher.statistics()
+    assert (statistics["documents"], statistics["unreadable"], statistics["subscriptions"]) == (2, 1, 5)
+
+
+def test_an_index_on_disk_answers_alike_and_goes_on(matcher: pathcast.Matcher, tmp_path: Path) -> None:
+    matcher.subscriptions.remove(3)
+    matcher.subscriptions.add_many(["//p[. = 'Wet.' or not(q)]", "./head"], ids=[40, 8])
+    matcher.save(tmp_path / "index")
+    again = pathcast.open_index(tmp_path / "index")
+    assert again.engine_name == matcher.engine_name
+    assert list(again.subscriptions) == list(matcher.subscriptions)
+    assert list(again.match(XML)) == list(matcher.match(XML)) == [1, 2, 4, 5, 8, 40]
+    assert again.match(XML).subscribers == ["ada", "bob"]
+    assert again.subscriptions.add("//news", subscriber="zoe") == 41
+    assert 41 in again.match(XML) and 41 not in matcher.match(XML)
+
+
+def test_an_index_keeps_namespaces(tmp_path: Path) -> None:
+    for namespaces in ({"f": "http://example.org/f"}, "ignore", None):
+        subscriptions = Subscriptions(namespaces=namespaces)  # type: ignore[arg-type]
+        subscriptions.add_many(["/a/b"] if namespaces is None else ["/f:a/f:b", "//f:b[f:c = 'é']"])
+        subscriptions.compile(engine="reference").save(tmp_path / "index")
+        again = pathcast.open_index(tmp_path / "index")
+        assert list(again.subscriptions) == list(subscriptions) and again.subscriptions.namespaces == namespaces
+
+
+def test_a_foreign_index_is_refused(tmp_path: Path) -> None:
+    write_snapshot(tmp_path / "a", "something", {}, {})
+    with pytest.raises(SnapshotError, match="kind"):
+        pathcast.open_index(tmp_path / "a")
+    write_snapshot(tmp_path / "b", "index", {"engine": "warp"}, {})
+    with pytest.raises(SnapshotError, match="engine 'warp'"):
+        pathcast.open_index(tmp_path / "b")
+
+
+def test_importing_pathcast_loads_nothing_heavy() -> None:
+    code = "import sys, pathcast; print(sorted({'numpy', 'numba', 'lxml', 'pyarrow', 'pyspark', 'typer'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

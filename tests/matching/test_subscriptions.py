@@ -1,0 +1,236 @@
+"""Subscriptions: ids, changes, files; and that a failed change changes nothing."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from pyarrow import parquet
+
+import pathcast
+from pathcast import LimitError, PatternError, Subscriptions
+
+
+def test_ids_count_from_one_and_are_never_given_again() -> None:
+    subscriptions = Subscriptions()
+    assert subscriptions.add("//a") == 1
+    assert list(subscriptions.add_many(["//b", "//c"])) == [2, 3]
+    subscriptions.remove(3)
+    assert subscriptions.add("//d") == 4
+    assert 3 not in subscriptions and 4 in subscriptions and len(subscriptions) == 3
+
+
+def test_own_ids_may_come_in_any_order_and_new_ones_follow_the_largest() -> None:
+    subscriptions = Subscriptions()
+    assert list(subscriptions.add_many(["//a", "//b"], ids=[70, 5])) == [70, 5]
+    assert subscriptions.add("//c") == 71
+    assert subscriptions.add("//d", id=6) == 6
+    subscriptions.remove(70)
+    assert subscriptions.add("//e") == 72
+    assert [s.id for s in subscriptions] == [5, 71, 6, 72]
+
+
+@pytest.mark.parametrize("ids", [[0], [-1], [2**31], [1.5], ["1"], [True], [7], [1, 2]])
+def test_an_id_that_cannot_be_is_refused(ids: list[int]) -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add("//a", id=7)
+    with pytest.raises(ValueError, match="id"):
+        subscriptions.add_many(["//b"], ids=ids)
+    assert len(subscriptions) == 1
+
+
+def test_an_id_given_twice_at_once_is_refused() -> None:
+    with pytest.raises(ValueError, match="twice"):
+        Subscriptions().add_many(["//a", "//b"], ids=[4, 4])
+
+
+def test_the_last_id_is_the_last() -> None:
+    subscriptions = Subscriptions()
+    assert subscriptions.add("//a", id=2**31 - 1) == 2**31 - 1
+    with pytest.raises(LimitError, match="ids beyond"):
+        subscriptions.add("//b")
+    assert subscriptions.add("//b", id=3) == 3
+
+
+def test_numpy_ids_are_ids() -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add_many(["//a", "//b"], ids=np.array([3, 9], dtype=np.int64))  # type: ignore[arg-type]
+    assert [s.id for s in subscriptions] == [3, 9] and subscriptions[9].xpath == "//b"
+
+
+def test_a_subscription_keeps_its_own_words() -> None:
+    subscriptions = Subscriptions(namespaces={"f": "http://example.org/f"})
+    words = ["a/b", "//a//*/b", " /a ", "f:x", "//p[ @k='v' ]", "/a/b"]
+    subscriptions.add_many(words, subscribers=["ada", None, "bob", None, "ada", None])
+    assert [(s.xpath, s.subscriber) for s in subscriptions] == list(
+        zip(words, ["ada", None, "bob", None, "ada", None], strict=True)
+    )
+    assert subscriptions.subscribers == ["ada", "bob"]
+    assert len(subscriptions.table) == 6
+
+
+def test_adding_many_is_all_or_nothing() -> None:
+    subscriptions = Subscriptions()
+    with pytest.raises(PatternError) as caught:
+        subscriptions.add_many(["//a", "//b[", "//c"])
+    assert caught.value.index == 1 and len(subscriptions) == 0
+    assert subscriptions.add("//z") == 1
+
+
+def test_collecting_errors_adds_the_good_ones() -> None:
+    subscriptions = Subscriptions()
+    bad = subscriptions.add_many(
+        ["//a", "//b[", "./c", "/d" * 300], subscribers=["x", "y", None, "z"], errors="collect"
+    )
+    assert [(error.index, type(error)) for error in bad] == [(1, PatternError), (3, LimitError)]
+    assert [tuple(s) for s in subscriptions] == [(1, "//a", "x"), (2, "./c", None)]
+    bad = subscriptions.add_many(["|", "//e"], ids=[10, 11], errors="collect")
+    assert [error.index for error in bad] == [0] and 11 in subscriptions and 10 not in subscriptions
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda s: s.add_many("//a"), TypeError),
+        (lambda s: s.add_many(["//a"], subscribers="ada"), TypeError),
+        (lambda s: s.add_many(["//a"], subscribers=["ada", "bob"]), ValueError),
+        (lambda s: s.add("//a", subscriber=""), ValueError),
+        (lambda s: s.add_many(["//a"], subscribers=[5]), ValueError),
+        (lambda s: s.add_many(["//a"], errors="skip"), ValueError),
+        (lambda s: s.remove(99), KeyError),
+        (lambda s: s.replace(99, "//a"), KeyError),
+        (lambda s: s.replace(1, "//a["), PatternError),
+        (lambda s: s[99], KeyError),
+        (lambda s: s.compile(engine="warp"), ValueError),
+        (lambda s: Subscriptions(namespaces="all"), TypeError),
+    ],
+)
+def test_a_wrong_call_says_so_and_changes_nothing(call, error) -> None:  # type: ignore[no-untyped-def]
+    subscriptions = Subscriptions()
+    subscriptions.add("//kept", subscriber="ada")
+    with pytest.raises(error):
+        call(subscriptions)
+    assert [tuple(s) for s in subscriptions] == [(1, "//kept", "ada")]
+
+
+class Model(RuleBasedStateMachine):
+    """Subscriptions against a dictionary, over any history of changes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.subscriptions = Subscriptions()
+        self.matcher = self.subscriptions.compile(engine="reference")
+        self.model: dict[int, tuple[str, str | None]] = {}
+        self.largest = 0
+
+    expressions = st.sampled_from(["//a", "a", "/a/b", "//b[@x]", "//c", "/*", "//a[b or c]"])
+    people = st.sampled_from([None, "ada", "bob", "cyd"])
+
+    @rule(xpath=expressions, subscriber=people)
+    def add(self, xpath: str, subscriber: str | None) -> None:
+        added = self.subscriptions.add(xpath, subscriber)
+        assert added == self.largest + 1
+        self.largest = added
+        self.model[added] = (xpath, subscriber)
+
+    @rule(xpaths=st.lists(expressions, max_size=40), subscriber=people, start=st.integers(1, 200))
+    def add_with_ids(self, xpaths: list[str], subscriber: str | None, start: int) -> None:
+        free = [number for number in range(start, start + 300) if number not in self.model][: len(xpaths)]
+        free.reverse()
+        self.subscriptions.add_many(xpaths, [subscriber] * len(xpaths), free)
+        self.model.update({number: (xpath, subscriber) for number, xpath in zip(free, xpaths, strict=True)})
+        self.largest = max([self.largest, *free])
+
+    @precondition(lambda self: self.model)
+    @rule(data=st.data())
+    def remove(self, data: st.DataObject) -> None:
+        number = data.draw(st.sampled_from(sorted(self.model)))
+        self.subscriptions.remove(number)
+        del self.model[number]
+
+    @precondition(lambda self: len(self.model) > 4)
+    @rule()
+    def remove_most(self) -> None:
+        for number in sorted(self.model)[:-2]:
+            self.subscriptions.remove(number)
+            del self.model[number]
+
+    @precondition(lambda self: self.model)
+    @rule(data=st.data(), xpath=expressions)
+    def replace(self, data: st.DataObject, xpath: str) -> None:
+        number = data.draw(st.sampled_from(sorted(self.model)))
+        self.subscriptions.replace(number, xpath)
+        self.model[number] = (xpath, self.model[number][1])
+
+    @invariant()
+    def holds_what_the_dictionary_holds(self) -> None:
+        assert len(self.subscriptions) == len(self.model)
+        assert {s.id: (s.xpath, s.subscriber) for s in self.subscriptions} == self.model
+
+    @invariant()
+    def the_matcher_follows(self) -> None:
+        matches = self.matcher.match(b"<a><b x='1'/></a>")
+        wanted = {n: s for n, (x, s) in self.model.items() if x != "//c"}
+        assert matches.ids.tolist() == sorted(wanted) and len(matches) == len(wanted)
+        assert matches.subscribers == sorted({s for s in wanted.values() if s is not None})
+
+
+TestAnyHistory = Model.TestCase
+TestAnyHistory.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
+
+
+# Files.
+
+
+def test_a_text_file_gives_ids_by_line(tmp_path: Path) -> None:
+    (tmp_path / "s.txt").write_bytes("\ufeff//a\r\n\n  //é  \n\n".encode())
+    assert [tuple(s) for s in Subscriptions.read(tmp_path / "s.txt")] == [(1, "//a", None), (3, "//é", None)]
+
+
+def test_csv_and_parquet_bring_ids_and_subscribers(tmp_path: Path) -> None:
+    rows = [(9, "//a[@k = 'x,y']", "ada"), (4, "//b", None)]
+    (tmp_path / "s.csv").write_text("subscriber,id,xpath\nada,9,\"//a[@k = 'x,y']\"\n,4,//b\n")
+    (tmp_path / "s.csv.gz").write_bytes(gzip.compress((tmp_path / "s.csv").read_bytes()))
+    table = pa.table({"id": [9, 4], "xpath": [row[1] for row in rows], "subscriber": ["ada", None]})
+    parquet.write_table(table, tmp_path / "s.parquet")
+    for name in ("s.csv", "s.csv.gz", "s.parquet"):
+        assert [tuple(s) for s in Subscriptions.read(tmp_path / name)] == rows, name
+
+
+def test_a_file_without_ids_counts(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("xpath\n//a\n//b\n")
+    assert [s.id for s in Subscriptions.read(str(tmp_path / "s.csv"))] == [1, 2]
+
+
+FAULTS = {
+    "s.txt": (b"//a\n\n//b[\n", r"line 3, column 5"),
+    "t.txt": (b"//a\n\xff\n", "not UTF-8"),
+    "s.csv": (b"path\n//a\n", r"no column 'xpath' \(its columns: path\)"),
+    "t.csv": (b"id,xpath\nx,//a\n", "line 2: .*id 'x' is not a whole number"),
+    "u.csv": (b"id,xpath\n1,//a\n2,//b[\n", "line 3, column 5"),
+    "s.parquet": (b"nonsense", "not Parquet"),
+    "s.txt.gz": (b"nonsense", "cannot read"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_faulty_file_names_its_line(name: str, tmp_path: Path) -> None:
+    content, message = FAULTS[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(PatternError, match=message):
+        Subscriptions.read(tmp_path / name)
+
+
+def test_a_missing_file_says_so(tmp_path: Path) -> None:
+    with pytest.raises(PatternError, match="No such file"):
+        Subscriptions.read(tmp_path / "nowhere.txt")
+
+
+def test_the_public_face_is_small_and_lazy() -> None:
+    assert set(pathcast.__all__) <= set(dir(pathcast))
+    with pytest.raises(AttributeError, match="no attribute 'Subscription_'"):
+        pathcast.Subscription_  # noqa: B018

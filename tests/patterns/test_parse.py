@@ -1,0 +1,175 @@
+"""Parsing and printing: what means the same is the same, and prints to what parses back."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pathcast import LimitError, PatternError
+from pathcast.documents import Names
+from pathcast.patterns import parse
+from pathcast.patterns.linear import PathEncoder, path_text, pattern_of
+
+SAME = [
+    ("a/b", "//a/b", ".//a/./b", "./a/b", " a / b ", "//a/b/.", "//a/b//."),
+    ("/", ".", "//.", "/.", ".//."),
+    ("/a[b]/c", "/a[c]/b", "/a[b][c]", "/a[c and b]", "/a[c][b][c]", "/a[(b) and ((c))]"),
+    ("/a//*/b", "/a/*//b", "/a//*//b"),
+    ("/a//*", "/a/*", "/a[*]", "/a[.//*]"),
+    ("//a[b = 5]", "//a[5 = b]", "//a/b[. = 5]", "//a[b[5 = .]]", "//a[b = 5.0]", "//a[b=05]"),
+    ("//a[b < 5]", "//a[5 > b]", "//a[b < '5']", "//a[b < ' 5.0 ']"),
+    ("//a[not(not(b))]", "//a[b]", "//a[b or b]", "//a[b or not(.)]"),
+    ("//a[b or c]", "//a[c or b or c]", "//a[not(not(c or b))]"),
+    ("//a[@b = 'x']", "//a[@b[. = 'x']]", "//a/@b[. = 'x']", '//a["x" = @b]'),
+    ("//a[contains(b, '')]", "//a", "//a[starts-with(@b, '')]", "//a[.]"),
+    ("//a[b < 'no number']", "//a[not(.)]", "//b[not(/)]", "/a[b[not(.)]]"),
+    ("//a[contains(@b, 'x')]", "//a[@b[contains(., 'x')]]"),
+    ("//a[/ = 'x']", "//a[/*[. = 'x']]"),
+]
+
+
+@pytest.mark.parametrize("group", SAME, ids=lambda group: group[0])
+def test_expressions_that_mean_the_same_are_one_pattern(group: tuple[str, ...]) -> None:
+    assert len({parse(expression) for expression in group}) == 1
+    assert len({str(parse(expression)) for expression in group}) == 1
+
+
+DIFFERENT = [
+    ("/a", "//a"),
+    ("//a[b = 5]", "//a[b = '5']"),
+    ("//a/*/b", "//a//*/b"),
+    ("//a[.//* = 'x']", "//a[* = 'x']"),
+    ("//a[contains(b, 'x')]", "//a[b[contains(., 'x')]]"),
+    ("//a[//b]", "//a[.//b]"),
+    ("//a[/b]", "//a[b]"),
+    ("//a[text() = 'x']", "//a[. = 'x']"),
+    ("//a//@b", "//a/@b"),
+    ("//*[@a]/b", "/*[@a]//b"),
+    ("//a[not(b = 5)]", "//a[b != 5]"),
+    ("//a[b and c]", "//a[b or c]"),
+]
+
+
+@pytest.mark.parametrize("pair", DIFFERENT, ids=lambda pair: pair[0])
+def test_expressions_that_differ_are_two_patterns(pair: tuple[str, str]) -> None:
+    assert parse(pair[0]) != parse(pair[1])
+
+
+names = st.sampled_from(["a", "b", "and", "or", "not", "text", "a-b.c", "é", "Q", "p:a", "div"])
+literals = st.one_of(
+    st.integers(-50, 50).map(str),
+    st.sampled_from(["0.10", ".5", "7.", "1000000000000000000000", "'x'", '"it\'s"', "'1e3'", "' 5 '", "''", "'<&\"'"]),
+)
+
+
+@st.composite
+def paths(draw: st.DrawFn, depth: int = 2, *, top: bool = False) -> str:
+    text = draw(st.sampled_from(["/", "//", ""] if top else ["", ".//", "//", "/", "./"]))
+    steps = draw(st.integers(1, 3))
+    for index in range(steps):
+        text += draw(st.sampled_from(["/", "//"])) if index else ""
+        last = index == steps - 1
+        kind = draw(st.integers(0, 9))
+        if last and kind == 0:
+            text += "@" + draw(names)
+        elif last and kind == 1:
+            text += "text()"
+        else:
+            text += draw(st.one_of(names, st.just("*")))
+            for _ in range(draw(st.integers(0, 2)) if depth else 0):
+                text += f"[{draw(conditions(depth - 1))}]"
+    return text
+
+
+@st.composite
+def conditions(draw: st.DrawFn, depth: int) -> str:
+    inner = max(0, depth - 1)
+    path = draw(st.one_of(paths(depth), st.just(".")))
+    match draw(st.integers(0, 6)) if depth else draw(st.integers(0, 3)):
+        case 0:
+            return path
+        case 1:
+            return f"{path} {draw(st.sampled_from(['=', '!=', '<', '<=', '>', '>=']))} {draw(literals)}"
+        case 2:
+            return f"{draw(literals)} {draw(st.sampled_from(['=', '!=', '<', '<=', '>', '>=']))} {path}"
+        case 3:
+            return f"{draw(st.sampled_from(['contains', 'starts-with']))}({path}, {draw(st.sampled_from(['', 'x', 'it']))!r})"
+        case 4:
+            return f"not({draw(conditions(inner))})"
+        case 5:
+            return f"{draw(conditions(inner))} and ({draw(conditions(inner))})"
+        case _:
+            return f"{draw(conditions(inner))} or {draw(conditions(inner))}"
+
+
+@settings(max_examples=400)
+@given(paths(top=True))
+def test_a_printed_pattern_parses_back_to_the_same_pattern(expression: str) -> None:
+    pattern = parse(expression, {"p": "http://example.org/p"})
+    text = str(pattern)
+    assert parse(text) == pattern
+    assert str(parse(text)) == text
+
+
+plain = st.lists(
+    st.tuples(st.sampled_from(["/", "//"]), st.sampled_from(["a", "b", "p:a", "*"])), min_size=1, max_size=6
+).map(lambda steps: "".join(axis + test for axis, test in steps))
+
+
+@settings(max_examples=300)
+@given(st.one_of(plain, plain.map(lambda text: text.lstrip("/")), paths(top=True)))
+def test_bulk_loading_agrees_with_the_parser(expression: str) -> None:
+    namespaces = {"p": "http://example.org/p"}
+    table = Names()
+    encoder = PathEncoder(table, namespaces)
+    pattern = parse(expression, namespaces)
+    steps = encoder.encode(expression)
+    if steps is not None:
+        assert pattern_of(steps, table) == pattern
+        assert path_text(steps, table) == str(pattern)
+        assert encoder.steps_of(pattern) == steps
+    elif pattern.linear:
+        assert pattern_of(encoder.steps_of(pattern) or (), table) == pattern
+
+
+@pytest.mark.parametrize(
+    "expression", ["", "/", "a/", "a//", "///a", "a b", "a/@b", "a[b]", ".", "*x", "a:b", "a/text()"]
+)
+def test_bulk_loading_leaves_what_is_not_plain_to_the_parser(expression: str) -> None:
+    assert PathEncoder(Names()).encode(expression) is None
+
+
+def test_names_in_a_namespace_print_with_their_uri() -> None:
+    pattern = parse("/f:a/@f:b", {"f": "http://example.org/f"})
+    assert str(pattern) == "/Q{http://example.org/f}a/@Q{http://example.org/f}b"
+    assert parse(str(pattern)) == pattern
+
+
+def test_ignored_namespaces_leave_local_names() -> None:
+    assert parse("/f:a/g:b", "ignore") == parse("/a/b")
+    assert PathEncoder(Names(), "ignore").encode("/f:a") is not None
+
+
+def test_a_pattern_names_what_it_mentions() -> None:
+    assert parse("//a[@b = 1 or contains(c/d, 'x')]/*[not(//e)]").names == {"a", "b", "c", "d", "e"}
+    assert parse("/a//b/*").linear is not None and parse("/a/@b").linear is None and parse("/").linear == ()
+
+
+@pytest.mark.parametrize("expression", ["/a" * 257, "//a[" + "b/" * 256 + "c]"])
+def test_too_many_steps_are_refused_with_the_way_to_allow_them(expression: str) -> None:
+    with pytest.raises(LimitError, match=r"max_steps=…"):
+        parse(expression)
+    assert str(parse("/a" * 257, max_steps=300)) == "/a" * 257
+
+
+def test_deep_nesting_is_refused_at_once() -> None:
+    with pytest.raises(LimitError, match="nested deeper"):
+        parse("//a" + "[b" * 100 + "]" * 100)
+    with pytest.raises(LimitError, match="nested deeper"):
+        parse("//a[" + "(" * 5000 + "b" + ")" * 5000 + "]")
+    with pytest.raises(LimitError, match="nested deeper"):
+        parse("//a[" + "not(" * 5000 + "b" + ")" * 5000 + "]")
+
+
+def test_an_expression_of_another_type_is_refused() -> None:
+    with pytest.raises(PatternError, match="not bytes"):
+        parse(b"/a")  # type: ignore[arg-type]
