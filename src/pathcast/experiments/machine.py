@@ -52,7 +52,7 @@ def _memory() -> str:
 
 
 def _system() -> str:
-    kernel = f"{platform.system()} {platform.release()}"
+    kernel = f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}"
     try:
         return f"{platform.freedesktop_os_release()['PRETTY_NAME']}, {kernel}"
     except (OSError, KeyError):

@@ -224,7 +224,7 @@ def _bars(axes: "Axes", plot: Plot, rows: Rows, names: Sequence[str]) -> None:
             axes.vlines([low, high], place - 0.1, place + 0.1, color=INK, linewidth=1.2)
             end = max(value, high)
         weight = "bold" if name in plot.ours else "normal"
-        figure = axes.annotate(short(value), (end, place), (5, 0), textcoords="offset points", fontweight=weight)
+        figure = axes.annotate(_figure_of(value), (end, place), (5, 0), textcoords="offset points", fontweight=weight)
         figure.set(verticalalignment="center_baseline", path_effects=[withStroke(linewidth=2.5, foreground="white")])
     axes.set_yticks(range(len(names)), list(names))
     axes.set_ylim(len(names) - 0.45, -0.55)
@@ -232,7 +232,7 @@ def _bars(axes: "Axes", plot: Plot, rows: Rows, names: Sequence[str]) -> None:
         if label.get_text() in plot.ours:
             label.set_fontweight("bold")
     axes.tick_params(axis="y", length=0)
-    axes.margins(x=0.14)
+    axes.margins(x=0.18)
     if "y" not in plot.log:
         axes.set_xlim(left=0)
 
@@ -274,6 +274,11 @@ def _at(row: Row, column: str) -> float:
     if not isinstance(value, int | float):
         raise TypeError(f"column {column!r} holds {value!r}, which cannot be drawn")
     return value
+
+
+def _figure_of(value: float) -> str:
+    """A value beside its bar, always with three digits: 9.58, 38.0, 192."""
+    return f"{value:#.3g}".rstrip(".") if 0.001 <= abs(value) < 1000 else short(value)
 
 
 def short(value: float) -> str:
