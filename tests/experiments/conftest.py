@@ -1,6 +1,6 @@
 """A toy experiment: two rivals that count the same thing, and no clock in its rows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -23,8 +23,13 @@ def count(run: Run, parameters: Counting) -> Iterator[Row]:
     run.note("Counted on paper.")
 
 
-def counting(measure: Callable[[Run, Counting], Iterator[Row]] = count, name: str = "counting") -> Experiment:
-    """The toy, or one with another function."""
+TIME = Plot("time", "Time to count", "ms", "ms", "counter", x="size", x_label="size", ours=("ours",), log="xy")
+
+
+def counting(
+    measure: Callable[[Run, Counting], Iterator[Row]] = count, name: str = "counting", plots: Sequence[Plot] = ()
+) -> Experiment:
+    """The toy, or one with another function or name; drawing takes a while, so without plots."""
     return Experiment(
         name=name,
         title="How fast one counts",
@@ -41,9 +46,7 @@ def counting(measure: Callable[[Run, Counting], Iterator[Row]] = count, name: st
             ),
             Claim("it fits in no time", "target", lambda rows: judged(max(rows.numbers("ms")) == 0, "some time")),
         ),
-        plots=(
-            Plot("time", "Time to count", "ms", "ms", "counter", x="size", x_label="size", ours=("ours",), log="xy"),
-        ),
+        plots=plots,
         show={"size": "size", "counter": "counter", "ms": "ms"},
     )
 
@@ -51,6 +54,11 @@ def counting(measure: Callable[[Run, Counting], Iterator[Row]] = count, name: st
 @pytest.fixture
 def toy() -> Experiment:
     return counting()
+
+
+@pytest.fixture
+def drawn_toy() -> Experiment:
+    return counting(plots=(TIME,))
 
 
 @pytest.fixture

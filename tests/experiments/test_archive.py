@@ -12,8 +12,8 @@ def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_rows_plots_record_and_report_are_written(toy: Experiment, tmp_path: Path) -> None:
-    result, folder = run_experiment(toy, output=tmp_path)
+def test_rows_plots_record_and_report_are_written(drawn_toy: Experiment, tmp_path: Path) -> None:
+    result, folder = run_experiment(drawn_toy, output=tmp_path)
     assert folder == tmp_path / "results" / "counting" / "small"
     assert names_in(folder) == ["record.json", "rows.csv", "rows.parquet", "time.png", "time.svg"]
     assert parquet.read_table(folder / "rows.parquet").to_pylist() == list(result.rows)
@@ -58,7 +58,7 @@ def test_a_small_run_does_not_cost_the_figures_of_the_papers_scale(toy: Experime
 
 @pytest.mark.parametrize("step", ["draw", "render", "_replace"])
 def test_a_fault_while_writing_leaves_former_results_and_no_trace(
-    toy: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+    toy: Experiment, drawn_toy: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     _, folder = run_experiment(toy, output=tmp_path)
     page = (tmp_path / "results.md").read_bytes()
@@ -68,7 +68,7 @@ def test_a_fault_while_writing_leaves_former_results_and_no_trace(
 
     monkeypatch.setattr(archive, step, interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run_experiment(toy, output=tmp_path, seed=9)
+        run_experiment(drawn_toy if step == "draw" else toy, output=tmp_path, seed=9)
     assert load(folder).seed == 0
     assert (tmp_path / "results.md").read_bytes() == page
     assert names_in(tmp_path) == ["results", "results.md"]

@@ -1,3 +1,4 @@
+import dataclasses
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -90,14 +91,14 @@ def test_a_first_run_that_fails_leaves_no_trace(toy_with: Callable[..., Experime
 
 
 def test_a_missing_matplotlib_is_said_before_anything_is_measured(
-    toy_with: Callable[..., Experiment], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    drawn_toy: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def measure(run: Run, parameters: Any) -> Iterator[Row]:
         raise AssertionError("must not run")
 
     monkeypatch.setattr("pathcast.experiments.harness.find_spec", lambda name: None)
     with pytest.raises(PathcastError, match=r"pip install 'pathcast\[experiments\]'"):
-        run_experiment(toy_with(measure), output=tmp_path)
+        run_experiment(dataclasses.replace(drawn_toy, measure=measure), output=tmp_path)
 
 
 def test_results_go_to_the_docs_of_a_checkout_and_else_where_the_user_stands(

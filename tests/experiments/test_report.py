@@ -10,8 +10,8 @@ def test_the_claim_stands_beside_the_measured_result(toy: Experiment) -> None:
     assert "| it fits in no time | target | some time | **not held** |" in page
 
 
-def test_a_section_says_how_on_what_and_with_what_it_was_measured(toy: Experiment) -> None:
-    result = perform(toy, seed=4, changes=["rival=him"])
+def test_a_section_says_how_on_what_and_with_what_it_was_measured(drawn_toy: Experiment) -> None:
+    result = perform(drawn_toy, seed=4, changes=["rival=him"])
     page = render([result])
     for text in (
         "**How fast one counts.** Counts to each size.",
