@@ -15,7 +15,7 @@ def test_lxml_gives_the_expected_answer(case: Case) -> None:
 
 
 def test_no_two_cases_share_a_name() -> None:
-    names = Counter(case.id for case in (*cases(), *refusals()))
+    names = Counter([case.id for case in cases()] + [refusal.id for refusal in refusals()])
     assert [name for name, count in names.items() if count > 1] == []
 
 
