@@ -1,0 +1,60 @@
+"""The command line: wires the commands together and turns Pathcast's errors into one clean message.
+
+Importing this file imports no command's work, only its arguments: heavy parts load when a command runs, so that
+`--help` and shell completion answer at once.
+
+Exit status 2 stands for bad arguments and whatever else a `PathcastError` says; commands define others for themselves.
+"""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from pathcast.errors import PathcastError
+
+from . import experiment, generate
+from .demo import demo
+from .doctor import doctor
+from .match import match
+
+app = typer.Typer(
+    name="pathcast",
+    help="Deliver XML documents to the subscribers whose standing XPath queries they match.",
+    epilog="First steps: pathcast doctor, pathcast demo, pathcast match --help",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    # A traceback is for a fault in Pathcast: then the plain one is the one to report.
+    pretty_exceptions_enable=False,
+)
+app.command()(match)
+app.add_typer(generate.app, name="generate")
+app.add_typer(experiment.app, name="experiment")
+app.command()(demo)
+app.command()(doctor)
+
+
+def main() -> None:
+    """Run `pathcast`."""
+    try:
+        app()
+    except PathcastError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(2)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from pathcast import __version__
+
+        typer.echo(f"pathcast {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    pass
