@@ -1,0 +1,38 @@
+"""Workloads: generated documents and subscriptions, from our news schema or any DTD. See README.md beside this file."""
+
+import os
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from pathcast.documents.dtd import read_dtd
+from pathcast.documents.schema import Schema
+from pathcast.workloads.documents import generate_documents
+from pathcast.workloads.subscriptions import assign_subscribers, generate_subscriptions
+from pathcast.workloads.values import Values
+
+__all__ = [
+    "Values",
+    "assign_subscribers",
+    "generate_documents",
+    "generate_subscriptions",
+    "news_dtd",
+    "news_schema",
+    "schema_from_dtd",
+]
+
+
+def news_dtd() -> bytes:
+    """The text of our news DTD."""
+    return files(__name__).joinpath("news.dtd").read_bytes()
+
+
+@cache
+def news_schema() -> Schema:
+    """The schema of our news DTD."""
+    return read_dtd(news_dtd())
+
+
+def schema_from_dtd(path: str | os.PathLike[str], *, root: str | None = None) -> Schema:
+    """The schema of a DTD file. The root is the element that no other holds, unless it is given."""
+    return read_dtd(Path(path), root=root)
