@@ -12,11 +12,12 @@ Cost: a few array operations over the elements of a name, per step; prefixes wit
 
 from collections.abc import Iterable
 from typing import Any
-from xml.parsers.expat import ParserCreate
+from xml.parsers.expat import ErrorString, ExpatError, ParserCreate
 
 import numpy as np
 import numpy.typing as npt
 
+from pathcast.errors import DocumentError
 from pathcast.workloads.walks import Comparison, Path
 
 Indices = npt.NDArray[np.int64]
@@ -179,7 +180,11 @@ class _Reader:
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._node.append
-        parser.Parse(document, True)
+        try:
+            parser.Parse(document, True)
+        except ExpatError as error:
+            reason = f"document {self.documents + 1} of the sample cannot be read: {ErrorString(error.code)}"
+            raise DocumentError(reason, line=error.lineno, column=error.offset + 1) from error
         self.documents += 1
 
     def _start(self, name: str, attributes: Any) -> None:

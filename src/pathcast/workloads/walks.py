@@ -93,6 +93,8 @@ class Walker:
         nested_probability: float,
     ) -> None:
         _check(max_depth, min_depth, skew, predicates, nested, operators, predicate_targets)
+        if (predicates and predicate_probability) or (nested and nested_probability):
+            raise ValueError("give a number of predicates or nested paths, or a probability, not both")
         for name, probability in (
             ("wildcard", wildcard),
             ("descendant", descendant),
