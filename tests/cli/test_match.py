@@ -1,4 +1,5 @@
 import gzip
+import io
 import json
 import os
 import subprocess
@@ -226,6 +227,12 @@ def test_documents_are_not_all_held_in_memory(
     monkeypatch.setattr(room, "BATCH_DOCUMENTS", 2)
     assert len(Outcome(subscriptions, *documents, "--format", "json").rows) == 7
     assert groups == [2, 2, 2, 1]
+
+
+def test_of_a_document_without_end_no_more_is_read_than_it_takes_to_refuse_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin = io.TextIOWrapper(io.BytesIO(b"<a>" + b"x" * 1000))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert [len(source.document) for source in room._sources([Path("-")], largest=10)] == [11]  # type: ignore[arg-type]
 
 
 def test_help_shows_an_example() -> None:

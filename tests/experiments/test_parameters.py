@@ -13,11 +13,16 @@ class Sweep:
     schema: str = "news"
     sizes: tuple[int, ...] = (1, 2)
     engines: tuple[str, ...] = ("gpx", "yfilter")
+    max_levels: int = 6
 
 
 def test_each_value_is_read_by_the_type_of_its_field() -> None:
     changes = ["documents=1_000", "skew=1", "distinct=no", "schema=a=b", "sizes=10, 20", "engines=gpx-ap"]
     assert changed(Sweep(), changes) == Sweep(1000, 1.0, False, "a=b", (10, 20), ("gpx-ap",))
+
+
+def test_a_key_may_be_written_with_hyphens() -> None:
+    assert changed(Sweep(), ["max-levels=8"]) == Sweep(max_levels=8)
 
 
 def test_what_is_not_set_stays() -> None:

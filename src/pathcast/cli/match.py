@@ -92,7 +92,7 @@ def match(
                 advance()
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python flushes stdout once more on its way out, and would complain.
+        # Python flushes stdout once more on its way out: its documentation advises to let that go nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(READER_GONE) from None
     if unread:
