@@ -11,7 +11,7 @@ from pathcast.experiments.machine import machine
 
 def test_the_machine_is_described_so_that_figures_can_be_judged() -> None:
     found = machine()
-    assert list(found) == ["processor", "cores", "memory", "system", "Python", "libraries"]
+    assert list(found) == ["processor", "cores", "memory", "load", "system", "Python", "libraries"]
     assert all(found.values())
     assert platform.python_version() in found["Python"]
     assert f"numpy {numpy.__version__}" in found["libraries"]

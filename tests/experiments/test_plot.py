@@ -61,6 +61,11 @@ def test_a_plot_names_rivals_panels_units_and_where_it_comes_from(tmp_path: Path
     assert wanted | {"toy · scale small · 2030-01-02 · a machine"} <= set(texts)
 
 
+def test_a_bar_says_its_value_in_three_digits(tmp_path: Path) -> None:
+    svg = svg_of(BARS, ROWS.where(n=10), tmp_path)
+    assert all(f">{value}<" in svg for value in ("30.0", "20.0", "1.00", "0.500"))
+
+
 def test_ours_has_a_colour_that_no_rival_has(tmp_path: Path) -> None:
     assert OURS not in RIVALS
     assert OURS in svg_of(LINES, ROWS, tmp_path)

@@ -39,6 +39,7 @@ def perform(
     changes = tuple(changes)
     parameters = changed(experiment.parameters[scale], changes)
     run = Run(scale=scale, seed=seed, observer=observer)
+    where = machine()
     begin = perf_counter()
     rows = Rows(_checked(run, experiment.measure(run, parameters)))
     seconds = perf_counter() - begin
@@ -53,7 +54,7 @@ def perform(
         changes=changes,
         date=now().strftime("%Y-%m-%d %H:%M UTC"),
         seconds=seconds,
-        machine=machine(),
+        machine=where,
         checks=dict(run.checks),
         notes=tuple(run.notes),
         claims=tuple(JudgedClaim(claim.statement, claim.source, it.verdict, it.measured) for claim, it in judged),

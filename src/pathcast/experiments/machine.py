@@ -16,6 +16,7 @@ def machine() -> dict[str, str]:
         "processor": _processor(),
         "cores": _cores(),
         "memory": _memory(),
+        "load": _load(),
         "system": _system(),
         "Python": f"{platform.python_implementation()} {platform.python_version()}",
         "libraries": ", ".join(f"{name} {number}" for name, number in _libraries().items()),
@@ -49,6 +50,11 @@ def _memory() -> str:
     except (AttributeError, OSError, ValueError):
         return "unknown"
     return f"{size / 2**30:.0f} GiB"
+
+
+def _load() -> str:
+    """How busy the machine is now: from about one a core on, figures are not to be trusted."""
+    return f"{os.getloadavg()[0]:.1f} when the run began" if hasattr(os, "getloadavg") else "unknown"
 
 
 def _system() -> str:

@@ -208,8 +208,6 @@ def _lines(axes: "Axes", plot: Plot, rows: Rows, names: Sequence[str]) -> None:
 
 
 def _bars(axes: "Axes", plot: Plot, rows: Rows, names: Sequence[str]) -> None:
-    from matplotlib.patheffects import withStroke
-
     for place, name in enumerate(names):
         found = [row for row in rows.where(**{plot.series: name}) if _drawn(row, plot)]
         if not found:
@@ -225,7 +223,7 @@ def _bars(axes: "Axes", plot: Plot, rows: Rows, names: Sequence[str]) -> None:
             end = max(value, high)
         weight = "bold" if name in plot.ours else "normal"
         figure = axes.annotate(_figure_of(value), (end, place), (5, 0), textcoords="offset points", fontweight=weight)
-        figure.set(verticalalignment="center_baseline", path_effects=[withStroke(linewidth=2.5, foreground="white")])
+        figure.set(verticalalignment="center_baseline", bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8})
     axes.set_yticks(range(len(names)), list(names))
     axes.set_ylim(len(names) - 0.45, -0.55)
     for label in axes.get_yticklabels():
