@@ -21,8 +21,8 @@ class Step:
     predicates: tuple["Condition", ...] = ()
 
     def tokens(self) -> Iterator[str]:
-        yield from filter(None, (self.axis,))
-        yield from ("@", self.test[1:]) if self.test[0] == "@" else _called(self.test)
+        yield self.axis
+        yield from ("@", self.test[1:]) if self.test.startswith("@") else _called(self.test)
         for predicate in self.predicates:
             yield "["
             yield from predicate.tokens()
@@ -94,7 +94,7 @@ def _called(test: str) -> tuple[str, ...]:
 def expression(path: Path, random: Random | None = None) -> str:
     """The path as XPath; with `random`, white space wherever the grammar lets it stand."""
     text = ""
-    for token in path.tokens():
+    for token in filter(None, path.tokens()):
         if text and _run_together(text[-1], token[0]):
             text += " "
         elif random is not None and random.random() < 0.02:

@@ -1,7 +1,8 @@
 """Making a failing example smaller, greedily: take parts away for as long as it still fails.
 
-Works on any tree of frozen dataclasses, such as `documents.Element` and `expressions.Path`: an item of a tuple is left
-out, an item gives way to its own items of the same kind, a node is replaced by a smaller one.
+Works on any tree of frozen dataclasses, such as `documents.Document` and `expressions.Path`: an item of a tuple is left
+out, an item gives way to its own items of the same kind, a node is replaced by a smaller one, a string by none. What
+makes no sense any more does not fail in the same way, so it is not taken.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,6 +35,8 @@ def _instead(value: Any) -> Iterator[Any]:
             yield from (before + inner + after for inner in _inner(item))
             if is_dataclass(item):
                 yield from ((*before, smaller, *after) for smaller in (*_parts(item), *_smaller(item)))
+    elif isinstance(value, str) and value:
+        yield ""
     elif is_dataclass(value):
         yield from _parts(value)
         yield from _smaller(value)
