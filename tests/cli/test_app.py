@@ -1,0 +1,75 @@
+"""The frame of the command line: help that suffices, quick to load, errors without a traceback."""
+
+import subprocess
+import sys
+
+import pytest
+
+from pathcast import __version__
+from pathcast.cli import app as app_file
+from pathcast.errors import PatternError
+
+COMMANDS = ("match", "generate", "experiment", "demo", "doctor")
+
+
+def pathcast(*arguments: str) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-c", "from pathcast.cli.app import main; main()", *arguments]
+    return subprocess.run(program, capture_output=True, text=True, check=False)
+
+
+def test_help_names_every_command():
+    answer = pathcast("--help")
+    assert answer.returncode == 0
+    for command in COMMANDS:
+        assert f" {command} " in answer.stdout
+
+
+def test_no_argument_gives_the_help():
+    assert "Usage" in pathcast().stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_of_its_own(command):
+    answer = pathcast(command, "--help")
+    assert answer.returncode == 0
+    assert "Usage" in answer.stdout
+
+
+def test_the_version_is_told():
+    answer = pathcast("--version")
+    assert (answer.returncode, answer.stdout) == (0, f"pathcast {__version__}\n")
+
+
+@pytest.mark.parametrize("arguments", [["unknown"], ["doctor", "--unknown"], ["doctor", "--format", "xml"]])
+def test_bad_arguments_give_exit_status_2(arguments):
+    answer = pathcast(*arguments)
+    assert answer.returncode == 2
+    assert "Traceback" not in answer.stderr
+
+
+def test_an_error_of_ours_is_a_message_with_exit_status_2(monkeypatch, capsys):
+    def fail():
+        raise PatternError("not supported", column=3, expression="/a~b", offending="~")
+
+    monkeypatch.setattr(app_file, "app", fail)
+    with pytest.raises(SystemExit) as left:
+        app_file.main()
+    assert left.value.code == 2
+    assert capsys.readouterr().err == "error: column 3: not supported\n    /a~b\n      ^\n"
+
+
+def test_a_fault_of_ours_is_not_hidden(monkeypatch):
+    def fail():
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(app_file, "app", fail)
+    with pytest.raises(ZeroDivisionError):
+        app_file.main()
+
+
+def test_loading_the_commands_loads_none_of_their_work():
+    heavy = "numpy numba pyarrow lxml pyspark pandas matplotlib rich".split()
+    heavy += [f"pathcast.{room}" for room in ("documents", "matching", "spark", "workloads", "experiments")]
+    program = f"import sys, pathcast.cli.app; print([name for name in {heavy} if name in sys.modules])"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert answer.stdout == "[]\n"
