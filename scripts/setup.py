@@ -137,7 +137,7 @@ def install(project: Path, environment: Path) -> None:
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     log = project / ".tmp" / "install.log"
-    pinned = str(project / "constraints.txt")
+    pinned = "constraints.txt"  # relative: pip splits variables at spaces, which paths may have
     command = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-input"]
     command += ["--disable-pip-version-check", "--constraint", pinned, "--editable", f".[{EXTRAS}]"]
     surroundings = {key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "PYTHONHOME"}}
