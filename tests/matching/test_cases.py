@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from operator import attrgetter
+from pathlib import Path
 
 import pytest
 
@@ -22,13 +23,18 @@ def test_a_case_has_its_answer(engine: str, case: Case) -> None:
 
 
 @every_engine
-def test_all_patterns_together_leave_each_case_its_answer(engine: str) -> None:
+@pytest.mark.parametrize("kept", ["in memory", "on disk"])
+def test_all_patterns_together_leave_each_case_its_answer(engine: str, kept: str, tmp_path: Path) -> None:
     """Patterns that share names, prefixes and branches must not change each other's answers."""
     wrong = []
-    for group in _by_namespaces():
+    for at, group in enumerate(_by_namespaces()):
         subscriptions = pathcast.Subscriptions(namespaces=group[0].namespaces)
         numbers = subscriptions.add_many([case.pattern for case in group])
-        found = subscriptions.compile(engine=engine).match_many([case.document for case in group])
+        matcher = subscriptions.compile(engine=engine)
+        if kept == "on disk":
+            matcher.save(tmp_path / str(at))
+            matcher = pathcast.open_index(tmp_path / str(at))
+        found = matcher.match_many([case.document for case in group])
         for case, number, matches in zip(group, numbers, found, strict=True):
             if isinstance(matches, pathcast.PathcastError) or (number in matches) is not case.expected:
                 wrong.append(case.id)
