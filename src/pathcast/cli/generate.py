@@ -1,8 +1,8 @@
 """`pathcast generate`: write documents and subscriptions that are drawn from a schema.
 
 The same arguments write the same bytes. Nothing that exists is overwritten without `--force`; a file of subscriptions
-appears only when it is complete. Exit status: 0 when all was written, 1 when it could not be written, 2 for arguments that
-are wrong or cannot be met.
+appears only when it is complete. Exit status: 0 when all was written, 1 when it could not be written, 2 for arguments
+that are wrong or cannot be met.
 """
 
 from collections.abc import Callable, Iterator

@@ -4,12 +4,13 @@ Distinct: as text. Duplicates are drawn again; `PATIENCE` of them in a row end i
 Match rate: see rate.py.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 
 from pathcast.documents.schema import Schema
 from pathcast.errors import LimitError
 from pathcast.workloads.documents import generate_documents
+from pathcast.workloads.plain import plain_paths
 from pathcast.workloads.values import TextStyle, Values
 from pathcast.workloads.walks import Walker
 
@@ -99,8 +100,9 @@ def _draw(walker: Walker, count: int, distinct: bool, progress: Progress | None)
     found: list[str] = []
     known: set[str] = set()
     repeated = 0
+    expressions = _printed_paths(walker) if walker.conditional else plain_paths(walker)
     while len(found) < count:
-        expression = str(walker.path())
+        expression = next(expressions)
         if distinct:
             if expression in known:
                 repeated += 1
@@ -118,3 +120,8 @@ def _draw(walker: Walker, count: int, distinct: bool, progress: Progress | None)
     if progress is not None:
         progress(count)
     return found
+
+
+def _printed_paths(walker: Walker) -> Iterator[str]:
+    while True:
+        yield str(walker.path())

@@ -21,8 +21,6 @@ from pathcast.documents.schema import Element, Schema
 from pathcast.errors import LimitError
 from pathcast.workloads.values import Domain, Values
 
-ATTEMPTS = 100_000
-
 
 class Comparison(NamedTuple):
     """A value predicate. The operator is `=`, `<=`, `>=`, or `contains` for readable text."""
@@ -74,6 +72,8 @@ class Node:
 class Walker:
     """Draws paths. All randomness comes from the seed."""
 
+    attempts = 100_000  # walks in a row that may be too short
+
     def __init__(
         self,
         schema: Schema,
@@ -113,17 +113,22 @@ class Walker:
         self.operators = tuple(operators)
         self.nested = nested
         self.nested_probability = nested_probability
-        self._random = Random(f"pathcast/subscriptions/{seed}").random
-        self._root = _graph(schema, skew)[schema.root]
+        self.random = Random(f"pathcast/subscriptions/{seed}").random
+        self.root = _graph(schema, skew)[schema.root]
         if predicates or predicate_probability:
-            for node in _nodes_below(self._root):
+            for node in nodes_below(self.root):
                 node.targets = _targets(schema[node.name], values, self.operators, predicate_targets)
+
+    @property
+    def conditional(self) -> bool:
+        """Do paths get conditions?"""
+        return bool(self.predicates or self.predicate_probability or self.nested or self.nested_probability)
 
     def path(self) -> Path:
         """The next path."""
-        for _ in range(ATTEMPTS):
-            depth = self.min_depth + int(self._random() * (self.max_depth - self.min_depth + 1))
-            steps, levels, trail = self._walk(self._root, 1, depth, False)
+        for _ in range(self.attempts):
+            depth = self.min_depth + int(self.random() * (self.max_depth - self.min_depth + 1))
+            steps, levels, trail = self._walk(self.root, 1, depth, False)
             if steps and len(trail) >= self.required_depth:
                 conditions: dict[int, list[Comparison | list[str]]] = {}
                 if self.nested or self.nested_probability:
@@ -131,14 +136,11 @@ class Walker:
                 if self.predicates or self.predicate_probability:
                     self._add_comparisons(conditions, [trail[level - 1] for level in levels])
                 return Path(steps, conditions)
-        raise LimitError(
-            f"{ATTEMPTS:,} walks in a row ended above level {self.required_depth}: "
-            "the schema is too shallow for min_depth"
-        )
+        raise shallow_schema(self)
 
     def _walk(self, node: Node, level: int, depth: int, relative: bool) -> tuple[list[str], list[int], list[Node]]:
         """Steps, the level of each, and the elements of all levels. A relative walk starts with a plain name."""
-        random, wildcard, descendant = self._random, self.wildcard, self.descendant
+        random, wildcard, descendant = self.random, self.wildcard, self.descendant
         steps: list[str] = []
         levels: list[int] = []
         trail = [node]
@@ -180,7 +182,7 @@ class Walker:
         self, conditions: dict[int, list[Comparison | list[str]]], levels: list[int], trail: list[Node]
     ) -> None:
         """Nested paths from children that are not on the trail, each child of a step at most once."""
-        random = self._random
+        random = self.random
         free: dict[int, list[Node]] = {}
         for at, level in enumerate(levels):
             on_trail = trail[level] if level < len(trail) else None
@@ -207,14 +209,14 @@ class Walker:
     def _draw(self, parent: Node, others: list[Node]) -> Node:
         """One of `others`, children of `parent`, by the parent's law."""
         if not parent.bounds:
-            return others[int(self._random() * len(others))]
+            return others[int(self.random() * len(others))]
         weights = dict(zip(parent.children, _weights(parent.bounds), strict=True))
         bounds = list(accumulate(weights[child] for child in others))
-        return others[bisect(bounds, self._random() * bounds[-1], 0, len(others) - 1)]
+        return others[bisect(bounds, self.random() * bounds[-1], 0, len(others) - 1)]
 
     def _add_comparisons(self, conditions: dict[int, list[Comparison | list[str]]], nodes: list[Node]) -> None:
         """Comparisons, each attribute or text of a step at most once."""
-        random = self._random
+        random = self.random
         chosen: list[tuple[int, tuple[str, Domain]]] = []
         if self.predicate_probability:
             for at, node in enumerate(nodes):
@@ -235,6 +237,14 @@ class Walker:
                 operator = self.operators[int(random() * len(self.operators))] if domain.numeric else "="
                 comparison = Comparison(target, operator, value, domain.numeric)
             conditions.setdefault(at, []).append(comparison)
+
+
+def shallow_schema(walker: Walker) -> LimitError:
+    """All walks end too early."""
+    return LimitError(
+        f"{walker.attempts:,} walks in a row ended above level {walker.required_depth}: "
+        "the schema is too shallow for min_depth"
+    )
 
 
 def _check(
@@ -269,7 +279,8 @@ def _graph(schema: Schema, skew: float) -> dict[str, Node]:
     return nodes
 
 
-def _nodes_below(root: Node) -> list[Node]:
+def nodes_below(root: Node) -> list[Node]:
+    """The element and all that can stand below it."""
     seen = {root: None}
     stack = [root]
     while stack:
