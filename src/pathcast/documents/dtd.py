@@ -1,7 +1,7 @@
 """DTD → schema.
 
-lxml reads the declarations and resolves parameter entities that the text itself declares; it keeps their expansion and the
-nesting of content models within its limits. Nothing outside the text is ever read: the DTD is handed to the parser
+lxml reads the declarations and resolves parameter entities that the text itself declares; it keeps their expansion and
+the nesting of content models within its limits. Nothing outside the text is ever read: the DTD is handed to the parser
 as the external subset of an empty document through a resolver that refuses every other address.
 
 Refused with a `DocumentError`: text that is not a DTD, elements declared twice, external parameter entities,
@@ -79,7 +79,7 @@ def _text_of(source: bytes | str | os.PathLike[str]) -> bytes:
 def _parse(text: bytes) -> Any:
     from lxml import etree
 
-    def resolve(self: Any, system_url: str, public_id: str | None, context: Any) -> Any:
+    def resolve(self: Any, system_url: str, _public_id: str | None, context: Any) -> Any:
         if system_url == ADDRESS:
             return self.resolve_string(text, context)
         raise DocumentError(f"the DTD refers to an external entity, which is never read: {system_url}")

@@ -308,6 +308,8 @@ class _DocumentReader:
             codec = _ENCODINGS.get(encoding.lower())
             if codec is None:
                 self.refuse(f"encoding '{encoding}' is not supported; supported: UTF-8, UTF-16, ISO-8859-1, US-ASCII")
+            if codec != "utf-8" and self.data.startswith(b"\xef\xbb\xbf"):
+                self.refuse(f"the byte order mark says UTF-8, the declaration says '{encoding}'")
             if not (self.codec == "utf-16" and codec.startswith("utf-16")):
                 self.codec = codec
 

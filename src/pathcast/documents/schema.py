@@ -4,8 +4,8 @@ A schema is a set of element declarations. The content of an element is a tree o
 text), each with an occurrence, as a DTD writes them: `(title, (section | note)*)`. From them follow the children graph
 (parent → child, in declared order), the elements that can be the root, and how deep an element must at least be.
 
-Height: the number of levels of the lowest valid tree with that element on top; an element whose content may be empty has
-height 1. An element that cannot be finished (`<!ELEMENT a (a)>`, or a required child without declaration) has no
+Height: the number of levels of the lowest valid tree with that element on top; an element whose content may be empty
+has height 1. An element that cannot be finished (`<!ELEMENT a (a)>`, or a required child without declaration) has no
 height. `shallowest(name)` are the children in a lowest tree: each is strictly lower than `name`, so that
 expanding by it always ends, in recursive schemas too.
 
@@ -74,7 +74,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """An element declaration. `content` is None for `empty`; `any` lists text and every declared element as a choice."""
+    """An element declaration. `content` is None for `empty`, a choice of text and every declared element for `any`."""
 
     name: str
     kind: Literal["empty", "any", "mixed", "children"] = "empty"

@@ -115,15 +115,20 @@ def compare(operator: Operator, literal: str | float, text: str) -> Condition:
     return Compare.with_number(operator, literal, number_text(literal) or text)
 
 
-def string_test(function: StringFunction, steps: tuple[Node, ...], text: str, absolute: bool = False) -> Condition:
-    """`function(path, text)`; no steps mean the node itself."""
+def string_test(
+    function: StringFunction, steps: tuple[Node, ...], text: str, *, absolute: bool, one_attribute: bool
+) -> Condition:
+    """`function(path, text)`; no steps mean the node itself.
+
+    `one_attribute`: an element has at most one attribute of a name (not so when namespaces are ignored).
+    """
     if text == "":
         return ALWAYS
     test = StringTest(function, text)
     if not absolute:
         if not steps:
             return test
-        if len(steps) == 1 and steps[0].is_attribute and steps[0].axis == "/":
+        if one_attribute and len(steps) == 1 and steps[0].is_attribute and steps[0].axis == "/":
             return node("/", steps[0].test, (*steps[0].conditions, test))
     return First(steps, test, absolute)
 

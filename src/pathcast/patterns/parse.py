@@ -356,7 +356,9 @@ class _Parser(Cursor):
             if not isinstance(step, Node):
                 return NEVER if literal.value else ALWAYS
             steps.append(step)
-        return normal.string_test(function, tuple(steps), literal.value, path.absolute)
+        one_attribute = self.namespaces != "ignore"
+        text = literal.value
+        return normal.string_test(function, tuple(steps), text, absolute=path.absolute, one_attribute=one_attribute)
 
 
 def _is_value(test: str) -> bool:

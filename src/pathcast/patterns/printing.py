@@ -70,16 +70,12 @@ def _condition(condition: Condition, around: int) -> str:
 
 
 def _demand(node: Node, child: str, descendant: str) -> str:
-    """A path inside a predicate; a lone value test on an attribute or text node is written as a comparison."""
+    """A path inside a predicate; a lone comparison of an attribute or text node is written as one."""
     if not node.is_element and len(node.conditions) == 1:
-        bare = _path(Node(node.axis, node.test), child, descendant)
-        match node.conditions[0]:
-            case Compare() as test:
-                return f"{bare} {test.operator} {_literal(test)}"
-            case StringTest() as test if node.is_attribute and node.axis == "/" and child == "":
-                return f"{test.function}({bare}, {_quoted(test.text)})"
-            case _:
-                pass
+        test = node.conditions[0]
+        if isinstance(test, Compare):
+            bare = _path(Node(node.axis, node.test), child, descendant)
+            return f"{bare} {test.operator} {_literal(test)}"
     return _path(node, child, descendant)
 
 

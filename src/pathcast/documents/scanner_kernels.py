@@ -1,0 +1,366 @@
+"""The scanner: XML bytes to element arrays in one pass, without a call or an object per element.
+
+It accepts a document only when it has checked every rule of XML 1.0 and of namespaces that applies to it; whatever it does
+not check itself (an internal DTD subset, other encodings, names beyond ASCII, more than `MAX_BINDINGS` namespaces in scope, …),
+and whatever is wrong, gets `ASK`: the expat reader decides and words the error. So the two agree by construction, but for
+a mistake in what is accepted here, and that is what the fuzz tests look for.
+
+Text nodes and attribute values are places in the data where the bytes are the value already; otherwise (references,
+carriage returns, CDATA sections beside text) they are decoded into the arena.
+
+Invariant: places only grow, the data end with a zero byte, and no loop passes one: it ends, inside its buffers.
+Cost: 1 to 2 ns a byte.
+"""
+
+from ..kernels import kernel, part
+from .bytes_kernels import (
+    AMP, BANG, CLASS, CLOSE, GT, HYPHEN, LT, NEWLINE, QUESTION, RETURN, SLASH, SPACE, TEXT, begins, name, put,
+    reference, skip_space, utf8,
+)  # fmt: skip
+from .markup_kernels import (
+    BOM, CDATA, DOCTYPE, XML_DECLARATION, XMLNS, attribute_value, bind, bound_twice, comment, copied, doctype,
+    equals_quote, expanded_name, instruction, named, xml_declaration,
+)  # fmt: skip
+from .tables_kernels import (
+    A_LENGTH, A_NAME, ASK, E_ATTRIBUTES, E_DEPTH, E_END, E_NAME, E_PARENT, E_POSITION, E_TEXT_BEGIN, E_TEXT_END,
+    L_ATTRIBUTES, L_DEPTH, L_NAME, L_SIZE, N_ARENA, N_ATTRIBUTES, N_ELEMENTS, N_STAMP, N_TEXTS, OK, S_BINDINGS,
+    S_ELEMENT, S_NAME, S_NAME_END, T_LENGTH, T_PARENT, W_ATTRIBUTE, W_COLON, W_NAME, W_NAME_END,
+)  # fmt: skip
+
+
+@part
+def text(data, p, end, arena, used, kind, start, stop):
+    """Character data from `p` to the next markup, continuing the text node (`kind`, `start`, `stop`).
+
+    kind 0: no text yet; 1: the bytes from start to stop; 2: the arena from start on. Gives the place of the markup (or
+    -1), the arena's length and the node.
+    """
+    begin = p
+    while True:
+        c = data[p]
+        if CLASS[c] & TEXT:
+            p += 1
+            continue
+        if c == CLOSE and not (data[p + 1] == CLOSE and data[p + 2] == GT):
+            p += 1
+            continue
+        if c >= 0x80:
+            n = utf8(data, p)
+            if n == 0:
+                return -1, used, kind, start, stop
+            p += n
+            continue
+        if c not in (LT, AMP, RETURN) or p >= end:
+            return -1, used, kind, start, stop
+        if p > begin:
+            if kind == 0 and c == LT:
+                return p, used, 1, begin, p
+            if kind != 2:
+                begun = used
+                if kind == 1:
+                    used = copied(data, start, stop, arena, used)
+                kind, start = 2, begun
+            used = copied(data, begin, p, arena, used)
+        if c == LT:
+            return p, used, kind, start, stop
+        if kind != 2:
+            begun = used
+            if kind == 1:
+                used = copied(data, start, stop, arena, used)
+            kind, start = 2, begun
+        if c == AMP:
+            p, code = reference(data, p)
+            if p < 0:
+                return -1, used, kind, start, stop
+            used = put(arena, used, code)
+        else:
+            p += 2 if data[p + 1] == NEWLINE else 1
+            arena[used] = NEWLINE
+            used += 1
+        begin = p
+
+
+@part
+def cdata(data, p, end, arena, used, kind, start, stop):
+    """A CDATA section whose `<![CDATA[` ends at `p`, as more of the text node; see `text`."""
+    begin = p
+    plain = True
+    while p < end:
+        c = data[p]
+        if c == CLOSE and data[p + 1] == CLOSE and data[p + 2] == GT:
+            break
+        if c < 0x80:
+            if c < 0x20 and not CLASS[c] & SPACE:
+                return -1, used, kind, start, stop
+            plain &= c != RETURN
+            p += 1
+        else:
+            n = utf8(data, p)
+            if n == 0:
+                return -1, used, kind, start, stop
+            p += n
+    if p >= end:
+        return -1, used, kind, start, stop
+    if p == begin:
+        return p + 3, used, kind, start, stop
+    if kind == 0 and plain:
+        return p + 3, used, 1, begin, p
+    if kind != 2:
+        begun = used
+        if kind == 1:
+            used = copied(data, start, stop, arena, used)
+        kind, start = 2, begun
+    q = begin
+    while q < p:
+        c = data[q]
+        if c == RETURN:
+            c = NEWLINE
+            if data[q + 1] == NEWLINE:
+                q += 1
+        arena[used] = c
+        used += 1
+        q += 1
+    return p + 3, used, kind, start, stop
+
+
+@part
+def start_tag(
+    data, p, bound, stack, depth, elements, attributes, attribute_start, arena, counts, stamps, waiting, bindings,
+    limits, known, own, known_count,
+):  # fmt: skip
+    """A start tag at `p`: the place after it (or -1), the namespaces in scope, and whether it closes itself."""
+    begin = p + 1
+    p, colon, hashed = name(data, begin)
+    if p < 0 or p - begin > limits[L_NAME]:
+        return -1, bound, False
+    end = p
+    element, first = counts[N_ELEMENTS], bound
+    counts[N_STAMP] += 1
+    stamp = counts[N_STAMP]
+    count, wait = counts[N_ATTRIBUTES], 0
+    elements[E_ATTRIBUTES, element] = count
+    closes = False
+    written = 0
+    while True:
+        c = data[p]
+        if CLASS[c] & SPACE:
+            p = skip_space(data, p + 1)
+            c = data[p]
+            if c not in (GT, SLASH):
+                attribute = p
+                p, attribute_colon, attribute_hash = name(data, attribute)
+                if p < 0 or p - attribute > limits[L_NAME] or written >= limits[L_ATTRIBUTES]:
+                    return -1, bound, False
+                attribute_end = p
+                p, quote = equals_quote(data, p)
+                if p < 0:
+                    return -1, bound, False
+                p, start, length, counts[N_ARENA] = attribute_value(data, p, quote, arena, counts[N_ARENA])
+                if p < 0:
+                    return -1, bound, False
+                written += 1
+                prefix_end = attribute_end if attribute_colon < 0 else attribute_colon
+                if prefix_end - attribute == 5 and begins(data, attribute, XMLNS):
+                    bound = bind(data, attribute, attribute_colon, attribute_end, start, length, bindings, bound)
+                    if bound < 0:
+                        return -1, bound, False
+                    continue
+                attribute_start[count] = start
+                attributes[A_LENGTH, count] = length
+                if attribute_colon < 0:
+                    number = named(
+                        attribute_hash, data, 0, 0, data, attribute, attribute_end, known, own, counts, known_count
+                    )
+                    if number < 0 or stamps[number] == stamp:
+                        return -1, bound, False
+                    stamps[number] = stamp
+                    attributes[A_NAME, count] = number
+                else:
+                    waiting[W_ATTRIBUTE, wait] = count
+                    waiting[W_NAME, wait] = attribute
+                    waiting[W_COLON, wait] = attribute_colon
+                    waiting[W_NAME_END, wait] = attribute_end
+                    wait += 1
+                count += 1
+                continue
+        if c == GT:
+            p += 1
+            break
+        if c == SLASH and data[p + 1] == GT:
+            p += 2
+            closes = True
+            break
+        return -1, bound, False
+    if bound > first + 1 and bound_twice(data, bindings, first, bound):
+        return -1, bound, False
+    for index in range(wait):
+        number = expanded_name(
+            data, waiting[W_NAME, index], waiting[W_COLON, index], waiting[W_NAME_END, index], bindings, bound, known,
+            own, counts, known_count,
+        )  # fmt: skip
+        if number < 0 or stamps[number] == stamp:
+            return -1, bound, False
+        stamps[number] = stamp
+        attributes[A_NAME, waiting[W_ATTRIBUTE, index]] = number
+    if colon < 0 and bound == 0:
+        number = named(hashed, data, 0, 0, data, begin, end, known, own, counts, known_count)
+    else:
+        number = expanded_name(data, begin, colon, end, bindings, bound, known, own, counts, known_count)
+    if number < 0:
+        return -1, bound, False
+    elements[E_NAME, element] = number
+    elements[E_PARENT, element] = stack[S_ELEMENT, depth - 1] if depth else -1
+    elements[E_DEPTH, element] = depth + 1
+    stack[S_ELEMENT, depth] = element
+    stack[S_NAME, depth] = begin
+    stack[S_NAME_END, depth] = end
+    stack[S_BINDINGS, depth] = first
+    counts[N_ELEMENTS] = element + 1
+    counts[N_ATTRIBUTES] = count
+    return p, bound, closes
+
+
+@part
+def end_tag(data, p, stack, depth):
+    """An end tag at `p` that must close the innermost open element: the place after it, or -1."""
+    p += 2
+    for q in range(stack[S_NAME, depth - 1], stack[S_NAME_END, depth - 1]):
+        if data[p] != data[q]:
+            return -1
+        p += 1
+    p = skip_space(data, p)
+    return p + 1 if data[p] == GT else -1
+
+
+@part
+def prolog(data, p):
+    """A byte-order mark and an XML declaration, as far as they are there."""
+    if begins(data, p, BOM):
+        p += len(BOM)
+    if begins(data, p, XML_DECLARATION) and CLASS[data[p + len(XML_DECLARATION)]] & SPACE:
+        p = xml_declaration(data, p)
+    return p
+
+
+@part
+def document(
+    data, begin, end, elements, attributes, attribute_start, texts, text_start, arena, counts, stamps, stack, waiting,
+    bindings, limits, known, own, known_count,
+):  # fmt: skip
+    """One document: `OK`, or `ASK` with some rows written that the caller takes back."""
+    if end - begin > limits[L_SIZE]:
+        return ASK
+    p = prolog(data, begin)
+    if p < 0:
+        return ASK
+    depth, bound = 0, 0
+    rooted, typed = False, False
+    kind, start, stop = 0, 0, 0
+    while True:
+        if depth:
+            p, counts[N_ARENA], kind, start, stop = text(data, p, end, arena, counts[N_ARENA], kind, start, stop)
+        else:
+            p = skip_space(data, p)
+            if p >= end:
+                return OK if p == end and rooted else ASK
+            if data[p] != LT:
+                return ASK
+        if p < 0 or p >= end:
+            return ASK
+        c = data[p + 1]
+        if c == BANG and depth and begins(data, p, CDATA):
+            p, counts[N_ARENA], kind, start, stop = cdata(
+                data, p + len(CDATA), end, arena, counts[N_ARENA], kind, start, stop
+            )
+            if p < 0:
+                return ASK
+            continue
+        if kind:
+            row = counts[N_TEXTS]
+            texts[T_PARENT, row] = stack[S_ELEMENT, depth - 1]
+            texts[T_LENGTH, row] = stop - start if kind == 1 else counts[N_ARENA] - start
+            text_start[row] = start if kind == 1 else -1 - start
+            counts[N_TEXTS] = row + 1
+            kind = 0
+        if c == SLASH:
+            if not depth:
+                return ASK
+            p = end_tag(data, p, stack, depth)
+            depth -= 1
+        elif c == BANG:
+            if data[p + 2] == HYPHEN and data[p + 3] == HYPHEN:
+                p = comment(data, p + 4, end)
+            elif not rooted and not typed and begins(data, p, DOCTYPE):
+                p = doctype(data, p)
+                typed = True
+            else:
+                return ASK
+            if p < 0:
+                return ASK
+            continue
+        elif c == QUESTION:
+            p = instruction(data, p + 2, end)
+            if p < 0:
+                return ASK
+            continue
+        else:
+            if (rooted and not depth) or depth >= limits[L_DEPTH]:
+                return ASK
+            element = counts[N_ELEMENTS]
+            elements[E_POSITION, element] = p - begin
+            elements[E_TEXT_BEGIN, element] = counts[N_TEXTS]
+            p, bound, closes = start_tag(
+                data, p, bound, stack, depth, elements, attributes, attribute_start, arena, counts, stamps, waiting,
+                bindings, limits, known, own, known_count,
+            )  # fmt: skip
+            rooted = True
+            if p >= 0 and not closes:
+                depth += 1
+                continue
+        if p < 0:
+            return ASK
+        element = stack[S_ELEMENT, depth]
+        elements[E_END, element] = counts[N_ELEMENTS]
+        elements[E_TEXT_END, element] = counts[N_TEXTS]
+        bound = stack[S_BINDINGS, depth]
+
+
+@kernel(
+    "void(ro_u1[::1], ro_i8[::1], ro_i8[::1],"
+    " ro_i4[::1], ro_u8[::1], ro_u1[::1], ro_i8[::1], int64,"
+    " i4[::1], u8[::1], u1[::1], i8[::1],"
+    " i4[:, ::1], i4[:, ::1], i8[::1], i4[:, ::1], i8[::1], u1[::1],"
+    " i8[::1], i1[::1], i8[::1], i8[::1], i8[:, ::1], i8[:, ::1], i8[:, ::1])"
+)
+def scan(
+    data, data_offsets, limits,
+    known_slots, known_hashes, known_bytes, known_offsets, known_count,
+    own_slots, own_hashes, own_bytes, own_offsets,
+    elements, attributes, attribute_start, texts, text_start, arena,
+    offsets, status, counts, stamps, stack, waiting, bindings,
+):  # fmt: skip
+    """Scan all documents of a batch; those that get `ASK` leave no rows behind."""
+    known = (known_slots, known_hashes, known_bytes, known_offsets)
+    own = (own_slots, own_hashes, own_bytes, own_offsets)
+    for index in range(len(data_offsets) - 1):
+        n_elements, n_attributes, n_texts = counts[N_ELEMENTS], counts[N_ATTRIBUTES], counts[N_TEXTS]
+        n_arena = counts[N_ARENA]
+        status[index] = document(
+            data, data_offsets[index], data_offsets[index + 1], elements, attributes, attribute_start, texts, text_start,
+            arena, counts, stamps, stack, waiting, bindings, limits, known, own, known_count,
+        )  # fmt: skip
+        if status[index] != OK:
+            counts[N_ELEMENTS], counts[N_ATTRIBUTES], counts[N_TEXTS] = n_elements, n_attributes, n_texts
+            counts[N_ARENA] = n_arena
+        offsets[index + 1] = counts[N_ELEMENTS]
+
+
+@kernel("void(ro_u1[::1], i8[::1])")
+def bounds(data, most):
+    """How many elements (and text nodes) and attributes the data can have at most: `<` and `=`."""
+    tags, equals = 0, 0
+    for p in range(len(data)):
+        tags += data[p] == 60
+        equals += data[p] == 61
+    most[0] = tags
+    most[1] = equals

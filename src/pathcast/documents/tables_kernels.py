@@ -1,0 +1,18 @@
+"""Tables: the rows of the arrays that the scanner reads and writes."""
+
+OK, ASK = 0, 1
+
+# Rows of the element table, of the attribute and text tables.
+E_NAME, E_PARENT, E_DEPTH, E_END, E_POSITION, E_ATTRIBUTES, E_TEXT_BEGIN, E_TEXT_END, E_ROWS = range(9)
+A_NAME, A_LENGTH, A_ROWS = range(3)
+T_PARENT, T_LENGTH, T_ROWS = range(3)
+# Rows of the stack of open elements, of attributes that wait for their namespace, of namespace bindings.
+S_ELEMENT, S_NAME, S_NAME_END, S_BINDINGS, S_ROWS = range(5)
+W_ATTRIBUTE, W_NAME, W_COLON, W_NAME_END, W_ROWS = range(5)
+B_PREFIX, B_PREFIX_END, B_URI, B_URI_END, B_ROWS = range(5)
+MAX_BINDINGS = 64
+
+# `counts`: what a scan has written so far, and the stamp of the last element.
+N_ELEMENTS, N_ATTRIBUTES, N_TEXTS, N_ARENA, N_OWN, N_OWN_BYTES, N_STAMP, N_COUNTS = range(8)
+# `limits`.
+L_DEPTH, L_SIZE, L_ATTRIBUTES, L_NAME, L_COUNT = range(5)

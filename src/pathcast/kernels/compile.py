@@ -1,0 +1,88 @@
+"""Compiling: `@kernel` makes machine code of a function for one signature, `@part` a piece that kernels call.
+
+A signature is a string: `int64(ro_i4[::1], i8[::1], i4[:, ::1])`. `ro_` arrays are only read, and take read-only arrays such
+as memory-mapped ones; each combination of array kinds would otherwise be compiled again. Kernels release the GIL, do not
+allocate per element, and use NumPy's rules for division.
+
+Cost: compiled code loads in some 6 ms; compiling takes a second or more, once per source (see `cache.py`).
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+from numba import types
+
+from .cache import KernelCache
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "nopython": True}
+
+
+class _ReadOnly:
+    """`ro_i4[::1]`: an array type that is only read."""
+
+    def __init__(self, element: Any) -> None:
+        self.element = element
+
+    def __getitem__(self, layout: Any) -> Any:
+        return self.element[layout].copy(readonly=True)
+
+
+_ELEMENTS = {
+    "i1": types.int8,
+    "i4": types.int32,
+    "i8": types.int64,
+    "u1": types.uint8,
+    "u4": types.uint32,
+    "u8": types.uint64,
+    "f8": types.float64,
+    "b1": types.boolean,
+}
+_NAMES: dict[str, Any] = {
+    **_ELEMENTS,
+    **{f"ro_{name}": _ReadOnly(element) for name, element in _ELEMENTS.items()},
+    "int32": types.int32,
+    "int64": types.int64,
+    "uint64": types.uint64,
+    "float64": types.float64,
+    "boolean": types.boolean,
+    "void": types.void,
+    "Tuple": types.Tuple,
+}
+
+
+def kernel(signature: str) -> Callable[[Function], Function]:
+    """Compile the function for `signature` now, or load what was compiled before."""
+
+    def compiled(function: Function) -> Function:
+        dispatcher = numba.jit(**_OPTIONS)(function)
+        dispatcher._cache = KernelCache(function)
+        fresh = not dispatcher._cache.holds_anything()
+        if fresh:
+            _announce()
+        start = time.perf_counter()
+        dispatcher.compile(eval(signature, {"__builtins__": {}}, _NAMES))  # noqa: S307 - our own text
+        dispatcher.disable_compile()
+        if fresh:
+            COMPILED[f"{function.__module__}.{function.__qualname__}"] = time.perf_counter() - start
+        return dispatcher  # type: ignore[no-any-return]
+
+    return compiled
+
+
+def part(function: Function) -> Function:
+    """A piece of kernels, compiled into each that calls it."""
+    return numba.jit(**_OPTIONS)(function)  # type: ignore[no-any-return]
+
+
+# Seconds that this process spent compiling, by kernel.
+COMPILED: dict[str, float] = {}
+
+
+def _announce() -> None:
+    if not COMPILED and sys.stderr.isatty():
+        print("Pathcast compiles its kernels (once, some 15 seconds) …", file=sys.stderr, flush=True)  # noqa: T201
