@@ -127,7 +127,7 @@ def test_a_real_environment_is_created_and_found_to_work(setup, tmp_path):
 @pytest.mark.parametrize(
     ("disk", "memory", "reason"),
     [
-        (2_000_000_000, 8_000_000_000, r"too little disk: 2\.0 GB free at .*, 3\.5 GB needed"),
+        (2_000_000_000, 8_000_000_000, r"too little disk: 2\.0 GB free at .*, 4\.5 GB needed"),
         (9_000_000_000, 1_000_000_000, r"too little memory: 1\.0 GB, 2\.0 GB needed"),
     ],
 )
@@ -175,7 +175,7 @@ def test_when_pip_fails_its_last_words_are_shown(setup, project):
 
 def test_an_error_is_printed_plainly(setup, project, monkeypatch, capsys):
     monkeypatch.setattr(setup, "PROJECT", project)
-    monkeypatch.setattr(setup, "ROOM_TO_BUILD", 1 << 60)
+    monkeypatch.setattr(setup, "ROOM_NEEDED", 1 << 60)
     assert setup.main() == 1
     assert capsys.readouterr().err.startswith("set-up: too little disk: ")
 
