@@ -1,0 +1,283 @@
+"""What the documentation shows is what happens: its examples run, its tables hold, its links lead somewhere.
+
+In `README.md`, `docs/xpath.md` and the READMEs of the rooms that they concern
+
+- Python blocks run in order, in one namespace a file and in an empty folder; where `# → value` ends a statement, its
+  value must print so. A block that imports `pathcast.spark` runs by itself, on the tests' Spark if that is up;
+- shell blocks with a `pathcast` command run too, in order and in one folder; targets of make and extras of pip that
+  are named must exist;
+- a `text` block right after either is what the block prints;
+- rows of tables whose heading says what they claim (`subscription | matches | …`) are claims to check.
+"""
+
+import ast
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+import pathcast
+from pathcast.cli.app import app
+from pathcast.matching import engines
+from pathcast.patterns import parse
+
+PROJECT = Path(__file__).resolve().parent.parent
+README = PROJECT / "README.md"
+XPATH = PROJECT / "docs" / "xpath.md"
+PAGES = sorted({*PROJECT.glob("*.md"), *(PROJECT / "docs").glob("*.md"), *(PROJECT / "src").rglob("*.md")})
+
+ROOMS = [PROJECT / "src" / "pathcast" / room / "README.md" for room in ("documents", "patterns", "store")]
+
+SHOWN = re.compile(r"#\s*→\s*(?P<value>.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block; `shown` is the `text` block that follows it directly."""
+
+    language: str
+    text: str
+    line: int
+    shown: str | None = None
+
+
+def blocks(page: Path) -> list[Block]:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    fences = [number for number, line in enumerate(lines) if line.startswith("```")]
+    pairs = list(zip(fences[::2], fences[1::2], strict=True))
+    found = [
+        Block(lines[begin].removeprefix("```"), "\n".join(lines[begin + 1 : end]) + "\n", begin + 1)
+        for begin, end in pairs
+    ]
+    for index, ((_, end), (begin, _)) in enumerate(pairwise(pairs)):
+        follows = not "".join(lines[end + 1 : begin]).strip()
+        if follows and found[index].language in {"python", "sh"} and found[index + 1].language == "text":
+            one = found[index]
+            found[index] = Block(one.language, one.text, one.line, found[index + 1].text)
+    return found
+
+
+def tables(page: Path, *heading: str) -> list[tuple[str, ...]]:
+    """The rows of all tables on a page that have this heading, code marks and escapes taken off."""
+    rows = []
+    wanted = False
+    for line in page.read_text(encoding="utf-8").splitlines():
+        cells = tuple(cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1])
+        if not cells:
+            wanted = False
+        elif cells == heading:
+            wanted = True
+        elif wanted and not set("".join(cells)) <= set("-: "):
+            rows.append(tuple(bare(cell) for cell in cells))
+    assert rows, heading
+    return rows
+
+
+def bare(cell: str) -> str:
+    """What a cell says: code is taken as it stands, but for the bars that a table needs escaped."""
+    cell = cell.replace("\\|", "|")
+    return cell[1:-1] if cell.startswith("`") else cell.replace("\\*", "*")
+
+
+def of_language(page: Path, language: str) -> list[Block]:
+    return [block for block in blocks(page) if block.language == language]
+
+
+# Python.
+
+
+def run_python(block: Block, names: dict[str, Any]) -> str:
+    """Run a block statement by statement, compare the values that it shows, return what it prints."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        for statement in ast.parse(block.text).body:
+            shown = SHOWN.search(block.text.splitlines()[(statement.end_lineno or 1) - 1])
+            if isinstance(statement, ast.Expr):
+                value = eval(compile(ast.Expression(statement.value), "<example>", "eval"), names)  # noqa: S307 - our own examples
+            else:
+                exec(compile(ast.Module([statement], []), "<example>", "exec"), names)  # noqa: S102 - our own examples
+                value = names[statement.targets[0].id] if shown else None
+            if shown:
+                assert repr(value) == shown["value"], f"line {block.line}: {ast.unparse(statement)}"
+    return printed.getvalue()
+
+
+def uses_spark(block: Block) -> bool:
+    return "pathcast.spark" in block.text
+
+
+@pytest.mark.parametrize("page", [README, XPATH, *ROOMS], ids=lambda page: str(page.relative_to(PROJECT)))
+def test_python_examples_give_what_they_show(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    examples = [block for block in of_language(page, "python") if not uses_spark(block)]
+    assert any(block.shown or SHOWN.search(block.text) for block in examples), "nothing is compared"
+    for block in examples:
+        printed = run_python(block, names)
+        assert printed == (block.shown or ""), f"line {block.line}"
+
+
+@pytest.mark.xdist_group("spark")
+def test_the_spark_example_gives_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyspark")
+    from pathcast.spark.sessions import running
+
+    monkeypatch.chdir(tmp_path)
+    ours = running() is None
+    spark = pathcast.spark.session()  # type: ignore[attr-defined]
+    try:
+        with spark_folder(spark, tmp_path):
+            examples = [block for block in of_language(README, "python") if uses_spark(block)]
+            assert examples
+            for block in examples:
+                assert run_python(block, {}) == (block.shown or ""), f"line {block.line}"
+    finally:
+        if ours:
+            spark.stop()
+
+
+@contextlib.contextmanager
+def spark_folder(spark: Any, folder: Path) -> Iterator[None]:
+    """Spark takes relative paths from where its Java was started, and that may have been elsewhere."""
+    hadoop = spark._jvm.org.apache.hadoop.fs
+    files = hadoop.FileSystem.get(spark._jsc.hadoopConfiguration())
+    before = files.getWorkingDirectory()
+    files.setWorkingDirectory(hadoop.Path(str(folder)))
+    try:
+        yield
+    finally:
+        files.setWorkingDirectory(before)
+
+
+# The shell.
+
+
+def runs_pathcast(block: Block) -> bool:
+    return re.search(r"^pathcast ", block.text, re.MULTILINE) is not None
+
+
+def test_shell_examples_print_what_they_show(tmp_path: Path) -> None:
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    program = "import sys; sys.argv[0] = 'pathcast'; from pathcast.cli.app import main; main()"
+    (commands / "pathcast").write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{program}" "$@"\n')
+    (commands / "pathcast").chmod(0o755)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    environment = {**os.environ, "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}"}
+    environment["PYTHONPATH"] = os.pathsep.join(
+        path for path in (str(PROJECT / "src"), os.environ.get("PYTHONPATH")) if path
+    )
+    examples = [block for page in (README, XPATH) for block in of_language(page, "sh") if runs_pathcast(block)]
+    assert examples
+    for block in examples:
+        done = subprocess.run(
+            ["sh", "-eu"], input=block.text, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"line {block.line}: {done.stderr}"
+        assert done.stdout == (block.shown or ""), f"line {block.line}"
+
+
+def test_targets_and_extras_that_are_named_exist() -> None:
+    makefile = (PROJECT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^(\w+):", makefile, re.MULTILINE))
+    extras = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert set(re.findall(r"(?:^|`)make (\w+)", text, re.MULTILINE)) <= targets, page
+        named = re.findall(r'pip install "[\w.]*\[([\w,]+)\]"', text)
+        assert {extra for one in named for extra in one.split(",")} <= extras.keys(), page
+
+
+def test_commands_that_are_named_exist() -> None:
+    known = typer.main.get_command(app)
+    for words in re.findall(
+        r"^\| `pathcast ([a-z ]+?)(?: [^a-z].*?| …)?` \|", README.read_text(encoding="utf-8"), re.MULTILINE
+    ):
+        command: Any = known
+        for word in words.split():
+            assert word in command.commands, words
+            command = command.commands[word]
+
+
+# Tables.
+
+
+def matches(subscription: str, document: str) -> set[bool]:
+    """The answers of all engines."""
+    subscriptions = pathcast.Subscriptions()
+    subscriptions.add(subscription)
+    return {bool(subscriptions.compile(engine=engine).match(document)) for engine in engines()}
+
+
+@pytest.mark.parametrize(
+    ("subscription", "match", "miss", "because"), tables(XPATH, "subscription", "matches", "does not match", "because")
+)
+def test_a_subscription_matches_one_document_and_not_the_other(
+    subscription: str, match: str, miss: str, because: str
+) -> None:
+    assert matches(subscription, match) == {True}, because
+    assert matches(subscription, miss) == {False}, because
+
+
+@pytest.mark.parametrize(("one", "other", "since"), tables(XPATH, "subscription", "the same as", "since"))
+def test_two_subscriptions_are_one(one: str, other: str, since: str) -> None:
+    assert parse(one) == parse(other), since
+    assert str(parse(one)) == str(parse(other)), since
+
+
+@pytest.mark.parametrize(
+    ("expression", "column", "reason", "instead"), tables(XPATH, "expression", "column", "reason", "instead")
+)
+def test_a_refused_expression_has_its_reason(expression: str, column: str, reason: str, instead: str) -> None:
+    with pytest.raises(pathcast.PatternError) as refused:
+        parse(expression)
+    assert (refused.value.reason, str(refused.value.column)) == (reason, column)
+    if instead not in {"–", "two subscriptions"}:
+        parse(instead)
+
+
+def test_error_texts_are_the_real_ones() -> None:
+    texts = [block.text for page in (README, XPATH) for block in of_language(page, "text")]
+    errors = [text for text in texts if text.startswith("PatternError: ")]
+    assert errors
+    for text in errors:
+        with pytest.raises(pathcast.PatternError) as refused:
+            parse(text.splitlines()[1].strip())
+        assert f"PatternError: {refused.value}\n" == text
+
+
+@pytest.mark.parametrize(("form", "example", "meaning"), tables(README, "form", "example", "meaning"))
+def test_the_readmes_forms_are_supported(form: str, example: str, meaning: str) -> None:
+    parse(example)
+
+
+# Links.
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", text)):
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), link
+        if anchor:
+            assert anchor in headings(target), link
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page, as GitHub makes them."""
+    found = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
