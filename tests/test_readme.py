@@ -107,7 +107,7 @@ def run_python(block: Block, names: dict[str, Any]) -> str:
                 value = eval(compile(ast.Expression(statement.value), "<example>", "eval"), names)  # noqa: S307 - our own examples
             else:
                 exec(compile(ast.Module([statement], []), "<example>", "exec"), names)  # noqa: S102 - our own examples
-                value = names[statement.targets[0].id] if shown else None
+                value = names[ast.unparse(statement).partition(" = ")[0]] if shown else None
             if shown:
                 assert repr(value) == shown["value"], f"line {block.line}: {ast.unparse(statement)}"
     return printed.getvalue()
@@ -135,7 +135,7 @@ def test_the_spark_example_gives_what_it_shows(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.chdir(tmp_path)
     ours = running() is None
-    spark = pathcast.spark.session()  # type: ignore[attr-defined]
+    spark = pathcast.spark.session()
     try:
         with spark_folder(spark, tmp_path):
             examples = [block for block in of_language(README, "python") if uses_spark(block)]
