@@ -87,7 +87,7 @@ def tables(page: Path, *heading: str) -> list[tuple[str, ...]]:
 def bare(cell: str) -> str:
     """What a cell says: code is taken as it stands, but for the bars that a table needs escaped."""
     cell = cell.replace("\\|", "|")
-    return cell[1:-1] if cell.startswith("`") else cell.replace("\\*", "*")
+    return cell[1:-1] if re.fullmatch("`[^`]*`", cell) else cell.replace("\\*", "*")
 
 
 def of_language(page: Path, language: str) -> list[Block]:
