@@ -131,11 +131,12 @@ def test_python_examples_give_what_they_show(page: Path, tmp_path: Path, monkeyp
 @pytest.mark.xdist_group("spark")
 def test_the_spark_example_gives_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyspark")
-    from pathcast.spark.sessions import running
+    from pathcast.spark.sessions import running, session
+    from tests.spark.conftest import TEST_SETTINGS
 
     monkeypatch.chdir(tmp_path)
     ours = running() is None
-    spark = pathcast.spark.session()
+    spark = running() or session("tests", TEST_SETTINGS)
     try:
         with spark_folder(spark, tmp_path):
             examples = [block for block in of_language(README, "python") if uses_spark(block)]
