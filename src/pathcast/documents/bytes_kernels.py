@@ -7,7 +7,7 @@ which no class contains, so that a loop over a class needs no other end.
 
 import numpy as np
 
-from ..kernels import part
+from ..kernels import Bytes, leading, part, rare, word
 
 NAME_START, NAME, SPACE, TEXT, VALUE, PUBLIC = 1, 2, 4, 8, 16, 32
 
@@ -35,8 +35,12 @@ def _classes() -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
 
 CLASS = _classes()
 
-FNV_START = np.uint64(14695981039346656037)
-FNV_FACTOR = np.uint64(1099511628211)
+HASH_A = np.uint64(0x9E3779B97F4A7C15)
+HASH_B = np.uint64(0xD6E8FEB86659FD93)
+# LOW_BYTES[n] keeps the n lowest bytes of a number.
+LOW_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
+# Kernels read sixteen bytes at a time: so many zero bytes follow the last document.
+PADDING = 16
 
 LT, GT, AMP, QUOTE, APOSTROPHE, SLASH, BANG, QUESTION = 60, 62, 38, 34, 39, 47, 33, 63
 EQUALS, COLON, HYPHEN, OPEN, CLOSE, RETURN, NEWLINE, TAB, BLANK, HASH, SEMICOLON = (
@@ -72,7 +76,7 @@ def begins(data, p, word):
     return True
 
 
-@part
+@rare
 def utf8(data, p):
     """The length of the character at `p`, which is not ASCII; 0 when it is not valid UTF-8 or no XML character."""
     a = data[p]
@@ -97,7 +101,7 @@ def utf8(data, p):
     return 4
 
 
-@part
+@rare
 def legal(code):
     """Whether a character reference may name this character."""
     if code < 0x20:
@@ -105,7 +109,7 @@ def legal(code):
     return code < 0xD800 or 0xE000 <= code < 0xFFFE or 0x10000 <= code < 0x110000
 
 
-@part
+@rare
 def put(arena, used, code):
     """Write a character as UTF-8; the arena's new length."""
     if code < 0x80:
@@ -127,7 +131,7 @@ def put(arena, used, code):
     return used + 4
 
 
-@part
+@rare
 def number_reference(data, p):
     """`&#60;` or `&#x3c;` at `p`: the place after it and the character; -1 when it is no legal one."""
     code, digits = 0, 0
@@ -157,7 +161,7 @@ def number_reference(data, p):
     return p + 1, code
 
 
-@part
+@rare
 def reference(data, p):
     """A reference at `p`: the place after it and the character; -1 when it is not one of XML's own."""
     if data[p + 1] == HASH:
@@ -179,37 +183,83 @@ def reference(data, p):
     return -1, 0
 
 
+@leading
+def name_bytes(b: Bytes):
+    """Letters, digits, `_`, `-` and `.`."""
+    return b.either(b.with_bits(0x20).between(97, 122), b.between(48, 57), b.between(45, 46), b.equal(95))
+
+
+@leading
+def value_bytes(b: Bytes):
+    """ASCII that stands for itself in an attribute's value; no quote of either kind."""
+    special = b.either(b.equal(LT), b.equal(AMP), b.equal(QUOTE), b.equal(APOSTROPHE))
+    return b.builder.and_(b.between(0x20, 0x7F), b.builder.not_(special))
+
+
+@leading
+def text_bytes(b: Bytes):
+    """ASCII that stands for itself in text; no `]`, which may begin a mistake."""
+    special = b.either(b.equal(LT), b.equal(AMP), b.equal(CLOSE))
+    plain = b.builder.and_(b.between(0x20, 0x7F), b.builder.not_(special))
+    return b.either(plain, b.between(TAB, NEWLINE))
+
+
 @part
 def name(data, p):
-    """A name at `p`: the place after it, the place of its colon (-1: none) and its hash; the place is -1 for none."""
+    """A name at `p`: the place after it and the place of its colon (-1: none); the place is -1 for no plain name."""
     colon = -1
-    hashed = FNV_START
     if not CLASS[data[p]] & NAME_START:
-        return -1, colon, hashed
+        return -1, colon
     while True:
+        n = name_bytes(data, p)
+        p += n
+        if n == 16:
+            continue
         c = data[p]
-        if not CLASS[c] & NAME:
-            if c != COLON:
-                break
+        if c == COLON:
             if colon >= 0 or not CLASS[data[p + 1]] & NAME_START:
-                return -1, colon, hashed
+                return -1, colon
             colon = p
-        hashed = (hashed ^ np.uint64(c)) * FNV_FACTOR
-        p += 1
-    if data[p] >= 0x80:
-        return -1, colon, hashed
-    return p, colon, hashed
+            p += 1
+        elif c >= 0x80:
+            return -1, colon
+        else:
+            return p, colon
 
 
 @part
-def hash_on(data, begin, end, hashed):
-    """Continue a hash over some bytes."""
-    for p in range(begin, end):
-        hashed = (hashed ^ np.uint64(data[p])) * FNV_FACTOR
-    return hashed
+def head(data, begin, length):
+    """The first sixteen bytes of something as two numbers, zero after its end; without a branch."""
+    first = word(data, begin)
+    second = word(data, begin + 8)
+    first &= LOW_BYTES[min(length, 8)]
+    second &= LOW_BYTES[max(min(length, 16) - 8, 0)]
+    return first, second
 
 
 @part
-def mixed(hashed):
-    """A hash whose low bits depend on all of it."""
-    return hashed ^ hashed >> np.uint64(29)
+def hash_name(data, begin, end):
+    """The first sixteen bytes of a name as two numbers, and the hash of all of it."""
+    length = end - begin
+    first, second = head(data, begin, length)
+    hashed = (first ^ np.uint64(length)) * HASH_A ^ second * HASH_B
+    hashed ^= hashed >> np.uint64(29)
+    hashed *= HASH_A
+    if length > 16:
+        for p in range(begin + 16, end):
+            hashed = (hashed ^ np.uint64(data[p])) * HASH_B
+    return first, second, hashed ^ hashed >> np.uint64(32)
+
+
+@part
+def same_bytes(a, at, b, begin, end):
+    """Whether `a` has at `at` the bytes that `b` has from begin to end."""
+    length = end - begin
+    first, second = head(a, at, length)
+    first_b, second_b = head(b, begin, length)
+    if first != first_b or second != second_b:
+        return False
+    for k in range(16, length):
+        if a[at + k] != b[begin + k]:
+            return False
+    return True

@@ -5,14 +5,14 @@ Each part checks one production of XML 1.0 or of Namespaces in XML and gives the
 
 import numpy as np
 
-from ..kernels import part
+from ..kernels import part, rare
 from .bytes_kernels import (
-    AMP, APOSTROPHE, BLANK, CLASS, EQUALS, FNV_FACTOR, FNV_START, GT, HYPHEN, NEWLINE, PUBLIC, QUESTION, QUOTE, RETURN,
-    SPACE, TAB, VALUE, begins, hash_on, name, put, reference, skip_space, utf8,
+    AMP, APOSTROPHE, BLANK, CLASS, EQUALS, GT, HYPHEN, NEWLINE, PUBLIC, QUESTION, QUOTE, RETURN, SPACE, TAB, VALUE,
+    begins, name, put, reference, same_bytes, skip_space, utf8,
 )  # fmt: skip
-from .names_kernels import CLOSE_BRACE, OPEN_BRACE, find
+from .names_kernels import CLOSE_BRACE, OPEN_BRACE
 
-from .tables_kernels import B_PREFIX, B_PREFIX_END, B_URI, B_URI_END, MAX_BINDINGS, N_OWN, N_OWN_BYTES
+from .tables_kernels import B_PREFIX, B_PREFIX_END, B_URI, B_URI_END, MAX_BINDINGS
 
 
 def _word(text: bytes) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
@@ -35,12 +35,12 @@ def equals_quote(data, p):
         return -1, 0
     p = skip_space(data, p + 1)
     quote = data[p]
-    if quote not in (QUOTE, APOSTROPHE):
+    if quote != QUOTE and quote != APOSTROPHE:
         return -1, 0
     return p + 1, quote
 
 
-@part
+@rare
 def declared(data, p, wanted):
     """` = "wanted"`, ASCII letters in any case when `wanted` is in lower case; the place after it, or -1."""
     p, quote = equals_quote(data, p)
@@ -54,7 +54,7 @@ def declared(data, p, wanted):
     return p + 1 if data[p] == quote else -1
 
 
-@part
+@rare
 def xml_declaration(data, p):
     """`<?xml version="1.0" encoding="utf-8" standalone="yes"?>` at `p`, as far as it is there."""
     p += len(XML_DECLARATION)
@@ -89,11 +89,11 @@ def xml_declaration(data, p):
     return q + 2
 
 
-@part
+@rare
 def literal(data, p, allowed):
     """A quoted literal of one class of characters."""
     quote = data[p]
-    if quote not in (QUOTE, APOSTROPHE):
+    if quote != QUOTE and quote != APOSTROPHE:
         return -1
     p += 1
     while CLASS[data[p]] & allowed:
@@ -101,13 +101,13 @@ def literal(data, p, allowed):
     return p + 1 if data[p] == quote else -1
 
 
-@part
+@rare
 def doctype(data, p):
     """`<!DOCTYPE name SYSTEM "…">` at `p`, without an internal subset."""
     q = skip_space(data, p + len(DOCTYPE))
     if q == p + len(DOCTYPE):
         return -1
-    p, colon, _ = name(data, q)
+    p, colon = name(data, q)
     if p < 0 or colon >= 0:
         return -1
     q = skip_space(data, p)
@@ -134,7 +134,7 @@ def doctype(data, p):
     return q + 1 if data[q] == GT else -1
 
 
-@part
+@rare
 def comment(data, p, end):
     """The rest of a comment whose `<!--` ends at `p`."""
     while p < end:
@@ -153,11 +153,11 @@ def comment(data, p, end):
     return -1
 
 
-@part
+@rare
 def instruction(data, p, end):
     """The rest of a processing instruction whose `<?` ends at `p`."""
     begin = p
-    p, colon, _ = name(data, p)
+    p, colon = name(data, p)
     if p < 0 or colon >= 0:
         return -1
     if (
@@ -187,7 +187,7 @@ def instruction(data, p, end):
     return -1
 
 
-@part
+@rare
 def copied(data, begin, end, arena, used):
     """Copy bytes into the arena; its new length."""
     for p in range(begin, end):
@@ -196,117 +196,67 @@ def copied(data, begin, end, arena, used):
     return used
 
 
-@part
-def attribute_value(data, p, quote, arena, used):
-    """The value from `p` to the closing quote: the place after it, where the value starts, its length, the arena's length."""
-    begin = p
-    while True:
-        c = data[p]
-        if CLASS[c] & VALUE:
-            p += 1
-        elif c == quote:
-            return p + 1, begin, p - begin, used
-        elif c in (QUOTE, APOSTROPHE):
-            p += 1
-        elif c >= 0x80:
-            n = utf8(data, p)
-            if n == 0:
-                return -1, begin, 0, used
-            p += n
-        else:
-            break
-    # Something has to be decoded: from here on the value is written to the arena.
-    start = used
+@rare
+def decoded_value(data, begin, p, quote, arena, used):
+    """The value from `begin` on, something at `p` having to be decoded: the place after the quote, the arena's length."""
     used = copied(data, begin, p, arena, used)
     while True:
         c = data[p]
         if c == quote:
-            return p + 1, -1 - start, used - start, used
-        if CLASS[c] & VALUE or c in (QUOTE, APOSTROPHE):
+            return p + 1, used
+        if CLASS[c] & VALUE or c == QUOTE or c == APOSTROPHE:
             arena[used] = c
             used += 1
             p += 1
         elif c == AMP:
             p, code = reference(data, p)
             if p < 0:
-                return -1, begin, 0, used
+                return -1, used
             used = put(arena, used, code)
-        elif c in (TAB, NEWLINE, RETURN):
+        elif c == TAB or c == NEWLINE or c == RETURN:
             p += 2 if c == RETURN and data[p + 1] == NEWLINE else 1
             arena[used] = BLANK
             used += 1
         elif c >= 0x80:
             n = utf8(data, p)
             if n == 0:
-                return -1, begin, 0, used
+                return -1, used
             used = copied(data, p, p + n, arena, used)
             p += n
         else:
-            return -1, begin, 0, used
+            return -1, used
 
 
-@part
-def named(hashed, uris, uri, uri_end, data, local, local_end, known, own, counts, known_count):
-    """The id of a name, given now if neither table has it; -1 for giving up."""
-    found = find(known[0], known[1], known[2], known[3], hashed, uris, uri, uri_end, data, local, local_end)
-    if found >= 0:
-        return found
-    own_slots, own_hashes, own_bytes, own_offsets = own
-    found = find(own_slots, own_hashes, own_bytes, own_offsets, hashed, uris, uri, uri_end, data, local, local_end)
-    if found >= 0:
-        return known_count + found
-    number, used = counts[N_OWN], counts[N_OWN_BYTES]
-    if found == -(2**31) or number + 1 >= len(own_offsets):
-        return -1
-    if used + (local_end - local) + (uri_end - uri) + 2 > len(own_bytes):
-        return -1
-    own_slots[-1 - found] = number
-    own_hashes[number] = hashed
-    if uri < uri_end:
-        own_bytes[used] = OPEN_BRACE
-        used = copied(uris, uri, uri_end, own_bytes, used + 1)
-        own_bytes[used] = CLOSE_BRACE
-        used += 1
-    used = copied(data, local, local_end, own_bytes, used)
-    own_offsets[number + 1] = used
-    counts[N_OWN] = number + 1
-    counts[N_OWN_BYTES] = used
-    return known_count + number
-
-
-@part
-def expanded_name(data, begin, colon, end, bindings, bound, known, own, counts, known_count):
-    """The id of a name with a prefix, or of an element's name without one while a default namespace may be in scope."""
-    prefix_end = max(colon, begin)
+@rare
+def spelt(data, begin, colon, end, bindings, bound, spelling):
+    """Write a name as `{uri}local` where it lies in a namespace, else as it is; its length, or -1."""
     local = colon + 1 if colon >= 0 else begin
-    if colon - begin == len(XML) and begins(data, begin, XML):
-        hashed = hash_on(XML_URI, 0, len(XML_URI), (FNV_START ^ np.uint64(OPEN_BRACE)) * FNV_FACTOR)
-        hashed = hash_on(data, local, end, (hashed ^ np.uint64(CLOSE_BRACE)) * FNV_FACTOR)
-        return named(hashed, XML_URI, 0, len(XML_URI), data, local, end, known, own, counts, known_count)
+    if colon - begin == 3 and begins(data, begin, XML):
+        spelling[0] = OPEN_BRACE
+        used = copied(XML_URI, 0, len(XML_URI), spelling, 1)
+        spelling[used] = CLOSE_BRACE
+        return copied(data, local, end, spelling, used + 1)
+    length = colon - begin if colon >= 0 else 0
     for index in range(bound - 1, -1, -1):
         prefix = bindings[B_PREFIX, index]
-        length = bindings[B_PREFIX_END, index] - prefix
-        if length != prefix_end - begin:
-            continue
-        k = 0
-        while k < length and data[prefix + k] == data[begin + k]:
-            k += 1
-        if k < length:
+        if bindings[B_PREFIX_END, index] - prefix != length or not same_bytes(data, begin, data, prefix, prefix + length):
             continue
         uri, uri_end = bindings[B_URI, index], bindings[B_URI_END, index]
         if uri == uri_end:
             break
-        hashed = hash_on(data, uri, uri_end, (FNV_START ^ np.uint64(OPEN_BRACE)) * FNV_FACTOR)
-        hashed = hash_on(data, local, end, (hashed ^ np.uint64(CLOSE_BRACE)) * FNV_FACTOR)
-        return named(hashed, data, uri, uri_end, data, local, end, known, own, counts, known_count)
-    if colon >= 0:
-        return np.int64(-1)
-    hashed = hash_on(data, begin, end, FNV_START)
-    return named(hashed, data, 0, 0, data, begin, end, known, own, counts, known_count)
+        if (uri_end - uri) + (end - local) + 16 > len(spelling):
+            return -1
+        spelling[0] = OPEN_BRACE
+        used = copied(data, uri, uri_end, spelling, 1)
+        spelling[used] = CLOSE_BRACE
+        return copied(data, local, end, spelling, used + 1)
+    if colon >= 0 or (end - local) + 16 > len(spelling):
+        return -1
+    return copied(data, begin, end, spelling, 0)
 
 
-@part
-def bind(data, begin, colon, end, value, length, bindings, bound):
+@rare
+def bind(data, colon, end, value, length, bindings, bound):
     """Take up `xmlns="…"` or `xmlns:p="…"`; the new number of bindings, or -1."""
     if bound >= MAX_BINDINGS or value < 0:
         return -1
@@ -328,16 +278,13 @@ def bind(data, begin, colon, end, value, length, bindings, bound):
     return bound + 1
 
 
-@part
+@rare
 def bound_twice(data, bindings, first, bound):
     """Whether one start tag binds a prefix twice."""
     for a in range(first, bound):
+        prefix, end = bindings[B_PREFIX, a], bindings[B_PREFIX_END, a]
         for b in range(a + 1, bound):
-            length = bindings[B_PREFIX_END, a] - bindings[B_PREFIX, a]
-            if length == bindings[B_PREFIX_END, b] - bindings[B_PREFIX, b]:
-                k = 0
-                while k < length and data[bindings[B_PREFIX, a] + k] == data[bindings[B_PREFIX, b] + k]:
-                    k += 1
-                if k == length:
-                    return True
+            other = bindings[B_PREFIX, b]
+            if bindings[B_PREFIX_END, b] - other == end - prefix and same_bytes(data, other, data, prefix, end):
+                return True
     return False

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ..errors import PathcastError
 from .batch import DocumentBatch
+from .bytes_kernels import PADDING
 from .expat_reader import BatchBuilder, Entities
 from .limits import Limits
 from .names import Names
@@ -55,8 +56,10 @@ from .tables_kernels import (
 OWN_NAMES = 4096
 _OWN_BYTES = 1 << 18
 _OWN_SLOTS = 2 * OWN_NAMES
-# The zero byte that ends every loop of the kernel.
-_END = b"\0"
+# Zero bytes end every loop of the kernel.
+_END = bytes(PADDING)
+# The longest name with its namespace that the kernel spells out.
+_SPELLING = 8192
 
 
 class NameIndex:
@@ -66,8 +69,8 @@ class NameIndex:
         self.names = names
         self.count = 0
         self.slots = np.full(64, -1, dtype=np.int32)
-        self.hashes = np.empty(0, dtype=np.uint64)
-        self.bytes = np.zeros(1, dtype=np.uint8)
+        self.keys = np.empty((0, 2), dtype=np.uint64)
+        self.bytes = np.zeros(PADDING, dtype=np.uint8)
         self.offsets = np.zeros(1, dtype=np.int64)
         self.refresh()
 
@@ -80,16 +83,16 @@ class NameIndex:
         offsets = np.zeros(count + 1, dtype=np.int64)
         np.cumsum([len(name) for name in encoded], out=offsets[1:])
         stored = np.frombuffer(b"".join(encoded) + _END, dtype=np.uint8)
-        hashes = np.empty(count, dtype=np.uint64)
+        keys = np.empty((count, 2), dtype=np.uint64)
         size = 64
         while size < 4 * count:
             size *= 2
         while True:
             slots = np.full(size, -1, dtype=np.int32)
-            if index_names(stored, offsets, 0, slots, hashes) == 0:
+            if index_names(stored, offsets, 0, slots, keys) == 0:
                 break
             size *= 2
-        self.slots, self.hashes, self.bytes, self.offsets, self.count = slots, hashes, stored, offsets, count
+        self.slots, self.keys, self.bytes, self.offsets, self.count = slots, keys, stored, offsets, count
         return self
 
 
@@ -99,13 +102,14 @@ class _Scratch(threading.local):
     def __init__(self) -> None:
         self.counts = np.zeros(N_COUNTS, dtype=np.int64)
         self.own_slots = np.full(_OWN_SLOTS, -1, dtype=np.int32)
-        self.own_hashes = np.empty(OWN_NAMES, dtype=np.uint64)
+        self.own_keys = np.empty((OWN_NAMES, 2), dtype=np.uint64)
         self.own_bytes = np.empty(_OWN_BYTES, dtype=np.uint8)
         self.own_offsets = np.zeros(OWN_NAMES + 1, dtype=np.int64)
         self.stamps = np.zeros(0, dtype=np.int64)
         self.stack = np.empty((S_ROWS, 0), dtype=np.int64)
         self.waiting = np.empty((W_ROWS, 0), dtype=np.int64)
         self.bindings = np.empty((B_ROWS, MAX_BINDINGS), dtype=np.int64)
+        self.spelling = np.zeros(_SPELLING, dtype=np.uint8)
         self.most = np.zeros(2, dtype=np.int64)
 
     def fit(self, known: int, limits: Limits) -> None:
@@ -151,8 +155,8 @@ def scan_data(
     entities: Entities,
     encodings: dict[int, str] | None = None,
 ) -> DocumentBatch:
-    """As `scan_documents`, for documents that lie in one array, which ends with a zero byte after the last."""
-    assert data[-1] == 0 and data_offsets[-1] < len(data)
+    """As `scan_documents`, for documents that lie in one array, with `PADDING` zero bytes after the last."""
+    assert data_offsets[-1] + PADDING <= len(data) and not data[data_offsets[-1] :].any()
     index.refresh()
     batch, asked = _scan(data, data_offsets, index, limits)
     if not asked:
@@ -186,10 +190,10 @@ def _scan(
     counts = scratch.counts
     scan(
         data, data_offsets, np.array([limits.depth, limits.size, limits.attributes, limits.name_length]),
-        index.slots, index.hashes, index.bytes, index.offsets, index.count,
-        scratch.own_slots, scratch.own_hashes, scratch.own_bytes, scratch.own_offsets,
+        index.slots, index.keys, index.bytes, index.offsets, index.count,
+        scratch.own_slots, scratch.own_keys, scratch.own_bytes, scratch.own_offsets,
         elements, attributes, attribute_start, texts, text_start, arena,
-        offsets, status, counts, scratch.stamps, scratch.stack, scratch.waiting, scratch.bindings,
+        offsets, status, counts, scratch.stamps, scratch.stack, scratch.waiting, scratch.bindings, scratch.spelling,
     )  # fmt: skip
     n_elements, n_attributes, n_texts = (int(counts[row]) for row in (N_ELEMENTS, N_ATTRIBUTES, N_TEXTS))
     elements[E_ATTRIBUTES, n_elements] = n_attributes

@@ -12,36 +12,45 @@ Invariant: places only grow, the data end with a zero byte, and no loop passes o
 Cost: 1 to 2 ns a byte.
 """
 
-from ..kernels import kernel, part
+import numpy as np
+
+from ..kernels import kernel, part, rare
 from .bytes_kernels import (
-    AMP, BANG, CLASS, CLOSE, GT, HYPHEN, LT, NEWLINE, QUESTION, RETURN, SLASH, SPACE, TEXT, begins, name, put,
-    reference, skip_space, utf8,
+    AMP, APOSTROPHE, BANG, CLASS, CLOSE, GT, HYPHEN, LT, NEWLINE, QUESTION, QUOTE, RETURN, SLASH, SPACE,
+    TEXT, begins, hash_name, name, put, reference, same_bytes, skip_space, text_bytes, utf8, value_bytes,
 )  # fmt: skip
 from .markup_kernels import (
-    BOM, CDATA, DOCTYPE, XML_DECLARATION, XMLNS, attribute_value, bind, bound_twice, comment, copied, doctype,
-    equals_quote, expanded_name, instruction, named, xml_declaration,
+    BOM, CDATA, DOCTYPE, XML_DECLARATION, XMLNS, bind, bound_twice, comment, copied, decoded_value, doctype,
+    equals_quote, instruction, spelt, xml_declaration,
 )  # fmt: skip
+from .names_kernels import find, own_name
 from .tables_kernels import (
     A_LENGTH, A_NAME, ASK, E_ATTRIBUTES, E_DEPTH, E_END, E_NAME, E_PARENT, E_POSITION, E_TEXT_BEGIN, E_TEXT_END,
     L_ATTRIBUTES, L_DEPTH, L_NAME, L_SIZE, N_ARENA, N_ATTRIBUTES, N_ELEMENTS, N_STAMP, N_TEXTS, OK, S_BINDINGS,
-    S_ELEMENT, S_NAME, S_NAME_END, T_LENGTH, T_PARENT, W_ATTRIBUTE, W_COLON, W_NAME, W_NAME_END,
+    S_ELEMENT, S_NAME, S_NAME_END, T_LENGTH, T_PARENT, W_COLON, W_NAME, W_NAME_END,
 )  # fmt: skip
 
 
 @part
-def text(data, p, end, arena, used, kind, start, stop):
-    """Character data from `p` to the next markup, continuing the text node (`kind`, `start`, `stop`).
+def plain_text(data, p):
+    """The first place from `p` on that needs a look."""
+    while True:
+        n = text_bytes(data, p)
+        p += n
+        if n < 16:
+            return p
 
-    kind 0: no text yet; 1: the bytes from start to stop; 2: the arena from start on. Gives the place of the markup (or
-    -1), the arena's length and the node.
+
+@rare
+def text(data, begin, p, end, arena, used, kind, start, stop):
+    """Character data from `begin`, plain as far as `p`, to the next markup: more of the text node.
+
+    The node is `kind` 0: none yet; 1: the bytes from start to stop; 2: the arena from start on. Gives the place of the
+    markup (or -1), the arena's length and the node.
     """
-    begin = p
     while True:
         c = data[p]
-        if CLASS[c] & TEXT:
-            p += 1
-            continue
-        if c == CLOSE and not (data[p + 1] == CLOSE and data[p + 2] == GT):
+        if CLASS[c] & TEXT or (c == CLOSE and not (data[p + 1] == CLOSE and data[p + 2] == GT)):
             p += 1
             continue
         if c >= 0x80:
@@ -50,24 +59,20 @@ def text(data, p, end, arena, used, kind, start, stop):
                 return -1, used, kind, start, stop
             p += n
             continue
-        if c not in (LT, AMP, RETURN) or p >= end:
+        if (c != LT and c != AMP and c != RETURN) or p >= end:
             return -1, used, kind, start, stop
-        if p > begin:
-            if kind == 0 and c == LT:
-                return p, used, 1, begin, p
-            if kind != 2:
-                begun = used
-                if kind == 1:
-                    used = copied(data, start, stop, arena, used)
-                kind, start = 2, begun
-            used = copied(data, begin, p, arena, used)
         if c == LT:
-            return p, used, kind, start, stop
+            if p == begin:
+                return p, used, kind, start, stop
+            if kind == 0:
+                return p, used, 1, begin, p
         if kind != 2:
             begun = used
-            if kind == 1:
-                used = copied(data, start, stop, arena, used)
+            used = copied(data, start, stop, arena, used) if kind == 1 else used
             kind, start = 2, begun
+        used = copied(data, begin, p, arena, used)
+        if c == LT:
+            return p, used, kind, start, stop
         if c == AMP:
             p, code = reference(data, p)
             if p < 0:
@@ -80,7 +85,7 @@ def text(data, p, end, arena, used, kind, start, stop):
         begin = p
 
 
-@part
+@rare
 def cdata(data, p, end, arena, used, kind, start, stop):
     """A CDATA section whose `<![CDATA[` ends at `p`, as more of the text node; see `text`."""
     begin = p
@@ -126,62 +131,70 @@ def cdata(data, p, end, arena, used, kind, start, stop):
 @part
 def start_tag(
     data, p, bound, stack, depth, elements, attributes, attribute_start, arena, counts, stamps, waiting, bindings,
-    limits, known, own, known_count,
+    spelling, limits, known_slots, known_keys, known_bytes, known_offsets, known_count,
+    own_slots, own_keys, own_bytes, own_offsets,
 ):  # fmt: skip
-    """A start tag at `p`: the place after it (or -1), the namespaces in scope, and whether it closes itself."""
+    """A start tag at `p`: the place after it (or -1), the namespaces in scope, and whether it closes itself.
+
+    Names wait for the end of the tag, for a namespace may be declared after it is used; the element's is the last.
+    """
     begin = p + 1
-    p, colon, hashed = name(data, begin)
+    p, colon = name(data, begin)
     if p < 0 or p - begin > limits[L_NAME]:
         return -1, bound, False
     end = p
     element, first = counts[N_ELEMENTS], bound
-    counts[N_STAMP] += 1
-    stamp = counts[N_STAMP]
-    count, wait = counts[N_ATTRIBUTES], 0
-    elements[E_ATTRIBUTES, element] = count
+    attribute, wait, prefixed = counts[N_ATTRIBUTES], 0, colon >= 0
+    elements[E_ATTRIBUTES, element] = attribute
     closes = False
-    written = 0
     while True:
         c = data[p]
         if CLASS[c] & SPACE:
             p = skip_space(data, p + 1)
             c = data[p]
-            if c not in (GT, SLASH):
-                attribute = p
-                p, attribute_colon, attribute_hash = name(data, attribute)
-                if p < 0 or p - attribute > limits[L_NAME] or written >= limits[L_ATTRIBUTES]:
+            if c != GT and c != SLASH:
+                q = p
+                p, q_colon = name(data, q)
+                if p < 0 or p - q > limits[L_NAME] or wait + (bound - first) >= limits[L_ATTRIBUTES]:
                     return -1, bound, False
-                attribute_end = p
+                q_end = p
                 p, quote = equals_quote(data, p)
                 if p < 0:
                     return -1, bound, False
-                p, start, length, counts[N_ARENA] = attribute_value(data, p, quote, arena, counts[N_ARENA])
-                if p < 0:
-                    return -1, bound, False
-                written += 1
-                prefix_end = attribute_end if attribute_colon < 0 else attribute_colon
-                if prefix_end - attribute == 5 and begins(data, attribute, XMLNS):
-                    bound = bind(data, attribute, attribute_colon, attribute_end, start, length, bindings, bound)
+                start = p
+                while True:
+                    n = value_bytes(data, p)
+                    p += n
+                    if n == 16:
+                        continue
+                    c = data[p]
+                    if c == quote:
+                        length = p - start
+                        p += 1
+                        break
+                    elif c == QUOTE or c == APOSTROPHE:
+                        p += 1
+                    else:
+                        used = counts[N_ARENA]
+                        p, counts[N_ARENA] = decoded_value(data, start, p, quote, arena, used)
+                        if p < 0:
+                            return -1, bound, False
+                        start = -1 - used
+                        length = counts[N_ARENA] - used
+                        break
+                prefix_end = q_end if q_colon < 0 else q_colon
+                if prefix_end - q == 5 and begins(data, q, XMLNS):
+                    bound = bind(data, q_colon, q_end, start, length, bindings, bound)
                     if bound < 0:
                         return -1, bound, False
                     continue
-                attribute_start[count] = start
-                attributes[A_LENGTH, count] = length
-                if attribute_colon < 0:
-                    number = named(
-                        attribute_hash, data, 0, 0, data, attribute, attribute_end, known, own, counts, known_count
-                    )
-                    if number < 0 or stamps[number] == stamp:
-                        return -1, bound, False
-                    stamps[number] = stamp
-                    attributes[A_NAME, count] = number
-                else:
-                    waiting[W_ATTRIBUTE, wait] = count
-                    waiting[W_NAME, wait] = attribute
-                    waiting[W_COLON, wait] = attribute_colon
-                    waiting[W_NAME_END, wait] = attribute_end
-                    wait += 1
-                count += 1
+                attribute_start[attribute + wait] = start
+                attributes[A_LENGTH, attribute + wait] = length
+                waiting[W_NAME, wait] = q
+                waiting[W_COLON, wait] = q_colon
+                waiting[W_NAME_END, wait] = q_end
+                prefixed |= q_colon >= 0
+                wait += 1
                 continue
         if c == GT:
             p += 1
@@ -193,21 +206,34 @@ def start_tag(
         return -1, bound, False
     if bound > first + 1 and bound_twice(data, bindings, first, bound):
         return -1, bound, False
-    for index in range(wait):
-        number = expanded_name(
-            data, waiting[W_NAME, index], waiting[W_COLON, index], waiting[W_NAME_END, index], bindings, bound, known,
-            own, counts, known_count,
-        )  # fmt: skip
-        if number < 0 or stamps[number] == stamp:
-            return -1, bound, False
-        stamps[number] = stamp
-        attributes[A_NAME, waiting[W_ATTRIBUTE, index]] = number
-    if colon < 0 and bound == 0:
-        number = named(hashed, data, 0, 0, data, begin, end, known, own, counts, known_count)
-    else:
-        number = expanded_name(data, begin, colon, end, bindings, bound, known, own, counts, known_count)
-    if number < 0:
-        return -1, bound, False
+    waiting[W_NAME, wait] = begin
+    waiting[W_COLON, wait] = colon
+    waiting[W_NAME_END, wait] = end
+    counts[N_STAMP] += 1
+    stamp = counts[N_STAMP]
+    number = np.int64(0)
+    for index in range(wait + 1):
+        q, q_end = waiting[W_NAME, index], waiting[W_NAME_END, index]
+        if waiting[W_COLON, index] < 0 and (index < wait or bound == 0):
+            a, b, hashed = hash_name(data, q, q_end)
+            number = find(known_slots, known_keys, known_bytes, known_offsets, a, b, hashed, data, q, q_end)
+            if number < 0:
+                number = own_name(a, b, hashed, data, q, q_end, own_slots, own_keys, own_bytes, own_offsets, counts)
+                if number < 0:
+                    return -1, bound, False
+                number += known_count
+        else:
+            number = spelt_name(
+                data, q, waiting[W_COLON, index], q_end, bindings, bound, spelling, known_slots, known_keys,
+                known_bytes, known_offsets, known_count, own_slots, own_keys, own_bytes, own_offsets, counts,
+            )  # fmt: skip
+            if number < 0:
+                return -1, bound, False
+        if index < wait:
+            if stamps[number] == stamp:
+                return -1, bound, False
+            stamps[number] = stamp
+            attributes[A_NAME, attribute + index] = number
     elements[E_NAME, element] = number
     elements[E_PARENT, element] = stack[S_ELEMENT, depth - 1] if depth else -1
     elements[E_DEPTH, element] = depth + 1
@@ -216,23 +242,41 @@ def start_tag(
     stack[S_NAME_END, depth] = end
     stack[S_BINDINGS, depth] = first
     counts[N_ELEMENTS] = element + 1
-    counts[N_ATTRIBUTES] = count
+    counts[N_ATTRIBUTES] = attribute + wait
     return p, bound, closes
+
+
+@rare
+def spelt_name(
+    data, begin, colon, end, bindings, bound, spelling, known_slots, known_keys, known_bytes, known_offsets,
+    known_count, own_slots, own_keys, own_bytes, own_offsets, counts,
+):  # fmt: skip
+    """The id of a name that may lie in a namespace; -1 for asking expat."""
+    length = spelt(data, begin, colon, end, bindings, bound, spelling)
+    if length < 0:
+        return np.int64(-1)
+    a, b, hashed = hash_name(spelling, 0, length)
+    number = find(known_slots, known_keys, known_bytes, known_offsets, a, b, hashed, spelling, 0, length)
+    if number < 0:
+        number = own_name(a, b, hashed, spelling, 0, length, own_slots, own_keys, own_bytes, own_offsets, counts)
+        if number < 0:
+            return np.int64(-1)
+        number += known_count
+    return number
 
 
 @part
 def end_tag(data, p, stack, depth):
     """An end tag at `p` that must close the innermost open element: the place after it, or -1."""
     p += 2
-    for q in range(stack[S_NAME, depth - 1], stack[S_NAME_END, depth - 1]):
-        if data[p] != data[q]:
-            return -1
-        p += 1
-    p = skip_space(data, p)
+    begin, end = stack[S_NAME, depth - 1], stack[S_NAME_END, depth - 1]
+    if not same_bytes(data, p, data, begin, end):
+        return -1
+    p = skip_space(data, p + (end - begin))
     return p + 1 if data[p] == GT else -1
 
 
-@part
+@rare
 def prolog(data, p):
     """A byte-order mark and an XML declaration, as far as they are there."""
     if begins(data, p, BOM):
@@ -245,7 +289,8 @@ def prolog(data, p):
 @part
 def document(
     data, begin, end, elements, attributes, attribute_start, texts, text_start, arena, counts, stamps, stack, waiting,
-    bindings, limits, known, own, known_count,
+    bindings, spelling, limits, known_slots, known_keys, known_bytes, known_offsets, known_count,
+    own_slots, own_keys, own_bytes, own_offsets,
 ):  # fmt: skip
     """One document: `OK`, or `ASK` with some rows written that the caller takes back."""
     if end - begin > limits[L_SIZE]:
@@ -258,7 +303,14 @@ def document(
     kind, start, stop = 0, 0, 0
     while True:
         if depth:
-            p, counts[N_ARENA], kind, start, stop = text(data, p, end, arena, counts[N_ARENA], kind, start, stop)
+            q = plain_text(data, p)
+            if data[q] == LT and (q == p or kind == 0):
+                if q > p:
+                    kind, start, stop = 1, p, q
+                p = q
+            else:
+                used = counts[N_ARENA]
+                p, counts[N_ARENA], kind, start, stop = text(data, p, q, end, arena, used, kind, start, stop)
         else:
             p = skip_space(data, p)
             if p >= end:
@@ -311,7 +363,8 @@ def document(
             elements[E_TEXT_BEGIN, element] = counts[N_TEXTS]
             p, bound, closes = start_tag(
                 data, p, bound, stack, depth, elements, attributes, attribute_start, arena, counts, stamps, waiting,
-                bindings, limits, known, own, known_count,
+                bindings, spelling, limits, known_slots, known_keys, known_bytes, known_offsets, known_count,
+                own_slots, own_keys, own_bytes, own_offsets,
             )  # fmt: skip
             rooted = True
             if p >= 0 and not closes:
@@ -327,27 +380,27 @@ def document(
 
 @kernel(
     "void(ro_u1[::1], ro_i8[::1], ro_i8[::1],"
-    " ro_i4[::1], ro_u8[::1], ro_u1[::1], ro_i8[::1], int64,"
-    " i4[::1], u8[::1], u1[::1], i8[::1],"
+    " ro_i4[::1], ro_u8[:, ::1], ro_u1[::1], ro_i8[::1], int64,"
+    " i4[::1], u8[:, ::1], u1[::1], i8[::1],"
     " i4[:, ::1], i4[:, ::1], i8[::1], i4[:, ::1], i8[::1], u1[::1],"
-    " i8[::1], i1[::1], i8[::1], i8[::1], i8[:, ::1], i8[:, ::1], i8[:, ::1])"
+    " i8[::1], i1[::1], i8[::1], i8[::1], i8[:, ::1], i8[:, ::1], i8[:, ::1], u1[::1])"
 )
 def scan(
     data, data_offsets, limits,
-    known_slots, known_hashes, known_bytes, known_offsets, known_count,
-    own_slots, own_hashes, own_bytes, own_offsets,
+    known_slots, known_keys, known_bytes, known_offsets, known_count,
+    own_slots, own_keys, own_bytes, own_offsets,
     elements, attributes, attribute_start, texts, text_start, arena,
-    offsets, status, counts, stamps, stack, waiting, bindings,
+    offsets, status, counts, stamps, stack, waiting, bindings, spelling,
 ):  # fmt: skip
     """Scan all documents of a batch; those that get `ASK` leave no rows behind."""
-    known = (known_slots, known_hashes, known_bytes, known_offsets)
-    own = (own_slots, own_hashes, own_bytes, own_offsets)
     for index in range(len(data_offsets) - 1):
         n_elements, n_attributes, n_texts = counts[N_ELEMENTS], counts[N_ATTRIBUTES], counts[N_TEXTS]
         n_arena = counts[N_ARENA]
         status[index] = document(
             data, data_offsets[index], data_offsets[index + 1], elements, attributes, attribute_start, texts, text_start,
-            arena, counts, stamps, stack, waiting, bindings, limits, known, own, known_count,
+            arena, counts, stamps, stack, waiting, bindings, spelling, limits,
+            known_slots, known_keys, known_bytes, known_offsets, known_count,
+            own_slots, own_keys, own_bytes, own_offsets,
         )  # fmt: skip
         if status[index] != OK:
             counts[N_ELEMENTS], counts[N_ATTRIBUTES], counts[N_TEXTS] = n_elements, n_attributes, n_texts

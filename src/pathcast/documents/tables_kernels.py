@@ -6,9 +6,9 @@ OK, ASK = 0, 1
 E_NAME, E_PARENT, E_DEPTH, E_END, E_POSITION, E_ATTRIBUTES, E_TEXT_BEGIN, E_TEXT_END, E_ROWS = range(9)
 A_NAME, A_LENGTH, A_ROWS = range(3)
 T_PARENT, T_LENGTH, T_ROWS = range(3)
-# Rows of the stack of open elements, of attributes that wait for their namespace, of namespace bindings.
+# Rows of the stack of open elements, of names that wait for the end of their tag, of namespace bindings.
 S_ELEMENT, S_NAME, S_NAME_END, S_BINDINGS, S_ROWS = range(5)
-W_ATTRIBUTE, W_NAME, W_COLON, W_NAME_END, W_ROWS = range(5)
+W_NAME, W_COLON, W_NAME_END, W_ROWS = range(4)
 B_PREFIX, B_PREFIX_END, B_URI, B_URI_END, B_ROWS = range(5)
 MAX_BINDINGS = 64
 

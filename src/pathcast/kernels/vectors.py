@@ -1,0 +1,66 @@
+"""Vectors: sixteen bytes at a time, written in LLVM's terms so that every processor gets its own instructions.
+
+A scan over bytes one by one costs a misprediction wherever a name or value ends, which is every few bytes. `leading(f)` makes
+an intrinsic `n = count(data, p)`: how many of the sixteen bytes from `p` on belong to a class, up to the first that does
+not. The sixteen bytes must exist.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+WIDTH = 16
+_BYTE = ir.IntType(8)
+_VECTOR = ir.VectorType(_BYTE, WIDTH)
+_MASK = ir.IntType(WIDTH)
+
+
+class Bytes:
+    """Sixteen bytes inside a function that is being generated; comparisons give masks."""
+
+    def __init__(self, builder: Any, value: Any) -> None:
+        self.builder = builder
+        self.value = value
+
+    def _splat(self, code: int) -> Any:
+        return ir.Constant(_VECTOR, [code & 0xFF] * WIDTH)
+
+    def equal(self, code: int) -> Any:
+        return self.builder.icmp_unsigned("==", self.value, self._splat(code))
+
+    def between(self, low: int, high: int) -> Any:
+        """low <= byte <= high."""
+        moved = self.builder.sub(self.value, self._splat(low))
+        return self.builder.icmp_unsigned("<=", moved, self._splat(high - low))
+
+    def with_bits(self, bits: int) -> "Bytes":
+        return Bytes(self.builder, self.builder.or_(self.value, self._splat(bits)))
+
+    def either(self, *masks: Any) -> Any:
+        result = masks[0]
+        for mask in masks[1:]:
+            result = self.builder.or_(result, mask)
+        return result
+
+
+def leading(belongs: Callable[[Bytes], Any]) -> Any:
+    """An intrinsic that counts how many of the next sixteen bytes belong, up to the first that does not."""
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def count(typing: Any, data: Any, place: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array = context.make_array(signature.args[0])(context, builder, arguments[0])
+            address = builder.bitcast(builder.gep(array.data, [arguments[1]]), _VECTOR.as_pointer())
+            loaded = Bytes(builder, builder.load(address, align=1))
+            outside = builder.not_(builder.bitcast(belongs(loaded), _MASK))
+            # A seventeenth bit, so that the count of an empty mask is sixteen and defined.
+            wide = builder.or_(builder.zext(outside, ir.IntType(32)), ir.Constant(ir.IntType(32), 1 << WIDTH))
+            first = builder.cttz(wide, ir.Constant(ir.IntType(1), 1))
+            return builder.zext(first, ir.IntType(64))
+
+        return types.int64(data, types.int64), generate
+
+    return count
