@@ -163,6 +163,21 @@ def test_an_index_on_disk_answers_alike_and_goes_on(matcher: pathcast.Matcher, t
     assert 41 in again.match(XML) and 41 not in matcher.match(XML)
 
 
+def test_an_index_of_patterns_at_their_limits_opens(tmp_path: Path) -> None:
+    subscriptions = Subscriptions(max_steps=1)
+    subscriptions.add("/a[/ = 'x']")
+    subscriptions.compile().save(tmp_path / "a")
+    assert len(pathcast.open_index(tmp_path / "a").match(b"<a>x</a>")) == 1
+    deep = "//a" + "[b" * 63 + "[not(c = 5)]" + "]" * 63
+    with pytest.raises(LimitError):
+        Subscriptions().add(deep)
+    nested = "//a" + "[b" * 62 + "[not(c = 5)]" + "]" * 62
+    subscriptions = Subscriptions()
+    subscriptions.add(nested)
+    subscriptions.compile().save(tmp_path / "b")
+    assert list(pathcast.open_index(tmp_path / "b").subscriptions) == list(subscriptions)
+
+
 def test_an_index_keeps_namespaces(tmp_path: Path) -> None:
     for namespaces in ({"f": "http://example.org/f"}, "ignore", None):
         subscriptions = Subscriptions(namespaces=namespaces)  # type: ignore[arg-type]

@@ -60,6 +60,7 @@ def test_numpy_ids_are_ids() -> None:
     subscriptions = Subscriptions()
     subscriptions.add_many(["//a", "//b"], ids=np.array([3, 9], dtype=np.int64))  # type: ignore[arg-type]
     assert [s.id for s in subscriptions] == [3, 9] and subscriptions[9].xpath == "//b"
+    assert np.int32(9) in subscriptions and "9" not in subscriptions
 
 
 def test_a_subscription_keeps_its_own_words() -> None:
@@ -107,6 +108,10 @@ def test_collecting_errors_adds_the_good_ones() -> None:
         (lambda s: s[99], KeyError),
         (lambda s: s.compile(engine="warp"), ValueError),
         (lambda s: Subscriptions(namespaces="all"), TypeError),
+        (lambda s: Subscriptions(namespaces={"f": 5}), TypeError),
+        (lambda s: Subscriptions(namespaces={"": "http://example.org"}), ValueError),
+        (lambda s: s.add("//a", subscriber="\ud800"), ValueError),
+        (lambda s: s.add("//a[. = '\ud800']"), PatternError),
     ],
 )
 def test_a_wrong_call_says_so_and_changes_nothing(call, error) -> None:  # type: ignore[no-untyped-def]
@@ -197,7 +202,8 @@ def test_csv_and_parquet_bring_ids_and_subscribers(tmp_path: Path) -> None:
     (tmp_path / "s.csv.gz").write_bytes(gzip.compress((tmp_path / "s.csv").read_bytes()))
     table = pa.table({"id": [9, 4], "xpath": [row[1] for row in rows], "subscriber": ["ada", None]})
     parquet.write_table(table, tmp_path / "s.parquet")
-    for name in ("s.csv", "s.csv.gz", "s.parquet"):
+    (tmp_path / "s.parquet.gz").write_bytes(gzip.compress((tmp_path / "s.parquet").read_bytes()))
+    for name in ("s.csv", "s.csv.gz", "s.parquet", "s.parquet.gz"):
         assert [tuple(s) for s in Subscriptions.read(tmp_path / name)] == rows, name
 
 
@@ -212,6 +218,8 @@ FAULTS = {
     "s.csv": (b"path\n//a\n", r"no column 'xpath' \(its columns: path\)"),
     "t.csv": (b"id,xpath\nx,//a\n", "line 2: .*id 'x' is not a whole number"),
     "u.csv": (b"id,xpath\n1,//a\n2,//b[\n", "line 3, column 5"),
+    "v.csv": (b"id,xpath\n1,//a\n1,//b\n", "line 3: id 1 is given twice"),
+    "w.csv": (b"id,xpath\n-4,//a\n", "line 2: id -4: an id is"),
     "s.parquet": (b"nonsense", "not Parquet"),
     "s.txt.gz": (b"nonsense", "cannot read"),
 }

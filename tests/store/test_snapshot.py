@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +126,20 @@ def test_readers_beside_a_writer_never_see_a_mixture(folder: Path) -> None:
         seen.add(snapshot.facts["value"])
     writer.join()
     assert writer.exitcode == 0 and len(seen) > 1
+
+
+def test_writers_take_turns(tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(10):
+            done = [
+                pool.submit(write_snapshot, folder, "numbers", {"value": value}, {"n": np.full(9, value)})
+                for value in range(4)
+            ]
+            generations = [future.result() for future in done]
+            snapshot = open_snapshot(folder, "numbers")
+            assert snapshot.generation in generations
+            assert (snapshot.arrays["n"] == snapshot.facts["value"]).all()
 
 
 def test_texts_pack_and_unpack() -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from ..errors import PatternError
 
+LARGEST_ID = (1 << 31) - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -22,16 +24,28 @@ class Rows:
 
 
 def read_rows(path: str | os.PathLike[str]) -> Rows:
-    """The rows of a file; its ending says what it is."""
+    """The rows of a file; its ending says what it is. Ids are checked here, where their lines are known."""
+    rows = _read(path)
+    seen: set[int] = set()
+    for number, line in zip(rows.ids or (), rows.lines, strict=False):
+        if not 0 < number <= LARGEST_ID:
+            raise PatternError(f"id {number}: an id is a whole number from 1 to {LARGEST_ID:,}", line=line)
+        if number in seen:
+            raise PatternError(f"id {number} is given twice", line=line)
+        seen.add(number)
+    return rows
+
+
+def _read(path: str | os.PathLike[str]) -> Rows:
     file = Path(path)
     endings = [ending.lower() for ending in file.suffixes]
     try:
-        if endings[-1:] == [".parquet"]:
-            return _parquet(file)
         data = file.read_bytes()
         if endings[-1:] == [".gz"]:
             data = gzip.decompress(data)
             endings.pop()
+        if endings[-1:] == [".parquet"]:
+            return _parquet(file, data)
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise PatternError(f"{file} is not UTF-8 text (byte {error.start})") from None
@@ -64,12 +78,12 @@ def _csv(file: Path, text: str) -> Rows:
     return Rows([row["xpath"] or "" for row in rows], ids, subscribers, lines)
 
 
-def _parquet(file: Path) -> Rows:
+def _parquet(file: Path, data: bytes) -> Rows:
     import pyarrow
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(file)
+        table = parquet.read_table(pyarrow.BufferReader(data))
     except pyarrow.ArrowException as error:
         raise PatternError(f"{file} is not Parquet: {error}") from None
     _check_columns(file, table.column_names)

@@ -8,6 +8,7 @@ Invariant: all methods leave the set as it was when they raise. `version` grows 
 """
 
 import os
+import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,15 +25,16 @@ from ..patterns.parse import MAX_STEPS
 from ..store.snapshot import AnyArray
 from ..store.texts import pack, unpack
 from .expansion import Expansion
+from .files import LARGEST_ID, read_rows
 from .table import PatternTable
 
 if TYPE_CHECKING:
     from .matcher import Matcher
 
-LARGEST_ID = (1 << 31) - 1
 _GONE = -1
 _NOBODY = -1
 _TABLE = "table_"
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Subscription(NamedTuple):
@@ -51,8 +53,7 @@ class Subscriptions:
     """
 
     def __init__(self, namespaces: Namespaces = None, *, max_steps: int = MAX_STEPS) -> None:
-        if not (namespaces is None or namespaces == "ignore" or isinstance(namespaces, Mapping)):
-            raise TypeError(f"namespaces={namespaces!r}: must be a mapping from prefix to URI, 'ignore' or None")
+        _check_namespaces(namespaces)
         self.namespaces: Namespaces = dict(namespaces) if isinstance(namespaces, Mapping) else namespaces
         self.table = PatternTable(self.namespaces, max_steps)
         self.version = 0
@@ -162,7 +163,7 @@ class Subscriptions:
         return self._count
 
     def __contains__(self, id: object) -> bool:
-        return isinstance(id, int) and self._find(id) is not None
+        return isinstance(id, Integral) and self._find(int(id)) is not None
 
     def __getitem__(self, id: int) -> Subscription:
         return self._subscription(self._slot(id))
@@ -214,8 +215,6 @@ class Subscriptions:
         `.txt` (or any other ending): one XPath a line, its id is the line's number; blank lines count. `.csv` and
         `.parquet`: a column `xpath`, optionally `id` and `subscriber`. `.gz` of the first two is unpacked.
         """
-        from .files import read_rows
-
         rows = read_rows(path)
         subscriptions = cls(namespaces)
         try:
@@ -302,7 +301,7 @@ class Subscriptions:
         if len(owners) != count:
             raise ValueError(f"{count} expressions, but {len(owners)} subscribers")
         for owner in owners:
-            if owner == "" or not isinstance(owner, str | None):
+            if owner is not None and not is_text(owner):
                 raise ValueError(f"subscriber {owner!r}: a name is a str that is not empty, or None")
         return owners
 
@@ -364,3 +363,20 @@ class Subscriptions:
     def _changed(self) -> None:
         self.version += 1
         self._expansion = None
+
+
+def is_text(value: object) -> bool:
+    """Whether a value is a str that is not empty and can be written as UTF-8."""
+    return isinstance(value, str) and value != "" and not _SURROGATE.search(value)
+
+
+def _check_namespaces(namespaces: Namespaces) -> None:
+    if namespaces is None or namespaces == "ignore":
+        return
+    if not isinstance(namespaces, Mapping):
+        raise TypeError(f"namespaces={namespaces!r}: must be a mapping from prefix to URI, 'ignore' or None")
+    for prefix, uri in namespaces.items():
+        if prefix == "":
+            raise ValueError("namespaces: XPath 1.0 has no default namespace; give it a prefix and use that")
+        if not (is_text(prefix) and is_text(uri)):
+            raise TypeError(f"namespaces: {prefix!r} → {uri!r} is not a prefix and a URI")

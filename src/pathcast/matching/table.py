@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ..documents import DocumentBatch, Names
 from ..documents.names import local_part
 from ..patterns import Namespaces, Pattern, parse
+from ..patterns.parse import parse_printed
 from ..patterns.linear import PathEncoder, Steps, path_text, pattern_of
 from ..store.texts import pack, unpack
 
@@ -118,5 +119,5 @@ class PatternTable:
         offsets = arrays["step_offsets"].tolist()
         for entry, (begin, end) in enumerate(zip(offsets, offsets[1:], strict=False)):
             tree = at.get(entry)
-            table._add(tuple(steps[begin:end]) if tree is None else parse(tree, namespaces, max_steps=max_steps))
+            table._add(tuple(steps[begin:end]) if tree is None else parse_printed(tree))
         return table

@@ -5,14 +5,13 @@ from typing import NoReturn
 from ..errors import LimitError
 from .tokens import SUPPORTED, Token, pattern_error, tokens
 
-_MAX_NESTING = 64
-
 
 class Cursor:
     """Walks the tokens of one expression from left to right."""
 
-    def __init__(self, expression: str) -> None:
+    def __init__(self, expression: str, max_nesting: int) -> None:
         self.expression = expression
+        self.max_nesting = max_nesting
         self.tokens = tokens(expression)
         self.at = 0
         self.nesting = 0
@@ -53,5 +52,5 @@ class Cursor:
 
     def nest(self, token: Token) -> None:
         self.nesting += 1
-        if self.nesting > _MAX_NESTING:
-            raise LimitError(f"predicates are nested deeper than {_MAX_NESTING}", column=token.at + 1)
+        if self.nesting > self.max_nesting:
+            raise LimitError(f"predicates are nested deeper than {self.max_nesting}", column=token.at + 1)

@@ -112,6 +112,7 @@ def compare(operator: Operator, literal: str | float, text: str) -> Condition:
         literal = number_of(literal)
     if literal != literal:
         return NEVER
+    literal += 0.0  # -0 is 0
     return Compare.with_number(operator, literal, number_text(literal) or text)
 
 

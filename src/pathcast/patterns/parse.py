@@ -37,6 +37,7 @@ from .values import number_of
 Namespaces = Mapping[str, str] | Literal["ignore"] | None
 
 MAX_STEPS = 256
+_MAX_NESTING = 64
 _MIRRORED: dict[str, Operator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _FUNCTIONS = "not(), contains() and starts-with()"
 
@@ -45,7 +46,12 @@ def parse(expression: str, namespaces: Namespaces = None, *, max_steps: int = MA
     """The tree pattern of an XPath expression; `PatternError` when it is outside the fragment."""
     if not isinstance(expression, str):
         raise PatternError(f"a subscription is a str, not {type(expression).__name__}")
-    return _Parser(expression, namespaces, max_steps).pattern()
+    return _Parser(expression, namespaces, max_steps, _MAX_NESTING).pattern()
+
+
+def parse_printed(text: str) -> Pattern:
+    """The pattern whose `str` this is. It was within the limits once: printing may add a step or a bracket."""
+    return _Parser(text, None, 2 * len(text), 2 * len(text)).pattern()
 
 
 @dataclass(slots=True)
@@ -80,8 +86,8 @@ _Operand = _Path | _Literal | _Truth
 
 
 class _Parser(Cursor):
-    def __init__(self, expression: str, namespaces: Namespaces, max_steps: int) -> None:
-        super().__init__(expression)
+    def __init__(self, expression: str, namespaces: Namespaces, max_steps: int, max_nesting: int) -> None:
+        super().__init__(expression, max_nesting)
         self.namespaces = namespaces
         self.max_steps = max_steps
         self.steps = 0

@@ -22,6 +22,8 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
 SUPPORTED = "child (/), descendant (//), *, predicates on paths, attributes and text"
 
 
@@ -40,6 +42,9 @@ class Token:
 
 def tokens(expression: str) -> list[Token]:
     """All tokens of an expression and one `end`."""
+    surrogate = _SURROGATE.search(expression)
+    if surrogate:
+        raise pattern_error(expression, surrogate.start(), surrogate.end(), "a lone surrogate is no character")
     found = []
     at = 0
     while True:

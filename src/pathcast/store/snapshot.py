@@ -4,20 +4,22 @@
     index/data-4f1c…/ids.npy       one plain .npy file an array
 
 A writer fills a fresh folder, flushes it, and only then replaces the manifest by a rename: a reader sees the old
-snapshot or the new one, never a mixture, and a crash leaves at most a folder that the next writer removes. Readers map the
-files, so that all processes of a machine share one copy; pages that a replaced snapshot still holds live on until the last
+snapshot or the new one, never a mixture, and a crash leaves at most a folder that the next writer removes. Writers take
+turns by a lock on `.lock`. Readers map the files, so that all processes of a machine share one copy; pages that a replaced snapshot still holds live on until the last
 reader lets go.
 
 Checked on opening: format, version, the manifest's own checksum, each file's size and, unless `verify=False`, content.
 """
 
+import fcntl
 import hashlib
 import json
 import os
 import secrets
 import shutil
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,26 +57,33 @@ def write_snapshot(
     fresh = folder / (_DATA + generation)
     try:
         _refuse_strangers(folder)
-        fresh.mkdir(parents=True)
-        described = {name: _write_array(fresh / f"{name}.npy", array) for name, array in arrays.items()}
-        _flush_folder(fresh)
-        manifest = {
-            "format": FORMAT,
-            "version": VERSION,
-            "kind": kind,
-            "generation": generation,
-            "arrays": described,
-            "facts": dict(facts),
-        }
-        manifest["checksum"] = _checksum(manifest)
-        _replace(folder / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False))
+        folder.mkdir(parents=True, exist_ok=True)
+        with _alone(folder):
+            _write(folder, fresh, {"kind": kind, "generation": generation, "facts": dict(facts)}, arrays)
     except OSError as error:
         shutil.rmtree(fresh, ignore_errors=True)
         raise SnapshotError(f"cannot write the snapshot {folder}: {error.strerror or error}") from error
+    return generation
+
+
+def _write(folder: Path, fresh: Path, manifest: dict[str, Any], arrays: Mapping[str, AnyArray]) -> None:
+    fresh.mkdir()
+    described = {name: _write_array(fresh / f"{name}.npy", array) for name, array in arrays.items()}
+    _flush_folder(fresh)
+    manifest = {"format": FORMAT, "version": VERSION, **manifest, "arrays": described}
+    manifest["checksum"] = _checksum(manifest)
+    _replace(folder / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False))
     for other in folder.glob(_DATA + "*"):
         if other != fresh:
             shutil.rmtree(other, ignore_errors=True)
-    return generation
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other writer is at work in the folder; the lock goes with the process that holds it."""
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def open_snapshot(directory: str | os.PathLike[str], kind: str, *, verify: bool = True) -> Snapshot:
