@@ -1,6 +1,7 @@
 """`session`: local Spark on our terms, anybody else's on theirs."""
 
 import os
+import signal
 import subprocess
 import sys
 from threading import Thread
@@ -68,6 +69,31 @@ def test_the_chosen_java_and_interpreter_are_handed_to_spark(monkeypatch):
     asked_for(monkeypatch, {})
     assert os.environ["PYSPARK_PYTHON"] == os.environ["PYSPARK_DRIVER_PYTHON"] == sys.executable
     assert os.environ["JAVA_HOME"] == str(sessions.find_java().home)
+
+
+def test_an_interrupt_waits_until_spark_is_up():
+    before = signal.getsignal(signal.SIGINT)
+    reached = []
+
+    def start() -> None:
+        with sessions._interrupts_held():
+            signal.raise_signal(signal.SIGINT)
+            reached.append("up")
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert reached == ["up"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_the_handler_that_spark_installs_while_it_starts_stays():
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with sessions._interrupts_held():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_without_pyspark_the_way_to_install_it_is_said():

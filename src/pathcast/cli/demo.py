@@ -9,6 +9,7 @@ that the folder is its own to replace. Some documents are damaged on purpose: a 
 """
 
 import shutil
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -173,11 +174,15 @@ def rows(folder: Path) -> int:
 
 
 def watch(spark: "SparkSession", name: str, progress: "Progress", action: Callable[[], object]) -> None:
-    """Run a Spark action while a bar follows its tasks; interrupting stops the action too."""
+    """Run a Spark action while a bar follows its tasks; interrupting stops the action too.
+
+    The main thread only waits: an interrupt in the midst of a call to the JVM would break the connection to it.
+    """
     from pyspark import InheritableThread
 
     failures: list[BaseException] = []
     context = spark.sparkContext
+    bar = progress.add_task(name, total=None)
 
     def act() -> None:
         try:
@@ -186,14 +191,18 @@ def watch(spark: "SparkSession", name: str, progress: "Progress", action: Callab
         except BaseException as error:  # noqa: BLE001 — raised again by the thread that waits
             failures.append(error)
 
-    bar = progress.add_task(name, total=None)
-    thread: Thread = InheritableThread(target=act, daemon=True)
-    thread.start()
-    try:
-        while thread.is_alive():
-            thread.join(0.2)
+    def follow() -> None:
+        while acting.is_alive():
+            acting.join(0.2)
             done, total = tasks(spark, name)
             progress.update(bar, completed=done, total=total or None)
+
+    acting: Thread = InheritableThread(target=act, daemon=True)
+    following: Thread = InheritableThread(target=follow, daemon=True)
+    acting.start()
+    following.start()
+    try:
+        following.join()
     except KeyboardInterrupt:
         context.cancelJobGroup(name)
         raise
@@ -218,6 +227,8 @@ def _start_spark(console: "Console") -> "SparkSession":
     console.print(f"Starting Spark on Java {find_java().version} …")
     start = time.perf_counter()
     spark = session("pathcast demo")
+    # PySpark's own handler talks to the JVM from wherever the interrupt finds it; `watch` knows better.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     console.print(f"Spark {spark.version} is up after {time.perf_counter() - start:.1f} s")
     return spark
 

@@ -7,9 +7,13 @@ Cost: 3 to 5 s, nearly all of it the JVM loading Spark's classes.
 """
 
 import os
+import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from threading import current_thread, main_thread
+from types import FrameType
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -66,7 +70,8 @@ def session(app: str = "pathcast", settings: Mapping[str, str] | None = None) ->
     for key, value in asked.items():
         builder = builder.config(key, value)
     try:
-        return builder.getOrCreate()
+        with _interrupts_held():
+            return builder.getOrCreate()
     except OSError as error:
         raise PipelineError(f"Spark did not start: {error}; `pathcast doctor` says what is missing") from error
 
@@ -82,6 +87,27 @@ def running() -> SparkSession | None:
 def started_elsewhere() -> bool:
     """Whether spark-submit started this program's JVM, or a Connect server is to be used."""
     return any(name in os.environ for name in ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"))
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Let Ctrl-C wait until the JVM answers: PySpark forgets one that is still starting, and it would never end."""
+    if current_thread() is not main_thread():  # interrupts go to the main thread
+        yield
+        return
+    waiting: list[int] = []
+
+    def hold(number: int, _: FrameType | None) -> None:
+        waiting.append(number)
+
+    before = signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is hold:  # else PySpark has put its own, which cancels jobs
+            signal.signal(signal.SIGINT, before)
+    if waiting:
+        raise KeyboardInterrupt
 
 
 def _refuse_changes(active: SparkSession, asked: Mapping[str, str]) -> None:
