@@ -23,6 +23,8 @@ NITF = Path(__file__).resolve().parents[3] / "shared/data/nitf/nitf-2-5.dtd"
         "(b | c | d)",
         "((b, c)+, (d | b)?)",
         "(b, (c | d)*, b)",
+        "(b, (c, d)*)",
+        "(b | (c | d)+)",
         "(#PCDATA)",
         "(#PCDATA | b | c)*",
         "((b | c)*, (b | (c, d))?)",

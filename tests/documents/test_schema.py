@@ -71,6 +71,11 @@ def test_shallowest_takes_what_is_required_once_and_the_lowest_alternative() -> 
     assert schema.shallowest("a") == ("c", "e", "c")
 
 
+def test_an_alternative_is_as_low_as_the_lowest_in_it() -> None:
+    schema = read_dtd("<!ELEMENT a (e | ((c | d), e?))> <!ELEMENT c EMPTY> <!ELEMENT d (a)> <!ELEMENT e (c)>")
+    assert schema.shallowest("a") == ("c",)
+
+
 def test_shallowest_of_an_endless_element_is_refused() -> None:
     with pytest.raises(DocumentError, match="no finite document has an element 'a'"):
         read_dtd("<!ELEMENT a (a)>").shallowest("a")
