@@ -45,8 +45,17 @@ def test_the_paths_in_its_comments_and_in_the_readme_can_match() -> None:
         assert any(document.xpath(structure) for document in documents), path
 
 
+README = files("pathcast.workloads").joinpath("README.md")
+
+
+def test_the_readme_counts_it_rightly() -> None:
+    schema = news_schema()
+    counts = f"{len(schema)} elements, {schema.attribute_count} attributes"
+    assert counts in README.read_text(encoding="utf-8")
+
+
 def test_the_readme_example_runs() -> None:
-    readme = files("pathcast.workloads").joinpath("README.md").read_text(encoding="utf-8")
+    readme = README.read_text(encoding="utf-8")
     code = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     assert len(code) == 1
     scope: dict[str, object] = {}
