@@ -32,8 +32,18 @@ def test_a_result_says_what_was_measured_with_what_and_how_it_was_judged(toy: Ex
     ]
     assert [claim.verdict for claim in result.claims] == [Verdict.HELD, Verdict.NOT_HELD]
     assert result.checks == {"both count the same": 2}
-    assert result.notes == ("Counted on paper.",)
+    assert "Counted on paper." in result.notes
     assert result.method == "Counts to each size."
+
+
+@pytest.mark.parametrize(("load", "notes"), [(0.2, 1), (64_000.0, 2)])
+def test_a_busy_machine_is_noted_in_the_result(
+    toy: Experiment, monkeypatch: pytest.MonkeyPatch, load: float, notes: int
+) -> None:
+    monkeypatch.setattr("pathcast.experiments.machine.load", lambda: load)
+    result = perform(toy)
+    assert len(result.notes) == notes
+    assert result.machine["load"] == f"{load:.1f} when the run began"
 
 
 def test_the_scale_chooses_the_parameters(toy: Experiment) -> None:

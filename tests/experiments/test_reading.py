@@ -37,7 +37,7 @@ def test_without_outside_data_generated_documents_are_read_by_all(experiment: Ex
     result = perform(experiment, changes=["documents=3", "rounds=1"])
     assert [(row["source"], row["reader"]) for row in result.rows] == [("generated news", name) for name in READERS]
     assert result.rows.distinct("documents") == [3]
-    assert "PATHCAST_DATA" in result.notes[0]
+    assert any("PATHCAST_DATA" in note for note in result.notes)
     assert result.rows.number("times_expat", reader="bare expat") == 1
 
 
@@ -46,7 +46,7 @@ def test_nitf_documents_are_read_too_when_they_are_there(experiment: Experiment,
     result = perform(experiment, changes=["documents=2", "rounds=1"])
     assert result.rows.distinct("source") == ["generated news", "NITF"]
     assert result.rows.one(source="NITF", reader="lxml")["megabytes"] == sum(map(len, TRICKY)) / 1e6
-    assert result.notes == ()
+    assert not any("PATHCAST_DATA" in note for note in result.notes)
 
 
 def test_the_check_counts_elements_attributes_and_text_alike_in_every_reader() -> None:

@@ -13,7 +13,7 @@ from time import perf_counter
 from ..errors import PathcastError
 from .archive import publish
 from .data import CHECKOUT
-from .machine import machine
+from .machine import is_busy, machine
 from .parameters import as_dict, as_text, changed
 from .registry import Experiment
 from .result import JudgedClaim, Result
@@ -40,6 +40,8 @@ def perform(
     parameters = changed(experiment.parameters[scale], changes)
     run = Run(scale=scale, seed=seed, observer=observer)
     where = machine()
+    if is_busy():
+        run.note("Other work kept the machine busy when this run began: times are too long, ratios say more.")
     begin = perf_counter()
     rows = Rows(_checked(run, experiment.measure(run, parameters)))
     seconds = perf_counter() - begin

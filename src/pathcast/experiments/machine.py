@@ -16,7 +16,7 @@ def machine() -> dict[str, str]:
         "processor": _processor(),
         "cores": _cores(),
         "memory": _memory(),
-        "load": _load(),
+        "load": f"{load():.1f} when the run began",
         "system": _system(),
         "Python": f"{platform.python_implementation()} {platform.python_version()}",
         "libraries": ", ".join(f"{name} {number}" for name, number in _libraries().items()),
@@ -52,9 +52,14 @@ def _memory() -> str:
     return f"{size / 2**30:.0f} GiB"
 
 
-def _load() -> str:
-    """How busy the machine is now: from about one a core on, figures are not to be trusted."""
-    return f"{os.getloadavg()[0]:.1f} when the run began" if hasattr(os, "getloadavg") else "unknown"
+def load() -> float:
+    """How many processes have lately wanted to run at once; 0 where the system does not tell."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+
+
+def is_busy() -> bool:
+    """Whether other work is likely to take time from a measurement: no core is free for it."""
+    return load() > (os.cpu_count() or 1) - 0.5
 
 
 def _system() -> str:
