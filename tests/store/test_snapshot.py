@@ -11,7 +11,7 @@ import pytest
 
 from pathcast import SnapshotError
 from pathcast.store import open_snapshot, read_manifest, write_snapshot
-from pathcast.store.texts import pack, unpack
+from pathcast.store.texts import Texts, pack
 
 ARRAYS = {
     "numbers": np.arange(1000, dtype=np.int32),
@@ -144,5 +144,5 @@ def test_writers_take_turns(tmp_path: Path) -> None:
 
 def test_texts_pack_and_unpack() -> None:
     texts = ["", "a", "né", "", "\U0001f600"]
-    assert unpack(*pack(texts)) == texts
-    assert unpack(*pack([])) == []
+    assert list(Texts(*pack(texts))) == texts and Texts(*pack(texts))[2] == "né"
+    assert list(Texts(*pack([]))) == []

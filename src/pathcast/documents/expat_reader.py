@@ -46,15 +46,14 @@ _ENDED_EARLY = expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS]
 class BatchBuilder:
     """Collects documents one after the other; `finish` gives the batch."""
 
-    def __init__(self, names: Names | None, limits: Limits, entities: Entities) -> None:
-        if entities not in ("refuse", "expand"):
-            raise ValueError(f"entities={entities!r}: must be 'refuse' or 'expand'")
+    def __init__(self, names: Names, known_count: int, limits: Limits, entities: Entities) -> None:
+        """Names beyond the first `known_count` of the table are the batch's own, whatever has been added since."""
         if entities == "expand" and expat.version_info < _SAFE_EXPANSION:
             raise DocumentError(f"entities='expand' needs expat 2.4 or later, this Python has {expat.EXPAT_VERSION}")
         self.limits = limits
         self.entities = entities
-        self.known = names if names is not None else Names()
-        self.known_count = len(self.known)
+        self.known = names
+        self.known_count = known_count
         self.own: dict[str, int] = {}
         self.ids: dict[str, int] = {}
         self.pieces: list[bytes] = []

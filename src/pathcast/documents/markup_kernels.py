@@ -239,7 +239,9 @@ def spelt(data, begin, colon, end, bindings, bound, spelling):
     length = colon - begin if colon >= 0 else 0
     for index in range(bound - 1, -1, -1):
         prefix = bindings[B_PREFIX, index]
-        if bindings[B_PREFIX_END, index] - prefix != length or not same_bytes(data, begin, data, prefix, prefix + length):
+        if bindings[B_PREFIX_END, index] - prefix != length or not same_bytes(
+            data, begin, data, prefix, prefix + length
+        ):
             continue
         uri, uri_end = bindings[B_URI, index], bindings[B_URI_END, index]
         if uri == uri_end:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from ..errors import DocumentError, PathcastError
 from .batch import Document, DocumentBatch
-from .expat_reader import BatchBuilder, Entities
+from .expat_reader import Entities
 from .limits import Limits
 from .names import Names
 
@@ -47,24 +47,50 @@ def read_batch(
     """
     if errors not in ("raise", "return"):
         raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
-    builder = BatchBuilder(names, limits or Limits(), entities)
-    for document in documents:
-        data = b""
-        try:
-            data, encoding = content(document, builder.limits)
-            if builder.data_offsets[-1] + len(data) > _BATCH_BYTES:
-                raise DocumentError("the batch is larger than 2 GiB; read it in parts")
-            builder.add(data, encoding=encoding)
-        except PathcastError as error:
-            if errors == "raise":
-                raise
-            builder.fail(data, error)
-    return builder.finish()
+    batch = Reader(Names() if names is None else names, limits or Limits(), entities).read(documents)
+    if errors == "raise" and batch.errors:
+        raise batch.errors[min(batch.errors)]
+    return batch
+
+
+class Reader:
+    """Reads documents again and again with the same names, limits and way with entities."""
+
+    def __init__(self, names: Names, limits: Limits, entities: Entities) -> None:
+        if entities not in ("refuse", "expand"):
+            raise ValueError(f"entities={entities!r}: must be 'refuse' or 'expand'")
+        from .scanner import Scanner
+
+        self.limits = limits
+        self.scanner = Scanner(names, limits, entities)
+
+    def read(self, documents: Iterable[Readable], *, borrowed: bool = False) -> DocumentBatch:
+        """Documents as a batch, unreadable ones in their places; a `borrowed` one is good until the next read."""
+        contents: list[bytes] = []
+        encodings: dict[int, str] = {}
+        failed: dict[int, PathcastError] = {}
+        size = 0
+        for index, document in enumerate(documents):
+            data = b""
+            try:
+                data, encoding = content(document, self.limits)
+                size += len(data)
+                if size > _BATCH_BYTES:
+                    raise DocumentError("the batch is larger than 2 GiB; read it in parts")
+                if encoding is not None:
+                    encodings[index] = encoding
+            except PathcastError as error:
+                failed[index] = error
+                data = b""
+            contents.append(data)
+        return self.scanner.read(contents, encodings=encodings, failed=failed, borrowed=borrowed)
 
 
 def content(document: Readable, limits: Limits) -> tuple[bytes, str | None]:
     """The document's bytes, and the encoding that overrides the declared one."""
     if isinstance(document, bytes):
+        if len(document) > limits.size:
+            raise limits.exceeded("size", f"the document has {len(document):,} bytes")
         return document, None
     if isinstance(document, str):
         if not document.lstrip("\ufeff \t\r\n").startswith("<"):
@@ -74,11 +100,11 @@ def content(document: Readable, limits: Limits) -> tuple[bytes, str | None]:
                 column=1,
             )
         try:
-            return document.encode(), "utf-8"
+            return content(document.encode(), limits)[0], "utf-8"
         except UnicodeEncodeError as error:
             raise DocumentError(f"the text holds a lone surrogate at character {error.start}") from None
-    if isinstance(document, (bytearray, memoryview)):
-        return bytes(document), None
+    if isinstance(document, bytearray | memoryview):
+        return content(bytes(document), limits)
     if isinstance(document, os.PathLike):
         return _file_content(document, limits), None
     raise TypeError(f"a document is bytes, str, a path or a Document, not {type(document).__name__}")

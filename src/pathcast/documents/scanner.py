@@ -4,16 +4,19 @@
                                    │ ASK                 ▲
                                    └──▶ expat reader ────┘ spliced in at their places
 
-A `NameIndex` is the known names as arrays; it is extended, never changed, so that scans in other threads go on undisturbed.
+A `NameIndex` is the known names as arrays. It never changes: a scanner whose table of names has grown makes a new one, and
+scans in other threads go on undisturbed.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import PathcastError
+from ..store.texts import Texts
 from .batch import DocumentBatch
 from .bytes_kernels import PADDING
 from .expat_reader import BatchBuilder, Entities
@@ -55,31 +58,29 @@ from .tables_kernels import (
 # A batch with more names of its own than this has its other documents read by expat.
 OWN_NAMES = 4096
 _OWN_BYTES = 1 << 18
-_OWN_SLOTS = 2 * OWN_NAMES
 # Zero bytes end every loop of the kernel.
 _END = bytes(PADDING)
 # The longest name with its namespace that the kernel spells out.
 _SPELLING = 8192
+# Batches up to this size can share the scanner's buffers: fresh pages from the system cost as much as scanning them.
+_LENDABLE = 16 << 20
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class NameIndex:
-    """A table of names, as the kernel looks them up; grows with it."""
+    """A table of names as of some moment, as the kernel looks them up."""
 
-    def __init__(self, names: Names) -> None:
-        self.names = names
-        self.count = 0
-        self.slots = np.full(64, -1, dtype=np.int32)
-        self.keys = np.empty((0, 2), dtype=np.uint64)
-        self.bytes = np.zeros(PADDING, dtype=np.uint8)
-        self.offsets = np.zeros(1, dtype=np.int64)
-        self.refresh()
+    count: int
+    slots: npt.NDArray[np.int32]
+    keys: npt.NDArray[np.uint64]
+    bytes: npt.NDArray[np.uint8]
+    offsets: npt.NDArray[np.int64]
 
-    def refresh(self) -> "NameIndex":
-        """This index, or a new one when the table of names has grown."""
-        count = len(self.names)
-        if count == self.count:
-            return self
-        encoded = [self.names[number].encode() for number in range(count)]
+    @classmethod
+    def of(cls, names: Names) -> "NameIndex":
+        """The names that a table holds now."""
+        count = len(names)
+        encoded = [names[number].encode() for number in range(count)]
         offsets = np.zeros(count + 1, dtype=np.int64)
         np.cumsum([len(name) for name in encoded], out=offsets[1:])
         stored = np.frombuffer(b"".join(encoded) + _END, dtype=np.uint8)
@@ -90,18 +91,141 @@ class NameIndex:
         while True:
             slots = np.full(size, -1, dtype=np.int32)
             if index_names(stored, offsets, 0, slots, keys) == 0:
-                break
+                return cls(count, slots, keys, stored, offsets)
             size *= 2
-        self.slots, self.keys, self.bytes, self.offsets, self.count = slots, keys, stored, offsets, count
-        return self
 
 
-class _Scratch(threading.local):
-    """Buffers that a scan needs and no one sees afterwards; one set a thread."""
+class Scanner:
+    """Reads documents into batches, with one table of known names, one set of limits and one way with entities.
+
+    `borrowed` batches share the scanner's buffers and are good until the same thread reads again.
+    """
+
+    def __init__(self, names: Names, limits: Limits, entities: Entities) -> None:
+        self.names = names
+        self.limits = limits
+        self.entities: Entities = entities
+        self._index = NameIndex.of(names)
+        self._buffers = _Buffers()
+
+    @property
+    def index(self) -> NameIndex:
+        index = self._index
+        if index.count != len(self.names):
+            self._index = index = NameIndex.of(self.names)
+        return index
+
+    def read(
+        self,
+        documents: Sequence[bytes],
+        *,
+        encodings: Mapping[int, str] | None = None,
+        failed: Mapping[int, PathcastError] | None = None,
+        borrowed: bool = False,
+    ) -> DocumentBatch:
+        """Documents as a batch; those that cannot be read keep their place, with an error.
+
+        `encodings` overrides what documents declare; `failed` are known to be unreadable.
+        """
+        offsets = np.zeros(len(documents) + 1, dtype=np.int64)
+        np.cumsum(np.fromiter(map(len, documents), dtype=np.int64, count=len(documents)), out=offsets[1:])
+        data = np.frombuffer(b"".join((*documents, _END)), dtype=np.uint8)
+        return self.read_data(data, offsets, encodings=encodings, failed=failed, borrowed=borrowed)
+
+    def read_data(
+        self,
+        data: npt.NDArray[np.uint8],
+        data_offsets: npt.NDArray[np.int64],
+        *,
+        encodings: Mapping[int, str] | None = None,
+        failed: Mapping[int, PathcastError] | None = None,
+        borrowed: bool = False,
+    ) -> DocumentBatch:
+        """As `read`, for documents that lie in one array, with `PADDING` zero bytes after the last."""
+        assert data_offsets[-1] + PADDING <= len(data)
+        index = self.index
+        batch, asked = self._scan(data, data_offsets, index, borrowed)
+        if not asked:
+            return batch
+        builder = BatchBuilder(self.names, index.count, self.limits, self.entities)
+        for number in asked:
+            document = data[data_offsets[number] : data_offsets[number + 1]].tobytes()
+            if failed and number in failed:
+                builder.fail(document, failed[number])
+                continue
+            try:
+                builder.add(document, encoding=encodings.get(number) if encodings else None)
+            except PathcastError as error:
+                builder.fail(document, error)
+        return splice(batch, asked, builder.finish())
+
+    def _scan(
+        self, data: npt.NDArray[np.uint8], data_offsets: npt.NDArray[np.int64], index: NameIndex, borrowed: bool
+    ) -> tuple[DocumentBatch, list[int]]:
+        """The batch of what the kernel accepts, and the numbers of the documents that expat has to look at."""
+        buffers = self._buffers
+        limits = self.limits
+        buffers.fit(index.count, limits)
+        bounds(data, buffers.most)
+        room = buffers.rows(*buffers.most.tolist(), len(data), borrowed)
+        offsets = np.zeros(len(data_offsets), dtype=np.int64)
+        status = np.empty(len(data_offsets) - 1, dtype=np.int8)
+        counts = buffers.counts
+        scan(
+            data, data_offsets, np.array([limits.depth, limits.size, limits.attributes, limits.name_length]),
+            index.slots, index.keys, index.bytes, index.offsets, index.count,
+            buffers.own_slots, buffers.own_keys, buffers.own_bytes, buffers.own_offsets,
+            room.elements, room.attributes, room.attribute_start, room.texts, room.text_start, room.arena,
+            offsets, status, counts, buffers.stamps, buffers.stack, buffers.waiting, buffers.bindings, buffers.spelling,
+        )  # fmt: skip
+        n_elements, n_attributes, n_texts, n_own = counts[[N_ELEMENTS, N_ATTRIBUTES, N_TEXTS, N_OWN]].tolist()
+        elements, attributes, texts = room.elements, room.attributes, room.texts
+        elements[E_ATTRIBUTES, n_elements] = n_attributes
+        batch = DocumentBatch(
+            data=data[: data_offsets[-1]],
+            data_offsets=data_offsets,
+            offsets=offsets,
+            name=elements[E_NAME, :n_elements],
+            parent=elements[E_PARENT, :n_elements],
+            depth=elements[E_DEPTH, :n_elements],
+            end=elements[E_END, :n_elements],
+            position=elements[E_POSITION, :n_elements],
+            attribute_begin=elements[E_ATTRIBUTES, : n_elements + 1],
+            attribute_name=attributes[A_NAME, :n_attributes],
+            attribute_start=room.attribute_start[:n_attributes],
+            attribute_length=attributes[A_LENGTH, :n_attributes],
+            text_begin=elements[E_TEXT_BEGIN, :n_elements],
+            text_end=elements[E_TEXT_END, :n_elements],
+            text_parent=texts[T_PARENT, :n_texts],
+            text_start=room.text_start[:n_texts],
+            text_length=texts[T_LENGTH, :n_texts],
+            arena=room.arena[: int(counts[N_ARENA])],
+            known=self.names,
+            known_count=index.count,
+            own_names=tuple(Texts(buffers.own_bytes, buffers.own_offsets[: n_own + 1])) if n_own else (),
+        )
+        return batch, np.flatnonzero(status != OK).tolist()
+
+
+class _Rows:
+    """Room for what a scan writes."""
+
+    def __init__(self, tags: int, equals: int, size: int) -> None:
+        self.tags, self.equals, self.size = tags, equals, size
+        self.elements = np.empty((E_ROWS, tags + 1), dtype=np.int32)
+        self.attributes = np.empty((A_ROWS, equals + 1), dtype=np.int32)
+        self.attribute_start = np.empty(equals + 1, dtype=np.int64)
+        self.texts = np.empty((T_ROWS, tags + 1), dtype=np.int32)
+        self.text_start = np.empty(tags + 1, dtype=np.int64)
+        self.arena = np.empty(size, dtype=np.uint8)
+
+
+class _Buffers(threading.local):
+    """What a scan needs beside its rows, and rows to lend; one set a thread."""
 
     def __init__(self) -> None:
         self.counts = np.zeros(N_COUNTS, dtype=np.int64)
-        self.own_slots = np.full(_OWN_SLOTS, -1, dtype=np.int32)
+        self.own_slots = np.full(2 * OWN_NAMES, -1, dtype=np.int32)
         self.own_keys = np.empty((OWN_NAMES, 2), dtype=np.uint64)
         self.own_bytes = np.empty(_OWN_BYTES, dtype=np.uint8)
         self.own_offsets = np.zeros(OWN_NAMES + 1, dtype=np.int64)
@@ -111,6 +235,7 @@ class _Scratch(threading.local):
         self.bindings = np.empty((B_ROWS, MAX_BINDINGS), dtype=np.int64)
         self.spelling = np.zeros(_SPELLING, dtype=np.uint8)
         self.most = np.zeros(2, dtype=np.int64)
+        self.lent = _Rows(0, 0, 0)
 
     def fit(self, known: int, limits: Limits) -> None:
         """Make room for this many known names and these limits; forget the last batch's own names."""
@@ -126,100 +251,11 @@ class _Scratch(threading.local):
         self.counts.fill(0)
         self.counts[N_STAMP] = stamp
 
-
-_scratch = _Scratch()
-
-
-def scan_documents(
-    documents: Sequence[bytes],
-    *,
-    index: NameIndex,
-    limits: Limits,
-    entities: Entities,
-    encodings: dict[int, str] | None = None,
-) -> DocumentBatch:
-    """Read documents into a batch; those that cannot be read keep their place, with an error."""
-    lengths = np.fromiter(map(len, documents), dtype=np.int64, count=len(documents))
-    offsets = np.zeros(len(documents) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    data = np.frombuffer(b"".join((*documents, _END)), dtype=np.uint8)
-    return scan_data(data, offsets, index=index, limits=limits, entities=entities, encodings=encodings)
-
-
-def scan_data(
-    data: npt.NDArray[np.uint8],
-    data_offsets: npt.NDArray[np.int64],
-    *,
-    index: NameIndex,
-    limits: Limits,
-    entities: Entities,
-    encodings: dict[int, str] | None = None,
-) -> DocumentBatch:
-    """As `scan_documents`, for documents that lie in one array, with `PADDING` zero bytes after the last."""
-    assert data_offsets[-1] + PADDING <= len(data) and not data[data_offsets[-1] :].any()
-    index.refresh()
-    batch, asked = _scan(data, data_offsets, index, limits)
-    if not asked:
-        return batch
-    builder = BatchBuilder(index.names, limits, entities)
-    for number in asked:
-        document = data[data_offsets[number] : data_offsets[number + 1]].tobytes()
-        try:
-            builder.add(document, encoding=(encodings or {}).get(number))
-        except PathcastError as error:
-            builder.fail(document, error)
-    return splice(batch, asked, builder.finish())
-
-
-def _scan(
-    data: npt.NDArray[np.uint8], data_offsets: npt.NDArray[np.int64], index: NameIndex, limits: Limits
-) -> tuple[DocumentBatch, list[int]]:
-    """The batch of what the kernel accepts, and the numbers of the documents that expat has to look at."""
-    scratch = _scratch
-    scratch.fit(index.count, limits)
-    bounds(data, scratch.most)
-    tags, equals = scratch.most.tolist()
-    elements = np.empty((E_ROWS, tags + 1), dtype=np.int32)
-    attributes = np.empty((A_ROWS, equals + 1), dtype=np.int32)
-    attribute_start = np.empty(equals + 1, dtype=np.int64)
-    texts = np.empty((T_ROWS, tags + 1), dtype=np.int32)
-    text_start = np.empty(tags + 1, dtype=np.int64)
-    arena = np.empty(len(data), dtype=np.uint8)
-    offsets = np.zeros(len(data_offsets), dtype=np.int64)
-    status = np.empty(len(data_offsets) - 1, dtype=np.int8)
-    counts = scratch.counts
-    scan(
-        data, data_offsets, np.array([limits.depth, limits.size, limits.attributes, limits.name_length]),
-        index.slots, index.keys, index.bytes, index.offsets, index.count,
-        scratch.own_slots, scratch.own_keys, scratch.own_bytes, scratch.own_offsets,
-        elements, attributes, attribute_start, texts, text_start, arena,
-        offsets, status, counts, scratch.stamps, scratch.stack, scratch.waiting, scratch.bindings, scratch.spelling,
-    )  # fmt: skip
-    n_elements, n_attributes, n_texts = (int(counts[row]) for row in (N_ELEMENTS, N_ATTRIBUTES, N_TEXTS))
-    elements[E_ATTRIBUTES, n_elements] = n_attributes
-    own = scratch.own_bytes[: scratch.own_offsets[int(counts[N_OWN])]].tobytes()
-    edges = scratch.own_offsets[: int(counts[N_OWN]) + 1].tolist()
-    batch = DocumentBatch(
-        data=data[: data_offsets[-1]],
-        data_offsets=data_offsets,
-        offsets=offsets,
-        name=elements[E_NAME, :n_elements],
-        parent=elements[E_PARENT, :n_elements],
-        depth=elements[E_DEPTH, :n_elements],
-        end=elements[E_END, :n_elements],
-        position=elements[E_POSITION, :n_elements],
-        attribute_begin=elements[E_ATTRIBUTES, : n_elements + 1],
-        attribute_name=attributes[A_NAME, :n_attributes],
-        attribute_start=attribute_start[:n_attributes],
-        attribute_length=attributes[A_LENGTH, :n_attributes],
-        text_begin=elements[E_TEXT_BEGIN, :n_elements],
-        text_end=elements[E_TEXT_END, :n_elements],
-        text_parent=texts[T_PARENT, :n_texts],
-        text_start=text_start[:n_texts],
-        text_length=texts[T_LENGTH, :n_texts],
-        arena=arena[: int(counts[N_ARENA])],
-        known=index.names,
-        known_count=index.count,
-        own_names=tuple(own[begin:end].decode() for begin, end in zip(edges, edges[1:], strict=False)),
-    )
-    return batch, np.flatnonzero(status != OK).tolist()
+    def rows(self, tags: int, equals: int, size: int, borrowed: bool) -> _Rows:
+        """Rows for so many tags, attributes and bytes: fresh, or lent where that is asked for and they are not many."""
+        if not borrowed or size > _LENDABLE:
+            return _Rows(tags, equals, size)
+        lent = self.lent
+        if tags > lent.tags or equals > lent.equals or size > lent.size:
+            self.lent = lent = _Rows(2 * max(tags, lent.tags), 2 * max(equals, lent.equals), 2 * max(size, lent.size))
+        return lent

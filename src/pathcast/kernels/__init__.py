@@ -1,7 +1,8 @@
 """Kernels: Python functions over arrays, compiled once, cached on disk."""
 
+from .bits import bit_count, lowest_bit
 from .cache import cache_folder
 from .compile import kernel, part, rare, word
 from .vectors import Bytes, leading
 
-__all__ = ["Bytes", "cache_folder", "kernel", "leading", "part", "rare", "word"]
+__all__ = ["Bytes", "bit_count", "cache_folder", "kernel", "leading", "lowest_bit", "part", "rare", "word"]

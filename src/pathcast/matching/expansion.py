@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..store.texts import Texts
+
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
@@ -22,10 +24,10 @@ class Expansion:
     begin: Int64s
     ids: Int32s
     owners: Int32s
-    names: list[str]
+    names: Texts
 
     @classmethod
-    def build(cls, ids: Int32s, entries: Int32s, owners: Int32s, entry_count: int, names: list[str]) -> "Expansion":
+    def build(cls, ids: Int32s, entries: Int32s, owners: Int32s, entry_count: int, names: Texts) -> "Expansion":
         """From the subscriptions' columns; rows with entry -1 are gone."""
         order = np.lexsort((ids, entries))
         order = order[np.searchsorted(entries[order], 0) :]

@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..documents import Document, DocumentBatch, Limits, read_batch
+from ..documents import Document, DocumentBatch, Limits
 from ..documents.expat_reader import Entities
-from ..documents.reader import Readable
+from ..documents.reader import Readable, Reader
 from ..errors import PathcastError
 from .contract import Engine
 from .expansion import Expansion
@@ -39,8 +39,7 @@ class Matcher:
         entities: Entities = "refuse",
     ) -> None:
         self.subscriptions = subscriptions
-        self.limits = limits or Limits()
-        self.entities: Entities = entities
+        self._reader = Reader(subscriptions.table.names, limits or Limits(), entities)
         if engine is None or isinstance(engine, str):
             engine = engine_class(engine).build(subscriptions.table)
         self.engine: Engine = engine
@@ -56,7 +55,7 @@ class Matcher:
 
     def match(self, document: Readable | Document) -> Matches:
         """The subscriptions that a document matches; `DocumentError` or `LimitError` when it cannot be read."""
-        batch = document.alone() if isinstance(document, Document) else self._read([document], "raise")
+        batch = document.alone() if isinstance(document, Document) else self._reader.read([document], borrowed=True)
         if 0 in batch.errors:
             raise batch.errors[0]
         _, entries, expansion = self._match(batch)
@@ -122,10 +121,6 @@ class Matcher:
         self._unreadable += len(batch.errors)
         return offsets, entries, self._expansion
 
-    def _read(self, documents: list[Readable], errors: Literal["raise", "return"]) -> DocumentBatch:
-        names = self.subscriptions.table.names
-        return read_batch(documents, names=names, limits=self.limits, entities=self.entities, errors=errors)
-
     def _groups(self, documents: Iterable[Readable | Document]) -> Iterator[DocumentBatch]:
         """Documents in groups, read; one that was read already is a group of its own."""
         waiting: list[Readable] = []
@@ -133,7 +128,7 @@ class Matcher:
         for document in documents:
             if isinstance(document, Document) or len(waiting) >= _GROUP or size >= _GROUP_BYTES:
                 if waiting:
-                    yield self._read(waiting, "return")
+                    yield self._reader.read(waiting, borrowed=True)
                 waiting, size = [], 0
             if isinstance(document, Document):
                 yield document.alone()
@@ -141,4 +136,4 @@ class Matcher:
                 waiting.append(document)
                 size += len(document) if not isinstance(document, os.PathLike) else 0
         if waiting:
-            yield self._read(waiting, "return")
+            yield self._reader.read(waiting, borrowed=True)

@@ -5,6 +5,12 @@ from collections.abc import Callable
 from .contract import Engine
 
 
+def _automaton() -> type[Engine]:
+    from .automaton import AutomatonEngine
+
+    return AutomatonEngine
+
+
 def _reference() -> type[Engine]:
     from .reference import ReferenceEngine
 
@@ -12,7 +18,7 @@ def _reference() -> type[Engine]:
 
 
 # An engine is imported when it is first asked for: each brings kernels of its own.
-_ENGINES: dict[str, Callable[[], type[Engine]]] = {"reference": _reference}
+_ENGINES: dict[str, Callable[[], type[Engine]]] = {"automaton": _automaton, "reference": _reference}
 
 
 def engines() -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from ..errors import LimitError, PatternError
 from ..patterns import Namespaces
 from ..patterns.parse import MAX_STEPS
 from ..store.snapshot import AnyArray
-from ..store.texts import pack, unpack
+from ..store.texts import Texts, pack
 from .expansion import Expansion
 from .files import LARGEST_ID, read_rows
 from .table import PatternTable
@@ -62,8 +62,9 @@ class Subscriptions:
         self._owners = array("i")
         self._slots: dict[int, int] | None = None  # only once ids are no longer ascending
         self._texts: dict[int, str] = {}
-        self._names: list[str] = []
-        self._owner_of: dict[str, int] = {}
+        self._packed_texts: tuple[AnyArray, Texts] | None = None  # slots, ascending, and texts of a snapshot
+        self._names = Texts()
+        self._owner_of: dict[str, int] | None = {}
         self._count = 0
         self._next_id = 1
         self._expansion: Expansion | None = None
@@ -113,7 +114,8 @@ class Subscriptions:
         xpaths = list(xpaths)
         owners = self._check_subscribers(subscribers, len(xpaths))
         self._check_ids(ids, len(xpaths))
-        good, entries, texts, bad = self._enter(xpaths, errors)
+        entered = self.table.enter(xpaths, collect=errors == "collect")
+        good = entered.good
         if ids is None:
             if self._next_id + len(good) - 1 > LARGEST_ID:
                 raise LimitError(f"ids beyond {LARGEST_ID:,} do not exist; give free ones with ids=…")
@@ -122,24 +124,24 @@ class Subscriptions:
             given = [int(ids[index]) for index in good]
         first = len(self._ids)
         self._ids.extend(given)
-        self._entries.extend(entries)
+        self._entries.frombytes(entered.entries.tobytes())
         if owners is None:
             self._owners.extend(array("i", [_NOBODY]) * len(good))
         else:
             self._owners.extend(self._owner(owners[index]) for index in good)
-        self._texts.update((first + at, text) for at, text in texts.items())
+        self._texts.update((first + at, text) for at, text in entered.texts.items())
         self._index_slots(first)
         self._count += len(good)
         if len(given):
             self._next_id = max(self._next_id, (given[-1] if isinstance(given, range) else max(given)) + 1)
         self._changed()
-        return bad if errors == "collect" else given
+        return entered.bad if errors == "collect" else given
 
     def remove(self, id: int) -> None:
         """Take one subscription away; `KeyError` when there is none with this id."""
         slot = self._slot(id)
         self._entries[slot] = _GONE
-        self._texts.pop(slot, None)
+        self._forget_text(slot)
         if self._slots is not None:
             del self._slots[id]
         self._count -= 1
@@ -150,11 +152,10 @@ class Subscriptions:
     def replace(self, id: int, xpath: str) -> None:
         """Give a subscription another expression; its id and subscriber stay."""
         slot = self._slot(id)
-        entry, differs = self.table.enter(xpath)
-        self._entries[slot] = entry
-        self._texts.pop(slot, None)
-        if differs:
-            self._texts[slot] = xpath
+        entered = self.table.enter([xpath])
+        self._entries[slot] = int(entered.entries[0])
+        self._forget_text(slot)
+        self._texts.update((slot, text) for text in entered.texts.values())
         self._changed()
 
     # Looking.
@@ -178,7 +179,7 @@ class Subscriptions:
 
     def _subscription(self, slot: int) -> Subscription:
         owner = self._owners[slot]
-        text = self._texts.get(slot) or self.table.text(self._entries[slot])
+        text = self._texts.get(slot) or self._packed_text(slot) or self.table.text(self._entries[slot])
         return Subscription(self._ids[slot], text, None if owner == _NOBODY else self._names[owner])
 
     @property
@@ -194,7 +195,7 @@ class Subscriptions:
                 np.array(self._entries, dtype=np.int32),
                 np.array(self._owners, dtype=np.int32),
                 len(self.table),
-                list(self._names),
+                self._names,
             )
         return self._expansion
 
@@ -233,8 +234,11 @@ class Subscriptions:
             "next_id": self._next_id,
             "subscriptions": self._count,
         }
+        self._unpack_texts()
+        expansion = self.expansion()
         names, name_offsets = pack(self._names)
-        texts, text_offsets = pack(self._texts.values())
+        slots = sorted(self._texts)
+        texts, text_offsets = pack(self._texts[slot] for slot in slots)
         arrays: dict[str, AnyArray] = {
             "ids": np.array(self._ids, dtype=np.int32),
             "entries": np.array(self._entries, dtype=np.int32),
@@ -243,7 +247,10 @@ class Subscriptions:
             "owner_name_offsets": name_offsets,
             "texts": texts,
             "text_offsets": text_offsets,
-            "text_slots": np.fromiter(self._texts, dtype=np.int32, count=len(self._texts)),
+            "text_slots": np.array(slots, dtype=np.int32),
+            "row_begin": expansion.begin,
+            "row_ids": expansion.ids,
+            "row_owners": expansion.owners,
         }
         return facts, arrays | {_TABLE + name: array for name, array in self.table.arrays().items()}
 
@@ -256,41 +263,17 @@ class Subscriptions:
         self._ids = array("i", arrays["ids"].tobytes())
         self._entries = array("i", arrays["entries"].tobytes())
         self._owners = array("i", arrays["owners"].tobytes())
-        self._names = unpack(arrays["owner_names"], arrays["owner_name_offsets"])
-        self._owner_of = {name: owner for owner, name in enumerate(self._names)}
-        texts = unpack(arrays["texts"], arrays["text_offsets"])
-        self._texts = dict(zip(arrays["text_slots"].tolist(), texts, strict=True))
+        self._names = Texts(arrays["owner_names"], arrays["owner_name_offsets"])
+        self._owner_of = None
+        self._packed_texts = arrays["text_slots"], Texts(arrays["texts"], arrays["text_offsets"])
+        rows = (np.asarray(arrays[name]) for name in ("row_begin", "row_ids", "row_owners"))
+        self._expansion = Expansion(*rows, self._names)
         self._count = facts["subscriptions"]
         self._next_id = facts["next_id"]
         self._index_slots(0)
         return self
 
     # Inside.
-
-    def _enter(
-        self, xpaths: list[str], errors: str
-    ) -> tuple[Sequence[int], "array[int]", dict[int, str], list[PatternError | LimitError]]:
-        """Indices of the good expressions, their entries, the texts of theirs that must be kept, and the bad ones."""
-        entries = array("i")
-        texts: dict[int, str] = {}
-        bad: list[PatternError | LimitError] = []
-        enter = self.table.enter
-        for index, xpath in enumerate(xpaths):
-            try:
-                entry, differs = enter(xpath)
-            except (PatternError, LimitError) as error:
-                error.index = index
-                if errors == "raise":
-                    raise
-                bad.append(error)
-                continue
-            if differs:
-                texts[len(entries)] = xpath
-            entries.append(entry)
-        if not bad:
-            return range(len(xpaths)), entries, texts, bad
-        wrong = {error.index for error in bad}
-        return [index for index in range(len(xpaths)) if index not in wrong], entries, texts, bad
 
     def _check_subscribers(self, subscribers: Sequence[str | None] | None, count: int) -> list[str | None] | None:
         if subscribers is None:
@@ -323,6 +306,8 @@ class Subscriptions:
     def _owner(self, name: str | None) -> int:
         if name is None:
             return _NOBODY
+        if self._owner_of is None:
+            self._owner_of = {known: owner for owner, known in enumerate(self._names)}
         owner = self._owner_of.setdefault(name, len(self._names))
         if owner == len(self._names):
             self._names.append(name)
@@ -349,6 +334,25 @@ class Subscriptions:
         if slot is None:
             raise KeyError(f"there is no subscription {id}")
         return slot
+
+    def _packed_text(self, slot: int) -> str | None:
+        """The text that a snapshot holds for a slot."""
+        if self._packed_texts is None:
+            return None
+        slots, texts = self._packed_texts
+        at = int(np.searchsorted(slots, slot))
+        return texts[at] if at < len(slots) and int(slots[at]) == slot else None
+
+    def _unpack_texts(self) -> None:
+        """Take a snapshot's texts into the dictionary, where they can change."""
+        if self._packed_texts is not None:
+            slots, texts = self._packed_texts
+            self._packed_texts = None
+            self._texts = dict(zip(slots.tolist(), texts, strict=True)) | self._texts
+
+    def _forget_text(self, slot: int) -> None:
+        self._unpack_texts()
+        self._texts.pop(slot, None)
 
     def _compact(self) -> None:
         """Close the gaps that removed subscriptions left."""

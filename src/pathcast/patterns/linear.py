@@ -70,9 +70,10 @@ class PathEncoder:
         linear = pattern.linear
         if linear is None:
             return None
-        return tuple(self._step(node) for node in linear)
+        return tuple(map(self.step, linear))
 
-    def _step(self, node: Node) -> int:
+    def step(self, node: Node) -> int:
+        """The number of one step."""
         symbol = 0 if node.test == WILDCARD else self.names.add(node.test) + 1
         return 2 * symbol + (node.axis == "//")
 

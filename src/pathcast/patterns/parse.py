@@ -49,9 +49,9 @@ def parse(expression: str, namespaces: Namespaces = None, *, max_steps: int = MA
     return _Parser(expression, namespaces, max_steps, _MAX_NESTING).pattern()
 
 
-def parse_printed(text: str) -> Pattern:
+def parse_printed(text: str, namespaces: Namespaces) -> Pattern:
     """The pattern whose `str` this is. It was within the limits once: printing may add a step or a bracket."""
-    return _Parser(text, None, 2 * len(text), 2 * len(text)).pattern()
+    return _Parser(text, namespaces, 2 * len(text), 2 * len(text)).pattern()
 
 
 @dataclass(slots=True)

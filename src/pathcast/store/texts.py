@@ -1,6 +1,9 @@
-"""Texts in arrays: a list of strings as UTF-8 bytes and offsets, the way a snapshot holds it."""
+"""Texts in arrays: a list of strings as UTF-8 bytes and offsets, the way a snapshot holds it.
 
-from collections.abc import Iterable
+`Texts` reads them where they lie: opening a million costs nothing, looking at one decodes one.
+"""
+
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +17,30 @@ def pack(texts: Iterable[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.in
     return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
 
 
-def unpack(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> list[str]:
-    """The texts again."""
-    whole = data.tobytes()
-    edges = offsets.tolist()
-    return [whole[begin:end].decode() for begin, end in zip(edges, edges[1:], strict=False)]
+class Texts:
+    """A growing list of strings whose first part may lie in a snapshot."""
+
+    def __init__(self, data: npt.NDArray[np.uint8] | None = None, offsets: npt.NDArray[np.int64] | None = None) -> None:
+        self._data = np.empty(0, dtype=np.uint8) if data is None else data
+        self._offsets = np.zeros(1, dtype=np.int64) if offsets is None else offsets
+        self._packed = len(self._offsets) - 1
+        self._added: list[str] = []
+
+    def __len__(self) -> int:
+        return self._packed + len(self._added)
+
+    def __getitem__(self, index: int) -> str:
+        if index >= self._packed:
+            return self._added[index - self._packed]
+        return self._data[self._offsets[index] : self._offsets[index + 1]].tobytes().decode()
+
+    def __iter__(self) -> Iterator[str]:
+        whole = self._data.tobytes()
+        edges = self._offsets.tolist()
+        for begin, end in zip(edges, edges[1:], strict=False):
+            yield whole[begin:end].decode()
+        yield from self._added
+
+    def append(self, text: str) -> None:
+        """Add one at the end."""
+        self._added.append(text)

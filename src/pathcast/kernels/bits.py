@@ -1,0 +1,27 @@
+"""Bits: the two instructions on words that Python lacks."""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def lowest_bit(typing: Any, value: Any) -> Any:
+    """`lowest_bit(x)`: the place of the lowest bit set in a 64-bit number; 64 for none."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def bit_count(typing: Any, value: Any) -> Any:
+    """`bit_count(x)`: how many bits are set in a 64-bit number."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate

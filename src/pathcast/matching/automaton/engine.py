@@ -1,0 +1,203 @@
+"""The automaton engine: what a document costs does not depend on how many subscriptions there are.
+
+    elements ──walk──▶ states of their label paths ──▶ entries of plain paths
+                │ miss                │ open gates
+                ▼                     ▼
+       work the state out      try the patterns behind them on the document
+
+Plain paths are answered by the automaton alone. A pattern with predicates is tried on the documents that pass its gate
+(`gates.py`), by the reference embedding.
+
+Invariant: the states are those of the table as of the last `refresh`.
+Cost: one hash look-up an element, one memory access a match; a new label path costs some 100 µs, once.
+"""
+
+import threading
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ...documents import DocumentBatch
+from ..contract import Entries, Offsets
+from ..reference.embedding import Embedding
+from ..table import PatternTable
+from ..trie import flat
+from ..trie_kernels import NONE
+from .gates import gate
+from .states import States
+from .walk_kernels import AGAIN, FULL, walk
+
+# Above this the states are forgotten and worked out anew: a bound on what hostile documents can make us remember.
+MEMORY_LIMIT = 512 << 20
+_MISSES = 4096
+
+
+class _Scratch(threading.local):
+    """Buffers of a walk; one set a thread."""
+
+    def __init__(self) -> None:
+        self.of: States | None = None
+        self.counts = np.zeros(5, dtype=np.int64)
+        self.misses = np.empty(_MISSES, dtype=np.int64)
+        self.out = np.empty(1 << 14, dtype=np.int32)
+        self.gates = np.empty(1 << 10, dtype=np.int32)
+        self.states = np.empty(0, dtype=np.int32)
+        self.seen = np.zeros(0, dtype=np.int64)
+        self.found = np.empty(0, dtype=np.int32)
+        self.marks = np.zeros(0, dtype=np.uint64)
+        self.summary = np.zeros(0, dtype=np.uint64)
+        self.gate_stamps = np.zeros(0, dtype=np.int64)
+
+    def fit(self, states: States, entries: int, gates: int, longest: int) -> None:
+        """Make room for this generation and for documents of so many elements."""
+        if self.of is not states:
+            self.of = states
+            self.seen = np.zeros(0, dtype=np.int64)
+            self.marks = np.zeros(entries + 63 >> 6, dtype=np.uint64)
+            self.summary = np.zeros(len(self.marks) + 63 >> 6, dtype=np.uint64)
+            self.gate_stamps = np.zeros(gates, dtype=np.int64)
+        if len(self.seen) < len(states) + 1:
+            larger = np.zeros(2 * len(states) + 64, dtype=np.int64)
+            larger[: len(self.seen)] = self.seen
+            self.seen = larger
+            self.found = np.empty(len(larger), dtype=np.int32)
+        if len(self.states) < longest:
+            self.states = np.empty(2 * longest, dtype=np.int32)
+
+
+class AutomatonEngine:
+    """Plain paths by a lazily determinised automaton, other patterns behind gates."""
+
+    name: ClassVar[str] = "automaton"
+
+    def __init__(self, table: PatternTable) -> None:
+        self.table = table
+        self._lock = threading.Lock()
+        self._scratch = _Scratch()
+        self._elements = self._missed = self._evictions = self._candidates = self._verified = 0
+        self.refresh()
+
+    @classmethod
+    def build(cls, table: PatternTable) -> Self:
+        return cls(table)
+
+    @classmethod
+    def restore(cls, table: PatternTable, arrays: dict[str, npt.NDArray[Any]]) -> Self:
+        return cls(table)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {}
+
+    def refresh(self) -> None:
+        """Forget all states: the table has changed."""
+        table = self.table
+        self._behind: list[list[int]] = []
+        trees = list(table.trees)
+        ends = table.trie.insert(*flat([gate(table.trees[entry], table.encoder) for entry in trees]))
+        gate_of_node = np.full(table.trie.count, NONE, dtype=np.int32)
+        for entry, node in zip(trees, ends.tolist(), strict=True):
+            if gate_of_node[node] == NONE:
+                gate_of_node[node] = len(self._behind)
+                self._behind.append([])
+            self._behind[gate_of_node[node]].append(entry)
+        self._gate_of_node = gate_of_node
+        self._entry_count = len(table)
+        self._symbols = self._fold()
+        self._states = States(table.trie, gate_of_node)
+
+    def _fold(self) -> npt.NDArray[np.int32]:
+        """For each name of the table its symbol: 0 unless a step of the trie asks for it."""
+        used = np.unique(self.table.trie.step[: self.table.trie.count] >> 1)
+        symbols = np.zeros(len(self.table.names) + 1, dtype=np.int32)
+        symbols[used[used > 0] - 1] = used[used > 0]
+        return symbols
+
+    def _symbols_of(self, batch: DocumentBatch) -> npt.NDArray[np.int32]:
+        translation = self.table.translation(batch)
+        symbols = self._symbols[np.minimum(translation, len(self._symbols) - 1)]
+        symbols[translation < 0] = 0
+        return symbols
+
+    def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
+        offsets = np.zeros(len(batch) + 1, dtype=np.int64)
+        gate_offsets = np.zeros(len(batch) + 1, dtype=np.int64)
+        symbols = self._symbols_of(batch)
+        scratch = self._scratch
+        scratch.counts[1:] = 0
+        longest = int(np.diff(batch.offsets).max(initial=0))
+        states = self._states
+        done = 0
+        while done < len(batch):
+            scratch.fit(states, self._entry_count, len(self._behind), longest)
+            done = walk(
+                batch.offsets, batch.name, batch.parent, symbols, done,
+                states.keys, states.targets, states.accepted.view, states.accepted_begin.view,
+                states.gates.view, states.gates_begin.view,
+                scratch.states, scratch.seen, scratch.counts, scratch.marks, scratch.summary, scratch.found,
+                scratch.gate_stamps, scratch.misses, offsets, scratch.out, gate_offsets, scratch.gates,
+            )  # fmt: skip
+            why = scratch.counts[4]
+            if why == AGAIN:
+                states = self._extend(states, scratch.misses[: scratch.counts[3]])
+                scratch.counts[3] = 0
+            elif why == FULL:
+                scratch.out = np.resize(scratch.out, 2 * len(scratch.out))
+                scratch.gates = np.resize(scratch.gates, 2 * len(scratch.gates))
+        self._elements += len(batch.name)
+        entries = scratch.out[: scratch.counts[1]].copy()
+        if scratch.counts[2]:
+            return self._try_behind(batch, offsets, entries, gate_offsets, scratch.gates)
+        return offsets, entries
+
+    def _extend(self, states: States, misses: npt.NDArray[np.int64]) -> States:
+        with self._lock:
+            if states.bytes > MEMORY_LIMIT:
+                self._evictions += 1
+                states = States(self.table.trie, self._gate_of_node)
+                self._states = states
+            else:
+                states.extend(misses)
+                self._missed += len(misses)
+        return states
+
+    def _try_behind(
+        self,
+        batch: DocumentBatch,
+        offsets: Offsets,
+        entries: Entries,
+        gate_offsets: Offsets,
+        gates: npt.NDArray[np.int32],
+    ) -> tuple[Offsets, Entries]:
+        """Add the patterns behind open gates that hold."""
+        names = self.table.names
+        numbers = self.table.translation(batch).tolist()
+        found = []
+        for index, document in enumerate(batch):
+            mine = entries[offsets[index] : offsets[index + 1]]
+            opened = gates[gate_offsets[index] : gate_offsets[index + 1]].tolist()
+            candidates = [entry for number in opened for entry in self._behind[number]]
+            if candidates:
+                embedding = Embedding(document, lambda name, wanted: numbers[name] == names.get(wanted))
+                holding = [entry for entry in candidates if embedding.matches(self.table.trees[entry])]
+                self._candidates += len(candidates)
+                self._verified += len(holding)
+                mine = np.sort(np.concatenate([mine, np.array(holding, dtype=np.int32)]))
+            found.append(mine)
+        sizes = np.zeros(len(batch) + 1, dtype=np.int64)
+        np.cumsum([len(mine) for mine in found], out=sizes[1:])
+        return sizes, np.concatenate(found)
+
+    def statistics(self) -> dict[str, int | float]:
+        states = self._states
+        return {
+            "elements": self._elements,
+            "states": len(states),
+            "transitions": states.transitions,
+            "new label paths": self._missed,
+            "memo bytes": states.bytes,
+            "evictions": self._evictions,
+            "gates": len(self._behind),
+            "candidates": self._candidates,
+            "candidates that match": self._verified,
+        }

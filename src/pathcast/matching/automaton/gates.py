@@ -1,0 +1,28 @@
+"""Gates: a plain path that a document must have before a pattern with predicates can match it.
+
+Of a tree pattern, the nodes that are demanded outright (not under `or` or `not`) form plain paths from the root, values left
+out. A document that matches the pattern has every one of them, so a document that lacks one can't match. The longest is
+the pattern's gate; the automaton finds open gates along with its matches, and only the patterns behind them are tried.
+
+Invariant: a gate may be open in vain, but it is never shut on a match.
+"""
+
+from ...patterns.linear import PathEncoder, Steps, normalised
+from ...patterns.model import WILDCARD, Node, Pattern
+
+
+def gate(pattern: Pattern, encoder: PathEncoder) -> Steps:
+    """The steps of the longest path of elements that the pattern demands; none when it demands no element."""
+    if pattern.root is None or not pattern.root.is_element:
+        return ()
+    return normalised(tuple(encoder.step(node) for node in _longest(pattern.root)))
+
+
+def _longest(node: Node) -> list[Node]:
+    """The path below and including `node` with the most names, then the most steps."""
+    below = [_longest(part) for part in node.conditions if isinstance(part, Node) and part.is_element]
+    return [node, *max(below, key=_weight, default=[])]
+
+
+def _weight(path: list[Node]) -> tuple[int, int]:
+    return sum(node.test != WILDCARD for node in path), len(path)
