@@ -13,6 +13,9 @@ from pathcast.cli.demo import ABOUT, DAMAGED_EVERY, FIRST_DAMAGED, damage, prepa
 from pathcast.errors import PipelineError
 from tests.spark.machines import without_java
 
+# One process gets all of these: the demo runs once.
+pytestmark = pytest.mark.xdist_group("without java")
+
 DOCUMENTS, SUBSCRIPTIONS = 60, 30
 
 

@@ -4,7 +4,12 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from .machines import without_java
+
+# Starts a Spark of its own: beside the shared one, not after it.
+pytestmark = pytest.mark.xdist_group("without java")
 
 PROGRAM = """
 import json, sys
