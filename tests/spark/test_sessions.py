@@ -13,6 +13,11 @@ from pathcast.errors import PipelineError
 from pathcast.spark import session, sessions
 
 
+def test_of_several_test_processes_one_has_all_that_share_a_spark(request):
+    if request.config.getoption("dist", "no") == "loadgroup":
+        assert request.node.nodeid.endswith("@spark")
+
+
 def test_workers_run_the_drivers_interpreter(spark):
     def interpreter(batches):
         import sys
