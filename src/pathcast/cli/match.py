@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, NoReturn
 import typer
 
 if TYPE_CHECKING:
+    from pathcast.documents import Limits
     from pathcast.errors import PathcastError
     from pathcast.matching import Matcher, Matches, Subscriptions
 
@@ -74,9 +75,12 @@ def match(
 
     Example: cat story.xml | pathcast match subscriptions.txt - --namespaces f=http://example.org/f
     """
+    from pathcast.documents import Limits
+
+    limits = Limits()
     loaded = _load(subscriptions, _namespaces(namespaces or []))
-    matcher = _compile(loaded, engine)
-    sources = list(_sources(documents, matcher.limits.size))
+    matcher = _compile(loaded, engine, limits)
+    sources = list(_sources(documents, limits.size))
     if output_format is Format.json:
         row: Callable[[str, Matches | PathcastError], str] = _json_row
     else:
@@ -232,10 +236,10 @@ def _load(file: Path, namespaces: dict[str, str] | Literal["ignore"] | None) -> 
         _refuse(reason if str(file) in reason.partition("\n")[0] else f"{file}: {reason}")
 
 
-def _compile(subscriptions: "Subscriptions", engine: str | None) -> "Matcher":
+def _compile(subscriptions: "Subscriptions", engine: str | None, limits: "Limits") -> "Matcher":
     from pathcast.matching import engines
 
     known = engines()
     if engine is not None and engine not in known:
         _refuse(f"--engine {engine}: there is no such engine; there are: {', '.join(known)}")
-    return subscriptions.compile(engine)
+    return subscriptions.compile(engine, limits=limits)
