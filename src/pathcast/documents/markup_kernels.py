@@ -233,7 +233,7 @@ def spelt(data, begin, colon, end, bindings, bound, spelling):
     local = colon + 1 if colon >= 0 else begin
     if colon - begin == 3 and begins(data, begin, XML):
         spelling[0] = OPEN_BRACE
-        used = copied(XML_URI, 0, len(XML_URI), spelling, 1)
+        used = copied(XML_URI, np.int64(0), np.int64(len(XML_URI)), spelling, np.int64(1))
         spelling[used] = CLOSE_BRACE
         return copied(data, local, end, spelling, used + 1)
     length = colon - begin if colon >= 0 else 0
@@ -249,12 +249,12 @@ def spelt(data, begin, colon, end, bindings, bound, spelling):
         if (uri_end - uri) + (end - local) + 16 > len(spelling):
             return -1
         spelling[0] = OPEN_BRACE
-        used = copied(data, uri, uri_end, spelling, 1)
+        used = copied(data, uri, uri_end, spelling, np.int64(1))
         spelling[used] = CLOSE_BRACE
         return copied(data, local, end, spelling, used + 1)
     if colon >= 0 or (end - local) + 16 > len(spelling):
         return -1
-    return copied(data, begin, end, spelling, 0)
+    return copied(data, begin, end, spelling, np.int64(0))
 
 
 @rare

@@ -56,27 +56,27 @@ def text(data, begin, p, end, arena, used, kind, start, stop):
         if c >= 0x80:
             n = utf8(data, p)
             if n == 0:
-                return -1, used, kind, start, stop
+                return np.int64(-1), used, kind, start, stop
             p += n
             continue
         if (c != LT and c != AMP and c != RETURN) or p >= end:
-            return -1, used, kind, start, stop
+            return np.int64(-1), used, kind, start, stop
         if c == LT:
             if p == begin:
                 return p, used, kind, start, stop
             if kind == 0:
-                return p, used, 1, begin, p
+                return p, used, np.int64(1), begin, p
         if kind != 2:
             begun = used
             used = copied(data, start, stop, arena, used) if kind == 1 else used
-            kind, start = 2, begun
+            kind, start = np.int64(2), begun
         used = copied(data, begin, p, arena, used)
         if c == LT:
             return p, used, kind, start, stop
         if c == AMP:
             p, code = reference(data, p)
             if p < 0:
-                return -1, used, kind, start, stop
+                return np.int64(-1), used, kind, start, stop
             used = put(arena, used, code)
         else:
             p += 2 if data[p + 1] == NEWLINE else 1
@@ -96,25 +96,25 @@ def cdata(data, p, end, arena, used, kind, start, stop):
             break
         if c < 0x80:
             if c < 0x20 and not CLASS[c] & SPACE:
-                return -1, used, kind, start, stop
+                return np.int64(-1), used, kind, start, stop
             plain &= c != RETURN
             p += 1
         else:
             n = utf8(data, p)
             if n == 0:
-                return -1, used, kind, start, stop
+                return np.int64(-1), used, kind, start, stop
             p += n
     if p >= end:
-        return -1, used, kind, start, stop
+        return np.int64(-1), used, kind, start, stop
     if p == begin:
         return p + 3, used, kind, start, stop
     if kind == 0 and plain:
-        return p + 3, used, 1, begin, p
+        return p + 3, used, np.int64(1), begin, p
     if kind != 2:
         begun = used
         if kind == 1:
             used = copied(data, start, stop, arena, used)
-        kind, start = 2, begun
+        kind, start = np.int64(2), begun
     q = begin
     while q < p:
         c = data[q]
@@ -141,7 +141,7 @@ def start_tag(
     begin = p + 1
     p, colon = name(data, begin)
     if p < 0 or p - begin > limits[L_NAME]:
-        return -1, bound, False
+        return np.int64(-1), bound, False
     end = p
     element, first = counts[N_ELEMENTS], bound
     attribute, wait, prefixed = counts[N_ATTRIBUTES], 0, colon >= 0
@@ -156,11 +156,11 @@ def start_tag(
                 q = p
                 p, q_colon = name(data, q)
                 if p < 0 or p - q > limits[L_NAME] or wait + (bound - first) >= limits[L_ATTRIBUTES]:
-                    return -1, bound, False
+                    return np.int64(-1), bound, False
                 q_end = p
                 p, quote = equals_quote(data, p)
                 if p < 0:
-                    return -1, bound, False
+                    return np.int64(-1), bound, False
                 start = p
                 while True:
                     n = value_bytes(data, p)
@@ -178,7 +178,7 @@ def start_tag(
                         used = counts[N_ARENA]
                         p, counts[N_ARENA] = decoded_value(data, start, p, quote, arena, used)
                         if p < 0:
-                            return -1, bound, False
+                            return np.int64(-1), bound, False
                         start = -1 - used
                         length = counts[N_ARENA] - used
                         break
@@ -186,7 +186,7 @@ def start_tag(
                 if prefix_end - q == 5 and begins(data, q, XMLNS):
                     bound = bind(data, q_colon, q_end, start, length, bindings, bound)
                     if bound < 0:
-                        return -1, bound, False
+                        return np.int64(-1), bound, False
                     continue
                 attribute_start[attribute + wait] = start
                 attributes[A_LENGTH, attribute + wait] = length
@@ -203,9 +203,9 @@ def start_tag(
             p += 2
             closes = True
             break
-        return -1, bound, False
+        return np.int64(-1), bound, False
     if bound > first + 1 and bound_twice(data, bindings, first, bound):
-        return -1, bound, False
+        return np.int64(-1), bound, False
     waiting[W_NAME, wait] = begin
     waiting[W_COLON, wait] = colon
     waiting[W_NAME_END, wait] = end
@@ -220,7 +220,7 @@ def start_tag(
             if number < 0:
                 number = own_name(a, b, hashed, data, q, q_end, own_slots, own_keys, own_bytes, own_offsets, counts)
                 if number < 0:
-                    return -1, bound, False
+                    return np.int64(-1), bound, False
                 number += known_count
         else:
             number = spelt_name(
@@ -228,10 +228,10 @@ def start_tag(
                 known_bytes, known_offsets, known_count, own_slots, own_keys, own_bytes, own_offsets, counts,
             )  # fmt: skip
             if number < 0:
-                return -1, bound, False
+                return np.int64(-1), bound, False
         if index < wait:
             if stamps[number] == stamp:
-                return -1, bound, False
+                return np.int64(-1), bound, False
             stamps[number] = stamp
             attributes[A_NAME, attribute + index] = number
     elements[E_NAME, element] = number
@@ -255,10 +255,10 @@ def spelt_name(
     length = spelt(data, begin, colon, end, bindings, bound, spelling)
     if length < 0:
         return np.int64(-1)
-    a, b, hashed = hash_name(spelling, 0, length)
-    number = find(known_slots, known_keys, known_bytes, known_offsets, a, b, hashed, spelling, 0, length)
+    a, b, hashed = hash_name(spelling, np.int64(0), length)
+    number = find(known_slots, known_keys, known_bytes, known_offsets, a, b, hashed, spelling, np.int64(0), length)
     if number < 0:
-        number = own_name(a, b, hashed, spelling, 0, length, own_slots, own_keys, own_bytes, own_offsets, counts)
+        number = own_name(a, b, hashed, spelling, np.int64(0), length, own_slots, own_keys, own_bytes, own_offsets, counts)
         if number < 0:
             return np.int64(-1)
         number += known_count
@@ -298,15 +298,15 @@ def document(
     p = prolog(data, begin)
     if p < 0:
         return ASK
-    depth, bound = 0, 0
+    depth, bound = np.int64(0), np.int64(0)
     rooted, typed = False, False
-    kind, start, stop = 0, 0, 0
+    kind, start, stop = np.int64(0), np.int64(0), np.int64(0)
     while True:
         if depth:
             q = plain_text(data, p)
             if data[q] == LT and (q == p or kind == 0):
                 if q > p:
-                    kind, start, stop = 1, p, q
+                    kind, start, stop = np.int64(1), p, q
                 p = q
             else:
                 used = counts[N_ARENA]
@@ -333,7 +333,7 @@ def document(
             texts[T_LENGTH, row] = stop - start if kind == 1 else counts[N_ARENA] - start
             text_start[row] = start if kind == 1 else -1 - start
             counts[N_TEXTS] = row + 1
-            kind = 0
+            kind = np.int64(0)
         if c == SLASH:
             if not depth:
                 return ASK

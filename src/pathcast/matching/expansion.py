@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..store.texts import Texts
+from .expansion_kernels import measure_rows, write_rows
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -25,6 +26,8 @@ class Expansion:
     ids: Int32s
     owners: Int32s
     names: Texts
+    ascending: bool  # all ids ascend from entry to entry: then no sorting is needed
+    single: bool  # each entry has exactly one row, its own
 
     @classmethod
     def build(cls, ids: Int32s, entries: Int32s, owners: Int32s, entry_count: int, names: Texts) -> "Expansion":
@@ -34,28 +37,51 @@ class Expansion:
         counts = np.bincount(entries[order], minlength=entry_count)
         begin = np.zeros(entry_count + 1, dtype=np.int64)
         np.cumsum(counts, out=begin[1:])
-        return cls(begin, ids[order], owners[order], names)
+        return cls.of(begin, ids[order], owners[order], names)
 
-    def _rows(self, entries: Int32s) -> Int64s:
-        """The places in `ids` and `owners` of all rows of these entries."""
-        starts = self.begin[entries]
-        counts = self.begin[entries + 1] - starts
-        ends = np.cumsum(counts)
-        total = int(ends[-1]) if len(ends) else 0
-        rows: Int64s = np.arange(total, dtype=np.int64) + np.repeat(starts - ends + counts, counts)
-        return rows
+    @classmethod
+    def of(cls, begin: Int64s, ids: Int32s, owners: Int32s, names: Texts) -> "Expansion":
+        """From its arrays."""
+        ascending = bool(np.all(ids[1:] > ids[:-1]))
+        single = len(ids) == len(begin) - 1 and bool(np.all(begin == np.arange(len(begin))))
+        return cls(begin, ids, owners, names, ascending, single)
+
+    def _written(self, entries: Int32s, values: Int32s) -> Int32s:
+        """The values of all rows of these entries."""
+        if self.single:
+            return values[entries]
+        out = np.empty(self.count(entries), dtype=np.int32)
+        write_rows(entries, self.begin, values, out)
+        return out
 
     def count(self, entries: Int32s) -> int:
         """How many subscriptions stand behind these entries."""
-        return int((self.begin[entries + 1] - self.begin[entries]).sum())
+        if self.single:
+            return len(entries)
+        offsets = np.array([0, len(entries)], dtype=np.int64)
+        return measure_rows(offsets, entries, self.begin, np.empty(2, dtype=np.int64))
 
     def ids_of(self, entries: Int32s) -> Int32s:
         """Their ids, ascending, read-only."""
-        ids = np.sort(self.ids[self._rows(entries)])
+        ids = self._written(entries, self.ids)
+        if not self.ascending:
+            ids.sort()
         ids.flags.writeable = False
         return ids
 
+    def ids_of_all(self, offsets: Int64s, entries: Int32s) -> tuple[Int64s, Int32s]:
+        """The ids of many documents: those of document `i` are `ids[offsets[i] : offsets[i + 1]]`, ascending."""
+        if self.single and self.ascending:
+            return offsets, self.ids[entries]
+        out_offsets = np.zeros(len(offsets), dtype=np.int64)
+        ids = np.empty(measure_rows(offsets, entries, self.begin, out_offsets), dtype=np.int32)
+        write_rows(entries, self.begin, self.ids, ids)
+        if not self.ascending:
+            for begin, end in zip(out_offsets.tolist(), out_offsets[1:].tolist(), strict=False):
+                ids[begin:end].sort()
+        return out_offsets, ids
+
     def subscribers_of(self, entries: Int32s) -> list[str]:
         """The names of their subscribers, each once, sorted."""
-        owners = np.unique(self.owners[self._rows(entries)])
+        owners = np.unique(self._written(entries, self.owners))
         return sorted(self.names[owner] for owner in owners[owners >= 0].tolist())

@@ -84,10 +84,7 @@ class Matcher:
     def match_batch(self, batch: DocumentBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         """The ids that document `i` matches are `ids[offsets[i] : offsets[i + 1]]`, ascending."""
         offsets, entries, expansion = self._match(batch)
-        found = [expansion.ids_of(entries[begin:end]) for begin, end in zip(offsets, offsets[1:], strict=False)]
-        counts = np.zeros(len(batch) + 1, dtype=np.int64)
-        np.cumsum([len(ids) for ids in found], out=counts[1:])
-        return counts, np.concatenate(found) if found else np.empty(0, dtype=np.int32)
+        return expansion.ids_of_all(offsets, entries)
 
     def statistics(self) -> dict[str, Any]:
         """What has been done so far, and how large the index is."""

@@ -267,7 +267,7 @@ class Subscriptions:
         self._owner_of = None
         self._packed_texts = arrays["text_slots"], Texts(arrays["texts"], arrays["text_offsets"])
         rows = (np.asarray(arrays[name]) for name in ("row_begin", "row_ids", "row_owners"))
-        self._expansion = Expansion(*rows, self._names)
+        self._expansion = Expansion.of(*rows, self._names)
         self._count = facts["subscriptions"]
         self._next_id = facts["next_id"]
         self._index_slots(0)
