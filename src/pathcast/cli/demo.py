@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 # Sized so that the demo takes about a minute on two cores.
-DOCUMENTS = 2_000
+DOCUMENTS = 5_000
 SUBSCRIPTIONS = 200
 SUBSCRIBERS = 50
 # The share of documents that a subscription matches: some 10 deliveries a document with the numbers above.
