@@ -1,8 +1,9 @@
 """What can go wrong, as exceptions that a person can act on and that a pickle can carry.
 
-Every error has a `reason` (one sentence, without position), a `line` and `column` (from 1) where they are known, and an
-`index` (from 0) where it is about one of several things that were given. `str` joins the first three. Errors travel from Spark's workers to the driver, so each pickles to an equal one: all state lives in
-the keyword arguments that `__init__` takes.
+Every error has a `reason` (one sentence, without position), a `line` and `column` (from 1) where they are known, and
+an `index` (from 0) where it is about one of several things that were given. `str` joins the first three. Errors
+travel from Spark's workers to the driver, so each pickles to an equal one: all state lives in the keyword arguments
+that `__init__` takes.
 """
 
 from typing import Any

@@ -93,7 +93,8 @@ def conditions(draw: st.DrawFn, depth: int) -> str:
         case 2:
             return f"{draw(literals)} {draw(st.sampled_from(['=', '!=', '<', '<=', '>', '>=']))} {path}"
         case 3:
-            return f"{draw(st.sampled_from(['contains', 'starts-with']))}({path}, {draw(st.sampled_from(['', 'x', 'it']))!r})"
+            function, text = draw(st.sampled_from(["contains", "starts-with"])), draw(st.sampled_from(["", "x", "it"]))
+            return f"{function}({path}, {text!r})"
         case 4:
             return f"not({draw(conditions(inner))})"
         case 5:

@@ -8,12 +8,13 @@ A `DocumentBatch` is a handful of NumPy arrays over the elements of its document
                                     depth     1   2   2
                                     end       3   2   3     first index that is no descendant
 
-Element `d` lies below element `e` iff `e < d < end[e]`: two comparisons, no pointers. All indices count in the batch, so
-a kernel over many documents needs no bases. Attributes of `e` are `attribute_begin[e] : attribute_begin[e + 1]`; the
-text nodes inside `e`, in document order, `text_begin[e] : text_end[e]`, each with its parent element.
+Element `d` lies below element `e` iff `e < d < end[e]`: two comparisons, no pointers. All indices count in the batch,
+so a kernel over many documents needs no bases. Attributes of `e` are `attribute_begin[e] : attribute_begin[e + 1]`;
+the text nodes inside `e`, in document order, `text_begin[e] : text_end[e]`, each with its parent element.
 
 Values are not slices of the document (character references, CDATA, line ends, encodings), so a value is a start and a
-length, UTF-8: `start >= 0` points into the documents' bytes, `start < 0` into the arena of decoded bytes at `-1 - start`.
+length, UTF-8: `start >= 0` points into the documents' bytes, `start < 0` into the arena of decoded bytes at `-1 -
+start`.
 
 Invariant: a document that could not be read has no elements and an entry in `errors`; the others are unaffected.
 Cost: some 60 bytes an element, besides the documents' own bytes.

@@ -1,9 +1,12 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
 """Bytes: the classes of XML's characters, UTF-8, references and names, as parts of the scanner.
 
-Every part takes the data and a place, and gives the place after what it read, or -1 when the document has to go to the
-expat reader: because it is wrong, or because it is right in a way that is not worth a fast path. Data end with a zero byte,
-which no class contains, so that a loop over a class needs no other end.
+Every part takes the data and a place, and gives the place after what it read, or -1 when the document has to go to
+the expat reader: because it is wrong, or because it is right in a way that is not worth a fast path. Data end with a
+zero byte, which no class contains, so that a loop over a class needs no other end.
 """
+
+from typing import Any
 
 import numpy as np
 
@@ -184,20 +187,20 @@ def reference(data, p):
 
 
 @leading
-def name_bytes(b: Bytes):
+def name_bytes(b: Bytes) -> Any:
     """Letters, digits, `_`, `-` and `.`."""
     return b.either(b.with_bits(0x20).between(97, 122), b.between(48, 57), b.between(45, 46), b.equal(95))
 
 
 @leading
-def value_bytes(b: Bytes):
+def value_bytes(b: Bytes) -> Any:
     """ASCII that stands for itself in an attribute's value; no quote of either kind."""
     special = b.either(b.equal(LT), b.equal(AMP), b.equal(QUOTE), b.equal(APOSTROPHE))
     return b.builder.and_(b.between(0x20, 0x7F), b.builder.not_(special))
 
 
 @leading
-def text_bytes(b: Bytes):
+def text_bytes(b: Bytes) -> Any:
     """ASCII that stands for itself in text; no `]`, which may begin a mistake."""
     special = b.either(b.equal(LT), b.equal(AMP), b.equal(CLOSE))
     plain = b.builder.and_(b.between(0x20, 0x7F), b.builder.not_(special))

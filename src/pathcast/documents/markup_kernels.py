@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
 """Markup: declarations, comments, values and namespaces, as parts of the scanner.
 
 Each part checks one production of XML 1.0 or of Namespaces in XML and gives the place after it, or -1: ask expat.
@@ -7,11 +8,30 @@ import numpy as np
 
 from ..kernels import part, rare
 from .bytes_kernels import (
-    AMP, APOSTROPHE, BLANK, CLASS, EQUALS, GT, HYPHEN, NEWLINE, PUBLIC, QUESTION, QUOTE, RETURN, SPACE, TAB, VALUE,
-    begins, name, put, reference, same_bytes, skip_space, utf8,
+    AMP,
+    APOSTROPHE,
+    BLANK,
+    CLASS,
+    EQUALS,
+    GT,
+    HYPHEN,
+    NEWLINE,
+    PUBLIC,
+    QUESTION,
+    QUOTE,
+    RETURN,
+    SPACE,
+    TAB,
+    VALUE,
+    begins,
+    name,
+    put,
+    reference,
+    same_bytes,
+    skip_space,
+    utf8,
 )  # fmt: skip
 from .names_kernels import CLOSE_BRACE, OPEN_BRACE
-
 from .tables_kernels import B_PREFIX, B_PREFIX_END, B_URI, B_URI_END, MAX_BINDINGS
 
 
@@ -198,7 +218,7 @@ def copied(data, begin, end, arena, used):
 
 @rare
 def decoded_value(data, begin, p, quote, arena, used):
-    """The value from `begin` on, something at `p` having to be decoded: the place after the quote, the arena's length."""
+    """The value from `begin` on, where something at `p` has to be decoded: the place after it, the arena's length."""
     used = copied(data, begin, p, arena, used)
     while True:
         c = data[p]

@@ -1,7 +1,7 @@
 """Names: the expanded names of elements and attributes, and the small integers that stand for them.
 
-A name is written `local`, or `{uri}local` when it lies in a namespace, so one string is one identity. A `Names` table only
-ever grows: an id, once given, means the same name for good, and arrays that hold ids never need rewriting.
+A name is written `local`, or `{uri}local` when it lies in a namespace, so one string is one identity. A `Names` table
+only ever grows: an id, once given, means the same name for good, and arrays that hold ids never need rewriting.
 
 Reading a document never adds to a table that it was given. A name the table lacks gets `known + k`, `k` its index in
 the batch's own list, so that hostile documents full of fresh names cost the batch and nothing that outlives it.

@@ -1,8 +1,9 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
 """Name tables for kernels: open addressing from a name's bytes to its id.
 
-Two tables: the known names, shared and only read, and the batch's own, which the scanner fills. A name in a namespace is
-hashed and stored as `{uri}local`. After `MAX_PROBES` the search gives up and the document goes to the expat reader, so
-that names made to collide cost a bounded time.
+Two tables: the known names, shared and only read, and the batch's own, which the scanner fills. A name in a namespace
+is hashed and stored as `{uri}local`. After `MAX_PROBES` the search gives up and the document goes to the expat
+reader, so that names made to collide cost a bounded time.
 """
 
 import numpy as np

@@ -4,8 +4,8 @@
                                    │ ASK                 ▲
                                    └──▶ expat reader ────┘ spliced in at their places
 
-A `NameIndex` is the known names as arrays. It never changes: a scanner whose table of names has grown makes a new one, and
-scans in other threads go on undisturbed.
+A `NameIndex` is the known names as arrays. It never changes: a scanner whose table of names has grown makes a new
+one, and scans in other threads go on undisturbed.
 """
 
 import threading
@@ -167,7 +167,8 @@ class Scanner:
         limits = self.limits
         buffers.fit(index.count, limits)
         bounds(data, buffers.most)
-        room = buffers.rows(*buffers.most.tolist(), len(data), borrowed)
+        tags, equals = buffers.most.tolist()
+        room = buffers.rows(tags, equals, len(data), borrowed)
         offsets = np.zeros(len(data_offsets), dtype=np.int64)
         status = np.empty(len(data_offsets) - 1, dtype=np.int8)
         counts = buffers.counts

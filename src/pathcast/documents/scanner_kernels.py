@@ -1,9 +1,10 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
 """The scanner: XML bytes to element arrays in one pass, without a call or an object per element.
 
-It accepts a document only when it has checked every rule of XML 1.0 and of namespaces that applies to it; whatever it does
-not check itself (an internal DTD subset, other encodings, names beyond ASCII, more than `MAX_BINDINGS` namespaces in scope, …),
-and whatever is wrong, gets `ASK`: the expat reader decides and words the error. So the two agree by construction, but for
-a mistake in what is accepted here, and that is what the fuzz tests look for.
+It accepts a document only when it has checked every rule of XML 1.0 and of namespaces that applies to it; whatever it
+does not check itself (an internal DTD subset, other encodings, names beyond ASCII, more than `MAX_BINDINGS`
+namespaces in scope, …), and whatever is wrong, gets `ASK`: the expat reader decides and words the error. So the two
+agree by construction, but for a mistake in what is accepted here, and that is what the fuzz tests look for.
 
 Text nodes and attribute values are places in the data where the bytes are the value already; otherwise (references,
 carriage returns, CDATA sections beside text) they are decoded into the arena.
@@ -16,18 +17,81 @@ import numpy as np
 
 from ..kernels import kernel, part, rare
 from .bytes_kernels import (
-    AMP, APOSTROPHE, BANG, CLASS, CLOSE, GT, HYPHEN, LT, NEWLINE, QUESTION, QUOTE, RETURN, SLASH, SPACE,
-    TEXT, begins, hash_name, name, put, reference, same_bytes, skip_space, text_bytes, utf8, value_bytes,
+    AMP,
+    APOSTROPHE,
+    BANG,
+    CLASS,
+    CLOSE,
+    GT,
+    HYPHEN,
+    LT,
+    NEWLINE,
+    QUESTION,
+    QUOTE,
+    RETURN,
+    SLASH,
+    SPACE,
+    TEXT,
+    begins,
+    hash_name,
+    name,
+    put,
+    reference,
+    same_bytes,
+    skip_space,
+    text_bytes,
+    utf8,
+    value_bytes,
 )  # fmt: skip
 from .markup_kernels import (
-    BOM, CDATA, DOCTYPE, XML_DECLARATION, XMLNS, bind, bound_twice, comment, copied, decoded_value, doctype,
-    equals_quote, instruction, spelt, xml_declaration,
+    BOM,
+    CDATA,
+    DOCTYPE,
+    XML_DECLARATION,
+    XMLNS,
+    bind,
+    bound_twice,
+    comment,
+    copied,
+    decoded_value,
+    doctype,
+    equals_quote,
+    instruction,
+    spelt,
+    xml_declaration,
 )  # fmt: skip
 from .names_kernels import find, own_name
 from .tables_kernels import (
-    A_LENGTH, A_NAME, ASK, E_ATTRIBUTES, E_DEPTH, E_END, E_NAME, E_PARENT, E_POSITION, E_TEXT_BEGIN, E_TEXT_END,
-    L_ATTRIBUTES, L_DEPTH, L_NAME, L_SIZE, N_ARENA, N_ATTRIBUTES, N_ELEMENTS, N_STAMP, N_TEXTS, OK, S_BINDINGS,
-    S_ELEMENT, S_NAME, S_NAME_END, T_LENGTH, T_PARENT, W_COLON, W_NAME, W_NAME_END,
+    A_LENGTH,
+    A_NAME,
+    ASK,
+    E_ATTRIBUTES,
+    E_DEPTH,
+    E_END,
+    E_NAME,
+    E_PARENT,
+    E_POSITION,
+    E_TEXT_BEGIN,
+    E_TEXT_END,
+    L_ATTRIBUTES,
+    L_DEPTH,
+    L_NAME,
+    L_SIZE,
+    N_ARENA,
+    N_ATTRIBUTES,
+    N_ELEMENTS,
+    N_STAMP,
+    N_TEXTS,
+    OK,
+    S_BINDINGS,
+    S_ELEMENT,
+    S_NAME,
+    S_NAME_END,
+    T_LENGTH,
+    T_PARENT,
+    W_COLON,
+    W_NAME,
+    W_NAME_END,
 )  # fmt: skip
 
 
@@ -172,7 +236,7 @@ def start_tag(
                         length = p - start
                         p += 1
                         break
-                    elif c == QUOTE or c == APOSTROPHE:
+                    if c == QUOTE or c == APOSTROPHE:
                         p += 1
                     else:
                         used = counts[N_ARENA]
@@ -258,7 +322,9 @@ def spelt_name(
     a, b, hashed = hash_name(spelling, np.int64(0), length)
     number = find(known_slots, known_keys, known_bytes, known_offsets, a, b, hashed, spelling, np.int64(0), length)
     if number < 0:
-        number = own_name(a, b, hashed, spelling, np.int64(0), length, own_slots, own_keys, own_bytes, own_offsets, counts)
+        number = own_name(
+            a, b, hashed, spelling, np.int64(0), length, own_slots, own_keys, own_bytes, own_offsets, counts
+        )
         if number < 0:
             return np.int64(-1)
         number += known_count
@@ -397,7 +463,8 @@ def scan(
         n_elements, n_attributes, n_texts = counts[N_ELEMENTS], counts[N_ATTRIBUTES], counts[N_TEXTS]
         n_arena = counts[N_ARENA]
         status[index] = document(
-            data, data_offsets[index], data_offsets[index + 1], elements, attributes, attribute_start, texts, text_start,
+            data, data_offsets[index], data_offsets[index + 1], elements, attributes, attribute_start, texts,
+            text_start,
             arena, counts, stamps, stack, waiting, bindings, spelling, limits,
             known_slots, known_keys, known_bytes, known_offsets, known_count,
             own_slots, own_keys, own_bytes, own_offsets,

@@ -1,5 +1,7 @@
 """Splicing: documents that were read another way take their places in a batch."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -76,7 +78,7 @@ class _Parts:
         self.cuts.append((False, mine_at, int(mine[-1])))
         self.shifts.append(out - mine_at)
 
-    def joined(self, mine: npt.NDArray[np.generic], theirs: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    def joined(self, mine: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """A column of this table."""
         return np.concatenate([(theirs if is_other else mine)[begin:end] for is_other, begin, end in self.cuts])
 

@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
 """Tables: the rows of the arrays that the scanner reads and writes."""
 
 OK, ASK = 0, 1

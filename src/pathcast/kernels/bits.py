@@ -7,8 +7,8 @@ from numba import types
 from numba.extending import intrinsic
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def lowest_bit(typing: Any, value: Any) -> Any:
+@intrinsic
+def _lowest_bit(typing: Any, value: Any) -> Any:
     """`lowest_bit(x)`: the place of the lowest bit set in a 64-bit number; 64 for none."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -17,11 +17,16 @@ def lowest_bit(typing: Any, value: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def bit_count(typing: Any, value: Any) -> Any:
+@intrinsic
+def _bit_count(typing: Any, value: Any) -> Any:
     """`bit_count(x)`: how many bits are set in a 64-bit number."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
 
     return types.int64(types.uint64), generate
+
+
+# Inside kernels they take the number alone.
+lowest_bit: Any = _lowest_bit
+bit_count: Any = _bit_count

@@ -1,12 +1,12 @@
 """The kernel cache: compiled kernels on disk, in a folder that belongs to exactly this source.
 
 Numba looks only at the file of a kernel itself: when a function or constant that the kernel uses from another module
-changes, it runs the old machine code. So the folder's name holds a hash of all kernel sources, of the versions of Numba and
-Python, and of the bounds-checking switch; within a folder nothing is ever stale. Kernel sources are the files named
-`*_kernels.py` and this room; a test holds them to importing constants and parts from each other only.
+changes, it runs the old machine code. So the folder's name holds a hash of all kernel sources, of the versions of
+Numba and Python, and of the bounds-checking switch; within a folder nothing is ever stale. Kernel sources are the
+files named `*_kernels.py` and this room; a test holds them to importing constants and parts from each other only.
 
-The folder lies in `PATHCAST_CACHE`, or the user's cache folder, or (where that cannot be written) a temporary one of the
-user's own. Processes may fill it at the same time: files are written aside and renamed.
+The folder lies in `PATHCAST_CACHE`, or the user's cache folder, or (where that cannot be written) a temporary one of
+the user's own. Processes may fill it at the same time: files are written aside and renamed.
 """
 
 import hashlib
@@ -84,13 +84,13 @@ class _Locator:
         return ""  # the folder's name is the stamp
 
 
-class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
+class _Implementation(CompileResultCacheImpl):
     def __init__(self, function: object) -> None:
         self._locator = _Locator()
         self._filename_base = f"{function.__module__}.{function.__qualname__}"  # type: ignore[attr-defined]
 
 
-class KernelCache(FunctionCache):  # type: ignore[misc]
+class KernelCache(FunctionCache):
     """Numba's cache of one function, in our folder."""
 
     _impl_class = _Implementation

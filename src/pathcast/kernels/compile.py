@@ -1,8 +1,8 @@
 """Compiling: `@kernel` makes machine code of a function for one signature, `@part` a piece that kernels call.
 
-A signature is a string: `int64(ro_i4[::1], i8[::1], i4[:, ::1])`. `ro_` arrays are only read, and take read-only arrays such
-as memory-mapped ones; each combination of array kinds would otherwise be compiled again. Kernels release the GIL, do not
-allocate per element, and use NumPy's rules for division.
+A signature is a string: `int64(ro_i4[::1], i8[::1], i4[:, ::1])`. `ro_` arrays are only read, and take read-only
+arrays such as memory-mapped ones; each combination of array kinds would otherwise be compiled again. Kernels release
+the GIL, do not allocate per element, and use NumPy's rules for division.
 
 Cost: compiled code loads in some 6 ms; compiling takes a second or more, once per source (see `cache.py`).
 """
@@ -10,7 +10,7 @@ Cost: compiled code loads in some 6 ms; compiling takes a second or more, once p
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 from llvmlite import ir
@@ -19,10 +19,11 @@ from numba.extending import intrinsic
 
 from .cache import KernelCache
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+# Kernels are typed by their signatures and arrays, not by annotations.
+Function = Callable[..., Any]
 
-# Without `_nrt` Numba counts references to every array at every branch, atomically: five times the time of a scan. Kernels
-# allocate nothing, and their callers hold the arrays.
+# With `_nrt` Numba counts references to every array at every branch, atomically, which is a good part of a kernel's
+# time. Kernels allocate nothing, and their callers hold the arrays.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "nopython": True, "_nrt": False}
 
 
@@ -63,8 +64,8 @@ def kernel(signature: str) -> Callable[[Function], Function]:
     """Compile the function for `signature` now, or load what was compiled before."""
 
     def compiled(function: Function) -> Function:
-        dispatcher = numba.jit(**_OPTIONS)(function)
-        dispatcher._cache = KernelCache(function)
+        dispatcher: Any = numba.jit(**_OPTIONS)(function)
+        dispatcher._cache = KernelCache(function)  # type: ignore[no-untyped-call]
         fresh = not dispatcher._cache.holds_anything()
         if fresh:
             _announce()
@@ -91,8 +92,8 @@ def rare(function: Function) -> Function:
     return numba.jit(**_OPTIONS)(function)  # type: ignore[no-any-return]
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def word(typing: Any, data: Any, place: Any) -> Any:
+@intrinsic
+def _word(typing: Any, data: Any, place: Any) -> Any:
     """`word(data, p)`: the eight bytes from `p` on as one number, the first the lowest. They must exist."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -102,6 +103,10 @@ def word(typing: Any, data: Any, place: Any) -> Any:
         return builder.load(builder.bitcast(address, kind.as_pointer()), align=1)
 
     return types.uint64(data, types.int64), generate
+
+
+# Inside kernels it takes data and place alone.
+word: Any = _word
 
 
 # Seconds that this process spent compiling, by kernel.

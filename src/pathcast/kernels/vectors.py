@@ -1,8 +1,8 @@
 """Vectors: sixteen bytes at a time, written in LLVM's terms so that every processor gets its own instructions.
 
-A scan over bytes one by one costs a misprediction wherever a name or value ends, which is every few bytes. `leading(f)` makes
-an intrinsic `n = count(data, p)`: how many of the sixteen bytes from `p` on belong to a class, up to the first that does
-not. The sixteen bytes must exist.
+A scan over bytes one by one costs a misprediction wherever a name or value ends, which is every few bytes.
+`leading(f)` makes an intrinsic `n = count(data, p)`: how many of the sixteen bytes from `p` on belong to a class, up
+to the first that does not. The sixteen bytes must exist.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ class Bytes:
         return self.builder.icmp_unsigned("==", self.value, self._splat(code))
 
     def between(self, low: int, high: int) -> Any:
-        """low <= byte <= high."""
+        """Low <= byte <= high."""
         moved = self.builder.sub(self.value, self._splat(low))
         return self.builder.icmp_unsigned("<=", moved, self._splat(high - low))
 
@@ -49,7 +49,7 @@ class Bytes:
 def leading(belongs: Callable[[Bytes], Any]) -> Any:
     """An intrinsic that counts how many of the next sixteen bytes belong, up to the first that does not."""
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def count(typing: Any, data: Any, place: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             array = context.make_array(signature.args[0])(context, builder, arguments[0])

@@ -3,8 +3,8 @@
 An engine sees distinct patterns (`PatternTable` entries), never subscriptions: it is asked which entries match which
 documents of a batch, and the matcher turns entries into ids, subscribers or links afterwards.
 
-- Answers are exact: for each document precisely the entries whose pattern it matches, ascending. An engine that can't take a
-  pattern or document by design hands it to one that can, and says so in `statistics()`.
+- Answers are exact: for each document precisely the entries whose pattern it matches, ascending. An engine that can't
+  take a pattern or document by design hands it to one that can, and says so in `statistics()`.
 - A document that could not be read matches nothing.
 - `refresh` is called whenever the table has grown; after it, answers cover the new entries.
 - Names of the batch are translated by `table.translation`; an engine never keeps a batch's own ids.

@@ -59,7 +59,7 @@ class Expansion:
         if self.single:
             return len(entries)
         offsets = np.array([0, len(entries)], dtype=np.int64)
-        return measure_rows(offsets, entries, self.begin, np.empty(2, dtype=np.int64))
+        return int(measure_rows(offsets, entries, self.begin, np.empty(2, dtype=np.int64)))
 
     def ids_of(self, entries: Int32s) -> Int32s:
         """Their ids, ascending, read-only."""

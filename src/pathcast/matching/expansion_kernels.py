@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
 """Writing out the rows behind entries: ids or subscribers of whole batches."""
 
 from ..kernels import kernel

@@ -18,11 +18,12 @@ KIND = "index"
 _SUBSCRIPTIONS, _ENGINE = "subscriptions_", "engine_"
 
 
-def save_index(matcher: "Matcher", directory: str | os.PathLike[str]) -> None:
-    """Write a matcher's subscriptions and engine to a folder."""
+def save_index(matcher: "Matcher", directory: str | os.PathLike[str], *, memo: bool) -> None:
+    """Write a matcher's subscriptions and engine to a folder; `memo`: with what the engine has learnt."""
     facts, columns = matcher.subscriptions.state()
     arrays = {_SUBSCRIPTIONS + name: array for name, array in columns.items()}
-    arrays.update({_ENGINE + name: array for name, array in matcher.engine.arrays().items()})
+    if memo:
+        arrays.update({_ENGINE + name: array for name, array in matcher.engine.arrays().items()})
     write_snapshot(directory, KIND, {"engine": matcher.engine_name, **facts}, arrays)
 
 

@@ -97,22 +97,30 @@ class Matcher:
             **self.engine.statistics(),
         }
 
-    def save(self, directory: str | os.PathLike[str]) -> None:
-        """Write the index to a folder, replacing the one that it holds; `pathcast.open_index` reads it back."""
+    def save(self, directory: str | os.PathLike[str], *, memo: bool = True) -> None:
+        """Write the index to a folder, replacing the one that it holds; `pathcast.open_index` reads it back.
+
+        With `memo`, what the engine has learnt from the documents so far goes along.
+        """
         from .index import save_index
 
-        save_index(self, directory)
+        self._follow()
+        save_index(self, directory, memo=memo)
 
     def __repr__(self) -> str:
         return f"<Matcher: {self.engine_name}, {len(self.subscriptions):,} subscriptions>"
 
     # Inside.
 
-    def _match(self, batch: DocumentBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], Expansion]:
+    def _follow(self) -> None:
+        """Take up what has changed in the subscriptions."""
         if self._version != self.subscriptions.version:
             self.engine.refresh()
             self._expansion = self.subscriptions.expansion()
             self._version = self.subscriptions.version
+
+    def _match(self, batch: DocumentBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], Expansion]:
+        self._follow()
         offsets, entries = self.engine.match_batch(batch)
         self._documents += len(batch)
         self._unreadable += len(batch.errors)

@@ -233,6 +233,7 @@ class Subscriptions:
             "max_steps": self.table.max_steps,
             "next_id": self._next_id,
             "subscriptions": self._count,
+            "ascending": bool(self._slots is None),
         }
         self._unpack_texts()
         expansion = self.expansion()
@@ -260,17 +261,18 @@ class Subscriptions:
         self = cls(facts["namespaces"], max_steps=facts["max_steps"])
         table = {name.removeprefix(_TABLE): column for name, column in arrays.items() if name.startswith(_TABLE)}
         self.table = PatternTable.restore(self.namespaces, self.table.max_steps, table)
-        self._ids = array("i", arrays["ids"].tobytes())
-        self._entries = array("i", arrays["entries"].tobytes())
-        self._owners = array("i", arrays["owners"].tobytes())
+        self._ids.frombytes(arrays["ids"].view(np.uint8).data)
+        self._entries.frombytes(arrays["entries"].view(np.uint8).data)
+        self._owners.frombytes(arrays["owners"].view(np.uint8).data)
         self._names = Texts(arrays["owner_names"], arrays["owner_name_offsets"])
         self._owner_of = None
         self._packed_texts = arrays["text_slots"], Texts(arrays["texts"], arrays["text_offsets"])
-        rows = (np.asarray(arrays[name]) for name in ("row_begin", "row_ids", "row_owners"))
-        self._expansion = Expansion.of(*rows, self._names)
+        begin, ids, owners = (np.asarray(arrays[name]) for name in ("row_begin", "row_ids", "row_owners"))
+        self._expansion = Expansion.of(begin, ids, owners, self._names)
         self._count = facts["subscriptions"]
         self._next_id = facts["next_id"]
-        self._index_slots(0)
+        if not facts["ascending"]:
+            self._index_slots(0)
         return self
 
     # Inside.

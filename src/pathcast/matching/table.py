@@ -3,8 +3,8 @@
 Plain paths live in a trie (`trie.py`), other patterns as trees (`trees.py`). Two expressions with the same normal form
 share an entry: `a/b`, `//a/b` and `.//a/./b` are one.
 
-Invariant: an entry's number never changes and always means the same pattern. An entry that no subscription uses any more
-stays, unused; engines may report it, and nothing comes of it.
+Invariant: an entry's number never changes and always means the same pattern. An entry that no subscription uses any
+more stays, unused; engines may report it, and nothing comes of it.
 Cost: about 1 µs to enter a plain path among many, some 100 µs to enter another pattern.
 """
 
@@ -160,7 +160,7 @@ class PatternTable:
         table = cls(namespaces, max_steps)
         for name in Texts(arrays["names"], arrays["name_offsets"]):
             table.names.add(name)
-        table._nodes.frombytes(arrays["nodes"].tobytes())
+        table._nodes.frombytes(arrays["nodes"].view(np.uint8).data)
         table.trie = Trie.restore(_part(arrays, _TRIE))
         table.trees = Trees.restore(namespaces, _part(arrays, _TREES))
         return table

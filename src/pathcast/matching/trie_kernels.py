@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
 """The trie of plain paths as arrays: a node is a step below its parent, found by hashing (parent, step).
 
     /a/b, /a//c        node 0: the document      parent  step
@@ -5,8 +6,8 @@
                        node 2: /a/b              1       /b
                        node 3: /a//c             1       //c
 
-A slot of the hash table holds nothing but the child's number; its parent and step, kept per node, tell whether it is the
-right one. So a node costs 12 bytes and some 3 slots of 4 bytes.
+A slot of the hash table holds nothing but the child's number; its parent and step, kept per node, tell whether it is
+the right one. So a node costs 12 bytes and some 3 slots of 4 bytes.
 """
 
 import numpy as np

@@ -1,8 +1,6 @@
 """The cursor: a place in an expression's tokens, what stands there, and errors that point at it."""
 
-from typing import NoReturn
-
-from ..errors import LimitError
+from ..errors import LimitError, PatternError
 from .tokens import SUPPORTED, Token, pattern_error, tokens
 
 
@@ -36,18 +34,20 @@ class Cursor:
         following = self.tokens[min(self.at + 1, len(self.tokens) - 1)]
         return following.kind == "symbol" and following.text == symbol
 
-    def fail(self, begin: int, end: int, reason: str, supported: str = SUPPORTED) -> NoReturn:
-        raise pattern_error(self.expression, begin, end, reason, supported)
+    def error(self, begin: int, end: int, reason: str, supported: str = SUPPORTED) -> PatternError:
+        """An error that points at a part of the expression."""
+        return pattern_error(self.expression, begin, end, reason, supported)
 
-    def unexpected(self, wanted: str) -> NoReturn:
+    def unexpected(self, wanted: str) -> PatternError:
+        """The error that something else stands here than should."""
         token = self.token
         if token.kind == "end":
-            self.fail(token.at, token.at, f"the expression ends where {wanted} should stand")
-        self.fail(token.at, token.stop, f"'{token.text}' stands where {wanted} should stand")
+            return self.error(token.at, token.at, f"the expression ends where {wanted} should stand")
+        return self.error(token.at, token.stop, f"'{token.text}' stands where {wanted} should stand")
 
     def expect(self, symbol: str, wanted: str) -> Token:
         if not self.sees(symbol):
-            self.unexpected(wanted)
+            raise self.unexpected(wanted)
         return self.next()
 
     def nest(self, token: Token) -> None:

@@ -1,8 +1,8 @@
 """The tree pattern: the one form of an XPath subscription.
 
-A subscription asks whether a document has something, so `/a[b]/c` and `/a[c]/b` ask the same: an `a` with a `b` and with a
-`c` below. A pattern is therefore a tree, not a path with predicates: a node demands an element, attribute or text node
-under its parent, and `conditions` that must all hold there.
+A subscription asks whether a document has something, so `/a[b]/c` and `/a[c]/b` ask the same: an `a` with a `b` and
+with a `c` below. A pattern is therefore a tree, not a path with predicates: a node demands an element, attribute or
+text node under its parent, and `conditions` that must all hold there.
 
     /news[@lang = 'en']//p/q        Node("/", "news", (Node("//", "p", (Node("/", "q"),)),
                                                        Node("/", "@lang", (Compare("=", "en"),))))

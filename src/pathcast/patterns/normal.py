@@ -1,7 +1,7 @@
 """Normal form: the constructors that every pattern is built with.
 
-What means the same should be the same, so that equal subscriptions are found by a hash look-up. These rewrites are applied,
-each an equivalence under XPath 1.0:
+What means the same should be the same, so that equal subscriptions are found by a hash look-up. These rewrites are
+applied, each an equivalence under XPath 1.0:
 
 - conditions of a node, of `and`, of `or` are flattened, sorted by their text, and stand once;
 - `not(not(x))` is `x`; constants are folded; a `not` of a constant is a constant;
@@ -13,6 +13,7 @@ Not done: minimisation (a branch implied by another stays) and reasoning about v
 """
 
 from collections.abc import Iterable
+from math import isnan
 
 from .model import (
     ALWAYS,
@@ -110,7 +111,7 @@ def compare(operator: Operator, literal: str | float, text: str) -> Condition:
         if operator in ("=", "!="):
             return Compare.with_string(operator, literal)
         literal = number_of(literal)
-    if literal != literal:
+    if isnan(literal):
         return NEVER
     literal += 0.0  # -0 is 0
     return Compare.with_number(operator, literal, number_text(literal) or text)

@@ -1,8 +1,9 @@
 """Parsing: XPath to tree patterns, by recursive descent over one expression.
 
-The fragment: `/`, `//`, `*`, `.`; predicates with `and`, `or`, `not()`; `@a`, `text()`, `.` and paths, alone or compared with
-a string or a number; `contains()` and `starts-with()`; absolute paths inside predicates; a trailing `/@a` or `/text()`.
-A relative expression matches anywhere: `a/b` is `//a/b`. Everything else is a `PatternError` that points at its place.
+The fragment: `/`, `//`, `*`, `.`; predicates with `and`, `or`, `not()`; `@a`, `text()`, `.` and paths, alone or
+compared with a string or a number; `contains()` and `starts-with()`; absolute paths inside predicates; a trailing
+`/@a` or `/text()`. A relative expression matches anywhere: `a/b` is `//a/b`. Everything else is a `PatternError` that
+points at its place.
 
 Cost: some 10 µs a step. Plain paths in bulk go through `linear.py` instead.
 """
@@ -96,7 +97,9 @@ class _Parser(Cursor):
 
     def pattern(self) -> Pattern:
         if self.token.kind == "end":
-            self.fail(0, len(self.expression), "the expression is empty", "a path such as /news/head/title or //title")
+            raise self.error(
+                0, len(self.expression), "the expression is empty", "a path such as /news/head/title or //title"
+            )
         path = self.path()
         if self.token.kind != "end":
             self.reject_rest()
@@ -111,10 +114,12 @@ class _Parser(Cursor):
     def reject_rest(self) -> NoReturn:
         token = self.token
         if token.text in _MIRRORED or token.text in ("and", "or"):
-            self.fail(token.at, token.stop, f"'{token.text}' stands outside a predicate", "//a[. = 5], //a[b and c]")
+            raise self.error(
+                token.at, token.stop, f"'{token.text}' stands outside a predicate", "//a[. = 5], //a[b and c]"
+            )
         if token.text == "|":
-            self.fail(token.at, token.stop, "'|' is not supported", "one subscription for each alternative")
-        self.unexpected("the end")
+            raise self.error(token.at, token.stop, "'|' is not supported", "one subscription for each alternative")
+        raise self.unexpected("the end")
 
     # Paths.
 
@@ -131,7 +136,9 @@ class _Parser(Cursor):
             if self.sees("."):
                 self.next()
                 if self.sees("["):
-                    self.fail(self.token.at, self.token.stop, "XPath allows no predicate after '.'", "*[…], or and")
+                    raise self.error(
+                        self.token.at, self.token.stop, "XPath allows no predicate after '.'", "*[…], or and"
+                    )
                 path.loose = axis == "//"
             else:
                 self.step(path, axis, closed)
@@ -148,7 +155,7 @@ class _Parser(Cursor):
     def step(self, path: _Path, axis: Axis, closed: bool) -> None:
         begin = self.token
         if not self.at_step():
-            self.unexpected("a step")
+            raise self.unexpected("a step")
         self.steps += 1
         if self.steps > self.max_steps:
             raise LimitError(
@@ -159,7 +166,7 @@ class _Parser(Cursor):
         if closed:
             above = path.steps[-1][1]
             kind = "text" if above == TEXT else "an attribute"
-            self.fail(begin.at, self.tokens[self.at - 1].stop, f"nothing lies below {kind}")
+            raise self.error(begin.at, self.tokens[self.at - 1].stop, f"nothing lies below {kind}")
         conditions: list[Condition] = []
         while self.sees("["):
             conditions.append(self.predicate(inside_value=_is_value(test)))
@@ -168,17 +175,17 @@ class _Parser(Cursor):
     def test(self) -> str:
         token = self.next()
         if token.text == "..":
-            self.fail(token.at, token.stop, "'..' is not supported")
+            raise self.error(token.at, token.stop, "'..' is not supported")
         if token.text == "*":
             return WILDCARD
         if token.text == "@":
             if self.sees("*"):
-                self.fail(token.at, self.token.stop, "'@*' is not supported", "an attribute by its name, @a")
+                raise self.error(token.at, self.token.stop, "'@*' is not supported", "an attribute by its name, @a")
             if self.token.kind != "name":
-                self.unexpected("an attribute's name")
+                raise self.unexpected("an attribute's name")
             return "@" + self.name(self.next())
         if self.sees("::"):
-            self.fail(token.at, self.token.stop, f"'{token.text}::' is not supported")
+            raise self.error(token.at, self.token.stop, f"'{token.text}::' is not supported")
         if self.sees("("):
             return self.node_test(token)
         return self.name(token)
@@ -189,13 +196,13 @@ class _Parser(Cursor):
             self.next()
             return TEXT
         end = self.token.stop if self.sees(")") else opening.stop
-        self.fail(token.at, end, f"'{self.expression[token.at : end]}' is not supported here")
+        raise self.error(token.at, end, f"'{self.expression[token.at : end]}' is not supported here")
 
     def name(self, token: Token) -> str:
         """The expanded name that a token stands for."""
         text = token.text
         if self.sees(":") and self.before("*"):
-            self.fail(token.at, token.stop + 2, f"'{text}:*' is not supported", "a name with its prefix, or *")
+            raise self.error(token.at, token.stop + 2, f"'{text}:*' is not supported", "a name with its prefix, or *")
         if text.startswith("Q{"):
             uri, _, local = text[2:].partition("}")
             return local if self.namespaces == "ignore" else expanded(uri, local)
@@ -206,7 +213,7 @@ class _Parser(Cursor):
         uri = declared.get(prefix, XML_NAMESPACE if prefix == "xml" else "")
         if not uri:
             known = ", ".join(sorted(declared)) or "none are declared"
-            self.fail(
+            raise self.error(
                 token.at,
                 token.at + len(prefix) + 1,
                 f"the prefix '{prefix}:' is not declared",
@@ -223,7 +230,9 @@ class _Parser(Cursor):
         self.expect("]", "']'")
         self.nesting -= 1
         if inside_value and _looks_below(truth):
-            self.fail(opening.at, self.tokens[self.at - 1].stop, "nothing lies below an attribute or text", "[. = 5]")
+            raise self.error(
+                opening.at, self.tokens[self.at - 1].stop, "nothing lies below an attribute or text", "[. = 5]"
+            )
         return truth
 
     def disjunction(self, first: Condition | None = None) -> Condition:
@@ -248,17 +257,19 @@ class _Parser(Cursor):
         operator = cast(Operator, self.next().text)
         right = self.operand()
         if self.token.kind == "symbol" and self.token.text in _MIRRORED:
-            self.fail(self.token.at, self.token.stop, "comparisons can't be chained", "a = 1 and b = 2")
+            raise self.error(self.token.at, self.token.stop, "comparisons can't be chained", "a = 1 and b = 2")
         if isinstance(left, _Path) and isinstance(right, _Literal):
             return self.compared(left, operator, right)
         if isinstance(left, _Literal) and isinstance(right, _Path):
             return self.compared(right, _MIRRORED[operator], left)
-        self.fail(left.begin, right.end, "a comparison needs a path on one side and a literal on the other", "a/@b = 5")
+        raise self.error(
+            left.begin, right.end, "a comparison needs a path on one side and a literal on the other", "a/@b = 5"
+        )
 
     def compared(self, path: _Path, operator: Operator, literal: _Literal) -> _Truth:
         begin, end = min(path.begin, literal.begin), max(path.end, literal.end)
         if path.loose:
-            self.fail(path.begin, path.end, "'//.' can't be compared", "//* or //text()")
+            raise self.error(path.begin, path.end, "'//.' can't be compared", "//* or //text()")
         test = normal.compare(operator, literal.value, literal.text)
         return _Truth(self.at_the_end(path, test), begin, end)
 
@@ -286,7 +297,7 @@ class _Parser(Cursor):
                 return self.existence(operand)
             case _Literal(value=value):
                 what = "a string" if isinstance(value, str) else "a position"
-                self.fail(operand.begin, operand.end, f"{what} as a predicate is not supported", "[a], [@a = 5]")
+                raise self.error(operand.begin, operand.end, f"{what} as a predicate is not supported", "[a], [@a = 5]")
 
     # Operands.
 
@@ -303,7 +314,7 @@ class _Parser(Cursor):
             return self.function()
         if self.at_step() or self.sees("/", "//"):
             return self.path()
-        self.unexpected("a path, a literal or a function")
+        raise self.unexpected("a path, a literal or a function")
 
     def number(self) -> _Literal:
         begin = self.next()
@@ -311,7 +322,7 @@ class _Parser(Cursor):
         if begin.text == "-":
             sign = "-"
             if self.token.kind != "number":
-                self.unexpected("a number")
+                raise self.unexpected("a number")
         text = self.next().text if sign else begin.text
         value = number_of(text)
         return _Literal(-value if sign else value, sign + text, begin.at, self.tokens[self.at - 1].stop)
@@ -325,7 +336,7 @@ class _Parser(Cursor):
         closing = self.expect(")", "')'")
         self.nesting -= 1
         if self.sees("/", "//", "["):
-            self.fail(opening.at, closing.stop, "a path can't go on after parentheses")
+            raise self.error(opening.at, closing.stop, "a path can't go on after parentheses")
         if isinstance(inner, _Truth):
             return _Truth(inner.condition, opening.at, closing.stop)
         return inner
@@ -339,7 +350,7 @@ class _Parser(Cursor):
         elif name.text in ("contains", "starts-with"):
             condition = self.string_function(cast(StringFunction, name.text))
         else:
-            self.fail(name.at, opening.stop, f"the function '{name.text}()' is not supported", _FUNCTIONS)
+            raise self.error(name.at, opening.stop, f"the function '{name.text}()' is not supported", _FUNCTIONS)
         closing = self.expect(")", "')'")
         self.nesting -= 1
         return _Truth(condition, name.at, closing.stop)
@@ -349,11 +360,11 @@ class _Parser(Cursor):
         self.expect(",", "','")
         literal = self.operand()
         if not isinstance(path, _Path):
-            self.fail(
+            raise self.error(
                 path.begin, path.end, f"the first argument of {function}() must be a path", f"{function}(@a, 'x')"
             )
         if not isinstance(literal, _Literal) or not isinstance(literal.value, str):
-            self.fail(literal.begin, literal.end, f"{function}() looks for a string", f"{function}(@a, 'x')")
+            raise self.error(literal.begin, literal.end, f"{function}() looks for a string", f"{function}(@a, 'x')")
         if path.absolute and not path.steps:
             path.steps.append(("/", WILDCARD, []))
         steps = []

@@ -12,8 +12,8 @@ from math import isfinite
 from .model import Compare, Operator, StringTest
 
 _NUMBER = re.compile(
-    r"[ \t\r\n]*(?P<minus>-?)(?P<whole>[0-9]*)(?:(?P<dot>\.)(?P<fraction>[0-9]*))?(?:[eE](?P<exponent>[+-]?[0-9]*))?[ \t\r\n]*",
-    re.ASCII,
+    r"[ \t\r\n]*(?P<minus>-?)(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?"
+    r"(?:[eE](?P<exponent>[+-]?[0-9]*))?[ \t\r\n]*",
 )
 _FRACTION_DIGITS = 20
 _LARGEST_EXPONENT = 1_000_000

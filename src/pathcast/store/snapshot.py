@@ -4,9 +4,9 @@
     index/data-4f1c…/ids.npy       one plain .npy file an array
 
 A writer fills a fresh folder, flushes it, and only then replaces the manifest by a rename: a reader sees the old
-snapshot or the new one, never a mixture, and a crash leaves at most a folder that the next writer removes. Writers take
-turns by a lock on `.lock`. Readers map the files, so that all processes of a machine share one copy; pages that a replaced snapshot still holds live on until the last
-reader lets go.
+snapshot or the new one, never a mixture, and a crash leaves at most a folder that the next writer removes. Writers
+take turns by a lock on `.lock`. Readers map the files, so that all processes of a machine share one copy; pages that
+a replaced snapshot still holds live on until the last reader lets go.
 
 Checked on opening: format, version, the manifest's own checksum, each file's size and, unless `verify=False`, content.
 """
@@ -184,7 +184,7 @@ def _replace(path: Path, text: str) -> None:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(fresh, path)
+    fresh.replace(path)
     _flush_folder(path.parent)
 
 

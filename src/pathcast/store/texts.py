@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +38,7 @@ class Texts:
     def __iter__(self) -> Iterator[str]:
         whole = self._data.tobytes()
         edges = self._offsets.tolist()
-        for begin, end in zip(edges, edges[1:], strict=False):
+        for begin, end in pairwise(edges):
             yield whole[begin:end].decode()
         yield from self._added
 

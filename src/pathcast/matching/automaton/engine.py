@@ -84,10 +84,14 @@ class AutomatonEngine:
 
     @classmethod
     def restore(cls, table: PatternTable, arrays: dict[str, npt.NDArray[Any]]) -> Self:
-        return cls(table)
+        engine = cls(table)
+        if arrays:
+            engine._states = States.restore(table.trie, engine._gate_of_node, arrays)
+        return engine
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {}
+        """The states worked out so far: whoever opens the index need not work them out again."""
+        return self._states.arrays()
 
     def refresh(self) -> None:
         """Forget all states: the table has changed."""
@@ -108,9 +112,10 @@ class AutomatonEngine:
 
     def _fold(self) -> npt.NDArray[np.int32]:
         """For each name of the table its symbol: 0 unless a step of the trie asks for it."""
-        used = np.unique(self.table.trie.step[: self.table.trie.count] >> 1)
-        symbols = np.zeros(len(self.table.names) + 1, dtype=np.int32)
-        symbols[used[used > 0] - 1] = used[used > 0]
+        trie = self.table.trie
+        counts = np.bincount(trie.step[1 : trie.count] >> 1, minlength=len(self.table.names) + 2)
+        symbols = np.arange(1, len(counts), dtype=np.int32)
+        symbols[counts[1:] == 0] = 0
         return symbols
 
     def _symbols_of(self, batch: DocumentBatch) -> npt.NDArray[np.int32]:
@@ -132,8 +137,8 @@ class AutomatonEngine:
             scratch.fit(states, self._entry_count, len(self._behind), longest)
             done = walk(
                 batch.offsets, batch.name, batch.parent, symbols, done,
-                states.keys, states.targets, states.accepted.view, states.accepted_begin.view,
-                states.gates.view, states.gates_begin.view,
+                states.keys, states.targets, states.view("accepted"), states.view("accepted_begin"),
+                states.view("gates"), states.view("gates_begin"),
                 scratch.states, scratch.seen, scratch.counts, scratch.marks, scratch.summary, scratch.found,
                 scratch.gate_stamps, scratch.misses, offsets, scratch.out, gate_offsets, scratch.gates,
             )  # fmt: skip

@@ -1,8 +1,9 @@
 """Gates: a plain path that a document must have before a pattern with predicates can match it.
 
-Of a tree pattern, the nodes that are demanded outright (not under `or` or `not`) form plain paths from the root, values left
-out. A document that matches the pattern has every one of them, so a document that lacks one can't match. The longest is
-the pattern's gate; the automaton finds open gates along with its matches, and only the patterns behind them are tried.
+Of a tree pattern, the nodes that are demanded outright (not under `or` or `not`) form plain paths from the root,
+values left out. A document that matches the pattern has every one of them, so a document that lacks one can't match.
+The longest is the pattern's gate; the automaton finds open gates along with its matches, and only the patterns behind
+them are tried.
 
 Invariant: a gate may be open in vain, but it is never shut on a match.
 """

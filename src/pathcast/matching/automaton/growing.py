@@ -17,6 +17,8 @@ class Growing:
 
     def extend(self, values: npt.NDArray[Any]) -> None:
         """Append values."""
+        if not len(values):
+            return
         end = self.size + len(values)
         if end > len(self._array):
             larger = np.zeros(max(end, 2 * len(self._array)), dtype=self._array.dtype)
@@ -24,6 +26,13 @@ class Growing:
             self._array = larger
         self._array[self.size : end] = values
         self.size = end
+
+    @classmethod
+    def over(cls, array: npt.NDArray[Any]) -> "Growing":
+        """A column that begins with an array, which is copied when something is appended."""
+        column = cls(array.dtype.type)
+        column._array, column.size = np.asarray(array), len(array)
+        return column
 
     def append(self, value: int) -> None:
         """Append one value."""

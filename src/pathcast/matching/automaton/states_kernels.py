@@ -1,13 +1,15 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
 """States: the lazily determinised automaton over all plain paths, as arrays.
 
-A state stands for everything that can still come of a label path: `reached`, the trie nodes whose path fits exactly up to
-here, and `deep`, the nodes with a `//` step that fitted here or higher up and wait for a descendant. On a name `a`:
+A state stands for everything that can still come of a label path: `reached`, the trie nodes whose path fits exactly
+up to here, and `deep`, the nodes with a `//` step that fitted here or higher up and wait for a descendant. On a name
+`a`:
 
     reached' = children of reached by /a and /*, children of deep by //a
     deep'    = deep and those of reached' that have a // step
 
-A `deep` set is its parent set and what was added, so that a long chain of label paths shares one copy. A state's matches
-are the entries of `reached`: an element with this label path satisfies just these.
+A `deep` set is its parent set and what was added, so that a long chain of label paths shares one copy. A state's
+matches are the entries of `reached`: an element with this label path satisfies just these.
 """
 
 import numpy as np
@@ -81,6 +83,7 @@ def step_state(
 
 @part
 def transition_slot(state, symbol, mask):
+    """Where the search for a transition begins."""
     mixed = (np.uint64(state) << np.uint64(32) ^ np.uint64(symbol)) * KEY_A
     return np.int64(mixed >> np.uint64(32) & np.uint64(mask))
 
@@ -111,5 +114,5 @@ def put_transitions(fresh_keys, fresh_targets, keys, targets):
         slot = transition_slot(key >> 32, key & 0xFFFFFFFF, mask)
         while keys[slot] >= 0 and keys[slot] != key:
             slot = (slot + 1) & mask
-        keys[slot] = key
         targets[slot] = fresh_targets[index]
+        keys[slot] = key

@@ -1,8 +1,9 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
 """The walk: documents through the automaton, and the matching entries of each, ascending.
 
-For every element one look-up gives the state of its label path. The entries of a document's distinct states are marked in
-a bit set and read off it, which removes duplicates and sorts at once. Where few entries are marked, a second bit set
-over the first one's words says which words to look at.
+For every element one look-up gives the state of its label path. The entries of a document's distinct states are
+marked in a bit set and read off it, which removes duplicates and sorts at once. Where few entries are marked, a
+second bit set over the first one's words says which words to look at.
 
 A state that is not known yet is a miss: it is noted, the elements below it are passed over, and the document is walked
 again when the state has been worked out.

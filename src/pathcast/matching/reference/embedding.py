@@ -39,7 +39,10 @@ _DOCUMENT = _Place("document", -1)
 
 
 class Embedding:
-    """One document, asked about patterns. `same_name(a, b)` says whether name `a` of the document is the pattern's `b`."""
+    """One document, asked about patterns.
+
+    `same_name(a, b)` says whether the document's name number `a` is the pattern's name `b`.
+    """
 
     def __init__(self, document: Document, same_name: Callable[[int, str], bool]) -> None:
         self.batch = document.batch
@@ -109,9 +112,9 @@ class Embedding:
         else:
             inside, parent = range(place.at + 1, int(batch.end[place.at])), place.at
         for element in inside:
-            if node.axis == "//" or batch.parent[element] == parent:
-                if node.test == WILDCARD or self.same_name(int(batch.name[element]), node.test):
-                    yield element
+            below = node.axis == "//" or batch.parent[element] == parent
+            if below and (node.test == WILDCARD or self.same_name(int(batch.name[element]), node.test)):
+                yield element
 
     def holders(self, node: Node, place: _Place) -> range:
         """The elements whose attributes or text a step looks at: `//` means the place itself and all below."""
