@@ -46,6 +46,11 @@ class Expansion:
         single = len(ids) == len(begin) - 1 and bool(np.all(begin == np.arange(len(begin))))
         return cls(begin, ids, owners, names, ascending, single)
 
+    @property
+    def bytes(self) -> int:
+        """The memory of the rows."""
+        return self.begin.nbytes + self.ids.nbytes + self.owners.nbytes
+
     def _written(self, entries: Int32s, values: Int32s) -> Int32s:
         """The values of all rows of these entries."""
         if self.single:

@@ -47,6 +47,7 @@ class Matcher:
         self._expansion = subscriptions.expansion()
         self._documents = 0
         self._unreadable = 0
+        self._matches = 0
 
     @property
     def engine_name(self) -> str:
@@ -94,6 +95,8 @@ class Matcher:
             "patterns": len(self.subscriptions.table),
             "documents": self._documents,
             "unreadable": self._unreadable,
+            "matches": self._matches,
+            "index bytes": self.subscriptions.bytes,
             **self.engine.statistics(),
         }
 
@@ -124,6 +127,7 @@ class Matcher:
         offsets, entries = self.engine.match_batch(batch)
         self._documents += len(batch)
         self._unreadable += len(batch.errors)
+        self._matches += len(entries)
         return offsets, entries, self._expansion
 
     def _groups(self, documents: Iterable[Readable | Document]) -> Iterator[DocumentBatch]:

@@ -187,6 +187,12 @@ class Subscriptions:
         """The names of all subscribers, in the order of their first subscription."""
         return list(self._names)
 
+    @property
+    def bytes(self) -> int:
+        """The memory of patterns, columns and rows; texts that differ from the normal form are not counted."""
+        columns = sum(len(column) * column.itemsize for column in (self._ids, self._entries, self._owners))
+        return self.table.bytes + columns + self.expansion().bytes
+
     def expansion(self) -> Expansion:
         """Which ids and subscribers stand behind each pattern, as of now."""
         if self._expansion is None:

@@ -144,6 +144,12 @@ class PatternTable:
         found = (self.names.get(local_part(batch.name_of(number))) for number in range(batch.name_count))
         return np.array([-1 if number is None else number for number in found], dtype=np.int32)
 
+    @property
+    def bytes(self) -> int:
+        """The memory of the plain paths."""
+        trie = self.trie
+        return 4 * len(self._nodes) + sum(column.nbytes for column in (trie.slots, trie.parent, trie.step, trie.entry))
+
     # On disk.
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
