@@ -20,7 +20,7 @@ Invariant: a document that could not be read has no elements and an entry in `er
 Cost: some 60 bytes an element, besides the documents' own bytes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -58,7 +58,7 @@ class DocumentBatch:
     arena: Bytes
     known: Names
     known_count: int
-    own_names: tuple[str, ...] = ()
+    own_names: Sequence[str] = ()
     encodings: Mapping[int, str] = field(default_factory=dict)
     errors: Mapping[int, PathcastError] = field(default_factory=dict)
 

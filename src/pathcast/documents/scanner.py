@@ -203,7 +203,7 @@ class Scanner:
             arena=room.arena[: int(counts[N_ARENA])],
             known=self.names,
             known_count=index.count,
-            own_names=tuple(Texts(buffers.own_bytes, buffers.own_offsets[: n_own + 1])) if n_own else (),
+            own_names=buffers.own_names(n_own),
         )
         return batch, np.flatnonzero(status != OK).tolist()
 
@@ -251,6 +251,13 @@ class _Buffers(threading.local):
         stamp = self.counts[N_STAMP]
         self.counts.fill(0)
         self.counts[N_STAMP] = stamp
+
+    def own_names(self, count: int) -> Sequence[str]:
+        """The names that the last scan added, read when they are looked at; most batches' never are."""
+        if not count:
+            return ()
+        offsets = self.own_offsets[: count + 1].copy()
+        return Texts(self.own_bytes[: offsets[-1]].copy(), offsets)
 
     def rows(self, tags: int, equals: int, size: int, borrowed: bool) -> _Rows:
         """Rows for so many tags, attributes and bytes: fresh, or lent where that is asked for and they are not many."""

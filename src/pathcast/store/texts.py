@@ -3,8 +3,9 @@
 `Texts` reads them where they lie: opening a million costs nothing, looking at one decodes one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ def pack(texts: Iterable[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.in
     return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
 
 
-class Texts:
+class Texts(Sequence[str]):
     """A growing list of strings whose first part may lie in a snapshot."""
 
     def __init__(self, data: npt.NDArray[np.uint8] | None = None, offsets: npt.NDArray[np.int64] | None = None) -> None:
@@ -30,7 +31,18 @@ class Texts:
     def __len__(self) -> int:
         return self._packed + len(self._added)
 
-    def __getitem__(self, index: int) -> str:
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"text {index} of {len(self)}")
+        index %= len(self)
         if index >= self._packed:
             return self._added[index - self._packed]
         return self._data[self._offsets[index] : self._offsets[index + 1]].tobytes().decode()

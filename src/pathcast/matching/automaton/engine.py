@@ -31,6 +31,8 @@ from .walk_kernels import AGAIN, FULL, walk
 # Above this the states are forgotten and worked out anew: a bound on what hostile documents can make us remember.
 MEMORY_LIMIT = 512 << 20
 _MISSES = 4096
+# Names of a batch that the table lacks have symbol 0; up to so many are at hand.
+_OTHER_NAMES = 1 << 13
 
 
 class _Scratch(threading.local):
@@ -111,18 +113,24 @@ class AutomatonEngine:
         self._states = States(table.trie, gate_of_node)
 
     def _fold(self) -> npt.NDArray[np.int32]:
-        """For each name of the table its symbol: 0 unless a step of the trie asks for it."""
+        """For each name of the table its symbol: 0 unless a step of the trie asks for it. And many more zeros."""
         trie = self.table.trie
         counts = np.bincount(trie.step[1 : trie.count] >> 1, minlength=len(self.table.names) + 2)
-        symbols = np.arange(1, len(counts), dtype=np.int32)
-        symbols[counts[1:] == 0] = 0
+        symbols = np.zeros(len(self.table.names) + _OTHER_NAMES, dtype=np.int32)
+        used = np.flatnonzero(counts[1:])
+        symbols[used] = used + 1
         return symbols
 
     def _symbols_of(self, batch: DocumentBatch) -> npt.NDArray[np.int32]:
-        translation = self.table.translation(batch)
-        symbols = self._symbols[np.minimum(translation, len(self._symbols) - 1)]
-        symbols[translation < 0] = 0
-        return symbols
+        """For each name of the batch its symbol."""
+        table = self.table
+        if batch.known is table.names and table.namespaces != "ignore":
+            known, count = batch.known_count, batch.name_count
+            if known == len(table.names) and count <= len(self._symbols):
+                # Read with the table's own names as they are: what is new in the batch is in no subscription.
+                return self._symbols[:count]
+        translation = table.translation(batch)
+        return np.where(translation < 0, np.int32(0), self._symbols[translation])
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
         offsets = np.zeros(len(batch) + 1, dtype=np.int64)
