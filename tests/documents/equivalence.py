@@ -1,0 +1,134 @@
+"""Two readers on the same documents: everything that a batch says about them, value by value.
+
+Where a value lies (in the data or in the arena) and which number a name of the batch's own got is a reader's business;
+what they stand for is not. `differences` compares all the rest exactly, errors and the types of the arrays included.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.documents import DocumentBatch, Limits, Names
+from pathcast.documents.expat_reader import BatchBuilder, Entities
+from pathcast.documents.scanner import Scanner
+from pathcast.errors import PathcastError
+
+_COLUMNS = (
+    "data", "data_offsets", "offsets", "parent", "depth", "end", "position",
+    "attribute_begin", "attribute_length", "text_begin", "text_end", "text_parent", "text_length",
+)  # fmt: skip
+
+
+def by_expat(
+    documents: Sequence[bytes],
+    *,
+    names: Names | None = None,
+    limits: Limits | None = None,
+    entities: Entities = "refuse",
+    encodings: Mapping[int, str] | None = None,
+) -> DocumentBatch:
+    """The documents as the expat reader alone gives them."""
+    names = Names() if names is None else names
+    builder = BatchBuilder(names, len(names), limits or Limits(), entities)
+    for index, document in enumerate(documents):
+        try:
+            builder.add(document, encoding=encodings.get(index) if encodings else None)
+        except PathcastError as error:
+            builder.fail(document, error)
+    return builder.finish()
+
+
+def by_scanner(
+    documents: Sequence[bytes],
+    *,
+    names: Names | None = None,
+    limits: Limits | None = None,
+    entities: Entities = "refuse",
+    encodings: Mapping[int, str] | None = None,
+) -> DocumentBatch:
+    """The documents as the scanner gives them, with expat for those that it passes on."""
+    scanner = Scanner(Names() if names is None else names, limits or Limits(), entities)
+    return scanner.read(documents, encodings=encodings)
+
+
+def passed_on(documents: Sequence[bytes], scanner: Scanner | None = None) -> list[int]:
+    """The numbers of the documents that the kernel does not decide alone."""
+    scanner = scanner or Scanner(Names(), Limits(), "refuse")
+    offsets = np.cumsum([0, *map(len, documents)], dtype=np.int64)
+    data = np.frombuffer(b"".join(documents) + bytes(16), dtype=np.uint8)
+    return scanner._scan(data, offsets, scanner.index, False)[1]
+
+
+def differences(ours: DocumentBatch, theirs: DocumentBatch) -> list[str]:
+    """What the two batches disagree on; nothing when they say the same."""
+    found = [_difference(name, getattr(ours, name), getattr(theirs, name)) for name in _COLUMNS]
+    if len(set(ours.own_names)) != len(ours.own_names):
+        found.append("a name of the batch's own stands there twice")
+    numbers = {name: number for number, name in enumerate({*ours.own_names, *theirs.own_names})}
+    for column in ("name", "attribute_name"):
+        mine, other = (_names(batch, getattr(batch, column), numbers) for batch in (ours, theirs))
+        found.append(_difference(column, mine, other))
+    for starts, lengths in (("attribute_start", "attribute_length"), ("text_start", "text_length")):
+        values = [_values(batch, getattr(batch, starts), getattr(batch, lengths)) for batch in (ours, theirs)]
+        found.append(_difference(f"the bytes of {starts}", *values))
+        if getattr(ours, starts).dtype != getattr(theirs, starts).dtype:
+            found.append(f"{starts} has another type")
+    for attribute in ("known_count", "errors", "encodings"):
+        mine, other = getattr(ours, attribute), getattr(theirs, attribute)
+        found.append(f"{attribute}: {mine!r} against {other!r}" if mine != other else None)
+    return [text for text in found if text is not None]
+
+
+def _difference(column: str, mine: npt.NDArray[Any], other: npt.NDArray[Any]) -> str | None:
+    if mine.dtype == other.dtype and np.array_equal(mine, other):
+        return None
+    return f"{column}: {mine[:20]!r} against {other[:20]!r}"
+
+
+def _names(batch: DocumentBatch, column: npt.NDArray[np.int32], numbers: Mapping[str, int]) -> npt.NDArray[np.int32]:
+    """Ids that mean the same in both batches."""
+    assert column.dtype == np.int32
+    if len(column) and not 0 <= column.min() <= column.max() < batch.name_count:
+        return np.full(len(column), -1, dtype=np.int32)
+    own = [batch.known_count + numbers[name] for name in batch.own_names]
+    return np.array([*range(batch.known_count), *own], dtype=np.int32)[column]
+
+
+def _values(
+    batch: DocumentBatch, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int32]
+) -> npt.NDArray[np.uint8]:
+    """The bytes of all values, one after the other."""
+    pool = np.concatenate([batch.data, batch.arena])
+    places = np.where(starts >= 0, starts, len(batch.data) - 1 - starts)
+    ends = np.cumsum(lengths, dtype=np.int64)
+    total = int(ends[-1]) if len(ends) else 0
+    index = np.repeat(places - (ends - lengths), lengths) + np.arange(total)
+    return pool[index]
+
+
+def shrunk(documents: list[bytes], fails: Callable[[list[bytes]], bool]) -> list[bytes]:
+    """Fewer and shorter documents that still fail: parts are taken away for as long as that goes."""
+    for alone in documents:
+        if fails([alone]):
+            documents = [alone]
+            break
+    size = max(1, sum(map(len, documents)) // 2)
+    while size:
+        smaller = next((each for each in _smaller(documents, size) if fails(each)), None)
+        if smaller is None:
+            size //= 2
+        else:
+            documents = smaller
+    return documents
+
+
+def _smaller(documents: list[bytes], size: int) -> "list[list[bytes]]":
+    """The documents with one left out, or `size` bytes of one."""
+    found = [documents[:index] + documents[index + 1 :] for index in range(len(documents)) if len(documents) > 1]
+    for index, document in enumerate(documents):
+        for begin in range(0, len(document), size):
+            cut = document[:begin] + document[begin + size :]
+            found.append([*documents[:index], cut, *documents[index + 1 :]])
+    return found
