@@ -31,7 +31,7 @@ SUBSCRIBERS = 50
 MATCH_RATE = 0.05
 # One document in so many is cut short, the first of them early, so that a small demo has one too.
 DAMAGED_EVERY, FIRST_DAMAGED = 250, 10
-# Documents per Spark task: small enough for the progress bar to move, large enough to hide a task's cost of ~10 ms.
+# Documents per Spark task: small enough for the progress bar to move, large enough to hide what a task costs by itself.
 TASK_DOCUMENTS = 50
 WRITE_ROWS = 500
 

@@ -3,7 +3,7 @@
 A session that runs already, one that spark-submit started and one behind Spark Connect are taken as they are: whoever
 made them knew why. A setting that stands in `spark-defaults.conf` or is given to `session` wins over ours.
 
-Cost: 3 to 5 s, nearly all of it the JVM loading Spark's classes.
+Cost: about 5 s on two free cores, most of it the JVM loading Spark's classes; another 2 s go into the first query.
 """
 
 import os
@@ -27,10 +27,10 @@ _LOGGING = Path(__file__).with_name("log4j2.properties")
 LOCAL_SETTINGS = {
     # All cores that the process may use; Java counts them with affinity and containers' limits in mind.
     "spark.master": "local[*]",
-    # Driver and workers talk through this address only: no name look-up (seconds on some laptops), no open ports.
+    # Driver and workers talk through this address only: no name to look up, nothing open to the network.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # The web page costs half a second at the start and a port; progress is shown by `pathcast demo` itself.
+    # The web page takes a port, collides with a second session's, and is open to the machine's other users.
     "spark.ui.enabled": "false",
     # Spark's own progress bar overwrites lines of the terminal that are not its own.
     "spark.ui.showConsoleProgress": "false",
