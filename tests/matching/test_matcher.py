@@ -10,6 +10,7 @@ import pytest
 import pathcast
 from pathcast import DocumentError, LimitError, Limits, SnapshotError, Subscriptions
 from pathcast.documents import read, read_batch
+from pathcast.documents.bytes_kernels import PADDING
 from pathcast.matching import engines
 from pathcast.matching.contract import Skipping
 from pathcast.patterns import parse
@@ -85,6 +86,27 @@ def test_a_batch_gives_offsets_and_ids(matcher: pathcast.Matcher) -> None:
     assert offsets.tolist() == [0, 0, 4, 4, 5] and ids.tolist() == [1, 2, 4, 5, 3]
     offsets, ids = matcher.match_batch(read_batch([]))
     assert offsets.tolist() == [0] and ids.tolist() == []
+
+
+def as_data(documents: list[bytes]) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+    data = np.frombuffer(b"".join(documents) + bytes(PADDING), dtype=np.uint8)
+    return data, np.concatenate([[0], np.cumsum([len(document) for document in documents])]).astype(np.int64)
+
+
+def test_documents_as_data_match_alike(matcher: pathcast.Matcher) -> None:
+    matcher.subscriptions.add_many(["//p"] * 3000, [f"reader-{k % 1000}" for k in range(3000)])
+    documents = [XML, b"<x", b"<video/>", b"<nobody/>", b"<p/>"] * 100
+    answers = list(matcher.match_many(documents, errors="return"))
+    ids, names = (matcher.match_data(*as_data(documents), by=by) for by in ("id", "subscriber"))  # type: ignore[arg-type]
+    assert set(ids.errors) == set(names.errors) == set(range(1, 500, 5))
+    for index, answer in enumerate(answers):
+        mine = slice(*ids.offsets[index : index + 2])
+        who = [names.names[rank] for rank in names.values[slice(*names.offsets[index : index + 2])]]
+        if isinstance(answer, DocumentError):
+            assert ids.values[mine].size == 0 and who == [] and ids.errors[index] == answer
+        else:
+            assert ids.values[mine].tolist() == answer.ids.tolist()  # type: ignore[union-attr]
+            assert who == answer.subscribers  # type: ignore[union-attr]
 
 
 def test_matches_keep_the_meaning_they_had(matcher: pathcast.Matcher) -> None:

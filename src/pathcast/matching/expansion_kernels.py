@@ -1,7 +1,10 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Writing out the rows behind entries: ids or subscribers of whole batches."""
 
+import numpy as np
+
 from ..kernels import kernel
+from .marks_kernels import read_marks
 
 
 @kernel("int64(ro_i8[::1], ro_i4[::1], ro_i8[::1], i8[::1])")
@@ -25,3 +28,25 @@ def write_rows(entries, begin, values, out):
         for row in range(begin[entry], begin[entry + 1]):
             out[written] = values[row]
             written += 1
+
+
+@kernel("int64(ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], u8[::1], i8[::1], i4[::1], int64)")
+def distinct_rows(offsets, entries, begin, values, marks, out_offsets, out, first):
+    """For each document from `first` on the distinct values of its entries' rows, ascending; `marks` is all zero.
+
+    Gives the first document whose values do not fit any more, or their number.
+    """
+    written = out_offsets[first]
+    for document in range(first, len(offsets) - 1):
+        total = 0
+        for index in range(offsets[document], offsets[document + 1]):
+            total += begin[entries[index] + 1] - begin[entries[index]]
+        if written + min(total, 64 * len(marks)) + 8 > len(out):
+            return document
+        for index in range(offsets[document], offsets[document + 1]):
+            for row in range(begin[entries[index]], begin[entries[index] + 1]):
+                value = np.int64(values[row])
+                marks[value >> 6] |= np.uint64(1) << np.uint64(value & 63)
+        written = read_marks(marks, out, written)
+        out_offsets[document + 1] = written
+    return len(offsets) - 1

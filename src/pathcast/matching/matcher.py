@@ -5,8 +5,8 @@ new patterns, and takes a new expansion. Matches that were handed out before kee
 """
 
 import os
-from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,25 @@ from .contract import Engine
 from .expansion import Expansion
 from .matches import Matches
 from .registry import engine_class
+from .subscribers import SubscriberRows
 from .subscriptions import Subscriptions
 
 # Documents are read and matched in groups: large enough to amortise a call, small enough to stay in the cache and to
 # give the caller of `match_many` its first answer soon.
 _GROUP = 256
 _GROUP_BYTES = 1 << 20
+
+
+class MatchedData(NamedTuple):
+    """The matches of documents given as data: those of document `i` are `values[offsets[i] : offsets[i + 1]]`.
+
+    `values` are ids, or with `by="subscriber"` places in `names`; both ascend. `errors` has the unreadable documents.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    values: npt.NDArray[np.int32]
+    names: list[str]
+    errors: Mapping[int, PathcastError]
 
 
 class Matcher:
@@ -45,6 +58,7 @@ class Matcher:
         self.engine: Engine = engine
         self._version = subscriptions.version
         self._expansion = subscriptions.expansion()
+        self._subscriber_rows: tuple[Expansion, SubscriberRows] | None = None
         self._documents = 0
         self._unreadable = 0
         self._matches = 0
@@ -86,6 +100,24 @@ class Matcher:
         """The ids that document `i` matches are `ids[offsets[i] : offsets[i + 1]]`, ascending."""
         offsets, entries, expansion = self._match(batch)
         return expansion.ids_of_all(offsets, entries)
+
+    def match_data(
+        self, data: npt.NDArray[np.uint8], data_offsets: npt.NDArray[np.int64], by: Literal["id", "subscriber"] = "id"
+    ) -> MatchedData:
+        """Match documents that lie one after the other in an array, with `PADDING` zero bytes after the last.
+
+        This is the way for columns of documents: no Python object is made for a document or a match.
+        """
+        batch = self._reader.scanner.read_data(data, data_offsets, borrowed=True)
+        offsets, entries, expansion = self._match(batch)
+        if by == "id":
+            offsets, ids = expansion.ids_of_all(offsets, entries)
+            return MatchedData(offsets, ids, [], batch.errors)
+        rows = self._subscriber_rows
+        if rows is None or rows[0] is not expansion:
+            self._subscriber_rows = rows = (expansion, SubscriberRows(expansion))
+        offsets, ranks = rows[1].of_all(offsets, entries)
+        return MatchedData(offsets, ranks, rows[1].names, batch.errors)
 
     def statistics(self) -> dict[str, Any]:
         """What has been done so far, and how large the index is."""

@@ -11,53 +11,12 @@ again when the state has been worked out.
 
 import numpy as np
 
-from ...kernels import bit_count, kernel, lowest_bit, part
+from ...kernels import kernel
+from ..marks_kernels import read_few_marks, read_marks
 from .states_kernels import NONE, next_state
 
 # Where a document's result stands: done, to be walked again, or no room for it.
 DONE, AGAIN, FULL = 0, 1, 2
-
-
-@part
-def read_word(bits, base, written, out):
-    """Write the places of the bits of one word; usually there are at most four, and then no branch depends on it."""
-    count = bit_count(bits)
-    for k in range(4):
-        out[written + k] = base + lowest_bit(bits)
-        bits &= bits - np.uint64(1)
-    place = written + 4
-    while bits:
-        out[place] = base + lowest_bit(bits)
-        bits &= bits - np.uint64(1)
-        place += 1
-    return written + count
-
-
-@part
-def read_marks(marks, out, written):
-    """All marked entries, ascending; the marks are wiped."""
-    for index in range(len(marks)):
-        bits = marks[index]
-        if bits:
-            marks[index] = 0
-            written = read_word(bits, index * 64, written, out)
-    return written
-
-
-@part
-def read_few_marks(marks, summary, out, written):
-    """As `read_marks`, by way of the summary."""
-    for index in range(len(summary)):
-        words = summary[index]
-        if words:
-            summary[index] = 0
-            while words:
-                at = index * 64 + lowest_bit(words)
-                words &= words - np.uint64(1)
-                bits = marks[at]
-                marks[at] = 0
-                written = read_word(bits, at * 64, written, out)
-    return written
 
 
 @kernel(
