@@ -58,7 +58,9 @@ def passed_on(documents: Sequence[bytes], scanner: Scanner | None = None) -> lis
     scanner = scanner or Scanner(Names(), Limits(), "refuse")
     offsets = np.cumsum([0, *map(len, documents)], dtype=np.int64)
     data = np.frombuffer(b"".join(documents) + bytes(16), dtype=np.uint8)
-    return scanner._scan(data, offsets, scanner.index, False)[1]
+    status = np.zeros(len(documents), dtype=np.int8)
+    scanner._scan(data, offsets, scanner.index, status, False)
+    return list(map(int, np.flatnonzero(status)))
 
 
 def differences(ours: DocumentBatch, theirs: DocumentBatch) -> list[str]:

@@ -252,6 +252,8 @@ def spelt(data, begin, colon, end, bindings, bound, spelling):
     """Write a name as `{uri}local` where it lies in a namespace, else as it is; its length, or -1."""
     local = colon + 1 if colon >= 0 else begin
     if colon - begin == 3 and begins(data, begin, XML):
+        if len(XML_URI) + (end - local) + 16 > len(spelling):
+            return -1
         spelling[0] = OPEN_BRACE
         used = copied(XML_URI, np.int64(0), np.int64(len(XML_URI)), spelling, np.int64(1))
         spelling[used] = CLOSE_BRACE

@@ -29,6 +29,7 @@ from .tables_kernels import (
     A_LENGTH,
     A_NAME,
     A_ROWS,
+    ASK,
     B_ROWS,
     E_ATTRIBUTES,
     E_DEPTH,
@@ -64,6 +65,8 @@ _END = bytes(PADDING)
 _SPELLING = 8192
 # Batches up to this size can share the scanner's buffers: fresh pages from the system cost as much as scanning them.
 _LENDABLE = 16 << 20
+# Limits up to this get their room at once, larger ones when documents can reach them.
+_ROOM = 1 << 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,9 +91,11 @@ class NameIndex:
         size = 64
         while size < 4 * count:
             size *= 2
+        largest = 16 * size
         while True:
             slots = np.full(size, -1, dtype=np.int32)
-            if index_names(stored, offsets, 0, slots, keys) == 0:
+            # Names that were made to collide do so at every size; documents that have one go to the expat reader.
+            if index_names(stored, offsets, 0, slots, keys) == 0 or size == largest:
                 return cls(count, slots, keys, stored, offsets)
             size *= 2
 
@@ -130,50 +135,64 @@ class Scanner:
         offsets = np.zeros(len(documents) + 1, dtype=np.int64)
         np.cumsum(np.fromiter(map(len, documents), dtype=np.int64, count=len(documents)), out=offsets[1:])
         data = np.frombuffer(b"".join((*documents, _END)), dtype=np.uint8)
-        return self.read_data(data, offsets, encodings=encodings, failed=failed, borrowed=borrowed)
+        return self._read(data, offsets, encodings or {}, failed or {}, borrowed)
 
     def read_data(
+        self, data: npt.NDArray[np.uint8], data_offsets: npt.NDArray[np.int64], *, borrowed: bool = False
+    ) -> DocumentBatch:
+        """As `read`, for documents that lie one after the other in an array that ends with `PADDING` zero bytes."""
+        edges = np.concatenate([[0], data_offsets, [len(data) - PADDING]])
+        if not len(data_offsets) or np.any(edges[1:] < edges[:-1]) or np.any(data[-PADDING:]):
+            raise ValueError(f"documents as data: offsets must ascend, and end {PADDING} zero bytes before the data")
+        return self._read(data, data_offsets, {}, {}, borrowed)
+
+    def _read(
         self,
         data: npt.NDArray[np.uint8],
         data_offsets: npt.NDArray[np.int64],
-        *,
-        encodings: Mapping[int, str] | None = None,
-        failed: Mapping[int, PathcastError] | None = None,
-        borrowed: bool = False,
+        encodings: Mapping[int, str],
+        failed: Mapping[int, PathcastError],
+        borrowed: bool,
     ) -> DocumentBatch:
-        """As `read`, for documents that lie in one array, with `PADDING` zero bytes after the last."""
-        assert data_offsets[-1] + PADDING <= len(data)
         index = self.index
-        batch, asked = self._scan(data, data_offsets, index, borrowed)
+        status = np.zeros(len(data_offsets) - 1, dtype=np.int8)
+        if encodings or failed:
+            status[[*failed, *(number for number, codec in encodings.items() if codec != "utf-8")]] = ASK
+        batch = self._scan(data, data_offsets, index, status, borrowed)
+        asked = np.flatnonzero(status != OK).tolist()
         if not asked:
             return batch
         builder = BatchBuilder(self.names, index.count, self.limits, self.entities)
         for number in asked:
             document = data[data_offsets[number] : data_offsets[number + 1]].tobytes()
-            if failed and number in failed:
+            if number in failed:
                 builder.fail(document, failed[number])
                 continue
             try:
-                builder.add(document, encoding=encodings.get(number) if encodings else None)
+                builder.add(document, encoding=encodings.get(number))
             except PathcastError as error:
                 builder.fail(document, error)
         return splice(batch, asked, builder.finish())
 
     def _scan(
-        self, data: npt.NDArray[np.uint8], data_offsets: npt.NDArray[np.int64], index: NameIndex, borrowed: bool
-    ) -> tuple[DocumentBatch, list[int]]:
-        """The batch of what the kernel accepts, and the numbers of the documents that expat has to look at."""
+        self,
+        data: npt.NDArray[np.uint8],
+        data_offsets: npt.NDArray[np.int64],
+        index: NameIndex,
+        status: npt.NDArray[np.int8],
+        borrowed: bool,
+    ) -> DocumentBatch:
+        """The batch of what the kernel accepts; `status` says which documents it may try, then which it accepted."""
         buffers = self._buffers
-        limits = self.limits
-        buffers.fit(index.count, limits)
         bounds(data, buffers.most)
-        tags, equals = buffers.most.tolist()
+        # The shortest tag has three bytes, the shortest attribute five: more of them are not well-formed.
+        tags, equals = map(min, buffers.most.tolist(), (len(data) // 3, len(data) // 5))
+        limits = buffers.fit(index.count, self.limits, tags, equals, len(data))
         room = buffers.rows(tags, equals, len(data), borrowed)
         offsets = np.zeros(len(data_offsets), dtype=np.int64)
-        status = np.empty(len(data_offsets) - 1, dtype=np.int8)
         counts = buffers.counts
         scan(
-            data, data_offsets, np.array([limits.depth, limits.size, limits.attributes, limits.name_length]),
+            data, data_offsets, limits,
             index.slots, index.keys, index.bytes, index.offsets, index.count,
             buffers.own_slots, buffers.own_keys, buffers.own_bytes, buffers.own_offsets,
             room.elements, room.attributes, room.attribute_start, room.texts, room.text_start, room.arena,
@@ -182,7 +201,7 @@ class Scanner:
         n_elements, n_attributes, n_texts, n_own = counts[[N_ELEMENTS, N_ATTRIBUTES, N_TEXTS, N_OWN]].tolist()
         elements, attributes, texts = room.elements, room.attributes, room.texts
         elements[E_ATTRIBUTES, n_elements] = n_attributes
-        batch = DocumentBatch(
+        return DocumentBatch(
             data=data[: data_offsets[-1]],
             data_offsets=data_offsets,
             offsets=offsets,
@@ -205,7 +224,6 @@ class Scanner:
             known_count=index.count,
             own_names=buffers.own_names(n_own),
         )
-        return batch, np.flatnonzero(status != OK).tolist()
 
 
 class _Rows:
@@ -238,19 +256,24 @@ class _Buffers(threading.local):
         self.most = np.zeros(2, dtype=np.int64)
         self.lent = _Rows(0, 0, 0)
 
-    def fit(self, known: int, limits: Limits) -> None:
-        """Make room for this many known names and these limits; forget the last batch's own names."""
+    def fit(self, known: int, limits: Limits, tags: int, equals: int, size: int) -> npt.NDArray[np.int64]:
+        """Make room for so many known names and for these limits, and forget the last batch's own names.
+
+        Returns the limits, no larger than documents with so many tags, attributes and bytes can reach.
+        """
+        depth, attributes = min(limits.depth, max(tags, _ROOM)), min(limits.attributes, max(equals, _ROOM))
         if len(self.stamps) < known + OWN_NAMES:
             self.stamps = np.zeros(2 * known + OWN_NAMES, dtype=np.int64)
-        if self.stack.shape[1] < limits.depth + 1:
-            self.stack = np.empty((S_ROWS, limits.depth + 1), dtype=np.int64)
-        if self.waiting.shape[1] < limits.attributes + 1:
-            self.waiting = np.empty((W_ROWS, limits.attributes + 1), dtype=np.int64)
+        if self.stack.shape[1] < depth + 1:
+            self.stack = np.empty((S_ROWS, depth + 1), dtype=np.int64)
+        if self.waiting.shape[1] < attributes + 1:
+            self.waiting = np.empty((W_ROWS, attributes + 1), dtype=np.int64)
         if self.counts[N_OWN]:
             self.own_slots.fill(-1)
         stamp = self.counts[N_STAMP]
         self.counts.fill(0)
         self.counts[N_STAMP] = stamp
+        return np.array([depth, min(limits.size, size), attributes, min(limits.name_length, size)], dtype=np.int64)
 
     def own_names(self, count: int) -> Sequence[str]:
         """The names that the last scan added, read when they are looked at; most batches' never are."""

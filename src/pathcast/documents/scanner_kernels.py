@@ -60,7 +60,7 @@ from .markup_kernels import (
     spelt,
     xml_declaration,
 )  # fmt: skip
-from .names_kernels import find, own_name
+from .names_kernels import GIVEN_UP, find, own_name
 from .tables_kernels import (
     A_LENGTH,
     A_NAME,
@@ -281,6 +281,8 @@ def start_tag(
         if waiting[W_COLON, index] < 0 and (index < wait or bound == 0):
             a, b, hashed = hash_name(data, q, q_end)
             number = find(known_slots, known_keys, known_bytes, known_offsets, a, b, hashed, data, q, q_end)
+            if number == GIVEN_UP:
+                return np.int64(-1), bound, False
             if number < 0:
                 number = own_name(a, b, hashed, data, q, q_end, own_slots, own_keys, own_bytes, own_offsets, counts)
                 if number < 0:
@@ -321,6 +323,8 @@ def spelt_name(
         return np.int64(-1)
     a, b, hashed = hash_name(spelling, np.int64(0), length)
     number = find(known_slots, known_keys, known_bytes, known_offsets, a, b, hashed, spelling, np.int64(0), length)
+    if number == GIVEN_UP:
+        return np.int64(-1)
     if number < 0:
         number = own_name(
             a, b, hashed, spelling, np.int64(0), length, own_slots, own_keys, own_bytes, own_offsets, counts
@@ -458,17 +462,17 @@ def scan(
     elements, attributes, attribute_start, texts, text_start, arena,
     offsets, status, counts, stamps, stack, waiting, bindings, spelling,
 ):  # fmt: skip
-    """Scan all documents of a batch; those that get `ASK` leave no rows behind."""
+    """Scan the documents of a batch whose `status` is `OK`; those that get `ASK` leave no rows behind."""
     for index in range(len(data_offsets) - 1):
         n_elements, n_attributes, n_texts = counts[N_ELEMENTS], counts[N_ATTRIBUTES], counts[N_TEXTS]
         n_arena = counts[N_ARENA]
-        status[index] = document(
-            data, data_offsets[index], data_offsets[index + 1], elements, attributes, attribute_start, texts,
-            text_start,
-            arena, counts, stamps, stack, waiting, bindings, spelling, limits,
-            known_slots, known_keys, known_bytes, known_offsets, known_count,
-            own_slots, own_keys, own_bytes, own_offsets,
-        )  # fmt: skip
+        if status[index] == OK:
+            status[index] = document(
+                data, data_offsets[index], data_offsets[index + 1], elements, attributes, attribute_start, texts,
+                text_start, arena, counts, stamps, stack, waiting, bindings, spelling, limits,
+                known_slots, known_keys, known_bytes, known_offsets, known_count,
+                own_slots, own_keys, own_bytes, own_offsets,
+            )  # fmt: skip
         if status[index] != OK:
             counts[N_ELEMENTS], counts[N_ATTRIBUTES], counts[N_TEXTS] = n_elements, n_attributes, n_texts
             counts[N_ARENA] = n_arena
