@@ -288,5 +288,7 @@ class _Buffers(threading.local):
             return _Rows(tags, equals, size)
         lent = self.lent
         if tags > lent.tags or equals > lent.equals or size > lent.size:
-            self.lent = lent = _Rows(2 * max(tags, lent.tags), 2 * max(equals, lent.equals), 2 * max(size, lent.size))
+            needed, there = (tags, equals, size), (lent.tags, lent.equals, lent.size)
+            # Each by its own need: if all were doubled for one, many small steps of one would make the others huge.
+            self.lent = lent = _Rows(*(old if new <= old else 2 * new for new, old in zip(needed, there, strict=True)))
         return lent

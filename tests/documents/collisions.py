@@ -1,0 +1,31 @@
+"""Names made to collide: different, but with one hash in the scanner's name tables, all 64 bits of it.
+
+The hash of a name of sixteen bytes is a mixture of `first · A ^ second · B` alone, so for any second half there is a
+first half that gives a chosen number; one in some 60,000 consists of letters and digits.
+"""
+
+import functools
+
+import numpy as np
+
+from pathcast.documents.bytes_kernels import HASH_A, HASH_B
+
+_LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", dtype=np.uint8)
+
+
+@functools.cache
+def colliding_names(count: int) -> list[str]:
+    """So many names with the same hash."""
+    random = np.random.default_rng(1)
+    inverse = np.uint64(pow(int(HASH_A), -1, 1 << 64))
+    is_letter = np.zeros(256, dtype=np.bool_)
+    is_letter[_LETTERS] = True
+    found: list[str] = []
+    while len(found) < count:
+        second = random.choice(_LETTERS, size=(1 << 20, 8)).view(np.uint64).ravel()
+        first = (np.uint64(0x123456789ABCDEF1) ^ second * HASH_B) * inverse ^ np.uint64(16)
+        halves = first.view(np.uint8).reshape(-1, 8)
+        good = is_letter[halves].all(axis=1) & (halves[:, 0] >= ord("A"))
+        pairs = np.stack([first[good], second[good]], axis=1)
+        found += [pair.tobytes().decode() for pair in pairs]
+    return found[:count]
