@@ -9,6 +9,8 @@ Refused for a stated reason, well-formed or not:
 
 A document that is not well-formed may be read in one case only: the suite says (ENTITIES) that the fault lies in an
 external entity, and the document alone, as bare expat sees it, has none.
+
+The scanner and the expat reader agree on every file of the suite, each alone and all in one batch.
 """
 
 from operator import attrgetter
@@ -16,8 +18,10 @@ from operator import attrgetter
 import pytest
 
 from pathcast.documents import read
+from pathcast.documents.expat_reader import Entities
 from pathcast.errors import DocumentError
 from tests.conformance import ElementFacts, Entry, Facts, archive, entries, facts, files
+from tests.documents.equivalence import by_expat, by_scanner, differences, passed_on
 
 if archive() is None:
     pytest.skip("no xmlconf.tgz in the folder PATHCAST_DATA or in ../shared/data", allow_module_level=True)
@@ -74,6 +78,22 @@ def test_what_readers_may_refuse_is_read_as_expat_reads_it_if_at_all(entry: Entr
         assert outcome == found.elements
     else:
         assert isinstance(outcome, str)
+
+
+@both_modes
+def test_the_scanner_agrees_with_the_expat_reader_on_all_documents_in_one_batch(mode: Entities) -> None:
+    documents = list(files().values())
+    assert len(documents) > 2500
+    assert differences(by_scanner(documents, entities=mode), by_expat(documents, entities=mode)) == []
+    documents.reverse()
+    assert differences(by_scanner(documents, entities=mode), by_expat(documents, entities=mode)) == []
+    assert len(documents) - len(passed_on(documents)) > 500, "the kernel itself reads hundreds of them"
+
+
+@both_modes
+def test_the_scanner_agrees_with_the_expat_reader_on_each_document_alone(mode: Entities) -> None:
+    for path, document in files().items():
+        assert differences(by_scanner([document], entities=mode), by_expat([document], entities=mode)) == [], path
 
 
 def reasons_to_refuse(found: Facts, mode: str) -> list[str]:
