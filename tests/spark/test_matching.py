@@ -9,7 +9,7 @@ from pyspark.sql import types as t
 import pathcast
 from pathcast.errors import PipelineError, SnapshotError
 from pathcast.spark import match_documents
-from pathcast.spark import matching as matching_file
+from pathcast.spark import opening
 
 NEWS = [
     (1, b"<news lang='en'><title>Rain</title><p/></news>"),
@@ -117,13 +117,13 @@ def test_a_stream_is_matched_like_a_table(spark, index, tmp_path):
 
 def test_an_index_is_opened_once_and_again_when_written_anew(tmp_path, monkeypatch):
     opened = []
-    monkeypatch.setattr(matching_file, "open_index", lambda folder: opened.append(folder) or len(opened))
-    monkeypatch.setattr(matching_file, "_opened", {})
+    monkeypatch.setattr(opening, "open_index", lambda folder, limits: opened.append(folder) or len(opened))
+    monkeypatch.setattr(opening, "_opened", {})
     save("//a", tmp_path / "index")
     folder = str(tmp_path / "index")
-    assert [matching_file.opened(folder), matching_file.opened(folder)] == [1, 1]
+    assert [opening.opened(folder), opening.opened(folder)] == [1, 1]
     save("//b", tmp_path / "index")
-    assert [matching_file.opened(folder), matching_file.opened(folder)] == [2, 2]
+    assert [opening.opened(folder), opening.opened(folder)] == [2, 2]
 
 
 def test_workers_notice_an_index_that_was_written_anew(spark, tmp_path):
@@ -169,14 +169,14 @@ def test_a_missing_index_is_refused_and_the_way_to_make_one_said(spark, tmp_path
 
 def test_an_index_that_is_gone_when_a_worker_wants_it_is_named(tmp_path):
     with pytest.raises(PipelineError, match=r"worker can't read the index .*gone"):
-        matching_file.opened(str(tmp_path / "gone"))
+        opening.opened(str(tmp_path / "gone"))
 
 
 def test_a_damaged_index_is_not_used(tmp_path):
     save("//a", tmp_path / "index")
     (tmp_path / "index" / "manifest.json").write_text("{}")
     with pytest.raises(SnapshotError):
-        matching_file.opened(str(tmp_path / "index"))
+        opening.opened(str(tmp_path / "index"))
 
 
 def save(xpath: str, folder: Path) -> None:

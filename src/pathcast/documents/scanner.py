@@ -138,13 +138,19 @@ class Scanner:
         return self._read(data, offsets, encodings or {}, failed or {}, borrowed)
 
     def read_data(
-        self, data: npt.NDArray[np.uint8], data_offsets: npt.NDArray[np.int64], *, borrowed: bool = False
+        self,
+        data: npt.NDArray[np.uint8],
+        data_offsets: npt.NDArray[np.int64],
+        *,
+        encodings: Mapping[int, str] | None = None,
+        failed: Mapping[int, PathcastError] | None = None,
+        borrowed: bool = False,
     ) -> DocumentBatch:
         """As `read`, for documents that lie one after the other in an array that ends with `PADDING` zero bytes."""
         edges = np.concatenate([[0], data_offsets, [len(data) - PADDING]])
         if not len(data_offsets) or np.any(edges[1:] < edges[:-1]) or np.any(data[-PADDING:]):
             raise ValueError(f"documents as data: offsets must ascend, and end {PADDING} zero bytes before the data")
-        return self._read(data, data_offsets, {}, {}, borrowed)
+        return self._read(data, data_offsets, encodings or {}, failed or {}, borrowed)
 
     def _read(
         self,

@@ -102,13 +102,21 @@ class Matcher:
         return expansion.ids_of_all(offsets, entries)
 
     def match_data(
-        self, data: npt.NDArray[np.uint8], data_offsets: npt.NDArray[np.int64], by: Literal["id", "subscriber"] = "id"
+        self,
+        data: npt.NDArray[np.uint8],
+        data_offsets: npt.NDArray[np.int64],
+        by: Literal["id", "subscriber"] = "id",
+        *,
+        text: bool = False,
+        failed: Mapping[int, PathcastError] | None = None,
     ) -> MatchedData:
         """Match documents that lie one after the other in an array, with `PADDING` zero bytes after the last.
 
-        This is the way for columns of documents: no Python object is made for a document or a match.
+        This is the way for columns of documents: no Python object is made for a document or a match. `text`: they are
+        text in UTF-8, whatever encoding they declare. `failed`: why there is no document where there are no bytes.
         """
-        batch = self._reader.scanner.read_data(data, data_offsets, borrowed=True)
+        encodings = dict.fromkeys(range(len(data_offsets) - 1), "utf-8") if text else None
+        batch = self._reader.scanner.read_data(data, data_offsets, encodings=encodings, failed=failed, borrowed=True)
         offsets, entries, expansion = self._match(batch)
         if by == "id":
             offsets, ids = expansion.ids_of_all(offsets, entries)

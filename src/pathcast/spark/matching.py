@@ -1,26 +1,34 @@
 """Matching on Spark: a column of documents in, the same rows with their matches out.
 
 Rows travel as Arrow batches to Python workers (`mapInArrow`). A worker opens the index once, memory-mapped, and keeps
-it for all batches and queries that it serves; an index that was written anew is noticed by its manifest. Nothing of the
-index passes through the driver: it must lie where every worker can read it (on a cluster, a shared or copied folder).
+it for all batches and queries that it serves (`opening.py`); it takes the documents of a batch as one array of bytes
+and gives the matches back as one column (`columns.py`). Nothing of the index passes through the driver.
 
 Invariant: every input row gives one output row, in its order, with either matches or an error, never both.
 Cost: that of the matcher, plus the Arrow transfer of all columns to the worker and back.
-Not done: pinning a stream's batch to the version of the index that it first ran with.
 """
 
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from time import perf_counter_ns
 from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
+from pyspark.sql.utils import is_remote
 
-from pathcast.errors import PipelineError
-from pathcast.matching import Matcher, Matches, open_index
-from pathcast.store.snapshot import MANIFEST
+from pathcast.documents import Limits
+from pathcast.documents.bytes_kernels import PADDING
+from pathcast.errors import PathcastError, PipelineError
+from pathcast.matching import Matcher
+from pathcast.matching.matcher import MatchedData
+
+from .columns import Part, error_column, lists, parts_of_files, parts_of_values
+from .opening import Index, find_index
+
+By = Literal["id", "subscriber"]
 
 ERROR = t.StructType(
     [
@@ -33,14 +41,25 @@ ADDED: dict[str, t.StructField] = {
     "id": t.StructField("matches", t.ArrayType(t.IntegerType(), containsNull=False)),
     "subscriber": t.StructField("subscribers", t.ArrayType(t.StringType(), containsNull=False)),
 }
+# What `measure=True` adds: one row of each part carries what the whole part took.
+MEASURED = t.StructField(
+    "measured",
+    t.StructType(
+        [
+            t.StructField("version", t.IntegerType()),
+            t.StructField("elements", t.LongType()),
+            t.StructField("new_paths", t.LongType()),
+            t.StructField("nanoseconds", t.LongType()),
+        ]
+    ),
+)
 _ARROW_LISTS = {
     "id": pa.list_(pa.field("element", pa.int32(), nullable=False)),
     "subscriber": pa.list_(pa.field("element", pa.string(), nullable=False)),
 }
-_ARROW_ERROR = pa.struct([("reason", pa.string()), ("line", pa.int32()), ("column", pa.int32())])
-
-# One index per folder and worker process: (modification time and inode of its manifest, the matcher).
-_opened: dict[str, tuple[tuple[int, int], Matcher]] = {}
+_ARROW_MEASURED = pa.struct(
+    [("version", pa.int32()), ("elements", pa.int64()), ("new_paths", pa.int64()), ("nanoseconds", pa.int64())]
+)
 
 
 def match_documents(
@@ -48,77 +67,132 @@ def match_documents(
     index: str | os.PathLike[str],
     *,
     document: str = "xml",
-    by: Literal["id", "subscriber"] = "id",
+    document_path: str | None = None,
+    by: By = "id",
+    version: int | None = None,
+    pins: str | os.PathLike[str] | None = None,
+    limits: Limits | None = None,
+    measure: bool = False,
 ) -> DataFrame:
-    """Match a column of XML documents (binary or string) against the index that `matcher.save` wrote to a folder.
+    """Match a column of XML documents (binary or string) against an index.
+
+    `index` is a folder that `matcher.save` or `publish` wrote, or `artifact:NAME` (see `pack_index`). The documents are
+    in the column `document`, or in the files that the column `document_path` names.
 
     Keeps all columns and adds `matches` (ids of subscriptions, ascending), or with `by="subscriber"` `subscribers`
     (names, sorted), and `error` (reason, line, column). A document that can't be read, or is null, has an error and
-    null matches; one that nobody waits for has an empty list. Works on streams too.
+    null matches; one that nobody waits for has an empty list.
+
+    Works on streams too. There each batch takes the newest version of the index and is pinned to it, in the folder
+    `pins` (else in the index); outside of streams the newest version, or `version`, serves all rows. `limits` bounds
+    what one document may bring. With `measure`, a column `measured` is added, for `observed` (metrics.py).
     """
     if by not in ADDED:
         raise PipelineError(f"by={by!r}: must be 'id' or 'subscriber'")
-    added = [ADDED[by], t.StructField("error", ERROR)]
-    _check_columns(documents.schema, document, [field.name for field in added])
-    folder = str(Path(index).absolute())
-    if not (Path(folder) / MANIFEST).is_file():
-        raise PipelineError(f"there is no index at {folder}; to make one: subscriptions.compile().save({str(index)!r})")
+    added = [ADDED[by], t.StructField("error", ERROR), *([MEASURED] if measure else [])]
+    _check_columns(documents.schema, document, document_path, [field.name for field in added])
+    found = find_index(
+        index, version=version, pins=pins, streaming=documents.isStreaming, remote=is_remote(), limits=limits
+    )
     schema = t.StructType([*documents.schema.fields, *added])
-    return documents.mapInArrow(matching(folder, document, by), schema)
+    return documents.mapInArrow(matching(found, document, by, document_path, measure), schema)
 
 
-def matching(folder: str, document: str, by: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def matching(
+    index: Index, document: str, by: By, document_path: str | None = None, measure: bool = False
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function that a worker runs on the Arrow batches of a partition."""
 
     def match_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        matcher = opened(folder)
+        matcher, version = index.open()
         for batch in batches:
-            yield add_matches(batch, matcher, document, by)
+            if document_path is None:
+                parts = parts_of_values(batch.column(document))
+            else:
+                parts = parts_of_files(batch.column(document_path), index.limits or Limits())
+            for part in parts:
+                rows = batch.slice(part.begin, part.end - part.begin)
+                yield add_matches(rows, part, matcher, by, version, measure)
 
     return match_batches
 
 
-def add_matches(batch: pa.RecordBatch, matcher: Matcher, document: str, by: str) -> pa.RecordBatch:
-    """The batch with its two new columns."""
-    found: list[object] = []
-    errors: list[dict[str, object] | None] = []
-    column = batch.column(document).to_pylist()
-    answers = matcher.match_many((xml for xml in column if xml is not None), errors="return")
-    for xml in column:
-        answer = PipelineError("there is no document: the column is null") if xml is None else next(answers)
-        if isinstance(answer, Matches):
-            found.append(answer.ids if by == "id" else answer.subscribers)
-            errors.append(None)
-        else:
-            found.append(None)
-            errors.append({"reason": answer.reason, "line": answer.line, "column": answer.column})
-    return batch.append_column(ADDED[by].name, pa.array(found, _ARROW_LISTS[by])).append_column(
-        "error", pa.array(errors, _ARROW_ERROR)
+def add_matches(
+    rows: pa.RecordBatch, part: Part, matcher: Matcher, by: By, version: int | None = None, measure: bool = False
+) -> pa.RecordBatch:
+    """The rows of a part with their new columns."""
+    before = matcher.engine.statistics() if measure else {}
+    began = perf_counter_ns()
+    matched = match_part(part, matcher, by)
+    values = pa.array(matched.values)
+    if by == "subscriber":
+        values = _names(matched.names).take(values)
+    found = lists(_ARROW_LISTS[by], matched.offsets, values, matched.errors)
+    rows = rows.append_column(ADDED[by].name, found)
+    rows = rows.append_column("error", error_column(len(rows), matched.errors))
+    if measure:
+        taken = perf_counter_ns() - began
+        after = matcher.engine.statistics()
+        elements, new = (int(after.get(name, 0) - before.get(name, 0)) for name in ("elements", "new label paths"))
+        facts = {"version": version, "elements": elements, "new_paths": new, "nanoseconds": taken}
+        measured = [facts, *([None] * (len(rows) - 1))]
+        rows = rows.append_column(MEASURED.name, pa.array(measured, _ARROW_MEASURED))
+    return rows
+
+
+def match_part(part: Part, matcher: Matcher, by: By) -> MatchedData:
+    """The matches of a part. A document that breaks the matcher is an error in its place: the others go on."""
+    try:
+        return matcher.match_data(part.data, part.offsets, by, text=part.text, failed=part.failed)
+    except PathcastError:
+        raise
+    except Exception as error:  # noqa: BLE001 - becomes a dead letter with a reason
+        if len(part.offsets) > 2:
+            return _halves(part, matcher, by)
+        reason = f"Pathcast failed on this document ({type(error).__name__}: {error}); please report it"
+        return MatchedData(np.zeros(2, dtype=np.int64), np.empty(0, dtype=np.int32), [], {0: PipelineError(reason)})
+
+
+def _halves(part: Part, matcher: Matcher, by: By) -> MatchedData:
+    """A part matched in two halves, down to the document that breaks the matcher."""
+    middle = (len(part.offsets) - 1) // 2
+    answers = []
+    for begin, end in ((0, middle), (middle, len(part.offsets) - 1)):
+        first, last = part.offsets[begin], part.offsets[end]
+        data = np.concatenate((part.data[first:last], np.zeros(PADDING, dtype=np.uint8)))
+        failed = {row - begin: error for row, error in part.failed.items() if begin <= row < end}
+        half = Part(begin, end, data, part.offsets[begin : end + 1] - first, failed, part.text)
+        answers.append(match_part(half, matcher, by))
+    left, right = answers
+    return MatchedData(
+        np.concatenate((left.offsets, right.offsets[1:] + left.offsets[-1])),
+        np.concatenate((left.values, right.values)),
+        left.names or right.names,
+        {**left.errors, **{row + middle: error for row, error in right.errors.items()}},
     )
 
 
-def opened(folder: str) -> Matcher:
-    """The matcher of an index, opened at most once per process and version of the index."""
-    try:
-        manifest = (Path(folder) / MANIFEST).stat()
-    except OSError as error:
-        raise PipelineError(
-            f"a Spark worker can't read the index {folder} ({error.strerror}); put it where every worker has it"
-        ) from None
-    version = (manifest.st_mtime_ns, manifest.st_ino)
-    known = _opened.get(folder)
-    if known is None or known[0] != version:
-        known = _opened[folder] = (version, open_index(folder))
-    return known[1]
+# The subscribers' names of the matcher that was used last, as Arrow takes them.
+_last_names: tuple[list[str], pa.Array] = ([], pa.array([], pa.string()))
 
 
-def _check_columns(schema: t.StructType, document: str, added: list[str]) -> None:
+def _names(names: list[str]) -> pa.Array:
+    global _last_names  # noqa: PLW0603 - a worker process matches in one thread
+    if _last_names[0] is not names:
+        _last_names = names, pa.array(names, pa.string())
+    return _last_names[1]
+
+
+def _check_columns(schema: t.StructType, document: str, document_path: str | None, added: list[str]) -> None:
     names = schema.fieldNames()
-    if document not in names:
-        raise PipelineError(f"there is no column '{document}' with documents; the columns are {', '.join(names)}")
-    kind = schema[document].dataType
-    if not isinstance(kind, t.BinaryType | t.StringType):
-        raise PipelineError(f"the column '{document}' is of type {kind.simpleString()}; documents are binary or string")
+    column, what = (document, "documents") if document_path is None else (document_path, "paths of documents")
+    if column not in names:
+        raise PipelineError(f"there is no column '{column}' with {what}; the columns are {', '.join(names)}")
+    kind = schema[column].dataType
+    if document_path is None and not isinstance(kind, t.BinaryType | t.StringType):
+        raise PipelineError(f"the column '{column}' is of type {kind.simpleString()}; documents are binary or string")
+    if document_path is not None and not isinstance(kind, t.StringType):
+        raise PipelineError(f"the column '{column}' is of type {kind.simpleString()}; paths are strings")
     if len(set(names)) < len(names):
         raise PipelineError(f"two columns have the same name; the columns are {', '.join(names)}")
     for name in names:

@@ -1,0 +1,155 @@
+"""Opening an index in a Spark worker: found by folder, version or artifact, opened once per process and version.
+
+An `Index` is what travels to the workers: where to look, not what is there. A task asks it for its matcher:
+
+- `artifact:NAME` is an archive that was added to the session (`spark.addArtifacts("news.zip#NAME", archive=True)`);
+- a plain folder is the index itself; one that was written anew is noticed by its manifest;
+- of a folder with versions, the task takes the one it is told, or in a stream the one that its batch is pinned to.
+
+Invariant: in a stream over a folder with versions, all tasks of a batch and of its replays get the same version.
+Cost: opening maps the files and checks their content once; asking again costs a look at the pin or the manifest.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark import SparkFiles, TaskContext
+
+from pathcast.documents import Limits
+from pathcast.errors import PipelineError
+from pathcast.matching import Matcher, open_index
+from pathcast.store.snapshot import MANIFEST
+
+from .pins import pin
+from .versions import is_versioned, latest, version_folder, versions
+
+ARTIFACT = "artifact:"
+# So many matchers stay open in a worker: two versions of two indexes.
+_OPEN = 4
+
+_Stamp = tuple[int, int]
+# What this process has open, the least recently used first: modification time and inode of the manifest, the matcher.
+_opened: dict[tuple[str, Limits | None], tuple[_Stamp, Matcher]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Where workers find an index, and how they choose its version."""
+
+    place: str
+    version: int | None = None  # asked for: it is used wherever the task runs
+    newest: int | None = None  # as the driver saw it: one for all tasks of a query that is no stream
+    pins: str | None = None
+    streaming: bool = False
+    limits: Limits | None = None
+
+    def open(self) -> tuple[Matcher, int | None]:
+        """The matcher that the running task has to use, and its version; None for an index without versions."""
+        folder, version = self.choose()
+        return opened(str(folder), self.limits), version
+
+    def choose(self) -> tuple[Path, int | None]:
+        """The folder of the snapshot that the running task has to use, and its version."""
+        if self.place.startswith(ARTIFACT):
+            return _artifact(self.place.removeprefix(ARTIFACT)), None
+        folder = Path(self.place)
+        if not is_versioned(folder):
+            return folder, None
+        batch = _batch_of_task()
+        if self.version is not None:
+            version = self.version
+        elif batch is not None:
+            version = pin(self.place, *batch, lambda: latest(folder), self.pins)
+        elif self.streaming:
+            raise PipelineError(
+                "the task does not know its batch, so it can't be pinned to a version of the index (foreachBatch over "
+                "Spark Connect hides it); match inside foreachBatch, with version=pin_version(index, name, batch_id)"
+            )
+        else:
+            version = self.newest or latest(folder)
+        return version_folder(folder, version), version
+
+
+def find_index(
+    index: str | os.PathLike[str],
+    *,
+    version: int | None,
+    pins: str | os.PathLike[str] | None,
+    streaming: bool,
+    remote: bool,
+    limits: Limits | None,
+) -> Index:
+    """What to tell the workers. Where driver and workers may see other disks (`remote`), only they can look."""
+    if isinstance(index, str) and index.startswith(ARTIFACT):
+        if version is not None or pins is not None:
+            raise PipelineError(
+                "an artifact has no versions: it stays as it was added for as long as the session lives"
+            )
+        return Index(index, streaming=streaming, limits=limits)
+    folder = Path(index).absolute()
+    where = None if pins is None else str(Path(pins).absolute())
+    newest = None
+    if not remote and not is_versioned(folder):
+        if not (folder / MANIFEST).is_file():
+            raise PipelineError(
+                f"there is no index at {folder}; to make one: subscriptions.compile().save({str(index)!r})"
+            )
+        if version is not None:
+            raise PipelineError(f"the index {folder} has no versions; publish(matcher, folder) makes them")
+    elif not remote:
+        if version is not None and version not in versions(folder):
+            raise PipelineError(
+                f"there is no version {version} of the index {folder}; it has {', '.join(map(str, versions(folder)))}"
+            )
+        newest = latest(folder)
+    return Index(str(folder), version, newest, where, streaming, limits)
+
+
+def opened(folder: str, limits: Limits | None = None) -> Matcher:
+    """The matcher of a snapshot, opened at most once per process and state of the snapshot."""
+    try:
+        manifest = (Path(folder) / MANIFEST).stat()
+    except OSError as error:
+        raise PipelineError(
+            f"a Spark worker can't read the index {folder} ({error.strerror}); put it where every worker has it"
+        ) from None
+    stamp = (manifest.st_mtime_ns, manifest.st_ino)
+    known = _opened.pop((folder, limits), None)
+    if known is None or known[0] != stamp:
+        known = stamp, open_index(folder, limits=limits)
+    _opened[folder, limits] = known
+    while len(_opened) > _OPEN:
+        del _opened[next(iter(_opened))]
+    return known[1]
+
+
+def pin_version(
+    index: str | os.PathLike[str], query: str, batch: int, pins: str | os.PathLike[str] | None = None
+) -> int:
+    """Pin a batch to the newest version of an index, or find what it is pinned to; `query` names the stream."""
+    folder = Path(index).absolute()
+    return pin(folder, query, batch, lambda: latest(folder), None if pins is None else Path(pins).absolute())
+
+
+def _batch_of_task() -> tuple[str, int] | None:
+    """Query id and batch id of the running task; None outside of streams."""
+    task = TaskContext.get()
+    if task is None:
+        return None
+    query, batch = task.getLocalProperty("sql.streaming.queryId"), task.getLocalProperty("streaming.sql.batchId")
+    return None if query is None or batch is None else (query, int(batch))
+
+
+def _artifact(name: str) -> Path:
+    """The folder into which Spark has unpacked an archive, or the only folder in it."""
+    folder = Path(SparkFiles.get(name))
+    if (folder / MANIFEST).is_file():
+        return folder
+    inside = [entry.parent for entry in folder.glob(f"*/{MANIFEST}")]
+    if len(inside) == 1:
+        return inside[0]
+    raise PipelineError(
+        f"there is no index in the artifact '{name}'; to add one: pack_index(folder, '{name}.zip'), then "
+        f"spark.addArtifacts('{name}.zip#{name}', archive=True)"
+    )
