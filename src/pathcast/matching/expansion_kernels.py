@@ -4,7 +4,7 @@
 import numpy as np
 
 from ..kernels import kernel
-from .marks_kernels import read_marks
+from .marks_kernels import read_few_marks, read_marks
 
 
 @kernel("int64(ro_i8[::1], ro_i4[::1], ro_i8[::1], i8[::1])")
@@ -50,3 +50,21 @@ def distinct_rows(offsets, entries, begin, values, marks, out_offsets, out, firs
         written = read_marks(marks, out, written)
         out_offsets[document + 1] = written
     return len(offsets) - 1
+
+
+@kernel("void(ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_b1[::1], u8[::1], u8[::1], i8[::1], i4[::1])")
+def merge_entries(offsets, entries, more_offsets, more, holding, marks, summary, out_offsets, out):
+    """Each document's entries and those of `more` that hold, ascending; `out` has room for all and 8 besides."""
+    written = np.int64(0)
+    for document in range(len(offsets) - 1):
+        for index in range(offsets[document], offsets[document + 1]):
+            entry = np.int64(entries[index])
+            marks[entry >> 6] |= np.uint64(1) << np.uint64(entry & 63)
+            summary[entry >> 12] |= np.uint64(1) << np.uint64(entry >> 6 & 63)
+        for index in range(more_offsets[document], more_offsets[document + 1]):
+            if holding[index]:
+                entry = np.int64(more[index])
+                marks[entry >> 6] |= np.uint64(1) << np.uint64(entry & 63)
+                summary[entry >> 12] |= np.uint64(1) << np.uint64(entry >> 6 & 63)
+        written = read_few_marks(marks, summary, out, written)
+        out_offsets[document + 1] = written

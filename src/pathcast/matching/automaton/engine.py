@@ -6,7 +6,7 @@
        work the state out      try the patterns behind them on the document
 
 Plain paths are answered by the automaton alone. A pattern with predicates is tried on the documents that pass its gate
-(`gates.py`), by the reference embedding.
+(`gates.py`), on the element arrays (`verifier.py`).
 
 Invariant: the states are those of the table as of the last `refresh`.
 Cost: one hash look-up an element, one memory access a match; a new label path costs some 100 µs, once.
@@ -20,12 +20,13 @@ import numpy.typing as npt
 
 from ...documents import DocumentBatch
 from ..contract import Entries, Offsets
-from ..reference.embedding import Embedding
+from ..expansion_kernels import measure_rows, merge_entries, write_rows
 from ..table import PatternTable
 from ..trie import flat
 from ..trie_kernels import NONE
 from .gates import gate
 from .states import States
+from .verifier import Verifier
 from .walk_kernels import AGAIN, FULL, walk
 
 # Above this the states are forgotten and worked out anew: a bound on what hostile documents can make us remember.
@@ -98,15 +99,15 @@ class AutomatonEngine:
     def refresh(self) -> None:
         """Forget all states: the table has changed."""
         table = self.table
-        self._behind: list[list[int]] = []
         trees = list(table.trees)
         ends = table.trie.insert(*flat([gate(table.trees[entry], table.encoder) for entry in trees]))
+        nodes, gates = np.unique(ends, return_inverse=True)
         gate_of_node = np.full(table.trie.count, NONE, dtype=np.int32)
-        for entry, node in zip(trees, ends.tolist(), strict=True):
-            if gate_of_node[node] == NONE:
-                gate_of_node[node] = len(self._behind)
-                self._behind.append([])
-            self._behind[gate_of_node[node]].append(entry)
+        gate_of_node[nodes] = np.arange(len(nodes), dtype=np.int32)
+        # The patterns behind gate `g` are `behind[behind_begin[g] : behind_begin[g + 1]]`.
+        self._behind = np.argsort(gates, kind="stable").astype(np.int32)
+        self._behind_begin = np.searchsorted(gates[self._behind], np.arange(len(nodes) + 1)).astype(np.int64)
+        self._verifier = Verifier(table, trees)
         self._gate_of_node = gate_of_node
         self._entry_count = len(table)
         self._symbols = self._fold()
@@ -142,7 +143,7 @@ class AutomatonEngine:
         states = self._states
         done = 0
         while done < len(batch):
-            scratch.fit(states, self._entry_count, len(self._behind), longest)
+            scratch.fit(states, self._entry_count, len(self._behind_begin) - 1, longest)
             done = walk(
                 batch.offsets, batch.name, batch.parent, symbols, done,
                 states.keys, states.targets, states.view("accepted"), states.view("accepted_begin"),
@@ -183,23 +184,20 @@ class AutomatonEngine:
         gates: npt.NDArray[np.int32],
     ) -> tuple[Offsets, Entries]:
         """Add the patterns behind open gates that hold."""
-        names = self.table.names
-        numbers = self.table.translation(batch).tolist()
-        found = []
-        for index, document in enumerate(batch):
-            mine = entries[offsets[index] : offsets[index + 1]]
-            opened = gates[gate_offsets[index] : gate_offsets[index + 1]].tolist()
-            candidates = [entry for number in opened for entry in self._behind[number]]
-            if candidates:
-                embedding = Embedding(document, lambda name, wanted: numbers[name] == names.get(wanted))
-                holding = [entry for entry in candidates if embedding.matches(self.table.trees[entry])]
-                self._candidates += len(candidates)
-                self._verified += len(holding)
-                mine = np.sort(np.concatenate([mine, np.array(holding, dtype=np.int32)]))
-            found.append(mine)
-        sizes = np.zeros(len(batch) + 1, dtype=np.int64)
-        np.cumsum([len(mine) for mine in found], out=sizes[1:])
-        return sizes, np.concatenate(found)
+        candidate_offsets = np.zeros(len(offsets), dtype=np.int64)
+        count = measure_rows(gate_offsets, gates, self._behind_begin, candidate_offsets)
+        candidates = np.empty(count, dtype=np.int32)
+        write_rows(gates[: gate_offsets[-1]], self._behind_begin, self._behind, candidates)
+        holding = self._verifier.verify(batch, candidate_offsets, candidates)
+        verified = int(np.count_nonzero(holding))
+        self._candidates += count
+        self._verified += verified
+        out = np.empty(len(entries) + verified + 8, dtype=np.int32)
+        out_offsets = np.zeros(len(offsets), dtype=np.int64)
+        more = self._verifier.entries[candidates]
+        marks, summary = self._scratch.marks, self._scratch.summary
+        merge_entries(offsets, entries, candidate_offsets, more, holding, marks, summary, out_offsets, out)
+        return out_offsets, out[: out_offsets[-1]]
 
     def statistics(self) -> dict[str, int | float]:
         states = self._states
@@ -210,7 +208,8 @@ class AutomatonEngine:
             "new label paths": self._missed,
             "memo bytes": states.bytes,
             "evictions": self._evictions,
-            "gates": len(self._behind),
+            "gates": len(self._behind_begin) - 1,
             "candidates": self._candidates,
             "candidates that match": self._verified,
+            "patterns for the reference embedding": self._verifier.slow,
         }

@@ -1,0 +1,151 @@
+"""Conditions: all tree patterns as one table of distinct conditions, each evaluated at most once a document.
+
+A condition stands once, whoever asks for it: patterns with equal branches share them, and a condition's number is
+larger than those of its parts. A pattern is the list of its conditions, parts first (`programs`), and the root's
+number.
+
+Left to the reference embedding: `contains()` and `starts-with()` on the first node of a path, and conditions on an
+attribute or text node other than a conjunction of value tests.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from ...documents import Names
+from ...patterns.model import (
+    WILDCARD,
+    AllOf,
+    AnyOf,
+    Compare,
+    Condition,
+    First,
+    Node,
+    Not,
+    Pattern,
+    Root,
+    StringTest,
+)
+from .value_kernels import (
+    AT_LEAST,
+    AT_MOST,
+    CONTAINS,
+    DIFFERENT,
+    DIFFERENT_TEXT,
+    EQUAL,
+    EQUAL_TEXT,
+    LESS,
+    MORE,
+    STARTS_WITH,
+)
+from .verify_kernels import ALL_OF, ANY_NAME, ANY_OF, ATTRIBUTE, DEEP, ELEMENT, NOT, ROOT, SELF, SELF_SET, TEXT_NODE
+
+_NUMBER_TESTS = {"=": EQUAL, "!=": DIFFERENT, "<": LESS, "<=": AT_MOST, ">": MORE, ">=": AT_LEAST}
+_TEXT_TESTS = {"=": EQUAL_TEXT, "!=": DIFFERENT_TEXT, "contains": CONTAINS, "starts-with": STARTS_WITH}
+
+
+class Unsupported(Exception):  # noqa: N818 - not an error: the pattern goes another way
+    """The pattern has a part that the kernel does not evaluate."""
+
+
+class Conditions:
+    """The table, growing; `arrays` freezes it for the kernel."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self._numbers: dict[tuple[Condition, bool], int] = {}
+        self.kinds: list[int] = []
+        self.tests: list[int] = []  # the name of a node, or the kind of a value test
+        self.limits: list[float] = []
+        self.literals = bytearray()
+        self.literal_spans: list[tuple[int, int]] = []
+        self.parts: list[tuple[int, ...]] = []
+
+    def add(self, pattern: Pattern) -> tuple[list[int], int]:
+        """The pattern's program and root; `Unsupported` leaves the table as it was but for unused conditions."""
+        assert pattern.root is not None
+        root = self._condition(pattern.root)
+        return list(self._program(root)), root
+
+    def _program(self, root: int) -> Iterable[int]:
+        needed: set[int] = set()
+        waiting = [root]
+        while waiting:
+            number = waiting.pop()
+            if number not in needed:
+                needed.add(number)
+                waiting.extend(self.parts[number])
+        return sorted(number for number in needed if self.kinds[number] != SELF)
+
+    def _condition(self, condition: Condition, *, alone: bool = False) -> int:
+        """The number of a condition; `alone`: its set is asked for, not only what it leaves of others."""
+        key = (condition, alone and isinstance(condition, Compare | StringTest))
+        known = self._numbers.get(key)
+        if known is None:
+            known = self._numbers[key] = self._make(condition, SELF_SET if key[1] else SELF)
+        return known
+
+    def _make(self, condition: Condition, value_kind: int) -> int:
+        match condition:
+            case Node():
+                if condition.is_element:
+                    return self._new(ELEMENT, condition, self._all(condition.conditions))
+                if not all(isinstance(part, Compare | StringTest) for part in condition.conditions):
+                    raise Unsupported
+                kind = TEXT_NODE if condition.is_text else ATTRIBUTE
+                return self._new(kind, condition, self._all(condition.conditions))
+            case Root():
+                return self._row(ROOT, 0, (self._condition(condition.node),))
+            case Compare() | StringTest():
+                return self._value(condition, value_kind)
+            case AllOf():
+                return self._row(ALL_OF, 0, self._all(condition.conditions, alone=True))
+            case AnyOf():
+                return self._row(ANY_OF, 0, self._all(condition.conditions, alone=True))
+            case Not():
+                return self._row(NOT, 0, (self._condition(condition.condition, alone=True),))
+            case First():
+                raise Unsupported
+
+    def _all(self, conditions: tuple[Condition, ...], *, alone: bool = False) -> tuple[int, ...]:
+        return tuple(self._condition(condition, alone=alone) for condition in conditions)
+
+    def _new(self, kind: int, node: Node, parts: tuple[int, ...]) -> int:
+        name = ANY_NAME
+        if node.is_attribute:
+            name = self.names.add(node.test[1:])
+        elif node.is_element and node.test != WILDCARD:
+            name = self.names.add(node.test)
+        # Value tests on the element itself come last: they are the dearest, and the others may leave nothing to test.
+        ordered = sorted(parts, key=lambda part: self.kinds[part] == SELF)
+        return self._row(kind | DEEP if node.axis == "//" else kind, name, tuple(ordered))
+
+    def _value(self, test: Compare | StringTest, kind: int) -> int:
+        if isinstance(test, Compare) and test.number is not None:
+            return self._row(kind, _NUMBER_TESTS[test.operator], (), limit=test.number)
+        if isinstance(test, Compare):
+            return self._row(kind, _TEXT_TESTS[test.operator], (), literal=test.string or "")
+        return self._row(kind, _TEXT_TESTS[test.function], (), literal=test.text)
+
+    def _row(self, kind: int, test: int, parts: tuple[int, ...], limit: float = 0.0, literal: str = "") -> int:
+        begin = len(self.literals)
+        self.literals += literal.encode()
+        self.kinds.append(kind)
+        self.tests.append(test)
+        self.limits.append(limit)
+        self.literal_spans.append((begin, len(self.literals) - begin))
+        self.parts.append(parts)
+        return len(self.kinds) - 1
+
+    def arrays(
+        self,
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64], npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+        """Rows (kind, test, literal, its length, first part, end of parts), number limits, literals, and parts."""
+        ends = np.cumsum([len(parts) for parts in self.parts], dtype=np.int32)
+        begins = np.concatenate([np.zeros(1, dtype=np.int32), ends])[: len(ends)]
+        spans = np.array(self.literal_spans, dtype=np.int32).reshape(-1, 2)
+        rows = np.array([self.kinds, self.tests, spans[:, 0], spans[:, 1], begins, ends], dtype=np.int32)
+        flat = np.array([part for parts in self.parts for part in parts], dtype=np.int32)
+        literals = np.frombuffer(bytes(self.literals) + b"\0", dtype=np.uint8)
+        return np.ascontiguousarray(rows), np.array(self.limits, dtype=np.float64), literals, flat

@@ -1,0 +1,121 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""Values in kernels: XPath 1.0's comparisons on UTF-8 bytes, the same as `patterns/values.py` to the last bit.
+
+A value is a place and a length in some array of bytes. Its plain twin is `pathcast.patterns.values`.
+"""
+
+import numpy as np
+
+from ...kernels import part, rare
+
+EQUAL_TEXT, DIFFERENT_TEXT, EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST, CONTAINS, STARTS_WITH = range(10)
+FRACTION_DIGITS = 20
+LARGEST_EXPONENT = 1_000_000
+NAN = np.nan
+
+
+@part
+def is_blank(c):
+    """XML's white space."""
+    return c == 32 or c == 9 or c == 10 or c == 13
+
+
+@rare
+def number(data, p, length):
+    """The number that XPath sees in a text, as libxml2 computes it; NaN when it is none."""
+    end = p + length
+    while p < end and is_blank(data[p]):
+        p += 1
+    negative = p < end and data[p] == 45
+    if negative:
+        p += 1
+    value, digits = 0.0, 0
+    while p < end and 48 <= data[p] <= 57:
+        value = value * 10 + (data[p] - 48)
+        digits += 1
+        p += 1
+    if p < end and data[p] == 46:
+        p += 1
+        places, fraction, some = 0, 0.0, 0
+        while p < end and data[p] == 48:
+            places += 1
+            some += 1
+            p += 1
+        most = places + FRACTION_DIGITS
+        while p < end and 48 <= data[p] <= 57:
+            if places < most:
+                fraction = fraction * 10 + (data[p] - 48)
+                places += 1
+            some += 1
+            p += 1
+        if digits == 0 and some == 0:
+            return NAN
+        if some:
+            value += fraction / 10.0**places
+        digits += some
+    if digits == 0:
+        return NAN
+    if negative:
+        value = -value
+    if p < end and (data[p] == 101 or data[p] == 69):
+        p += 1
+        below = p < end and data[p] == 45
+        if p < end and (data[p] == 45 or data[p] == 43):
+            p += 1
+        exponent = 0
+        while p < end and 48 <= data[p] <= 57:
+            if exponent < LARGEST_EXPONENT:
+                exponent = exponent * 10 + (data[p] - 48)
+            p += 1
+        value *= 10.0 ** (-exponent if below else exponent)
+    while p < end and is_blank(data[p]):
+        p += 1
+    return value if p == end else NAN
+
+
+@part
+def same_text(a, p, length, b, q, wanted):
+    """Whether two texts are equal."""
+    if length != wanted:
+        return False
+    for k in range(length):
+        if a[p + k] != b[q + k]:
+            return False
+    return True
+
+
+@rare
+def contains(a, p, length, b, q, wanted):
+    """Whether a text has another one inside."""
+    for begin in range(p, p + length - wanted + 1):
+        k = 0
+        while k < wanted and a[begin + k] == b[q + k]:
+            k += 1
+        if k == wanted:
+            return True
+    return False
+
+
+@rare
+def passes(test, limit, literals, q, wanted, data, p, length):
+    """Whether the value passes a test against a number `limit` or the text at `q`."""
+    if test == EQUAL_TEXT:
+        return same_text(data, p, length, literals, q, wanted)
+    if test == DIFFERENT_TEXT:
+        return not same_text(data, p, length, literals, q, wanted)
+    if test == CONTAINS:
+        return contains(data, p, length, literals, q, wanted)
+    if test == STARTS_WITH:
+        return length >= wanted and same_text(data, p, wanted, literals, q, wanted)
+    value = number(data, p, length)
+    if test == EQUAL:
+        return value == limit
+    if test == DIFFERENT:
+        return value != limit
+    if test == LESS:
+        return value < limit
+    if test == AT_MOST:
+        return value <= limit
+    if test == MORE:
+        return value > limit
+    return value >= limit

@@ -1,0 +1,153 @@
+"""The verifier: which of a document's candidates really match.
+
+Patterns are compiled into one table of conditions (`conditions.py`) and evaluated by a kernel (`verify_kernels.py`);
+the few that the kernel does not take go to the reference embedding.
+
+Invariant: answers depend on the document and the pattern alone; candidates only decide what is looked at.
+"""
+
+import threading
+
+import numpy as np
+import numpy.typing as npt
+
+from ...documents import DocumentBatch
+from ..reference.embedding import Embedding
+from ..table import PatternTable
+from .conditions import Conditions, Unsupported
+from .verify_kernels import verify
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+
+# Words of bit sets that one task may need; a large document with many candidates is several tasks.
+_TASK_WORDS = 1 << 22
+
+
+class _Scratch(threading.local):
+    """Buffers of a verification; one set a thread."""
+
+    def __init__(self) -> None:
+        self.state = np.zeros(1, dtype=np.int64)
+        self.stamps = np.zeros(0, dtype=np.int64)
+        self.places = np.zeros(0, dtype=np.int64)
+        self.at_document = np.zeros(0, dtype=np.bool_)
+        self.bits = np.zeros(0, dtype=np.uint64)
+        self.width = np.zeros(0, dtype=np.uint64)
+        self.heads = np.zeros((2, 0), dtype=np.int32)
+        self.head_stamps = np.zeros((2, 0), dtype=np.int64)
+        self.lists = np.zeros((3, 0), dtype=np.int32)
+        self.joined = np.zeros(0, dtype=np.uint8)
+
+    def fit(self, conditions: int, words: int, width: int, names: int, rows: int, text: int) -> None:
+        """Make room; stamps are kept or begin again with room that is all unstamped."""
+        if len(self.stamps) < conditions:
+            self.stamps = np.zeros(2 * conditions, dtype=np.int64)
+            self.places = np.zeros(2 * conditions, dtype=np.int64)
+            self.at_document = np.zeros(2 * conditions, dtype=np.bool_)
+        if len(self.bits) < words:
+            self.bits = np.zeros(2 * words, dtype=np.uint64)
+        if len(self.width) < width:
+            self.width = np.zeros(2 * width, dtype=np.uint64)
+        if self.heads.shape[1] < names:
+            self.heads = np.zeros((2, 2 * names), dtype=np.int32)
+            self.head_stamps = np.zeros((2, 2 * names), dtype=np.int64)
+        if self.lists.shape[1] < rows:
+            self.lists = np.zeros((3, 2 * rows), dtype=np.int32)
+        if len(self.joined) < text:
+            self.joined = np.zeros(2 * text, dtype=np.uint8)
+
+
+class Verifier:
+    """Tree patterns of a table, numbered as they are given."""
+
+    def __init__(self, table: PatternTable, entries: list[int]) -> None:
+        self.table = table
+        self.entries = np.array(entries, dtype=np.int32)
+        conditions = Conditions(table.names)
+        programs: list[list[int]] = []
+        roots: list[int] = []
+        self._slow: set[int] = set()
+        for number, entry in enumerate(entries):
+            pattern = table.trees[entry]
+            try:
+                program, root = conditions.add(pattern)
+            except Unsupported:
+                self._slow.add(number)
+                program, root = [], 0
+            programs.append(program)
+            roots.append(root)
+        self._rows, self._limits, self._literals, self._parts = conditions.arrays()
+        self._programs = np.array([row for program in programs for row in program], dtype=np.int32)
+        self._begin = np.concatenate([[0], np.cumsum([len(program) for program in programs])]).astype(np.int64)
+        self._roots = np.array(roots, dtype=np.int32)
+        self._scratch = _Scratch()
+
+    @property
+    def slow(self) -> int:
+        """How many patterns go to the reference embedding."""
+        return len(self._slow)
+
+    def verify(self, batch: DocumentBatch, offsets: Int64s, candidates: Int32s) -> npt.NDArray[np.bool_]:
+        """Which candidates (numbers of patterns; those of document `i` are `offsets[i] : offsets[i + 1]`) match."""
+        answers = np.zeros(len(candidates), dtype=np.bool_)
+        if len(self._programs):
+            self._by_kernel(batch, offsets, candidates, answers)
+        if self._slow:
+            self._by_embedding(batch, offsets, candidates, answers)
+        return answers
+
+    def _by_kernel(
+        self, batch: DocumentBatch, offsets: Int64s, candidates: Int32s, answers: npt.NDArray[np.bool_]
+    ) -> None:
+        counts = np.diff(batch.offsets)
+        attributes = np.diff(batch.attribute_begin.astype(np.int64)[batch.offsets])
+        sizes = np.diff(self._begin)[candidates]
+        documents, begin, words = _tasks(offsets, sizes, counts + 63 >> 6)
+        scratch = self._scratch
+        longest = int(counts.max(initial=0))
+        text = int(np.diff(batch.data_offsets).max(initial=0)) + len(batch.arena)
+        rows = max(longest, int(attributes.max(initial=0)))
+        scratch.fit(self._rows.shape[1], words, longest + 63 >> 6, len(self.table.names), rows, text)
+        verify(
+            batch.offsets, batch.name, batch.parent, batch.attribute_begin, batch.attribute_name, batch.attribute_start,
+            batch.attribute_length, batch.text_begin, batch.text_end, batch.text_parent, batch.text_start,
+            batch.text_length, batch.data, batch.arena, self.table.translation(batch),
+            self._rows, self._limits, self._literals, self._parts,
+            self._programs, self._begin, self._roots, documents, begin, candidates, answers,
+            scratch.state, scratch.stamps, scratch.places, scratch.at_document, scratch.bits, scratch.width,
+            scratch.heads, scratch.head_stamps, scratch.lists, scratch.joined,
+        )  # fmt: skip
+
+    def _by_embedding(
+        self, batch: DocumentBatch, offsets: Int64s, candidates: Int32s, answers: npt.NDArray[np.bool_]
+    ) -> None:
+        names = self.table.names
+        numbers = self.table.translation(batch).tolist()
+        for index in range(len(batch)):
+            places = [
+                place for place in range(*offsets[index : index + 2].tolist()) if int(candidates[place]) in self._slow
+            ]
+            if places:
+                embedding = Embedding(batch[index], lambda name, wanted: numbers[name] == names.get(wanted))
+                for place in places:
+                    answers[place] = embedding.matches(self.table.trees[int(self.entries[candidates[place]])])
+
+
+def _tasks(offsets: Int64s, sizes: Int64s, widths: Int64s) -> tuple[Int64s, Int64s, int]:
+    """Documents and where each task's candidates begin, and the words that the largest task needs."""
+    documents: list[int] = []
+    begin: list[int] = []
+    most = 0
+    totals = np.concatenate([[0], np.cumsum(sizes)])
+    for document in np.flatnonzero(np.diff(offsets)).tolist():
+        first, end = offsets[document : document + 2].tolist()
+        width = int(widths[document])
+        while first < end:
+            room = totals[first] + max(1, _TASK_WORDS // max(1, width))
+            last = min(end, max(first + 1, int(np.searchsorted(totals, room, side="right")) - 1))
+            documents.append(document)
+            begin.append(first)
+            most = max(most, int(totals[last] - totals[first]) * width)
+            first = last
+    return np.array(documents, dtype=np.int64), np.array([*begin, int(offsets[-1])], dtype=np.int64), most
