@@ -16,7 +16,7 @@ from tests.documents.equivalence import by_expat, by_scanner, differences, passe
 from tests.documents.mutations import mutations, seeds
 
 A_ROUND = 1000
-ROUNDS, LONG_ROUNDS = 20, 1000
+ROUNDS, LONG_ROUNDS = 12, 1000
 KNOWN = ("a", "b", "x", "{urn:u}a", "{u}b", "abcdefgh", "abcdefghijklmnop", f"{{{XML_NAMESPACE}}}lang")
 TIGHT = Limits(depth=4, size=300, attributes=3, name_length=8)
 
@@ -72,6 +72,6 @@ def test_a_difference_is_reported_as_few_short_documents(monkeypatch: pytest.Mon
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test a round: twenty thousand mutations, or a million with `--long`."""
+    """A test a round: twelve thousand mutations, or a million with `--long`."""
     if "seed" in metafunc.fixturenames:
         metafunc.parametrize("seed", range(LONG_ROUNDS if metafunc.config.getoption("--long") else ROUNDS))
