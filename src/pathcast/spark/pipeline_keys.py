@@ -1,0 +1,195 @@
+"""The keys of a pipeline file, in one table: what may stand there, what it means, what holds without it.
+
+The file is read by this table (pipeline_file.py) and the reference in docs/pipeline.md is written from it
+(`reference()`; a test holds the two together), so a key can't be accepted and not documented.
+
+A name is `section.key`. A key of the kind `table` holds further keys of the user's own choosing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+# In a folder of these a micro-batch has a folder of its own, which is replaced when the micro-batch is repeated.
+FILE_FORMATS = ("parquet", "orc", "json", "csv", "text", "xml", "avro")
+# Formats whose rows come from files, so that Spark can tell which one.
+SOURCE_FILE_FORMATS = (*FILE_FORMATS, "binaryFile")
+# The column that holds the documents when the file does not say which.
+DOCUMENT_COLUMNS = {"binaryFile": "content", "text": "value"}
+MODES = ("append", "overwrite", "ignore", "error")
+
+SECTIONS = {
+    "": "The pipeline as a whole.",
+    "source": "Where documents come from: any format that Spark reads.",
+    "subscriptions": "Who wants what: an index, or a table that is compiled to one before the pipeline starts.",
+    "deliveries": "Where matched documents go.",
+    "dead_letters": "Where documents go that can't be read. Without this section they are counted and not kept.",
+    "stream": "With this section the pipeline is a stream, without it one batch.",
+    "limits": "What a document may bring before it is refused and becomes a dead letter.",
+}
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key: `kind` says how its value is read, `default` what holds without it, as the reference shows it."""
+
+    name: str
+    kind: str
+    meaning: str
+    default: str = ""
+    required: bool = False
+    choices: tuple[str, ...] = ()
+
+    @property
+    def section(self) -> str:
+        return self.name.rpartition(".")[0]
+
+
+KEYS = (
+    Key("name", "text", "What Spark and the progress lines call it.", "the file's name"),
+    Key(
+        "spark",
+        "table",
+        "Settings of the Spark session that the run starts, such as `spark.sql.shuffle.partitions = 8`.",
+        "none",
+    ),
+    # source
+    Key(
+        "source.format",
+        "text",
+        "A format of Spark (`parquet`, `text`, `binaryFile`, `json`, `kafka`, …), or `files`: XML files, one document "
+        "each, that the workers open themselves.",
+        required=True,
+    ),
+    Key("source.path", "paths", "A folder, file or pattern, or a list of them.", "none"),
+    Key(
+        "source.schema",
+        "text",
+        'The columns, as in SQL: `"number long, xml binary"`. A stream of `parquet`, `orc`, `json`, `csv` needs it.',
+        "what the source says",
+    ),
+    Key(
+        "source.document",
+        "text",
+        "The column that holds the documents, binary or string.",
+        "`content` for `binaryFile`, `value` for `text`, else `xml`",
+    ),
+    Key(
+        "source.document_path",
+        "text",
+        "The column that holds the documents' paths, in place of `document`.",
+        "`path` for `files`",
+    ),
+    Key(
+        "source.options",
+        "table",
+        "Options of the format. For streams: `maxFilesPerTrigger`, `maxOffsetsPerTrigger` bound a micro-batch.",
+        "none",
+    ),
+    # subscriptions
+    Key(
+        "subscriptions.index",
+        "path",
+        "The folder of the index: a snapshot or one with versions. With `table`, the folder that versions are "
+        "published to. A stream takes up a new version with its next micro-batch.",
+        required=True,
+    ),
+    Key("subscriptions.table", "path", "A table of `id`, `subscriber`, `xpath`, compiled when the run starts.", "none"),
+    Key("subscriptions.table_format", "text", "Its format.", "by its ending, else `parquet`"),
+    Key(
+        "subscriptions.changes",
+        "path",
+        "A table of `id`, `subscriber`, `xpath`, `change` (`added`, `removed`).",
+        "none",
+    ),
+    Key("subscriptions.changes_format", "text", "Its format.", "by its ending, else `parquet`"),
+    Key(
+        "subscriptions.namespaces",
+        "namespaces",
+        'A table of prefix and URI for the table\'s expressions, or `"ignore"` to match local names.',
+        "none",
+    ),
+    Key(
+        "subscriptions.invalid",
+        "path",
+        "Where invalid subscriptions go, as Parquet, with the reason.",
+        "none",
+    ),
+    # deliveries
+    Key("deliveries.format", "text", "A format that Spark writes.", "`parquet`"),
+    Key("deliveries.path", "path", "The folder or table to write to.", "none"),
+    Key(
+        "deliveries.per",
+        "choice",
+        "`subscriber`: a row for each document and subscriber. `document`: a row for each document that somebody "
+        "wants, with the list of them.",
+        "`subscriber`",
+        choices=("subscriber", "document"),
+    ),
+    Key(
+        "deliveries.by",
+        "choice",
+        'What that list has with `per = "document"`: names of subscribers, or ids of subscriptions in `matches`.',
+        "`subscriber`",
+        choices=("subscriber", "id"),
+    ),
+    Key("deliveries.columns", "names", "The columns of the source that are delivered.", "all"),
+    Key("deliveries.mode", "choice", "Of a batch, when there is something already.", "`error`", choices=MODES),
+    Key("deliveries.options", "table", "Options of the format.", "none"),
+    # dead letters
+    Key("dead_letters.format", "text", "A format that Spark writes.", "`parquet`"),
+    Key("dead_letters.path", "path", "The folder or table to write to.", "none"),
+    Key("dead_letters.columns", "names", "The columns of the source that are kept beside `error`.", "all"),
+    Key("dead_letters.mode", "choice", "Of a batch, when there is something already.", "`error`", choices=MODES),
+    Key("dead_letters.options", "table", "Options of the format.", "none"),
+    # stream
+    Key(
+        "stream.checkpoint",
+        "path",
+        "The folder where the stream notes how far it is, and which version of the index each micro-batch uses. "
+        "Local, or mounted on driver and workers alike.",
+        required=True,
+    ),
+    Key(
+        "stream.trigger",
+        "trigger",
+        "`available-now`: all that is there, in micro-batches, then end. `once`: the same in one micro-batch. An "
+        'interval, such as `"10 seconds"`: one micro-batch each, until stopped; `"0 seconds"`: one after the other.',
+        "`available-now`",
+    ),
+    # limits
+    Key("limits.depth", "number", "Elements nested in one another.", "1,000"),
+    Key("limits.size", "number", "Bytes of a document.", "134,217,728"),
+    Key("limits.attributes", "number", "Attributes of one element.", "4,096"),
+    Key("limits.name_length", "number", "Characters of a name.", "4,096"),
+    Key("limits.amplification", "number", "Bytes of text that entities may make out of one byte.", "20"),
+)
+
+BY_NAME = {key.name: key for key in KEYS}
+KINDS = {
+    "text": "text",
+    "path": "path",
+    "paths": "path or list of paths",
+    "names": "list of names",
+    "table": "table",
+    "namespaces": 'table, or `"ignore"`',
+    "choice": "one of the named",
+    "trigger": "text",
+    "number": "whole number from 1 up",
+}
+
+
+def reference() -> str:
+    """The reference of all keys, in Markdown: a table per section."""
+    return "\n".join(_reference()).strip() + "\n"
+
+
+def _reference() -> Iterator[str]:
+    for section, meaning in SECTIONS.items():
+        yield f"### {f'`[{section}]`' if section else 'At the top'}\n\n{meaning}\n"
+        keys = [key for key in KEYS if key.section == section]
+        if keys:
+            yield "| key | value | without it | meaning |\n|---|---|---|---|"
+            for key in keys:
+                without = "an error" if key.required else key.default
+                yield f"| `{key.name.rpartition('.')[2]}` | {KINDS[key.kind]} | {without} | {key.meaning} |"
+            yield ""

@@ -1,0 +1,100 @@
+"""The values of a pipeline file: each kind of key reads its own, or says what should stand there.
+
+A value that is not right raises `RefusedValueError` with a sentence to follow the key's name.
+"""
+
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .pipeline_keys import KINDS, Key
+
+TRIGGERS = ("available-now", "once")
+_INTERVAL = re.compile(r"\d+ (millisecond|second|minute|hour|day)s?")
+
+
+class RefusedValueError(Exception):
+    """A value that can't stand where it stands."""
+
+
+def flat(table: Any, prefix: str = "") -> dict[str, str]:
+    """A table of options as Spark takes them: text, with dots in the names of nested ones."""
+    if not isinstance(table, dict):
+        raise RefusedValueError(f"must be a table, not {_said(table)}")
+    found: dict[str, str] = {}
+    for name, value in table.items():
+        if isinstance(value, dict):
+            found |= flat(value, f"{prefix}{name}.")
+        elif isinstance(value, list):
+            raise RefusedValueError(f"'{name}' is a list; options are text, numbers or true and false")
+        else:
+            found[prefix + name] = str(value).lower() if isinstance(value, bool) else str(value)
+    return found
+
+
+def _text(key: Key, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise RefusedValueError(f"must be {KINDS[key.kind]}, not {_said(value)}")
+    return value
+
+
+def _texts(key: Key, value: Any) -> list[str]:
+    values = [value] if isinstance(value, str) and key.kind == "paths" else value
+    if not isinstance(values, list) or not values or not all(isinstance(one, str) and one for one in values):
+        raise RefusedValueError(f"must be a {KINDS[key.kind]}, not {_said(value)}")
+    return values
+
+
+def _namespaces(key: Key, value: Any) -> Mapping[str, str] | str:
+    if value == "ignore":
+        return "ignore"
+    if not isinstance(value, dict) or not all(isinstance(uri, str) for uri in value.values()):
+        raise RefusedValueError(f"must be a {KINDS[key.kind]}, not {_said(value)}")
+    return value
+
+
+def _choice(key: Key, value: Any) -> str:
+    if value not in key.choices:
+        raise RefusedValueError(
+            f"must be {' or '.join(map(_said, key.choices))}, not {_said(value)}{_near(value, key.choices)}"
+        )
+    return str(value)
+
+
+def _trigger(_: Key, value: Any) -> str:
+    if isinstance(value, str) and (value in TRIGGERS or _INTERVAL.fullmatch(value)):
+        return value
+    choices = (*TRIGGERS, "10 seconds")
+    wanted = 'must be "available-now", "once" or an interval such as "10 seconds"'
+    raise RefusedValueError(f"{wanted}, not {_said(value)}{_near(value, choices)}")
+
+
+def _number(key: Key, value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise RefusedValueError(f"must be a {KINDS[key.kind]}, not {_said(value)}")
+    return value
+
+
+def _near(value: Any, choices: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(value, choices, n=1, cutoff=0.5) if isinstance(value, str) else []
+    return f"; did you mean {_said(near[0])}?" if near else ""
+
+
+def _said(value: Any) -> str:
+    """A value as it stands in TOML, cut short."""
+    text = f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+    return text if len(text) <= 60 else text[:60] + "…"
+
+
+READERS: dict[str, Callable[[Key, Any], Any]] = {
+    "text": _text,
+    "path": _text,
+    "paths": lambda key, value: tuple(_texts(key, value)),
+    "names": lambda key, value: tuple(_texts(key, value)),
+    "table": lambda _, value: flat(value),
+    "namespaces": _namespaces,
+    "choice": _choice,
+    "trigger": _trigger,
+    "number": _number,
+}

@@ -1,0 +1,65 @@
+"""In which line of a TOML file each key stands: `tomllib` reads values and keeps no places.
+
+Only what is needed to find keys is read: comments, strings (so that nothing in them is taken for a key), brackets (so
+that a list or inline table may span lines), table headings and keys. The text is valid TOML, `tomllib` saw to that.
+
+Not done: keys inside inline tables; they have the line of the key that holds the table.
+"""
+
+import re
+from collections.abc import Iterator
+
+_PART = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
+_NAME = rf"{_PART}(?:\s*\.\s*{_PART})*"
+_HEADING = re.compile(rf"\s*\[\[?\s*({_NAME})\s*\]\]?")
+_KEY = re.compile(rf"\s*({_NAME})\s*=")
+# What may hold a bracket, a quote or a line's end that means nothing, and the brackets that do mean something.
+_PIECE = re.compile(
+    r'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*|[\[{]|[\]}]|\n', re.DOTALL
+)
+
+
+def key_lines(text: str) -> dict[tuple[str, ...], int]:
+    """Key → line, from 1; a key is the parts of its full name. A table has the line of its heading."""
+    lines: dict[tuple[str, ...], int] = {}
+    table: tuple[str, ...] = ()
+    for number, line in _statements(text):
+        if heading := _HEADING.match(line):
+            table = _parts(heading[1])
+            lines.setdefault(table, number)
+        elif key := _KEY.match(line):
+            name = table + _parts(key[1])
+            for length in range(len(table) + 1, len(name) + 1):
+                lines.setdefault(name[:length], number)
+    return lines
+
+
+def line_of(lines: dict[tuple[str, ...], int], name: tuple[str, ...]) -> int | None:
+    """The line of a key, or of the nearest table that would hold it; none for the file as a whole."""
+    while name and name not in lines:
+        name = name[:-1]
+    return lines.get(name)
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Headings and assignments, each with the line on which it begins."""
+    begin, first, number, depth = 0, 1, 1, 0
+    text += "\n"
+    for piece in _PIECE.finditer(text):
+        found = piece[0]
+        if found == "\n":
+            number += 1
+            if depth == 0:
+                yield first, text[begin : piece.start()]
+                begin, first = piece.end(), number
+        elif found in "[{":
+            depth += 1
+        elif found in "]}":
+            depth -= 1
+        else:
+            number += found.count("\n")
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    found = (part.strip() for part in re.findall(_PART, name))
+    return tuple(part[1:-1] if part[0] in "\"'" else part for part in found)

@@ -1,0 +1,277 @@
+"""A pipeline file: what is right becomes a `Pipeline`, what is wrong is named with file, line and key."""
+
+import pickle
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from pathcast.documents import Limits
+from pathcast.spark.pipeline_file import PipelineFileError, Problem, read_pipeline
+from pathcast.spark.pipeline_keys import KEYS, reference
+from pathcast.spark.toml_lines import key_lines, line_of
+
+DOCS = Path(__file__).parents[2] / "docs" / "pipeline.md"
+
+SMALL = """
+[source]
+format = "parquet"
+path = "documents"
+
+[subscriptions]
+index = "index"
+
+[deliveries]
+path = "deliveries"
+"""
+
+FULL = """
+name = "news"
+
+[source]
+format = "json"
+path = ["a", "s3a://bucket/b"]
+schema = "number long, text string"
+document = "text"
+options = { maxFilesPerTrigger = 1, recursiveFileLookup = true }
+
+[subscriptions]
+index = "/var/index"
+table = "subscriptions.csv.gz"
+changes = "changes"
+namespaces = { f = "http://example.org/f" }
+invalid = "invalid"
+
+[deliveries]
+format = "delta"
+path = "out"
+per = "document"
+by = "id"
+columns = ["number"]
+
+[deliveries.options]
+mergeSchema = true
+
+[dead_letters]
+path = "dead"
+
+[stream]
+checkpoint = "file:///tmp/checkpoint"
+trigger = "10 seconds"
+
+[limits]
+depth = 50
+
+[spark]
+spark.sql.shuffle.partitions = 8
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "pipeline.toml"
+    file.write_text(textwrap.dedent(text), encoding="utf-8")
+    return file
+
+
+def problems(folder: Path, text: str) -> list[tuple[int | None, str, str]]:
+    with pytest.raises(PipelineFileError) as raised:
+        read_pipeline(written(folder, text))
+    return [(one.line, one.key, one.reason) for one in raised.value.problems]
+
+
+def test_a_small_file_says_what_and_the_rest_follows(tmp_path):
+    pipeline = read_pipeline(written(tmp_path, SMALL))
+    assert pipeline.name == "pipeline"
+    assert pipeline.source.paths == (f"{tmp_path}/documents",)
+    assert (pipeline.source.document, pipeline.source.document_path) == ("xml", None)
+    assert pipeline.subscriptions.index == f"{tmp_path}/index"
+    assert (pipeline.deliveries.format, pipeline.deliveries.per, pipeline.deliveries.mode) == (
+        "parquet",
+        "subscriber",
+        "error",
+    )
+    assert pipeline.dead_letters is None
+    assert pipeline.stream is None
+    assert pipeline.limits == Limits()
+    assert pipeline.spark == {}
+
+
+def test_every_key_arrives(tmp_path):
+    pipeline = read_pipeline(written(tmp_path, FULL))
+    assert pipeline.name == "news"
+    assert pipeline.source.paths == (f"{tmp_path}/a", "s3a://bucket/b")
+    assert pipeline.source.schema == "number long, text string"
+    assert pipeline.source.document == "text"
+    assert pipeline.source.options == {"maxFilesPerTrigger": "1", "recursiveFileLookup": "true"}
+    assert pipeline.subscriptions.index == "/var/index"
+    assert pipeline.subscriptions.table_format == "csv"
+    assert pipeline.subscriptions.changes_format == "parquet"
+    assert pipeline.subscriptions.namespaces == {"f": "http://example.org/f"}
+    assert pipeline.subscriptions.invalid == f"{tmp_path}/invalid"
+    assert (pipeline.deliveries.per, pipeline.deliveries.by) == ("document", "id")
+    assert pipeline.deliveries.columns == ("number",)
+    assert pipeline.deliveries.options == {"mergeSchema": "true"}
+    assert pipeline.dead_letters is not None
+    assert pipeline.dead_letters.path == f"{tmp_path}/dead"
+    assert pipeline.stream is not None
+    assert (pipeline.stream.checkpoint, pipeline.stream.trigger) == ("/tmp/checkpoint", "10 seconds")
+    assert not pipeline.stream.ends
+    assert pipeline.limits == Limits(depth=50)
+    assert pipeline.spark == {"spark.sql.shuffle.partitions": "8"}
+
+
+@pytest.mark.parametrize(
+    ("form", "document", "document_path"),
+    [("parquet", "xml", None), ("binaryFile", "content", None), ("text", "value", None), ("files", None, "path")],
+)
+def test_the_documents_column_follows_from_the_format(tmp_path, form, document, document_path):
+    source = read_pipeline(written(tmp_path, SMALL.replace('"parquet"', f'"{form}"'))).source
+    assert (source.document, source.document_path) == (document, document_path)
+
+
+def test_an_unknown_key_is_named_with_its_line_and_what_is_near(tmp_path):
+    text = SMALL.replace('path = "documents"', 'path = "documents"\nshema = "xml binary"')
+    assert problems(tmp_path, text) == [
+        (5, "source.shema", "there is no such key; did you mean schema?"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "key", "reason"),
+    [
+        (("[source]", "[sorce]"), 2, "sorce", "did you mean source"),
+        (('index = "index"', 'index = "index"\nmode = "append"'), 8, "subscriptions.mode", "deliveries.mode and"),
+        (('format = "parquet"', "format = 3"), 3, "source.format", "must be text, not 3"),
+        (('path = "documents"', "path = [1]"), 4, "source.path", "must be a path or list of paths, not [1]"),
+        (('path = "deliveries"', 'per = "reader"'), 10, "deliveries.per", '"subscriber" or "document", not "reader"'),
+        (('path = "deliveries"', 'mode = "apend"'), 10, "deliveries.mode", 'did you mean "append"?'),
+        (('path = "deliveries"', "columns = []"), 10, "deliveries.columns", "must be a list of names"),
+        (('path = "deliveries"', "options = 1"), 10, "deliveries.options", "must be a table"),
+        (('path = "deliveries"', 'by = "id"'), 10, "deliveries.by", 'goes with per = "document"'),
+        (('index = "index"', ""), 6, "subscriptions.index", "is missing: The folder of the index"),
+        (
+            ('index = "index"', 'index = "i"\nchanges = "c"'),
+            8,
+            "subscriptions.changes",
+            "goes with subscriptions.table",
+        ),
+        (('path = "documents"', ""), 2, "source.path", "is missing"),
+        (
+            ('path = "documents"', 'path = "d"\ndocument = "a"\ndocument_path = "b"'),
+            6,
+            "source.document_path",
+            "beside",
+        ),
+        (("[deliveries]", "[limits]\ndepth = 0\n[deliveries]"), 10, "limits.depth", "whole number from 1 up, not 0"),
+        (("[deliveries]", "[stream]\n[deliveries]"), 9, "stream.checkpoint", "is missing"),
+        (("[deliveries]", "[spark]\na = [1]\n[deliveries]"), 9, "spark", "'a' is a list"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_line(tmp_path, change, line, key, reason):
+    found = problems(tmp_path, SMALL.replace(*change))
+    assert [(one[0], one[1]) for one in found if one[1] == key] == [(line, key)]
+    assert any(reason in one[2] for one in found)
+
+
+@pytest.mark.parametrize(
+    ("stream", "key", "reason"),
+    [
+        ('trigger = "sometimes"', "stream.trigger", "an interval such as"),
+        ('trigger = "availablenow"', "stream.trigger", 'did you mean "available-now"?'),
+        ("", "source.schema", "a stream of parquet does not find out its columns by itself"),
+        ('[dead_letters]\nmode = "overwrite"', "dead_letters.mode", "a stream appends"),
+    ],
+)
+def test_what_a_stream_needs_is_said(tmp_path, stream, key, reason):
+    found = problems(tmp_path, SMALL + f'[stream]\ncheckpoint = "c"\n{stream}\n')
+    assert any(one[1] == key and reason in one[2] for one in found)
+
+
+def test_a_checkpoint_behind_an_address_is_refused(tmp_path):
+    text = SMALL.replace('path = "documents"', 'path = "d"\nschema = "xml binary"')
+    found = problems(tmp_path, text + '[stream]\ncheckpoint = "s3a://bucket/c"\n')
+    assert found == [(13, "stream.checkpoint", "must be a folder that is local or mounted, not an address")]
+
+
+def test_all_problems_are_told_at_once_in_the_order_of_lines(tmp_path):
+    text = SMALL.replace("parquet", "").replace('path = "deliveries"', "pth = 1")
+    with pytest.raises(PipelineFileError) as raised:
+        read_pipeline(written(tmp_path, text))
+    assert str(raised.value).splitlines() == [
+        f'{tmp_path}/pipeline.toml, line 3: source.format: must be text, not ""',
+        f"{tmp_path}/pipeline.toml, line 10: deliveries.pth: there is no such key; did you mean path?",
+    ]
+    assert pickle.loads(pickle.dumps(raised.value)) == raised.value
+
+
+def test_a_file_without_deliveries_is_refused(tmp_path):
+    assert ("deliveries", "the section is missing: Where matched documents go.") in [
+        one[1:] for one in problems(tmp_path, SMALL.partition("[deliveries]")[0])
+    ]
+
+
+def test_a_file_that_is_not_toml_has_its_line(tmp_path):
+    found = problems(tmp_path, "[source]\nformat = parquet\n")
+    assert found[0][0] == 2
+    assert found[0][2].startswith("is not TOML: ")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(PipelineFileError) as raised:
+        read_pipeline(tmp_path / "nowhere.toml")
+    assert raised.value.problems == (Problem(None, "", "can't be read: No such file or directory"),)
+
+
+def test_keys_are_found_behind_strings_lists_and_comments():
+    text = textwrap.dedent('''\
+        a = """
+        b = 1
+        """
+        c = [ # [
+          "]",
+          { d = 1 },
+        ]
+        "quo.ted" = '#'
+        [t . u] # heading
+        e.f = 1
+        [[list]]
+        g = {h = 1}
+    ''')
+    lines = key_lines(text)
+    assert lines == {
+        ("a",): 1,
+        ("c",): 4,
+        ("quo.ted",): 8,
+        ("t", "u"): 9,
+        ("t", "u", "e"): 10,
+        ("t", "u", "e", "f"): 10,
+        ("list",): 11,
+        ("list", "g"): 12,
+    }
+    assert line_of(lines, ("list", "g", "h")) == 12
+    assert line_of(lines, ("nothing",)) is None
+
+
+def test_the_reference_in_the_documentation_is_that_of_the_code():
+    """To mend: paste what `python -c 'from pathcast.spark.pipeline_keys import *; print(reference())'` prints."""
+    page = DOCS.read_text(encoding="utf-8")
+    begin, end = "<!-- keys -->\n", "<!-- end of keys -->"
+    assert page.partition(begin)[2].partition(end)[0].strip() == reference().strip()
+
+
+def test_every_key_is_described_once():
+    assert len({key.name for key in KEYS}) == len(KEYS)
+    assert all(key.meaning and (key.required or key.default) for key in KEYS)
+
+
+def test_reading_a_file_needs_no_spark(tmp_path):
+    file = written(tmp_path, SMALL)
+    program = (
+        "import sys; sys.modules['pyspark'] = None\n"
+        "from pathcast.spark.pipeline_file import read_pipeline\n"
+        f"print(read_pipeline({str(file)!r}).name)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("pipeline\n", "")
