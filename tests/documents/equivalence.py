@@ -59,7 +59,7 @@ def passed_on(documents: Sequence[bytes], scanner: Scanner | None = None) -> lis
     offsets = np.cumsum([0, *map(len, documents)], dtype=np.int64)
     data = np.frombuffer(b"".join(documents) + bytes(16), dtype=np.uint8)
     status = np.zeros(len(documents), dtype=np.int8)
-    scanner._scan(data, offsets, scanner.index, status, False)
+    scanner._scan(data, offsets, scanner._buffers.current_names(), status, False)
     return list(map(int, np.flatnonzero(status)))
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from pathcast.documents import Limits, Names
 from pathcast.documents import scanner as room
 from pathcast.documents.bytes_kernels import PADDING
-from pathcast.documents.scanner import NameIndex, Scanner
+from pathcast.documents.scanner import Scanner
 from tests.documents.equivalence import by_expat, differences
 from tests.documents.mutations import mutations
 from tests.documents.rules import PASSED_ON, READ, WRONG
@@ -27,10 +27,8 @@ from tests.documents.rules import PASSED_ON, READ, WRONG
 _LIBRARY = ctypes.CDLL(None, use_errno=True)
 _LIBRARY.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _PAGE = mmap.PAGESIZE
-_BUFFERS = (
-    "counts", "own_slots", "own_keys", "own_bytes", "own_offsets", "stamps", "stack", "waiting", "bindings", "spelling",
-    "most",
-)  # fmt: skip
+_BUFFERS = ("counts", "stamps", "stack", "waiting", "bindings", "spelling", "most")
+_NAMES = ("slots", "keys", "stored", "offsets")
 _ROWS = ("elements", "attributes", "attribute_start", "texts", "text_start", "arena")
 
 
@@ -56,12 +54,19 @@ class GuardedRows(room._Rows):
             setattr(self, name, guarded(getattr(self, name)))
 
 
+class GuardedNames(room.NameTable):
+    """The table of names, each array with its guard."""
+
+    def __init__(self, names: Names) -> None:
+        super().__init__(names)
+        for name in _NAMES:
+            setattr(self, name, guarded(getattr(self, name)))
+
+
 def guarded_scanner(names: Names, limits: Limits) -> Scanner:
     room._Rows = GuardedRows  # type: ignore[misc]
+    room.NameTable = GuardedNames  # type: ignore[misc]
     scanner = Scanner(names, limits, "refuse")
-    index = NameIndex.of(names)
-    arrays = (guarded(each) for each in (index.slots, index.keys, index.bytes, index.offsets))
-    scanner._index = NameIndex(index.count, *arrays)
     scanner.read([b"<a/>"])
     for name in _BUFFERS:
         setattr(scanner._buffers, name, guarded(getattr(scanner._buffers, name)))

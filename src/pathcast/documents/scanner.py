@@ -4,13 +4,12 @@
                                    │ ASK                 ▲
                                    └──▶ expat reader ────┘ spliced in at their places
 
-A `NameIndex` is the known names as arrays. It never changes: a scanner whose table of names has grown makes a new
-one, and scans in other threads go on undisturbed.
+Names are looked up in a table of the thread's own, made anew when the table of known names has grown; so scans in other
+threads go on undisturbed.
 """
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +44,8 @@ from .tables_kernels import (
     N_ATTRIBUTES,
     N_COUNTS,
     N_ELEMENTS,
-    N_OWN,
+    N_NAME_BYTES,
+    N_NAMES,
     N_STAMP,
     N_TEXTS,
     OK,
@@ -56,7 +56,7 @@ from .tables_kernels import (
     W_ROWS,
 )
 
-# A batch with more names of its own than this has its other documents read by expat.
+# A table takes so many names that documents bring; a batch with more of them has its other documents read by expat.
 OWN_NAMES = 4096
 _OWN_BYTES = 1 << 18
 # Zero bytes end every loop of the kernel.
@@ -69,35 +69,43 @@ _LENDABLE = 16 << 20
 _ROOM = 1 << 12
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NameIndex:
-    """A table of names as of some moment, as the kernel looks them up."""
+class NameTable:
+    """The names of a table as of some moment, as the kernel looks them up, with room for the batches' own behind them.
 
-    count: int
-    slots: npt.NDArray[np.int32]
-    keys: npt.NDArray[np.uint64]
-    bytes: npt.NDArray[np.uint8]
-    offsets: npt.NDArray[np.int64]
+    Names that documents bring stay for the next batches, until there is no room left: then the table begins anew.
+    """
 
-    @classmethod
-    def of(cls, names: Names) -> "NameIndex":
-        """The names that a table holds now."""
-        count = len(names)
-        encoded = [names[number].encode() for number in range(count)]
-        offsets = np.zeros(count + 1, dtype=np.int64)
-        np.cumsum([len(name) for name in encoded], out=offsets[1:])
-        stored = np.frombuffer(b"".join(encoded) + _END, dtype=np.uint8)
-        keys = np.empty((count, 2), dtype=np.uint64)
+    def __init__(self, names: Names) -> None:
+        self.known = known = len(names)
+        encoded = b"".join(encoded_names := [names[number].encode() for number in range(known)])
+        self.stored = np.empty(len(encoded) + _OWN_BYTES, dtype=np.uint8)
+        self.stored[: len(encoded)] = np.frombuffer(encoded, dtype=np.uint8)
+        self.stored[len(encoded) : len(encoded) + PADDING] = 0
+        self.offsets = np.zeros(known + OWN_NAMES + 1, dtype=np.int64)
+        np.cumsum([len(name) for name in encoded_names], out=self.offsets[1 : known + 1])
+        self.keys = np.empty((known + OWN_NAMES, 2), dtype=np.uint64)
+        self.count, self.used = known, len(encoded)
         size = 64
-        while size < 4 * count:
+        while size < 2 * (known + OWN_NAMES):
             size *= 2
         largest = 16 * size
         while True:
-            slots = np.full(size, -1, dtype=np.int32)
+            self.slots = np.full(size, -1, dtype=np.int32)
             # Names that were made to collide do so at every size; documents that have one go to the expat reader.
-            if index_names(stored, offsets, 0, slots, keys) == 0 or size == largest:
-                return cls(count, slots, keys, stored, offsets)
+            if index_names(self.stored, self.offsets[: known + 1], self.slots, self.keys) == 0 or size == largest:
+                return
             size *= 2
+
+    @property
+    def full(self) -> bool:
+        """Whether a batch may have found no room for a name."""
+        return self.count + 1 >= len(self.offsets) or self.used + _OWN_BYTES // 2 > len(self.stored)
+
+    def own_names(self) -> Sequence[str]:
+        """The names behind the known ones, read when they are looked at; most batches' never are."""
+        if self.count == self.known:
+            return ()
+        return Texts(self.stored, self.offsets[self.known : self.count + 1])
 
 
 class Scanner:
@@ -110,15 +118,7 @@ class Scanner:
         self.names = names
         self.limits = limits
         self.entities: Entities = entities
-        self._index = NameIndex.of(names)
-        self._buffers = _Buffers()
-
-    @property
-    def index(self) -> NameIndex:
-        index = self._index
-        if index.count != len(self.names):
-            self._index = index = NameIndex.of(self.names)
-        return index
+        self._buffers = _Buffers(names)
 
     def read(
         self,
@@ -160,15 +160,15 @@ class Scanner:
         failed: Mapping[int, PathcastError],
         borrowed: bool,
     ) -> DocumentBatch:
-        index = self.index
+        names = self._buffers.current_names()
         status = np.zeros(len(data_offsets) - 1, dtype=np.int8)
         if encodings or failed:
             status[[*failed, *(number for number, codec in encodings.items() if codec != "utf-8")]] = ASK
-        batch = self._scan(data, data_offsets, index, status, borrowed)
+        batch = self._scan(data, data_offsets, names, status, borrowed)
         asked = np.flatnonzero(status != OK).tolist()
         if not asked:
             return batch
-        builder = BatchBuilder(self.names, index.count, self.limits, self.entities)
+        builder = BatchBuilder(self.names, names.known, self.limits, self.entities)
         for number in asked:
             document = data[data_offsets[number] : data_offsets[number + 1]].tobytes()
             if number in failed:
@@ -184,7 +184,7 @@ class Scanner:
         self,
         data: npt.NDArray[np.uint8],
         data_offsets: npt.NDArray[np.int64],
-        index: NameIndex,
+        names: NameTable,
         status: npt.NDArray[np.int8],
         borrowed: bool,
     ) -> DocumentBatch:
@@ -193,18 +193,18 @@ class Scanner:
         bounds(data, buffers.most)
         # The shortest tag has three bytes, the shortest attribute five: more of them are not well-formed.
         tags, equals = map(min, buffers.most.tolist(), (len(data) // 3, len(data) // 5))
-        limits = buffers.fit(index.count, self.limits, tags, equals, len(data))
+        limits = buffers.fit(names, self.limits, tags, equals, len(data))
         room = buffers.rows(tags, equals, len(data), borrowed)
         offsets = np.zeros(len(data_offsets), dtype=np.int64)
         counts = buffers.counts
         scan(
             data, data_offsets, limits,
-            index.slots, index.keys, index.bytes, index.offsets, index.count,
-            buffers.own_slots, buffers.own_keys, buffers.own_bytes, buffers.own_offsets,
+            names.slots, names.keys, names.stored, names.offsets,
             room.elements, room.attributes, room.attribute_start, room.texts, room.text_start, room.arena,
             offsets, status, counts, buffers.stamps, buffers.stack, buffers.waiting, buffers.bindings, buffers.spelling,
         )  # fmt: skip
-        n_elements, n_attributes, n_texts, n_own = counts[[N_ELEMENTS, N_ATTRIBUTES, N_TEXTS, N_OWN]].tolist()
+        n_elements, n_attributes, n_texts = counts[[N_ELEMENTS, N_ATTRIBUTES, N_TEXTS]].tolist()
+        names.count, names.used = counts[[N_NAMES, N_NAME_BYTES]].tolist()
         elements, attributes, texts = room.elements, room.attributes, room.texts
         elements[E_ATTRIBUTES, n_elements] = n_attributes
         return DocumentBatch(
@@ -227,8 +227,8 @@ class Scanner:
             text_length=texts[T_LENGTH, :n_texts],
             arena=room.arena[: int(counts[N_ARENA])],
             known=self.names,
-            known_count=index.count,
-            own_names=buffers.own_names(n_own),
+            known_count=names.known,
+            own_names=names.own_names(),
         )
 
 
@@ -248,12 +248,10 @@ class _Rows:
 class _Buffers(threading.local):
     """What a scan needs beside its rows, and rows to lend; one set a thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Names) -> None:
+        self.known = names
+        self.names = NameTable(names)
         self.counts = np.zeros(N_COUNTS, dtype=np.int64)
-        self.own_slots = np.full(2 * OWN_NAMES, -1, dtype=np.int32)
-        self.own_keys = np.empty((OWN_NAMES, 2), dtype=np.uint64)
-        self.own_bytes = np.empty(_OWN_BYTES, dtype=np.uint8)
-        self.own_offsets = np.zeros(OWN_NAMES + 1, dtype=np.int64)
         self.stamps = np.zeros(0, dtype=np.int64)
         self.stack = np.empty((S_ROWS, 0), dtype=np.int64)
         self.waiting = np.empty((W_ROWS, 0), dtype=np.int64)
@@ -262,31 +260,28 @@ class _Buffers(threading.local):
         self.most = np.zeros(2, dtype=np.int64)
         self.lent = _Rows(0, 0, 0)
 
-    def fit(self, known: int, limits: Limits, tags: int, equals: int, size: int) -> npt.NDArray[np.int64]:
-        """Make room for so many known names and for these limits, and forget the last batch's own names.
+    def current_names(self) -> NameTable:
+        """The table of names, made anew when there are more known ones or no room for others."""
+        if self.names.known != len(self.known) or self.names.full:
+            self.names = NameTable(self.known)
+        return self.names
+
+    def fit(self, names: NameTable, limits: Limits, tags: int, equals: int, size: int) -> npt.NDArray[np.int64]:
+        """Make room for these names and limits.
 
         Returns the limits, no larger than documents with so many tags, attributes and bytes can reach.
         """
         depth, attributes = min(limits.depth, max(tags, _ROOM)), min(limits.attributes, max(equals, _ROOM))
-        if len(self.stamps) < known + OWN_NAMES:
-            self.stamps = np.zeros(2 * known + OWN_NAMES, dtype=np.int64)
+        if len(self.stamps) < len(names.offsets):
+            self.stamps = np.zeros(2 * len(names.offsets), dtype=np.int64)
         if self.stack.shape[1] < depth + 1:
             self.stack = np.empty((S_ROWS, depth + 1), dtype=np.int64)
         if self.waiting.shape[1] < attributes + 1:
             self.waiting = np.empty((W_ROWS, attributes + 1), dtype=np.int64)
-        if self.counts[N_OWN]:
-            self.own_slots.fill(-1)
         stamp = self.counts[N_STAMP]
         self.counts.fill(0)
-        self.counts[N_STAMP] = stamp
+        self.counts[N_STAMP], self.counts[N_NAMES], self.counts[N_NAME_BYTES] = stamp, names.count, names.used
         return np.array([depth, min(limits.size, size), attributes, min(limits.name_length, size)], dtype=np.int64)
-
-    def own_names(self, count: int) -> Sequence[str]:
-        """The names that the last scan added, read when they are looked at; most batches' never are."""
-        if not count:
-            return ()
-        offsets = self.own_offsets[: count + 1].copy()
-        return Texts(self.own_bytes[: offsets[-1]].copy(), offsets)
 
     def rows(self, tags: int, equals: int, size: int, borrowed: bool) -> _Rows:
         """Rows for so many tags, attributes and bytes: fresh, or lent where that is asked for and they are not many."""

@@ -60,7 +60,7 @@ from .markup_kernels import (
     spelt,
     xml_declaration,
 )  # fmt: skip
-from .names_kernels import GIVEN_UP, find, own_name
+from .names_kernels import GIVEN_UP, add_name, find
 from .tables_kernels import (
     A_LENGTH,
     A_NAME,
@@ -195,8 +195,7 @@ def cdata(data, p, end, arena, used, kind, start, stop):
 @part
 def start_tag(
     data, p, bound, stack, depth, elements, attributes, attribute_start, arena, counts, stamps, waiting, bindings,
-    spelling, limits, known_slots, known_keys, known_bytes, known_offsets, known_count,
-    own_slots, own_keys, own_bytes, own_offsets,
+    spelling, limits, slots, keys, stored, name_offsets,
 ):  # fmt: skip
     """A start tag at `p`: the place after it (or -1), the namespaces in scope, and whether it closes itself.
 
@@ -280,18 +279,17 @@ def start_tag(
         q, q_end = waiting[W_NAME, index], waiting[W_NAME_END, index]
         if waiting[W_COLON, index] < 0 and (index < wait or bound == 0):
             a, b, hashed = hash_name(data, q, q_end)
-            number = find(known_slots, known_keys, known_bytes, known_offsets, a, b, hashed, data, q, q_end)
-            if number == GIVEN_UP:
-                return np.int64(-1), bound, False
+            number = find(slots, keys, stored, name_offsets, a, b, hashed, data, q, q_end)
             if number < 0:
-                number = own_name(a, b, hashed, data, q, q_end, own_slots, own_keys, own_bytes, own_offsets, counts)
+                if number == GIVEN_UP:
+                    return np.int64(-1), bound, False
+                number = add_name(-1 - number, a, b, data, q, q_end, slots, keys, stored, name_offsets, counts)
                 if number < 0:
                     return np.int64(-1), bound, False
-                number += known_count
         else:
             number = spelt_name(
-                data, q, waiting[W_COLON, index], q_end, bindings, bound, spelling, known_slots, known_keys,
-                known_bytes, known_offsets, known_count, own_slots, own_keys, own_bytes, own_offsets, counts,
+                data, q, waiting[W_COLON, index], q_end, bindings, bound, spelling, slots, keys, stored, name_offsets,
+                counts,
             )  # fmt: skip
             if number < 0:
                 return np.int64(-1), bound, False
@@ -314,24 +312,19 @@ def start_tag(
 
 @rare
 def spelt_name(
-    data, begin, colon, end, bindings, bound, spelling, known_slots, known_keys, known_bytes, known_offsets,
-    known_count, own_slots, own_keys, own_bytes, own_offsets, counts,
+    data, begin, colon, end, bindings, bound, spelling, slots, keys, stored, name_offsets, counts,
 ):  # fmt: skip
     """The id of a name that may lie in a namespace; -1 for asking expat."""
     length = spelt(data, begin, colon, end, bindings, bound, spelling)
     if length < 0:
         return np.int64(-1)
-    a, b, hashed = hash_name(spelling, np.int64(0), length)
-    number = find(known_slots, known_keys, known_bytes, known_offsets, a, b, hashed, spelling, np.int64(0), length)
+    begin = np.int64(0)
+    a, b, hashed = hash_name(spelling, begin, length)
+    number = find(slots, keys, stored, name_offsets, a, b, hashed, spelling, begin, length)
     if number == GIVEN_UP:
         return np.int64(-1)
     if number < 0:
-        number = own_name(
-            a, b, hashed, spelling, np.int64(0), length, own_slots, own_keys, own_bytes, own_offsets, counts
-        )
-        if number < 0:
-            return np.int64(-1)
-        number += known_count
+        number = add_name(-1 - number, a, b, spelling, begin, length, slots, keys, stored, name_offsets, counts)
     return number
 
 
@@ -359,8 +352,7 @@ def prolog(data, p):
 @part
 def document(
     data, begin, end, elements, attributes, attribute_start, texts, text_start, arena, counts, stamps, stack, waiting,
-    bindings, spelling, limits, known_slots, known_keys, known_bytes, known_offsets, known_count,
-    own_slots, own_keys, own_bytes, own_offsets,
+    bindings, spelling, limits, slots, keys, stored, name_offsets,
 ):  # fmt: skip
     """One document: `OK`, or `ASK` with some rows written that the caller takes back."""
     if end - begin > limits[L_SIZE]:
@@ -433,8 +425,7 @@ def document(
             elements[E_TEXT_BEGIN, element] = counts[N_TEXTS]
             p, bound, closes = start_tag(
                 data, p, bound, stack, depth, elements, attributes, attribute_start, arena, counts, stamps, waiting,
-                bindings, spelling, limits, known_slots, known_keys, known_bytes, known_offsets, known_count,
-                own_slots, own_keys, own_bytes, own_offsets,
+                bindings, spelling, limits, slots, keys, stored, name_offsets,
             )  # fmt: skip
             rooted = True
             if p >= 0 and not closes:
@@ -450,15 +441,13 @@ def document(
 
 @kernel(
     "void(ro_u1[::1], ro_i8[::1], ro_i8[::1],"
-    " ro_i4[::1], ro_u8[:, ::1], ro_u1[::1], ro_i8[::1], int64,"
     " i4[::1], u8[:, ::1], u1[::1], i8[::1],"
     " i4[:, ::1], i4[:, ::1], i8[::1], i4[:, ::1], i8[::1], u1[::1],"
     " i8[::1], i1[::1], i8[::1], i8[::1], i8[:, ::1], i8[:, ::1], i8[:, ::1], u1[::1])"
 )
 def scan(
     data, data_offsets, limits,
-    known_slots, known_keys, known_bytes, known_offsets, known_count,
-    own_slots, own_keys, own_bytes, own_offsets,
+    slots, keys, stored, name_offsets,
     elements, attributes, attribute_start, texts, text_start, arena,
     offsets, status, counts, stamps, stack, waiting, bindings, spelling,
 ):  # fmt: skip
@@ -470,8 +459,7 @@ def scan(
             status[index] = document(
                 data, data_offsets[index], data_offsets[index + 1], elements, attributes, attribute_start, texts,
                 text_start, arena, counts, stamps, stack, waiting, bindings, spelling, limits,
-                known_slots, known_keys, known_bytes, known_offsets, known_count,
-                own_slots, own_keys, own_bytes, own_offsets,
+                slots, keys, stored, name_offsets,
             )  # fmt: skip
         if status[index] != OK:
             counts[N_ELEMENTS], counts[N_ATTRIBUTES], counts[N_TEXTS] = n_elements, n_attributes, n_texts
