@@ -328,7 +328,8 @@ class Subscriptions:
             if bool(np.all(fresh[1:] > fresh[:-1])):
                 return
             self._slots = {self._ids[slot]: slot for slot in range(first) if self._entries[slot] != _GONE}
-        self._slots.update((self._ids[slot], slot) for slot in range(first, len(self._ids)))
+        fresh_slots = range(first, len(self._ids))
+        self._slots.update((self._ids[slot], slot) for slot in fresh_slots if self._entries[slot] != _GONE)
 
     def _find(self, id: int) -> int | None:
         if self._slots is not None:

@@ -46,6 +46,8 @@ class Trie:
     def number(self, ends: Int32s, first: int) -> tuple[Int32s, int]:
         """The entries of the paths that end in these nodes; new ones count from `first` on. And the next number."""
         entries = np.empty(len(ends), dtype=np.int32)
+        if not len(ends):  # nothing was inserted, so a snapshot's arrays may still be read-only
+            return entries, first
         return entries, number_paths(ends, self.entry, first, entries)
 
     def path(self, node: int) -> Steps:

@@ -1,0 +1,28 @@
+"""An index that was opened goes on changing as the set that it was saved from would have."""
+
+import pathcast
+from pathcast import Subscriptions
+
+
+def reopened(subscriptions: Subscriptions, folder) -> Subscriptions:
+    subscriptions.compile().save(folder)
+    return pathcast.open_index(folder).subscriptions
+
+
+def test_what_was_removed_stays_removed_whatever_the_order_of_ids(tmp_path):
+    subscriptions = Subscriptions()
+    subscriptions.add_many(["/a", "/b", "/c"], ids=[5, 2, 9])
+    subscriptions.remove(2)
+    again = reopened(subscriptions, tmp_path / "index")
+    assert 2 not in again
+    assert [number for number in (2, 5, 9) if number in again] == [5, 9]
+    assert again.add("/d", id=2) == 2
+
+
+def test_a_pattern_with_predicates_may_be_the_first_addition(tmp_path):
+    subscriptions = Subscriptions()
+    subscriptions.add("/a")
+    again = reopened(subscriptions, tmp_path / "index")
+    again.add_many([])
+    number = again.add("/a[@b]")
+    assert again.compile().match("<a b=''/>").ids.tolist() == [1, number]
