@@ -17,17 +17,52 @@ from typing import TYPE_CHECKING, Any
 from pathcast.errors import PipelineError
 
 if TYPE_CHECKING:
-    from .delivery import dead_letters, deliver
+    from .delivery import dead_letters, deliver, with_source, write_once
     from .matching import match_documents
+    from .metrics import ProgressListener, StructuredFormatter, observed, progress_facts, progress_line
+    from .opening import pin_version
     from .sessions import session
+    from .subscriptions import SubscriptionReport, compile_subscriptions
+    from .versions import latest, pack_index, publish
 
-__all__ = ["dead_letters", "deliver", "match_documents", "session"]
+__all__ = [
+    "ProgressListener",
+    "StructuredFormatter",
+    "SubscriptionReport",
+    "compile_subscriptions",
+    "dead_letters",
+    "deliver",
+    "latest",
+    "match_documents",
+    "observed",
+    "pack_index",
+    "pin_version",
+    "progress_facts",
+    "progress_line",
+    "publish",
+    "session",
+    "with_source",
+    "write_once",
+]
 
 _FILES = {
+    "ProgressListener": "metrics",
+    "StructuredFormatter": "metrics",
+    "SubscriptionReport": "subscriptions",
+    "compile_subscriptions": "subscriptions",
     "dead_letters": "delivery",
     "deliver": "delivery",
+    "latest": "versions",
     "match_documents": "matching",
+    "observed": "metrics",
+    "pack_index": "versions",
+    "pin_version": "opening",
+    "progress_facts": "metrics",
+    "progress_line": "metrics",
+    "publish": "versions",
     "session": "sessions",
+    "with_source": "delivery",
+    "write_once": "delivery",
 }
 
 

@@ -1,15 +1,24 @@
 """What becomes of matched documents: a row for each subscriber that gets one, a row for each that nobody could read.
 
 Both read the frame that `match_documents` made. Two writes of one frame compute it twice: persist it first, or in a
-stream split it in `foreachBatch`.
+stream split it in `foreachBatch`, and write there with `write_once`: a batch that Spark replays after a crash replaces
+what its first attempt left, so that nothing is there twice.
 """
 
+import os
+import secrets
+import shutil
+from pathlib import Path
+
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from pathcast.errors import PipelineError
 
-from .matching import ADDED
+from .matching import ADDED, MEASURED
+
+SOURCE_FILE, SOURCE_OFFSET = "source_file", "source_offset"
 
 
 def deliver(matched: DataFrame) -> DataFrame:
@@ -18,13 +27,59 @@ def deliver(matched: DataFrame) -> DataFrame:
     if "subscriber" in matched.columns:
         raise PipelineError("the column 'subscriber' is taken, and would be added; rename it first")
     rows = matched.withColumn("subscriber", f.explode("subscribers"))
-    return rows.drop("subscribers", "error")
+    return rows.drop("subscribers", "error", MEASURED.name)
 
 
 def dead_letters(matched: DataFrame) -> DataFrame:
-    """The documents that could not be read, with `error` (reason, line, column)."""
+    """The documents that could not be read: their columns, and `error` (reason, line, column)."""
     _need(matched, "error", "match_documents(…)")
-    return matched.where(f.col("error").isNotNull()).drop(*(field.name for field in ADDED.values()))
+    added = (*(field.name for field in ADDED.values()), MEASURED.name)
+    return matched.where(f.col("error").isNotNull()).drop(*added)
+
+
+def with_source(documents: DataFrame) -> DataFrame:
+    """Rows read from files, with `source_file` and `source_offset`, so that a dead letter says where it came from.
+
+    The offset is the row's number in a Parquet file. In files of other formats it is the byte at which the piece of
+    the file begins that Spark gave to the task: 0 where a file is one document or a single piece. Use it on what
+    `spark.read` or `spark.readStream` returned. Kafka's rows have topic, partition and offset already.
+    """
+    for name in (SOURCE_FILE, SOURCE_OFFSET):
+        if name in documents.columns:
+            raise PipelineError(f"the column '{name}' is taken, and would be added; rename it first")
+    for offset in ("_metadata.row_index", "_metadata.file_block_start"):
+        rows = documents.select(
+            "*", f.col("_metadata.file_path").alias(SOURCE_FILE), f.col(offset).cast("bigint").alias(SOURCE_OFFSET)
+        )
+        try:
+            _ = rows.schema  # Connect looks for columns only now
+        except AnalysisException:
+            continue
+        return rows
+    raise PipelineError("the rows do not come from files, or were changed since; use with_source right after reading")
+
+
+def write_once(
+    rows: DataFrame, batch: int, folder: str | os.PathLike[str], *, file_format: str = "parquet", **options: str
+) -> Path:
+    """Write the rows of a micro-batch to `folder/batch=<number>`, in place of what an earlier attempt wrote there.
+
+    For `foreachBatch`. The folder lies on a disk that driver and workers share; readers see a batch when all of it is
+    there, and `spark.read` adds the column `batch`. One folder belongs to one checkpoint: batches are told apart by
+    their numbers alone.
+    """
+    home = Path(folder).absolute()
+    target = home / f"batch={batch}"
+    staging = home / f"_batch-{batch}-{secrets.token_hex(4)}"  # readers pass by names that begin so
+    for left in home.glob(f"_batch-{batch}-*"):  # by an attempt that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    rows.write.format(file_format).options(**options).save(str(staging))
+    if target.exists():
+        target.rename(home / f"_batch-{batch}-{secrets.token_hex(4)}-replaced")
+    staging.rename(target)
+    for left in home.glob(f"_batch-{batch}-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    return target
 
 
 def _need(matched: DataFrame, column: str, maker: str) -> None:
