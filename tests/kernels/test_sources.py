@@ -1,0 +1,54 @@
+"""Kernels depend on nothing that the cache's hash does not see."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pathcast.kernels.cache import PACKAGE, kernel_sources
+
+ROOM = PACKAGE / "kernels"
+SOURCES = {str(path.relative_to(PACKAGE)): path for path in kernel_sources()}
+
+
+def imports(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """The modules that a file imports, those of this package as paths from its root, and what it takes from them."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, []) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            names = [alias.name for alias in node.names]
+            if not node.level:
+                yield node.module or "", names
+                continue
+            folder = path.parents[node.level - 1]
+            module = folder.joinpath(*(node.module or "").split(".")).relative_to(PACKAGE)
+            yield f"./{module}", names
+
+
+def test_there_are_kernels() -> None:
+    assert {"documents/scanner_kernels.py", "matching/trie_kernels.py", "kernels/compile.py"} <= SOURCES.keys()
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if name.endswith("_kernels.py")])
+def test_a_kernel_source_imports_only_numpy_kernels_and_other_kernel_sources(name: str) -> None:
+    for module, _ in imports(SOURCES[name]):
+        ours = module == "./kernels" or (module.startswith("./") and f"{module[2:]}.py" in SOURCES)
+        assert ours or module in {"numpy", "typing"}, f"{name} imports {module}"
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if name.startswith("kernels/")])
+def test_the_kernels_room_imports_nothing_of_the_other_rooms(name: str) -> None:
+    for module, _ in imports(SOURCES[name]):
+        assert not module.startswith("pathcast")
+        assert not module.startswith("./") or module.startswith("./kernels")
+
+
+def test_kernels_and_their_parts_are_written_in_kernel_sources_only() -> None:
+    makers = {"kernel", "part", "rare", "leading", "jit", "njit", "vectorize", "guvectorize", "cfunc", "intrinsic"}
+    for path in PACKAGE.rglob("*.py"):
+        if path not in SOURCES.values():
+            for module, names in imports(path):
+                room = module.startswith("./kernels") or module.partition(".")[0] == "numba"
+                assert not (room and makers.intersection(names)), path
