@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..store.texts import Texts
-from .expansion_kernels import measure_rows, write_rows
+from .expansion_kernels import measure_rows, pick, write_rows
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -53,9 +53,10 @@ class Expansion:
 
     def _written(self, entries: Int32s, values: Int32s) -> Int32s:
         """The values of all rows of these entries."""
-        if self.single:
-            return values[entries]
         out = np.empty(self.count(entries), dtype=np.int32)
+        if self.single:
+            pick(entries, values, out)
+            return out
         write_rows(entries, self.begin, values, out)
         return out
 
@@ -77,7 +78,7 @@ class Expansion:
     def ids_of_all(self, offsets: Int64s, entries: Int32s) -> tuple[Int64s, Int32s]:
         """The ids of many documents: those of document `i` are `ids[offsets[i] : offsets[i + 1]]`, ascending."""
         if self.single and self.ascending:
-            return offsets, self.ids[entries]
+            return offsets, self._written(entries, self.ids)
         out_offsets = np.zeros(len(offsets), dtype=np.int64)
         ids = np.empty(measure_rows(offsets, entries, self.begin, out_offsets), dtype=np.int32)
         write_rows(entries, self.begin, self.ids, ids)

@@ -4,7 +4,7 @@
 import numpy as np
 
 from ..kernels import kernel
-from .marks_kernels import read_few_marks, read_marks
+from .marks_kernels import mark, mark_with_summary, read_few_marks, read_marks
 
 
 @kernel("int64(ro_i8[::1], ro_i4[::1], ro_i8[::1], i8[::1])")
@@ -45,8 +45,7 @@ def distinct_rows(offsets, entries, begin, values, marks, out_offsets, out, firs
             return document
         for index in range(offsets[document], offsets[document + 1]):
             for row in range(begin[entries[index]], begin[entries[index] + 1]):
-                value = np.int64(values[row])
-                marks[value >> 6] |= np.uint64(1) << np.uint64(value & 63)
+                mark(marks, values[row])
         written = read_marks(marks, out, written)
         out_offsets[document + 1] = written
     return len(offsets) - 1
@@ -58,13 +57,16 @@ def merge_entries(offsets, entries, more_offsets, more, holding, marks, summary,
     written = np.int64(0)
     for document in range(len(offsets) - 1):
         for index in range(offsets[document], offsets[document + 1]):
-            entry = np.int64(entries[index])
-            marks[entry >> 6] |= np.uint64(1) << np.uint64(entry & 63)
-            summary[entry >> 12] |= np.uint64(1) << np.uint64(entry >> 6 & 63)
+            mark_with_summary(marks, summary, entries[index])
         for index in range(more_offsets[document], more_offsets[document + 1]):
             if holding[index]:
-                entry = np.int64(more[index])
-                marks[entry >> 6] |= np.uint64(1) << np.uint64(entry & 63)
-                summary[entry >> 12] |= np.uint64(1) << np.uint64(entry >> 6 & 63)
+                mark_with_summary(marks, summary, more[index])
         written = read_few_marks(marks, summary, out, written)
         out_offsets[document + 1] = written
+
+
+@kernel("void(ro_i4[::1], ro_i4[::1], i4[::1])")
+def pick(places, values, out):
+    """The values at these places."""
+    for index in range(len(places)):
+        out[index] = values[np.uint32(places[index])]

@@ -9,44 +9,74 @@ import numpy as np
 
 from ..kernels import bit_count, lowest_bit, part
 
+ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+SIX, TWELVE, LOW_SIX = np.uint64(6), np.uint64(12), np.uint64(63)
+
+
+@part
+def mark(marks, number):
+    """Put a number into the set. (As an unsigned number: Numba counts signed places that might be below zero from the
+    end, and checks for it.)
+    """
+    place = np.uint64(number)
+    marks[place >> SIX] |= ONE << (place & LOW_SIX)
+
+
+@part
+def mark_with_summary(marks, summary, number):
+    """As `mark`, and mark the word in the summary."""
+    place = np.uint64(number)
+    marks[place >> SIX] |= ONE << (place & LOW_SIX)
+    summary[place >> TWELVE] |= ONE << (place >> SIX & LOW_SIX)
+
 
 @part
 def read_word(bits, base, written, out):
-    """Write the places of the bits of one word; usually there are at most four, and then no branch depends on it."""
-    count = bit_count(bits)
-    for k in range(4):
-        out[written + k] = base + lowest_bit(bits)
-        bits &= bits - np.uint64(1)
-    place = written + 4
-    while bits:
-        out[place] = base + lowest_bit(bits)
-        bits &= bits - np.uint64(1)
-        place += 1
+    """Write the places of a word's bits; there are mostly at most four, and then no branch depends on how many.
+
+    Up to four places after those that count are written, too.
+    """
+    count = np.uint64(bit_count(bits))
+    out[written] = base + np.int32(lowest_bit(bits))
+    bits &= bits - ONE
+    out[written + ONE] = base + np.int32(lowest_bit(bits))
+    bits &= bits - ONE
+    out[written + TWO] = base + np.int32(lowest_bit(bits))
+    bits &= bits - ONE
+    out[written + THREE] = base + np.int32(lowest_bit(bits))
+    bits &= bits - ONE
+    if bits:
+        place = written + FOUR
+        while bits:
+            out[place] = base + np.int32(lowest_bit(bits))
+            bits &= bits - ONE
+            place += ONE
     return written + count
 
 
 @part
 def read_marks(marks, out, written):
-    """All marked entries, ascending; the marks are wiped."""
+    """All marked numbers, ascending; the marks are wiped."""
+    place = np.uint64(written)
     for index in range(len(marks)):
         bits = marks[index]
-        if bits:
-            marks[index] = 0
-            written = read_word(bits, index * 64, written, out)
-    return written
+        marks[index] = 0
+        place = read_word(bits, np.int32(index * 64), place, out)
+    return np.int64(place)
 
 
 @part
 def read_few_marks(marks, summary, out, written):
     """As `read_marks`, by way of the summary."""
+    place = np.uint64(written)
     for index in range(len(summary)):
         words = summary[index]
         if words:
             summary[index] = 0
             while words:
-                at = index * 64 + lowest_bit(words)
-                words &= words - np.uint64(1)
+                at = np.uint64(index * 64 + lowest_bit(words))
+                words &= words - ONE
                 bits = marks[at]
                 marks[at] = 0
-                written = read_word(bits, at * 64, written, out)
-    return written
+                place = read_word(bits, np.int32(at << SIX), place, out)
+    return np.int64(place)

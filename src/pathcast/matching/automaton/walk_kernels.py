@@ -12,7 +12,7 @@ again when the state has been worked out.
 import numpy as np
 
 from ...kernels import kernel
-from ..marks_kernels import read_few_marks, read_marks
+from ..marks_kernels import mark, mark_with_summary, read_few_marks, read_marks
 from .states_kernels import NONE, next_state
 
 # Where a document's result stands: done, to be walked again, or no room for it.
@@ -76,13 +76,10 @@ def walk(
             state = found_states[k]
             if few:
                 for a in range(accepted_begin[state], accepted_begin[state + 1]):
-                    entry = np.int64(accepted[a])
-                    marks[entry >> 6] |= np.uint64(1) << np.uint64(entry & 63)
-                    summary[entry >> 12] |= np.uint64(1) << np.uint64(entry >> 6 & 63)
+                    mark_with_summary(marks, summary, accepted[a])
             else:
                 for a in range(accepted_begin[state], accepted_begin[state + 1]):
-                    entry = np.int64(accepted[a])
-                    marks[entry >> 6] |= np.uint64(1) << np.uint64(entry & 63)
+                    mark(marks, accepted[a])
             for g in range(gates_begin[state], gates_begin[state + 1]):
                 gate = gates[g]
                 if gate_stamps[gate] != stamp:
