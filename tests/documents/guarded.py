@@ -57,8 +57,8 @@ class GuardedRows(room._Rows):
 class GuardedNames(room.NameTable):
     """The table of names, each array with its guard."""
 
-    def __init__(self, names: Names) -> None:
-        super().__init__(names)
+    def renew(self) -> None:
+        super().renew()
         for name in _NAMES:
             setattr(self, name, guarded(getattr(self, name)))
 

@@ -12,7 +12,7 @@ from pathcast.documents import Limits, Names, read_batch
 from pathcast.documents.bytes_kernels import PADDING
 from pathcast.documents.scanner import OWN_NAMES, NameTable, Scanner
 from pathcast.errors import DocumentError
-from tests.documents.collisions import colliding_names
+from tests.documents.collisions import colliding_names, crowding_names
 from tests.documents.equivalence import by_expat, by_scanner, differences, passed_on
 from tests.documents.mutations import mutations
 
@@ -139,6 +139,23 @@ def test_names_made_to_collide_are_read() -> None:
     assert differences(by_scanner(documents, names=known), by_expat(documents, names=known)) == []
     scanner = Scanner(known, Limits(), "refuse")
     assert passed_on([b"<a><b/><c/></a>"], scanner) == [], "documents without such names are read as ever"
+
+
+def test_names_that_crowd_the_table_are_felt_for_two_batches_at_most() -> None:
+    scanner = Scanner(Names(["a"]), Limits(), "refuse")
+    crowd = crowding_names(len(scanner._buffers.names.slots), OWN_NAMES - 250)
+    scanner.read([b"<a>%b</a>" % b"".join(b"<%b/>" % name.encode() for name in crowd)])
+    ordinary = [b"<order%d><item%d/></order%d>" % (n, n, n) for n in range(100)]
+    assert len(passed_on(ordinary, scanner)) > 10, "they do crowd it"
+    assert passed_on(ordinary, scanner) == []
+
+
+def test_a_batch_keeps_its_names_when_the_table_begins_anew() -> None:
+    scanner = Scanner(Names(["a"]), Limits(), "refuse")
+    rounds = [[b"<a><n%d/><m%d/></a>" % (n, n) for n in range(first, first + 700)] for first in range(0, 7000, 700)]
+    batches = [scanner.read(documents) for documents in rounds]
+    for documents, batch in zip(rounds, batches, strict=True):
+        assert differences(batch, by_expat(documents, names=scanner.names)) == []
 
 
 @pytest.mark.parametrize("field", ["depth", "size", "attributes", "name_length"])

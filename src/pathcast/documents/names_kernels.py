@@ -10,7 +10,7 @@ import numpy as np
 
 from ..kernels import kernel, part, rare
 from .bytes_kernels import PADDING, hash_name, same_bytes
-from .tables_kernels import N_NAME_BYTES, N_NAMES
+from .tables_kernels import N_CROWDED, N_NAME_BYTES, N_NAMES
 
 MAX_PROBES = 64
 GIVEN_UP = -(2**31)
@@ -40,6 +40,7 @@ def add_name(slot, first, second, data, begin, end, slots, keys, stored, offsets
     """Put a name into the table, at the slot where `find` missed it: its number, or -1 when there is no room."""
     number, used = counts[N_NAMES], counts[N_NAME_BYTES]
     if number + 2 > len(offsets) or used + (end - begin) + PADDING > len(stored):
+        counts[N_CROWDED] = 1
         return np.int64(-1)
     slots[slot] = number
     keys[number, 0] = first

@@ -43,6 +43,7 @@ from .tables_kernels import (
     N_ARENA,
     N_ATTRIBUTES,
     N_COUNTS,
+    N_CROWDED,
     N_ELEMENTS,
     N_NAME_BYTES,
     N_NAMES,
@@ -72,19 +73,27 @@ _ROOM = 1 << 12
 class NameTable:
     """The names of a table as of some moment, as the kernel looks them up, with room for the batches' own behind them.
 
-    Names that documents bring stay for the next batches, until there is no room left: then the table begins anew.
+    Names that documents bring stay for the next batches, until one finds no place: then the table begins anew. So names
+    that were made to collide, or to be many, send documents of a batch or two to the expat reader, and are forgotten.
     """
 
     def __init__(self, names: Names) -> None:
-        self.known = known = len(names)
-        encoded = b"".join(encoded_names := [names[number].encode() for number in range(known)])
-        self.stored = np.empty(len(encoded) + _OWN_BYTES, dtype=np.uint8)
-        self.stored[: len(encoded)] = np.frombuffer(encoded, dtype=np.uint8)
-        self.stored[len(encoded) : len(encoded) + PADDING] = 0
+        self.known = len(names)
+        encoded = [names[number].encode() for number in range(self.known)]
+        self._encoded = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+        self._edges = np.zeros(self.known + 1, dtype=np.int64)
+        np.cumsum([len(name) for name in encoded], out=self._edges[1:])
+        self.renew()
+
+    def renew(self) -> None:
+        """Forget the names that documents brought; batches that were read keep theirs."""
+        known, used = self.known, len(self._encoded)
+        self.stored = np.zeros(used + _OWN_BYTES, dtype=np.uint8)
+        self.stored[:used] = self._encoded
         self.offsets = np.zeros(known + OWN_NAMES + 1, dtype=np.int64)
-        np.cumsum([len(name) for name in encoded_names], out=self.offsets[1 : known + 1])
+        self.offsets[: known + 1] = self._edges
         self.keys = np.empty((known + OWN_NAMES, 2), dtype=np.uint64)
-        self.count, self.used = known, len(encoded)
+        self.count, self.used, self.crowded = known, used, False
         size = 64
         while size < 2 * (known + OWN_NAMES):
             size *= 2
@@ -92,14 +101,9 @@ class NameTable:
         while True:
             self.slots = np.full(size, -1, dtype=np.int32)
             # Names that were made to collide do so at every size; documents that have one go to the expat reader.
-            if index_names(self.stored, self.offsets[: known + 1], self.slots, self.keys) == 0 or size == largest:
+            if index_names(self.stored, self._edges, self.slots, self.keys) == 0 or size == largest:
                 return
             size *= 2
-
-    @property
-    def full(self) -> bool:
-        """Whether a batch may have found no room for a name."""
-        return self.count + 1 >= len(self.offsets) or self.used + _OWN_BYTES // 2 > len(self.stored)
 
     def own_names(self) -> Sequence[str]:
         """The names behind the known ones, read when they are looked at; most batches' never are."""
@@ -204,7 +208,7 @@ class Scanner:
             offsets, status, counts, buffers.stamps, buffers.stack, buffers.waiting, buffers.bindings, buffers.spelling,
         )  # fmt: skip
         n_elements, n_attributes, n_texts = counts[[N_ELEMENTS, N_ATTRIBUTES, N_TEXTS]].tolist()
-        names.count, names.used = counts[[N_NAMES, N_NAME_BYTES]].tolist()
+        names.count, names.used, names.crowded = counts[[N_NAMES, N_NAME_BYTES, N_CROWDED]].tolist()
         elements, attributes, texts = room.elements, room.attributes, room.texts
         elements[E_ATTRIBUTES, n_elements] = n_attributes
         return DocumentBatch(
@@ -261,9 +265,11 @@ class _Buffers(threading.local):
         self.lent = _Rows(0, 0, 0)
 
     def current_names(self) -> NameTable:
-        """The table of names, made anew when there are more known ones or no room for others."""
-        if self.names.known != len(self.known) or self.names.full:
+        """The table of names, made anew when there are more known ones, renewed when there was no place for others."""
+        if self.names.known != len(self.known):
             self.names = NameTable(self.known)
+        elif self.names.crowded:
+            self.names.renew()
         return self.names
 
     def fit(self, names: NameTable, limits: Limits, tags: int, equals: int, size: int) -> npt.NDArray[np.int64]:

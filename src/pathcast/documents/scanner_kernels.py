@@ -79,6 +79,7 @@ from .tables_kernels import (
     L_SIZE,
     N_ARENA,
     N_ATTRIBUTES,
+    N_CROWDED,
     N_ELEMENTS,
     N_STAMP,
     N_TEXTS,
@@ -282,6 +283,7 @@ def start_tag(
             number = find(slots, keys, stored, name_offsets, a, b, hashed, data, q, q_end)
             if number < 0:
                 if number == GIVEN_UP:
+                    counts[N_CROWDED] = 1
                     return np.int64(-1), bound, False
                 number = add_name(-1 - number, a, b, data, q, q_end, slots, keys, stored, name_offsets, counts)
                 if number < 0:
@@ -322,6 +324,7 @@ def spelt_name(
     a, b, hashed = hash_name(spelling, begin, length)
     number = find(slots, keys, stored, name_offsets, a, b, hashed, spelling, begin, length)
     if number == GIVEN_UP:
+        counts[N_CROWDED] = 1
         return np.int64(-1)
     if number < 0:
         number = add_name(-1 - number, a, b, spelling, begin, length, slots, keys, stored, name_offsets, counts)

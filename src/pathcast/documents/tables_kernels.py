@@ -13,7 +13,7 @@ W_NAME, W_COLON, W_NAME_END, W_ROWS = range(4)
 B_PREFIX, B_PREFIX_END, B_URI, B_URI_END, B_ROWS = range(5)
 MAX_BINDINGS = 64
 
-# `counts`: what a scan has written so far, and the stamp of the last element.
-N_ELEMENTS, N_ATTRIBUTES, N_TEXTS, N_ARENA, N_NAMES, N_NAME_BYTES, N_STAMP, N_COUNTS = range(8)
+# `counts`: what a scan has written so far, the stamp of the last element, and whether a name found no place.
+N_ELEMENTS, N_ATTRIBUTES, N_TEXTS, N_ARENA, N_NAMES, N_NAME_BYTES, N_STAMP, N_CROWDED, N_COUNTS = range(9)
 # `limits`.
 L_DEPTH, L_SIZE, L_ATTRIBUTES, L_NAME, L_COUNT = range(5)
