@@ -17,6 +17,7 @@ from . import experiment, generate
 from .demo import demo
 from .doctor import doctor
 from .match import match
+from .run import run
 
 app = typer.Typer(
     name="pathcast",
@@ -28,6 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(match)
+app.command()(run)
 app.add_typer(generate.app, name="generate")
 app.add_typer(experiment.app, name="experiment")
 app.command()(demo)

@@ -139,6 +139,11 @@ def read_pipeline(file: str | os.PathLike[str]) -> Pipeline:
     return _pipeline(path, given, values)
 
 
+def is_address(path: str) -> bool:
+    """Whether a path of a pipeline is an address, such as `s3a://…`, rather than a place on this machine's disks."""
+    return _ADDRESS.match(path) is not None
+
+
 def _refused(path: Path, *problems: Problem) -> PipelineFileError:
     return PipelineFileError(problems[0].reason, file=str(path), problems=problems)
 
@@ -198,6 +203,8 @@ class _Reading:
             self.wrong("source.document", 'format = "files" has no such column: the workers open the files themselves')
         if form in {"files", *_NEEDS_A_SCHEMA, "text", "binaryFile"} and "source.path" not in values:
             self.wrong("source.path", f'is missing: format = "{form}" reads files')
+        if "stream" in self.given and len(values.get("source.path", ())) > 1:
+            self.wrong("source.path", "a stream takes one; a pattern, such as news/*/*.parquet, takes several")
         if "stream" in self.given and form in _NEEDS_A_SCHEMA and "source.schema" not in values:
             self.wrong("source.schema", f"is missing: a stream of {form} does not find out its columns by itself")
         if values.get("deliveries.by") == "id" and values.get("deliveries.per", "subscriber") == "subscriber":
@@ -211,13 +218,13 @@ class _Reading:
             mode = values.get(f"{sink}.mode")
             if "stream" in self.given and mode is not None and mode != "append":
                 self.wrong(f"{sink}.mode", f'"{mode}" is for batches; a stream appends')
-        if "stream" in self.given and _ADDRESS.match(values["stream.checkpoint"]):
+        if "stream" in self.given and is_address(values["stream.checkpoint"]):
             self.wrong("stream.checkpoint", "must be a folder that is local or mounted, not an address")
 
     def _path(self, text: str) -> str:
         if text.startswith("file:"):
             text = text.removeprefix("file:").removeprefix("//")
-        return text if _ADDRESS.match(text) else str(self.folder / text)
+        return text if is_address(text) else str(self.folder / text)
 
 
 def _pipeline(path: Path, given: dict[str, Any], values: dict[str, Any]) -> Pipeline:

@@ -47,11 +47,14 @@ LOCAL_SETTINGS = {
 }
 
 
-def session(app: str = "pathcast", settings: Mapping[str, str] | None = None) -> SparkSession:
-    """The Spark session that runs, or a new local one.
+def session(
+    app: str = "pathcast", settings: Mapping[str, str] | None = None, *, remote: str | None = None
+) -> SparkSession:
+    """The Spark session that runs, or a new local one, or with `remote` one of Spark Connect.
 
     `settings` are Spark's own and win over the defaults here. With a session already running they can't be changed:
-    asking for other values than it has is an error.
+    asking for other values than it has is an error. `remote` is an address (`sc://host:15002`), or `local[2]` for a
+    server that is started here.
     """
     asked = dict(settings or {})
     active = running()
@@ -59,14 +62,17 @@ def session(app: str = "pathcast", settings: Mapping[str, str] | None = None) ->
         _refuse_changes(active, asked)
         return active
     builder = SparkSession.builder.appName(app)
+    if remote is not None:
+        builder = builder.remote(remote)
     # The interpreter that imported Pathcast is the one that has it; `python3` on the PATH may be any.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    if not started_elsewhere():
+    if not started_elsewhere() and (remote is None or remote.startswith("local")):
         os.environ["JAVA_HOME"] = str(find_java().home)
         # Said before the JVM starts, or it complains about a host name that resolves to a loopback address.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        asked = {key: value for key, value in LOCAL_SETTINGS.items() if key not in _defaults_file()} | asked
+        given = {*_defaults_file(), *(["spark.master"] if remote is not None else [])}
+        asked = {key: value for key, value in LOCAL_SETTINGS.items() if key not in given} | asked
     for key, value in asked.items():
         builder = builder.config(key, value)
     try:

@@ -1,0 +1,118 @@
+"""`pathcast run`: a pipeline from a TOML file, batch or stream, with a line per batch and a clean stop.
+
+Exit status: 0 the pipeline came to its end, 1 it failed while it ran, 2 the file or an argument is wrong, 130 stopped
+by Ctrl-C, 143 by SIGTERM. A stream that was stopped goes on where it was when it is run again.
+"""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pathcast.spark.pipeline_file import Pipeline
+
+FAILED, WRONG = 1, 2
+
+
+class Stop(Event):
+    """Set by a signal, whose number it keeps; a second signal ends the process at once."""
+
+    number = 0
+
+    def on(self, number: int, _: FrameType | None) -> None:
+        """The handler."""
+        if self.number:
+            raise KeyboardInterrupt
+        self.number = number
+        typer.echo("stopping …", err=True)
+        self.set()
+
+
+def run(
+    file: Annotated[Path, typer.Argument(metavar="PIPELINE.TOML", help="What to run; docs/pipeline.md has every key.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the file, print the plan, start nothing.")] = False,
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="A Spark master, such as local[4] or spark://host:7077.")
+    ] = None,
+    remote: Annotated[
+        str | None, typer.Option(metavar="URL", help="A Spark Connect server, such as sc://host:15002.")
+    ] = None,
+) -> None:
+    """Run a pipeline: documents in, deliveries out, as a batch or a stream.
+
+    Exit status 0: it came to its end; 1: it failed; 2: the file or an argument is wrong; 130: stopped by Ctrl-C; 143:
+    by SIGTERM.
+
+    Example: pathcast run pipeline.toml --dry-run
+    """
+    from pathcast.errors import PathcastError
+    from pathcast.spark.pipeline_file import read_pipeline
+    from pathcast.spark.plan import plan
+
+    if master is not None and remote is not None:
+        typer.echo("error: give --master or --remote, not both", err=True)
+        raise typer.Exit(WRONG)
+    pipeline = read_pipeline(file)
+    lines = list(plan(pipeline))
+    if dry_run:
+        width = max(len(heading) for heading, _ in lines)
+        for heading, text in lines:
+            typer.echo(f"{heading:<{width}}  {text}")
+        return
+    stop = Stop()
+    settings = {**pipeline.spark, **({"spark.master": master} if master is not None else {})}
+    with _session(pipeline.name, settings, remote) as spark, _stopped_by_signals(stop):
+        from pathcast.spark.run import run as run_pipeline
+
+        try:
+            _prepare(spark, pipeline)
+            ended = run_pipeline(spark, pipeline, typer.echo, stop)
+        except PathcastError as error:
+            typer.echo(f"error: {error}", err=True)
+            raise typer.Exit(FAILED) from None
+    if not ended:
+        typer.echo("stopped" + ("; run it again to go on" if pipeline.stream is not None else ""), err=True)
+        raise typer.Exit(128 + stop.number)
+
+
+def _prepare(spark: "SparkSession", pipeline: "Pipeline") -> None:
+    """Compile the subscriptions, where the pipeline has a table of them."""
+    from pathcast.spark.run import compile_table
+
+    report = compile_table(spark, pipeline)
+    if report:
+        typer.echo(report)
+
+
+@contextmanager
+def _session(app: str, settings: dict[str, str], remote: str | None) -> Iterator["SparkSession"]:
+    """A session for the run. One that was there before (spark-submit's) is left to whoever made it."""
+    from pathcast.spark import session
+    from pathcast.spark.sessions import running
+
+    before = running()
+    spark = session(app, settings, remote=remote)
+    try:
+        yield spark
+    finally:
+        if before is None:
+            spark.stop()
+
+
+@contextmanager
+def _stopped_by_signals(stop: Stop) -> Iterator[None]:
+    """Ctrl-C and SIGTERM set `stop`. PySpark's own handler would talk to the JVM from wherever it is called."""
+    before = {number: signal.signal(number, stop.on) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,74 @@
+"""What a pipeline would do, in words: for `--dry-run`, without starting Spark.
+
+What this machine can see is looked at (is there an index, are there files); what lies behind an address is believed.
+"""
+
+import glob
+from collections.abc import Iterator
+from pathlib import Path
+
+from pathcast.errors import PipelineError
+from pathcast.store.snapshot import MANIFEST
+
+from .pipeline_file import Pipeline, Sink, is_address
+from .pipeline_keys import FILE_FORMATS
+from .versions import is_versioned, versions
+
+
+def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
+    """What is read, matched and written, as (heading, text); `PipelineError` for what is not there."""
+    source, stream = pipeline.source, pipeline.stream
+    yield "pipeline", f"{pipeline.name}, {'a stream' if stream else 'a batch'}"
+    what = f"column {source.document}" if source.document else f"the files that column {source.document_path} names"
+    yield "documents", f"{source.format}{_places(source.paths)}: {what}"
+    yield "index", _index(pipeline)
+    table = pipeline.subscriptions.table
+    if table is not None:
+        if not _exists(table):
+            raise PipelineError(f"{pipeline.file}: subscriptions.table: there is nothing at {table}")
+        changes = pipeline.subscriptions.changes
+        yield "compiled from", f"{table}{f' and its changes {changes}' if changes else ''}"
+    rows = "a row per document and subscriber" if pipeline.deliveries.per == "subscriber" else "a row per document"
+    yield "deliveries", f"{_sink(pipeline.deliveries, stream is not None)}: {rows}"
+    dead = pipeline.dead_letters
+    yield "dead letters", "counted, not kept" if dead is None else _sink(dead, stream is not None)
+    if stream is not None:
+        state = "goes on where it stopped" if Path(stream.checkpoint, "commits").is_dir() else "new"
+        yield "checkpoint", f"{stream.checkpoint} ({state})"
+        ends = "until all that is there is done" if stream.ends else "until stopped"
+        yield "trigger", f"{stream.trigger}, {ends}"
+    for key, value in pipeline.spark.items():
+        yield "Spark setting", f"{key} = {value}"
+    for path in source.paths:
+        if not _exists(path):
+            raise PipelineError(f"{pipeline.file}: source.path: there is nothing at {path}")
+
+
+def _index(pipeline: Pipeline) -> str:
+    index, table = pipeline.subscriptions.index, pipeline.subscriptions.table
+    if is_versioned(index):
+        return f"{index}, version {versions(index)[-1]}"
+    if Path(index, MANIFEST).is_file():
+        return f"{index}, without versions"
+    if table is None and not is_address(index):
+        raise PipelineError(
+            f"{pipeline.file}: subscriptions.index: there is no index at {index}; to make one: "
+            "subscriptions.compile().save(…), or give subscriptions.table"
+        )
+    return f"{index}, new"
+
+
+def _sink(sink: Sink, streaming: bool) -> str:
+    if streaming:
+        how = "a folder per micro-batch" if sink.format in FILE_FORMATS else "appended, column batch"
+    else:
+        how = f"mode {sink.mode}"
+    return f"{sink.format}{_places((sink.path,) if sink.path else ())} ({how})"
+
+
+def _places(paths: tuple[str, ...]) -> str:
+    return f" {', '.join(paths)}" if paths else ""
+
+
+def _exists(path: str) -> bool:
+    return is_address(path) or bool(glob.glob(path))  # noqa: PTH207 — a pattern from the root

@@ -1,0 +1,155 @@
+"""`pathcast run`: as a user or a script runs it, with exit status, on a master of choice and behind Spark Connect."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import pathcast
+from pathcast.cli.app import app, main
+from pathcast.spark.versions import publish
+
+# Each starts a Spark of its own: beside the shared one, not after it.
+pytestmark = pytest.mark.xdist_group("without java")
+
+PROGRAM = [
+    sys.executable,
+    "-c",
+    "import sys; sys.argv[0] = 'pathcast'; from pathcast.cli.app import main; main()",
+    "run",
+]
+BATCH = """
+[source]
+format = "parquet"
+path = "news"
+schema = "number long, xml binary"
+[subscriptions]
+index = "index"
+[deliveries]
+path = "deliveries"
+columns = ["number"]
+[dead_letters]
+path = "dead"
+"""
+STREAM = BATCH + '[stream]\ncheckpoint = "checkpoint"\n'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    subscriptions = pathcast.Subscriptions()
+    subscriptions.add("//title", subscriber="ada")
+    publish(subscriptions.compile(), tmp_path / "index")
+    (tmp_path / "news").mkdir()
+    table = pa.table(
+        {"number": pa.array([1, 2], pa.int64()), "xml": pa.array([b"<a><title/></a>", b"<a>"], pa.binary())}
+    )
+    pq.write_table(table, tmp_path / "news" / "1.parquet")
+    (tmp_path / "batch.toml").write_text(BATCH)
+    (tmp_path / "stream.toml").write_text(STREAM)
+    (tmp_path / "endless.toml").write_text(STREAM + 'trigger = "1 second"\n')
+    return tmp_path
+
+
+def pathcast_run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+
+
+def delivered(folder: Path) -> list[tuple[int, str]]:
+    return [(row["number"], row["subscriber"]) for row in pq.read_table(folder / "deliveries").to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "report"),
+    [
+        (["batch.toml", "--master", "local[1]"], "batch: 2 documents"),
+        (["stream.toml", "--remote", "local[2]"], "batch 0:"),
+    ],
+)
+def test_it_runs_on_a_master_and_behind_connect(folder, arguments, report):
+    answer = pathcast_run(folder, *arguments)
+    assert answer.returncode == 0, answer.stderr
+    assert delivered(folder) == [(1, "ada")]
+    assert [row["number"] for row in pq.read_table(folder / "dead").to_pylist()] == [2]
+    lines = answer.stdout.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith(report)
+    assert "1 matches, 1 dead letters" in lines[0]
+    assert "Traceback" not in answer.stderr
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_stops_a_stream_cleanly(folder, number, status):
+    with subprocess.Popen(
+        [*PROGRAM, "endless.toml"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as running:
+        assert running.stdout is not None
+        try:
+            assert running.stdout.readline().startswith("batch 0:")
+            # As a terminal does: to every process of the group.
+            os.killpg(running.pid, number) if number == signal.SIGINT else running.send_signal(number)
+            out, errors = running.communicate(timeout=60)
+        finally:
+            if running.poll() is None:
+                os.killpg(running.pid, signal.SIGKILL)
+    assert running.returncode == status, errors
+    assert out == ""
+    assert "stopped; run it again to go on" in errors
+    assert "Traceback" not in errors
+    assert nobody_left(running.pid)
+    assert delivered(folder) == [(1, "ada")]
+
+
+def nobody_left(group: int) -> bool:
+    """Whether all processes of a group end within a few seconds."""
+    for _ in range(100):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_a_pipeline_that_fails_has_status_1(folder):
+    (folder / "deliveries").mkdir()
+    answer = pathcast_run(folder, "batch.toml", "--master", "local[1]")
+    assert answer.returncode == 1
+    assert answer.stdout == ""
+    assert answer.stderr.splitlines()[-1].startswith("error: the batch failed: ")
+    assert "already exists" in answer.stderr
+
+
+def test_a_dry_run_prints_the_plan_and_starts_nothing(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    answer = CliRunner().invoke(app, ["run", str(folder / "stream.toml"), "--dry-run"])
+    assert answer.exit_code == 0
+    assert f"index         {folder}/index, version 1\n" in answer.output
+    assert not (folder / "checkpoint").exists()
+
+
+def test_a_file_that_is_wrong_has_status_2_and_is_told_with_its_line(folder, monkeypatch, capsys):
+    (folder / "batch.toml").write_text(BATCH.replace("schema", "shema"))
+    monkeypatch.setattr(sys, "argv", ["pathcast", "run", str(folder / "batch.toml")])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    expected = f"error: {folder}/batch.toml, line 5: source.shema: there is no such key; did you mean schema?\n"
+    assert capsys.readouterr().err == expected
+
+
+def test_a_master_and_a_remote_are_one_too_many(folder):
+    answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml"), "--master", "a", "--remote", "b"])
+    assert answer.exit_code == 2
+    assert "--master or --remote" in answer.output
