@@ -1,0 +1,65 @@
+"""The stream that is killed: files → match → a file sink, and the same files → match → `write_once` in `foreachBatch`.
+
+Started as a program of its own, with the folder of the scene as its argument. Goes on from its checkpoints, until there
+is a file `stop`; then it takes what has come so far and ends.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from pathcast.spark import dead_letters, deliver, match_documents, session, write_once
+from pathcast.spark.sessions import LOCAL_SETTINGS
+
+
+def main(folder: Path) -> None:
+    spark = session(
+        "killed",
+        {
+            # Two cores; a task is tried four times, so that a dead worker does not end the query.
+            "spark.master": "local[2,4]",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.execution.arrow.maxRecordsPerBatch": "5",
+            # A stream that lives for seconds never pays back the second compiler.
+            "spark.driver.extraJavaOptions": LOCAL_SETTINGS["spark.driver.extraJavaOptions"]
+            + " -XX:TieredStopAtLevel=1",
+        },
+    )
+    files = spark.readStream.schema("id long, xml binary").option("maxFilesPerTrigger", 10).parquet(str(folder / "in"))
+    filed = (
+        match_documents(files, folder / "index")
+        .select("id", "matches", "error")
+        .writeStream.queryName("filed")
+        .option("checkpointLocation", str(folder / "filed-checkpoint"))
+        .start(str(folder / "filed"), format="parquet")
+    )
+
+    def write(rows: DataFrame, batch: int) -> None:
+        rows.persist()
+        write_once(deliver(rows).select("id", "subscriber"), batch, folder / "delivered")
+        write_once(dead_letters(rows), batch, folder / "dead")
+        rows.unpersist()
+
+    delivered = (
+        match_documents(files, folder / "index", by="subscriber", pins=folder / "pins")
+        .writeStream.queryName("delivered")
+        .foreachBatch(write)
+        .option("checkpointLocation", str(folder / "delivered-checkpoint"))
+        .start()
+    )
+    (folder / "streaming").touch()
+    while not (folder / "stop").exists():
+        for query in (filed, delivered):
+            if not query.isActive:
+                sys.exit(f"{query.name} has ended: {query.exception()}")
+        time.sleep(0.05)
+    for query in (filed, delivered):
+        query.processAllAvailable()
+        query.stop()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
