@@ -8,8 +8,7 @@ from pyspark.sql import types as t
 
 import pathcast
 from pathcast.errors import PipelineError, SnapshotError
-from pathcast.spark import match_documents
-from pathcast.spark import opening
+from pathcast.spark import match_documents, opening
 
 NEWS = [
     (1, b"<news lang='en'><title>Rain</title><p/></news>"),

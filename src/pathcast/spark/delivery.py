@@ -13,6 +13,7 @@ from pathlib import Path
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
+from pyspark.sql import types as t
 
 from pathcast.errors import PipelineError
 
@@ -47,16 +48,19 @@ def with_source(documents: DataFrame) -> DataFrame:
     for name in (SOURCE_FILE, SOURCE_OFFSET):
         if name in documents.columns:
             raise PipelineError(f"the column '{name}' is taken, and would be added; rename it first")
-    for offset in ("_metadata.row_index", "_metadata.file_block_start"):
-        rows = documents.select(
-            "*", f.col("_metadata.file_path").alias(SOURCE_FILE), f.col(offset).cast("bigint").alias(SOURCE_OFFSET)
-        )
-        try:
-            _ = rows.schema  # Connect looks for columns only now
-        except AnalysisException:
-            continue
-        return rows
-    raise PipelineError("the rows do not come from files, or were changed since; use with_source right after reading")
+    try:
+        facts = documents.select("_metadata").schema["_metadata"].dataType
+    except AnalysisException:
+        raise PipelineError(
+            "the rows do not come from files, or were changed since; use with_source right after reading"
+        ) from None
+    assert isinstance(facts, t.StructType)
+    offset = "row_index" if "row_index" in facts.fieldNames() else "file_block_start"
+    return documents.select(
+        "*",
+        f.col("_metadata.file_path").alias(SOURCE_FILE),
+        f.col(f"_metadata.{offset}").cast("bigint").alias(SOURCE_OFFSET),
+    )
 
 
 def write_once(

@@ -1,0 +1,152 @@
+"""`compile_subscriptions`: a table becomes a version of the index; what is wrong in it becomes a row with a reason."""
+
+import csv
+
+import pytest
+
+import pathcast
+from pathcast.errors import PipelineError
+from pathcast.spark import compile_subscriptions
+from pathcast.spark.versions import latest, version_folder, versions
+
+SCHEMA = "id long, subscriber string, xpath string"
+ROWS = [(1, "ada", "/news/title"), (2, "bob", "//p"), (7, "", "//p"), (9, None, "/news[@lang='en']")]
+
+
+def opened(folder) -> pathcast.Subscriptions:
+    return pathcast.open_index(version_folder(folder, latest(folder))).subscriptions
+
+
+def reasons(report) -> dict[object, str]:
+    return {row.id: row.reason for row in report.invalid.collect()}
+
+
+def test_a_table_becomes_the_first_version(spark, tmp_path):
+    report = compile_subscriptions(spark.createDataFrame(ROWS, SCHEMA), tmp_path)
+    assert (report.version, report.subscriptions, report.added, report.removed) == (1, 4, 4, 0)
+    assert (report.invalid_count, report.invalid.count()) == (0, 0)
+    assert sorted(opened(tmp_path)) == [(number, xpath, name or None) for number, name, xpath in ROWS]
+    assert "version 1: 4 subscriptions" in report.line
+
+
+def test_what_is_wrong_stops_nothing_and_is_told_with_its_reason(spark, tmp_path):
+    wrong = [
+        (3, "ada", "//p["),
+        (4, "ada", "/a/following::b"),
+        (2, "eve", "//twice"),
+        (0, "ada", "//a"),
+        (1 << 31, "ada", "//a"),
+        (None, "ada", "//a"),
+        (5, "ada", None),
+    ]
+    report = compile_subscriptions(spark.createDataFrame([*ROWS, *wrong], SCHEMA), tmp_path)
+    assert report.subscriptions == 4
+    assert sorted(opened(tmp_path)) == [(number, xpath, name or None) for number, name, xpath in ROWS]
+    rows = report.invalid.collect()
+    assert report.invalid_count == len(rows) == len(wrong)
+    told = {(row.id, row.subscriber, row.xpath): row for row in rows}
+    assert told[3, "ada", "//p["].column == 5
+    with pytest.raises(pathcast.PatternError) as raised:
+        pathcast.Subscriptions().add("/a/following::b")
+    assert (told[4, "ada", "/a/following::b"].reason, told[4, "ada", "/a/following::b"].column) == (
+        raised.value.reason,
+        raised.value.column,
+    )
+    assert "given twice" in told[2, "eve", "//twice"].reason
+    for number in (0, 1 << 31, None):
+        assert "whole number from 1 to 2,147,483,647" in told[number, "ada", "//a"].reason
+    assert told[5, "ada", ""].reason
+
+
+def test_without_ids_they_are_given_out_in_order(spark, tmp_path):
+    rows = spark.createDataFrame([("//a",), ("//b[",), ("//c",)], "xpath string").coalesce(1)
+    report = compile_subscriptions(rows, tmp_path)
+    assert list(opened(tmp_path)) == [(1, "//a", None), (2, "//c", None)]
+    assert report.invalid_count == 1
+
+
+def test_changes_make_the_next_version_of_what_is_there(spark, tmp_path):
+    compile_subscriptions(spark.createDataFrame(ROWS, SCHEMA), tmp_path)
+    changes = [
+        (1, None, None, "removed"),
+        (3, "cyd", "//q[@a]", "added"),
+        (2, "bob", "//new", "added"),
+        (77, None, None, "removed"),
+        (8, "cyd", "//[", "added"),
+        (7, None, "//p", "change"),
+    ]
+    frame = spark.createDataFrame(changes, f"{SCHEMA}, change string")
+    report = compile_subscriptions(None, tmp_path, changes=frame)
+    assert (report.version, report.subscriptions, report.added, report.removed) == (2, 4, 2, 2)
+    assert sorted(opened(tmp_path)) == [
+        (2, "//new", "bob"),
+        (3, "//q[@a]", "cyd"),
+        (7, "//p", None),
+        (9, "/news[@lang='en']", None),
+    ]
+    told = reasons(report)
+    assert set(told) == {77, 8, 7}
+    assert "no subscription 77" in told[77]
+    assert "'added' or 'removed'" in told[7]
+
+
+def test_changes_that_were_made_already_change_nothing(spark, tmp_path):
+    compile_subscriptions(spark.createDataFrame(ROWS, SCHEMA), tmp_path)
+    changes = spark.createDataFrame(
+        [(3, "cyd", "//q", "added"), (1, None, None, "removed")], f"{SCHEMA}, change string"
+    )
+    first = compile_subscriptions(None, tmp_path, changes=changes)
+    again = compile_subscriptions(None, tmp_path, changes=changes)
+    assert (first.version, again.version) == (2, 2)
+    assert (again.added, again.removed, again.subscriptions) == (0, 0, first.subscriptions)
+    assert versions(tmp_path) == [1, 2]
+
+
+@pytest.mark.parametrize("sequence", [False, True])
+def test_of_several_changes_to_an_id_the_last_counts(spark, tmp_path, sequence):
+    changes = [
+        (1, "a", "//one", "added", 1),
+        (1, None, None, "removed", 2),
+        (2, "b", "//old", "added", 3),
+        (2, "b", "//new", "added", 4),
+        (3, None, None, "removed", 5),
+        (3, "c", "//three", "added", 6),
+    ]
+    frame = spark.createDataFrame(
+        changes[::-1] if sequence else changes, f"{SCHEMA}, change string, {'sequence' if sequence else 'other'} int"
+    ).coalesce(1)
+    compile_subscriptions(None, tmp_path, changes=frame)
+    assert list(opened(tmp_path)) == [(2, "//new", "b"), (3, "//three", "c")]
+
+
+def test_tables_are_read_from_parquet_and_csv(spark, tmp_path):
+    spark.createDataFrame(ROWS, SCHEMA).write.parquet(str(tmp_path / "table"))
+    with (tmp_path / "table.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("id", "subscriber", "xpath"), *ROWS, ("x", "ada", '//a[@b="c,d"]')])
+    assert compile_subscriptions(tmp_path / "table", tmp_path / "one").subscriptions == 4
+    report = compile_subscriptions(str(tmp_path / "table.csv"), tmp_path / "two")
+    assert sorted(opened(tmp_path / "two")) == sorted(opened(tmp_path / "one"))
+    [row] = report.invalid.collect()
+    assert (row.xpath, row.reason) == ('//a[@b="c,d"]', "id x: an id is a whole number from 1 to 2,147,483,647")
+
+
+def test_prefixes_of_the_set_hold_for_its_changes(spark, tmp_path):
+    table = spark.createDataFrame([(1, "ada", "//n:a")], SCHEMA)
+    assert compile_subscriptions(table, tmp_path, namespaces={"n": "urn:n"}).invalid_count == 0
+    changes = spark.createDataFrame(
+        [(2, "ada", "//n:b", "added"), (3, "a", "//m:b", "added")], f"{SCHEMA}, change string"
+    )
+    report = compile_subscriptions(None, tmp_path, changes=changes)
+    assert list(reasons(report)) == [3]
+    matcher = pathcast.open_index(version_folder(tmp_path, 2))
+    assert matcher.match("<b xmlns='urn:n'/>").ids.tolist() == [2]
+
+
+def test_a_table_without_what_it_needs_is_refused(spark, tmp_path):
+    with pytest.raises(PipelineError, match="subscriptions have no column 'xpath'; their columns are id"):
+        compile_subscriptions(spark.createDataFrame([(1,)], "id int"), tmp_path)
+    with pytest.raises(PipelineError, match="changes have no column 'change'"):
+        compile_subscriptions(None, tmp_path, changes=spark.createDataFrame(ROWS, SCHEMA))
+    with pytest.raises(PipelineError, match="give subscriptions, changes, or both"):
+        compile_subscriptions(None, tmp_path)
+    assert versions(tmp_path) == []
