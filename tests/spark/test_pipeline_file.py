@@ -32,7 +32,7 @@ name = "news"
 
 [source]
 format = "json"
-path = ["a", "s3a://bucket/b"]
+path = ["s3a://bucket/b"]
 schema = "number long, text string"
 document = "text"
 options = { maxFilesPerTrigger = 1, recursiveFileLookup = true }
@@ -101,7 +101,7 @@ def test_a_small_file_says_what_and_the_rest_follows(tmp_path):
 def test_every_key_arrives(tmp_path):
     pipeline = read_pipeline(written(tmp_path, FULL))
     assert pipeline.name == "news"
-    assert pipeline.source.paths == (f"{tmp_path}/a", "s3a://bucket/b")
+    assert pipeline.source.paths == ("s3a://bucket/b",)
     assert pipeline.source.schema == "number long, text string"
     assert pipeline.source.document == "text"
     assert pipeline.source.options == {"maxFilesPerTrigger": "1", "recursiveFileLookup": "true"}
@@ -195,6 +195,13 @@ def test_a_checkpoint_behind_an_address_is_refused(tmp_path):
     assert found == [(13, "stream.checkpoint", "must be a folder that is local or mounted, not an address")]
 
 
+def test_a_batch_takes_several_paths_and_a_stream_one(tmp_path):
+    text = SMALL.replace('"documents"', '["a", "b"]\nschema = "xml binary"')
+    assert read_pipeline(written(tmp_path, text)).source.paths == (f"{tmp_path}/a", f"{tmp_path}/b")
+    found = problems(tmp_path, text + '[stream]\ncheckpoint = "c"\n')
+    assert [one[:2] for one in found] == [(4, "source.path")]
+
+
 def test_all_problems_are_told_at_once_in_the_order_of_lines(tmp_path):
     text = SMALL.replace("parquet", "").replace('path = "deliveries"', "pth = 1")
     with pytest.raises(PipelineFileError) as raised:
@@ -259,6 +266,17 @@ def test_the_reference_in_the_documentation_is_that_of_the_code():
     page = DOCS.read_text(encoding="utf-8")
     begin, end = "<!-- keys -->\n", "<!-- end of keys -->"
     assert page.partition(begin)[2].partition(end)[0].strip() == reference().strip()
+
+
+def test_the_example_and_the_errors_of_the_documentation_are_real(tmp_path):
+    page = DOCS.read_text(encoding="utf-8")
+    example = page.partition("```toml\n")[2].partition("```")[0]
+    assert read_pipeline(written(tmp_path, example)).stream is not None
+    spoilt = example.replace("schema =", "shema =").replace('path = "deliveries"', 'per = "reader"')
+    with pytest.raises(PipelineFileError) as raised:
+        read_pipeline(written(tmp_path, spoilt))
+    shown = page.partition("```text\nerror: ")[2].partition("\n```")[0]
+    assert str(raised.value).replace(f"{tmp_path}/", "") == shown
 
 
 def test_every_key_is_described_once():

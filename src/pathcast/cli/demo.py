@@ -1,86 +1,117 @@
-"""`pathcast demo`: the main job end to end on Spark in local mode, on made-up news.
+"""`pathcast demo`: a stream of made-up news on Spark, killed in the middle, and the proof that nothing was lost.
 
-    documents (Parquet) ─┐
-                         ├─ match_documents ─ deliver ──────▶ deliveries/    one row per document and subscriber
-    subscriptions (CSV) ─┘                  └ dead_letters ─▶ dead-letters/  one row per document that can't be read
+    documents/ ──────────┐                  ┌─▶ deliveries/    one row per document and subscriber
+                         ├─ pathcast run ───┤
+    subscriptions.csv ─▶ index/             └─▶ dead-letters/  one row per document that can't be read
+
+1. The stream runs as a user would run it: `pathcast run pipeline.toml`, in a process of its own.
+2. After a third of the documents, newcomers' subscriptions are published as a new version of the index.
+3. After two thirds, in the midst of a micro-batch, all processes of the stream are killed; then it is started again.
+4. What it has delivered is compared with what a single process says (demo_proof.py).
 
 Everything is written to one folder, together with a note on what is what; that note is also how a later demo knows
-that the folder is its own to replace. Some documents are damaged on purpose: a pipeline must live with them.
+that the folder is its own to replace. No process is left behind, however the demo ends.
 """
 
+import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
     from rich.console import Console
     from rich.progress import Progress
 
-# Sized so that the demo takes about a minute on two cores.
-DOCUMENTS = 5_000
-SUBSCRIPTIONS = 200
-SUBSCRIBERS = 50
-# The share of documents that a subscription matches: some 10 deliveries a document with the numbers above.
-MATCH_RATE = 0.05
-# One document in so many is cut short, the first of them early, so that a small demo has one too.
-DAMAGED_EVERY, FIRST_DAMAGED = 250, 10
-# Documents per Spark task: small enough for the progress bar to move, large enough to hide what a task costs by itself.
-TASK_DOCUMENTS = 50
-WRITE_ROWS = 500
+    from pathcast.matching import Subscriptions
+    from pathcast.spark.pipeline_file import Stream
+    from pathcast.spark.run import Report
+
+    from .demo_proof import Line
+
+# Sized so that the demo takes about two minutes on two cores.
+DOCUMENTS = 20_000
+SUBSCRIPTIONS = 100_000
+SUBSCRIBERS = 200
+# Documents a file, and so a micro-batch; there are at least 6, so that the demo has a beginning, a middle and an end.
+FILE_DOCUMENTS, FILES = 1_000, 6
+# How long the stream may go without finishing a micro-batch before the demo gives it up, in seconds.
+PATIENCE = 180
 
 ABOUT = """What `pathcast demo` wrote here:
 
-documents/         Parquet: document (a number), xml
+documents/         Parquet: document (a number), xml; a file is a micro-batch
 subscriptions.csv  id, xpath, subscriber
-index/             the compiled subscriptions: pathcast.open_index("index")
+newcomers.csv      the same, of those who came while the stream ran
+index/             the compiled subscriptions, a folder per version
+pipeline.toml      what was run: pathcast run pipeline.toml
+checkpoint/        how far the stream is, and which version each micro-batch used
 deliveries/        Parquet: document, subscriber; one row for each subscriber that a document goes to
-dead-letters/      Parquet: document, xml, error; the documents that could not be read, and why
+dead-letters/      Parquet: the documents that could not be read, and why
+run.log            what the stream printed
 
 The folder is replaced by the next demo.
 """
 
+PIPELINE = """# What the demo runs: new documents go to those who want them.
+[source]
+format = "parquet"
+path = "documents"
+schema = "document long, xml binary"
+options = { maxFilesPerTrigger = 1 }
 
-class Outcome(NamedTuple):
-    """What the closing table says."""
+[subscriptions]
+index = "index"
 
-    documents: int
-    subscriptions: int
-    deliveries: int
-    unreadable: int
-    seconds: float
+[deliveries]
+path = "deliveries"
+columns = ["document"]
+
+[dead_letters]
+path = "dead-letters"
+
+[stream]
+checkpoint = "checkpoint"
+trigger = "available-now"
+"""
 
 
 def demo(
-    documents: Annotated[int, typer.Option(min=1, help="How many news documents to make up.")] = DOCUMENTS,
-    subscriptions: Annotated[int, typer.Option(min=1, help="How many XPath subscriptions.")] = SUBSCRIPTIONS,
+    documents: Annotated[int, typer.Option(min=FILES, help="How many news documents to make up.")] = DOCUMENTS,
+    subscriptions: Annotated[int, typer.Option(min=20, help="How many XPath subscriptions.")] = SUBSCRIPTIONS,
     subscribers: Annotated[int, typer.Option(min=1, help="How many subscribers share them.")] = SUBSCRIBERS,
     output: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("pathcast-demo"),
     seed: Annotated[int, typer.Option(help="The same seed gives the same documents and subscriptions.")] = 0,
 ) -> None:
-    """Run the whole pipeline on made-up news with Spark on this machine, and show what came out.
+    """Stream made-up news on Spark, kill it in the middle, and prove that nothing was lost.
 
-    Example: pathcast demo --documents 500 --output /tmp/demo
+    Exit status 0: all is as it must be; 1: it is not; 130: stopped by Ctrl-C.
+
+    Example: pathcast demo --documents 2000 --subscriptions 10000 --output /tmp/demo
     """
     from rich.console import Console
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
     prepare(output)
-    spark = _start_spark(console)
+    begin = time.perf_counter()
     try:
         with _progress(console) as progress:
-            write_documents(output / "documents", documents, seed, progress)
-            write_index(output, subscriptions, subscribers, seed)
-            outcome = run(spark, output, documents, subscriptions, progress)
-    finally:
-        spark.stop()
-    _print(outcome, output, console)
+            known = make_up(output, documents, subscriptions, subscribers, seed, progress, console)
+            killed, seconds = Show(output, known, documents, progress, console).run()
+            lines = compare(output, progress)
+    except KeyboardInterrupt:
+        console.print("stopped")
+        raise typer.Exit(130) from None
+    _print(lines, killed, documents / seconds, time.perf_counter() - begin, output, console)
+    if not all(line.right for line in lines):
+        raise typer.Exit(1)
 
 
 def prepare(folder: Path) -> None:
@@ -97,159 +128,204 @@ def prepare(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         note.write_text(ABOUT, encoding="utf-8")
+        (folder / "pipeline.toml").write_text(PIPELINE, encoding="utf-8")
     except OSError as error:
         raise PipelineError(f"cannot write to {folder}: {error.strerror}; give another --output") from error
 
 
-def write_documents(folder: Path, count: int, seed: int, progress: "Progress") -> None:
-    """Make up news, some of it damaged, and write it as Parquet."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def make_up(
+    folder: Path,
+    documents: int,
+    subscriptions: int,
+    subscribers: int,
+    seed: int,
+    progress: "Progress",
+    console: "Console",
+) -> "Subscriptions":
+    """Write documents and subscriptions, and publish the first version of the index."""
+    from pathcast.matching import Subscriptions
+    from pathcast.spark import publish
 
-    from pathcast.workloads import generate_documents, news_schema
+    from .demo_news import write_news, write_subscriptions
 
-    folder.mkdir()
-    schema = pa.schema([("document", pa.int64()), ("xml", pa.binary())])
-    bar = progress.add_task("documents", total=count)
-    made = damage(generate_documents(news_schema(), count, seed=seed))
-    with pq.ParquetWriter(folder / "documents.parquet", schema, compression="zstd") as writer:
-        for first in range(0, count, WRITE_ROWS):
-            rows = [xml for _, xml in zip(range(min(WRITE_ROWS, count - first)), made, strict=False)]
-            writer.write_batch(pa.record_batch([range(first + 1, first + 1 + len(rows)), rows], schema=schema))
-            progress.advance(bar, len(rows))
-
-
-def damage(documents: Iterator[bytes]) -> Iterator[bytes]:
-    """Cut one document in `DAMAGED_EVERY` short, as a broken connection would."""
-    for number, xml in enumerate(documents, 1):
-        yield xml[: len(xml) // 2] if number % DAMAGED_EVERY == FIRST_DAMAGED else xml
-
-
-def write_index(folder: Path, count: int, subscribers: int, seed: int) -> None:
-    """Make up subscriptions, write them as CSV, and compile them from there, as a user would."""
-    import csv
-
-    from pathcast import Subscriptions
-    from pathcast.workloads import assign_subscribers, generate_subscriptions, news_schema
-
+    files = max(FILES, documents // FILE_DOCUMENTS)
+    console.print(f"Making up {documents:,} documents and {subscriptions:,} subscriptions of {subscribers:,} readers …")
+    bar = progress.add_task("made up", total=documents)
+    write_news(folder / "documents", documents, files, seed, lambda count: progress.advance(bar, count))
     file = folder / "subscriptions.csv"
-    paths = generate_subscriptions(
-        news_schema(), count, seed=seed, predicate_probability=0.1, nested_probability=0.1, match_rate=MATCH_RATE
+    write_subscriptions(file, folder / "newcomers.csv", subscriptions, subscribers, documents, seed)
+    known = Subscriptions.read(file)
+    publish(known.compile(), folder / "index")
+    return known
+
+
+class Show:
+    """The stream, started, disturbed, and started again."""
+
+    def __init__(
+        self, folder: Path, known: "Subscriptions", documents: int, progress: "Progress", console: "Console"
+    ) -> None:
+        from pathcast.spark.pipeline_file import read_pipeline
+
+        stream = read_pipeline(folder / "pipeline.toml").stream
+        assert stream is not None
+        self.stream: Stream = stream
+        self.folder = folder
+        self.known = known
+        self.documents = documents
+        self.console = console
+        self._progress = progress
+        self._bar = progress.add_task("streamed", total=documents)
+        self._told = 0
+
+    def run(self) -> tuple[int, float]:
+        """Run it all; the number of the micro-batch in which the stream was killed, and the seconds it took."""
+        from pathcast.spark import latest
+        from pathcast.spark.java import find_java
+
+        begin = time.perf_counter()
+        self.console.print(f"Starting the stream, pathcast run pipeline.toml, on Java {find_java().version} …")
+        with self._started() as running:
+            self._follow(running, lambda: self._done() >= self.documents / 3)
+            self._let_newcomers_in()
+            newest = latest(self.folder / "index")
+            self._follow(
+                running,
+                lambda: (
+                    self._done() >= self.documents * 2 / 3
+                    and any(report.version == newest for report in self._reports())
+                    and self._under_way() is not None
+                ),
+            )
+            killed = self._under_way()
+            os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
+        if killed is None:
+            self._fail("the stream was too quick to be killed in the midst of a micro-batch")
+        self.console.print(
+            f"Killed all processes of the stream in the midst of micro-batch {killed}; starting it again …"
+        )
+        with self._started() as running:
+            self._follow(running, lambda: running.poll() is not None)
+        if running.returncode != 0:
+            self._fail(f"the stream ended with status {running.returncode}")
+        return int(killed or 0), time.perf_counter() - begin
+
+    def _let_newcomers_in(self) -> None:
+        from pathcast.spark import publish
+
+        from .demo_news import NEWCOMERS, add_newcomers
+
+        before = len(self.known)
+        add_newcomers(self.known, self.folder / "newcomers.csv")
+        version = publish(self.known.compile(), self.folder / "index")
+        more = len(self.known) - before
+        self.console.print(f"{NEWCOMERS} newcomers with {more:,} subscriptions: index version {version} is published")
+
+    @contextmanager
+    def _started(self) -> Iterator["subprocess.Popen[bytes]"]:
+        """The stream in a process group of its own, none of which outlives the block."""
+        program = "import sys; sys.argv[0] = 'pathcast'; from pathcast.cli.app import main; main()"
+        with (self.folder / "run.log").open("ab") as log:
+            running = subprocess.Popen(
+                [sys.executable, "-c", program, "run", str((self.folder / "pipeline.toml").absolute())],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+            try:
+                yield running
+            finally:
+                if running.poll() is None:
+                    os.killpg(running.pid, signal.SIGKILL)
+                    running.wait()
+
+    def _follow(self, running: "subprocess.Popen[bytes]", until: Callable[[], bool]) -> None:
+        """Tell what the stream does until a condition holds; an end before that is a failure."""
+        last = time.perf_counter()
+        while not until():
+            ended = running.poll() is not None
+            if self._tell():
+                last = time.perf_counter()
+            elif ended and not until():
+                self._fail(f"the stream ended with status {running.returncode}")
+            elif time.perf_counter() - last > PATIENCE:
+                self._fail(f"the stream has not finished a micro-batch for {PATIENCE} s")
+            time.sleep(0.05)
+        self._tell()
+
+    def _tell(self) -> bool:
+        fresh = self._reports()[self._told :]
+        for report in fresh:
+            self._told += 1
+            self._progress.advance(self._bar, report.documents)
+            if not self.console.is_terminal:
+                self.console.print(f"  {report}")
+        return bool(fresh)
+
+    def _reports(self) -> "list[Report]":
+        from pathcast.spark.run import reports_of
+
+        return reports_of(self.stream)
+
+    def _done(self) -> int:
+        return sum(report.documents for report in self._reports())
+
+    def _under_way(self) -> int | None:
+        """The micro-batch that is pinned to a version and not done yet."""
+        from pathcast.spark.run import pins_of
+
+        pinned = [int(file.name) for file in pins_of(self.stream).glob("*/*") if file.name.isdecimal()]
+        done = [report.batch for report in self._reports() if report.batch is not None]
+        return max(pinned) if pinned and max(pinned) > max(done, default=-1) else None
+
+    def _fail(self, reason: str) -> None:
+        from pathcast.errors import PipelineError
+
+        log = (self.folder / "run.log").read_text(encoding="utf-8", errors="replace").splitlines()
+        said = "".join(f"\n  {line[:200]}" for line in log[-8:])
+        raise PipelineError(f"{reason}; the last lines of {self.folder / 'run.log'}:{said}")
+
+
+def compare(folder: Path, progress: "Progress") -> "list[Line]":
+    """What was delivered against what a single process says."""
+    from pathcast.spark.pipeline_file import read_pipeline
+    from pathcast.spark.run import reports_of
+
+    from .demo_proof import prove
+
+    stream = read_pipeline(folder / "pipeline.toml").stream
+    assert stream is not None
+    bar = progress.add_task("compared", total=None)
+    versions = {report.batch: report.version for report in reports_of(stream)}
+    lines = list(
+        prove(folder, {batch: version for batch, version in versions.items() if batch is not None and version})
     )
-    names = assign_subscribers(count, readers=subscribers, seed=seed)
-    with file.open("w", newline="", encoding="utf-8") as target:
-        writer = csv.writer(target)
-        writer.writerow(["id", "xpath", "subscriber"])
-        writer.writerows(zip(range(1, count + 1), paths, names, strict=True))
-    Subscriptions.read(file).compile().save(folder / "index")
-
-
-def run(spark: "SparkSession", folder: Path, documents: int, subscriptions: int, progress: "Progress") -> Outcome:
-    """Match, deliver, set aside what could not be read."""
-    from pathcast.spark import dead_letters, deliver, match_documents
-
-    start = time.perf_counter()
-    news = spark.read.parquet(str(folder / "documents")).repartition(-(-documents // TASK_DOCUMENTS))
-    matched = match_documents(news, folder / "index", by="subscriber").persist()
-    deliveries = deliver(matched).select("document", "subscriber")
-    watch(spark, "match", progress, matched.count)
-    watch(spark, "deliver", progress, lambda: write(deliveries, folder / "deliveries"))
-    watch(spark, "dead letters", progress, lambda: write(dead_letters(matched), folder / "dead-letters"))
-    seconds = time.perf_counter() - start
-    matched.unpersist()
-    return Outcome(documents, subscriptions, rows(folder / "deliveries"), rows(folder / "dead-letters"), seconds)
-
-
-def write(frame: "DataFrame", folder: Path) -> None:
-    """Parquet, in as many files as there are cores."""
-    frame.coalesce(frame.sparkSession.sparkContext.defaultParallelism).write.parquet(str(folder))
-
-
-def rows(folder: Path) -> int:
-    """The number of rows in a folder of Parquet files, from their footers."""
-    import pyarrow.dataset as ds
-
-    count: int = ds.dataset(folder, format="parquet").count_rows()
-    return count
-
-
-def watch(spark: "SparkSession", name: str, progress: "Progress", action: Callable[[], object]) -> None:
-    """Run a Spark action while a bar follows its tasks; interrupting stops the action too.
-
-    The main thread only waits: an interrupt in the midst of a call to the JVM would break the connection to it.
-    """
-    from pyspark import InheritableThread
-
-    failures: list[BaseException] = []
-    context = spark.sparkContext
-    bar = progress.add_task(name, total=None)
-
-    def act() -> None:
-        try:
-            context.setJobGroup(name, name, interruptOnCancel=True)
-            action()
-        except BaseException as error:  # noqa: BLE001 — raised again by the thread that waits
-            failures.append(error)
-
-    def follow() -> None:
-        while acting.is_alive():
-            acting.join(0.2)
-            done, total = tasks(spark, name)
-            progress.update(bar, completed=done, total=total or None)
-
-    acting: Thread = InheritableThread(target=act, daemon=True)
-    following: Thread = InheritableThread(target=follow, daemon=True)
-    acting.start()
-    following.start()
-    try:
-        following.join()
-    except KeyboardInterrupt:
-        context.cancelJobGroup(name)
-        raise
-    if failures:
-        raise failures[0]
-    progress.update(bar, completed=1, total=1)
-
-
-def tasks(spark: "SparkSession", group: str) -> tuple[int, int]:
-    """Finished tasks, and all that Spark has planned so far, of a job group."""
-    tracker = spark.sparkContext.statusTracker()
-    jobs = (tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group))
-    numbers = {stage for job in jobs if job is not None for stage in job.stageIds}
-    stages = [stage for stage in map(tracker.getStageInfo, numbers) if stage is not None]
-    return sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
-
-
-def _start_spark(console: "Console") -> "SparkSession":
-    from pathcast.spark import session
-    from pathcast.spark.java import find_java
-
-    console.print(f"Starting Spark on Java {find_java().version} …")
-    start = time.perf_counter()
-    spark = session("pathcast demo")
-    # PySpark's own handler talks to the JVM from wherever the interrupt finds it; `watch` knows better.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    console.print(f"Spark {spark.version} is up after {time.perf_counter() - start:.1f} s")
-    return spark
+    progress.update(bar, total=1, completed=1)
+    return lines
 
 
 def _progress(console: "Console") -> "Progress":
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description:<18}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     return Progress(*columns, console=console, disable=not console.is_terminal)
 
 
-def _print(outcome: Outcome, folder: Path, console: "Console") -> None:
+def _print(lines: "list[Line]", killed: int, speed: float, seconds: float, folder: Path, console: "Console") -> None:
     from rich.table import Table
 
-    table = Table(show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
-    table.add_row("documents", f"{outcome.documents:,}")
-    table.add_row("subscriptions", f"{outcome.subscriptions:,}")
-    table.add_row("deliveries", f"{outcome.deliveries:,}")
-    table.add_row("unreadable documents", f"{outcome.unreadable:,}")
-    table.add_row("documents a second", f"{outcome.documents / outcome.seconds:,.0f}")
+    table = Table("", "expected", "found", "lost", "twice", "wrong")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for line in lines:
+        numbers = (line.expected, line.found, line.lost, line.twice, line.wrong)
+        table.add_row(line.what, *(f"{number:,}" for number in numbers), style=None if line.right else "bold red")
     console.print(table)
-    console.print(f"Output: {folder.absolute()} (ABOUT.txt says what is what)", soft_wrap=True)
+    if all(line.right for line in lines):
+        console.print(f"Nothing was lost and nothing came twice, though the stream was killed in micro-batch {killed}.")
+    else:
+        console.print("Something is wrong: please report it.", style="bold red")
+    console.print(f"{speed:,.0f} documents a second, both starts of Spark included; {seconds:.0f} s in all.")
+    console.print(f"Output: {folder.absolute()} (ABOUT.txt says what is what)")
