@@ -5,8 +5,8 @@
                 ▼                     ▼
        work the state out      try the patterns behind them on the document
 
-Plain paths are answered by the automaton alone. A pattern with predicates is tried on the documents that pass its gate
-(`gates.py`), on the element arrays (`verifier.py`).
+Plain paths are answered by the automaton alone. A pattern with predicates is a candidate for the documents that pass
+its gate (`gates.py`) and have its value (`access.py`), and is then tried on the element arrays (`verifier.py`).
 
 Invariant: the states are those of the table as of the last `refresh`.
 Cost: one hash look-up an element, one memory access a match; a new label path costs some 100 µs, once.
@@ -20,16 +20,18 @@ import numpy.typing as npt
 
 from ...documents import DocumentBatch
 from ..contract import Entries, Offsets
-from ..expansion_kernels import measure_rows, merge_entries, write_rows
+from ..expansion_kernels import merge_entries
 from ..table import PatternTable
 from ..trie import flat
 from ..trie_kernels import NONE
+from .access import Access
 from .gates import gate
 from .states import States
 from .verifier import Verifier
 from .walk_kernels import AGAIN, FULL, walk
 
-# Above this the states are forgotten and worked out anew: a bound on what hostile documents can make us remember.
+# Above this the states are forgotten and worked out anew: a bound on what hostile documents can make us remember, but
+# for what a single one of them needs.
 MEMORY_LIMIT = 512 << 20
 _MISSES = 4096
 # Names of a batch that the table lacks have symbol 0; up to so many are at hand.
@@ -104,9 +106,9 @@ class AutomatonEngine:
         nodes, gates = np.unique(ends, return_inverse=True)
         gate_of_node = np.full(table.trie.count, NONE, dtype=np.int32)
         gate_of_node[nodes] = np.arange(len(nodes), dtype=np.int32)
-        # The patterns behind gate `g` are `behind[behind_begin[g] : behind_begin[g + 1]]`.
-        self._behind = np.argsort(gates, kind="stable").astype(np.int32)
-        self._behind_begin = np.searchsorted(gates[self._behind], np.arange(len(nodes) + 1)).astype(np.int64)
+        self._gates = len(nodes)
+        patterns = [table.trees[entry] for entry in trees]
+        self._access = Access(table.names, patterns, gates.astype(np.int32), len(nodes))
         self._verifier = Verifier(table, trees)
         self._gate_of_node = gate_of_node
         self._entry_count = len(table)
@@ -131,6 +133,8 @@ class AutomatonEngine:
                 # Read with the table's own names as they are: what is new in the batch is in no subscription.
                 return self._symbols[:count]
         translation = table.translation(batch)
+        # A name that came to the table since the last refresh belongs to no subscription yet.
+        translation[translation >= len(self._symbols)] = -1
         return np.where(translation < 0, np.int32(0), self._symbols[translation])
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
@@ -141,9 +145,9 @@ class AutomatonEngine:
         scratch.counts[1:] = 0
         longest = int(np.diff(batch.offsets).max(initial=0))
         states = self._states
-        done = 0
+        done, forgotten_for = 0, -1
         while done < len(batch):
-            scratch.fit(states, self._entry_count, len(self._behind_begin) - 1, longest)
+            scratch.fit(states, self._entry_count, self._gates, longest)
             done = walk(
                 batch.offsets, batch.name, batch.parent, symbols, done,
                 states.keys, states.targets, states.view("accepted"), states.view("accepted_begin"),
@@ -153,7 +157,10 @@ class AutomatonEngine:
             )  # fmt: skip
             why = scratch.counts[4]
             if why == AGAIN:
-                states = self._extend(states, scratch.misses[: scratch.counts[3]])
+                # A document that meets the limit starts again with no states; it may then have as many as it needs.
+                may_forget = done > forgotten_for
+                states, forgot = self._extend(states, scratch.misses[: scratch.counts[3]], may_forget)
+                forgotten_for = done if forgot else forgotten_for
                 scratch.counts[3] = 0
             elif why == FULL:
                 scratch.out = np.resize(scratch.out, 2 * len(scratch.out))
@@ -164,16 +171,16 @@ class AutomatonEngine:
             return self._try_behind(batch, offsets, entries, gate_offsets, scratch.gates)
         return offsets, entries
 
-    def _extend(self, states: States, misses: npt.NDArray[np.int64]) -> States:
+    def _extend(self, states: States, misses: npt.NDArray[np.int64], may_forget: bool) -> tuple[States, bool]:
+        """Work out what was missed, or forget everything where there is too much of it; whether it was forgotten."""
         with self._lock:
-            if states.bytes > MEMORY_LIMIT:
+            if may_forget and states.bytes > MEMORY_LIMIT:
                 self._evictions += 1
-                states = States(self.table.trie, self._gate_of_node)
-                self._states = states
-            else:
-                states.extend(misses)
-                self._missed += len(misses)
-        return states
+                self._states = States(self.table.trie, self._gate_of_node)
+                return self._states, True
+            states.extend(misses)
+            self._missed += len(misses)
+            return states, False
 
     def _try_behind(
         self,
@@ -184,13 +191,11 @@ class AutomatonEngine:
         gates: npt.NDArray[np.int32],
     ) -> tuple[Offsets, Entries]:
         """Add the patterns behind open gates that hold."""
-        candidate_offsets = np.zeros(len(offsets), dtype=np.int64)
-        count = measure_rows(gate_offsets, gates, self._behind_begin, candidate_offsets)
-        candidates = np.empty(count, dtype=np.int32)
-        write_rows(gates[: gate_offsets[-1]], self._behind_begin, self._behind, candidates)
+        translation = self.table.translation(batch)
+        candidate_offsets, candidates = self._access.candidates(batch, translation, gate_offsets, gates)
         holding = self._verifier.verify(batch, candidate_offsets, candidates)
         verified = int(np.count_nonzero(holding))
-        self._candidates += count
+        self._candidates += len(candidates)
         self._verified += verified
         out = np.empty(len(entries) + verified + 8, dtype=np.int32)
         out_offsets = np.zeros(len(offsets), dtype=np.int64)
@@ -208,7 +213,8 @@ class AutomatonEngine:
             "new label paths": self._missed,
             "memo bytes": states.bytes,
             "evictions": self._evictions,
-            "gates": len(self._behind_begin) - 1,
+            "gates": self._gates,
+            "values": self._access.values,
             "candidates": self._candidates,
             "candidates that match": self._verified,
             "patterns for the reference embedding": self._verifier.slow,

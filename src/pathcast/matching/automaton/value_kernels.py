@@ -12,12 +12,21 @@ EQUAL_TEXT, DIFFERENT_TEXT, EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST, CON
 FRACTION_DIGITS = 20
 LARGEST_EXPONENT = 1_000_000
 NAN = np.nan
+# Powers of ten as C's pow() gives them, from -LARGEST_POWER on: a compiler is free to compute others.
+LARGEST_POWER = 400
+POWERS = np.array([10.0**k if k < 309 else np.inf for k in range(-LARGEST_POWER, LARGEST_POWER + 1)])
 
 
 @part
 def is_blank(c):
     """XML's white space."""
     return c == 32 or c == 9 or c == 10 or c == 13
+
+
+@part
+def power_of_ten(exponent):
+    """10 to this power; beyond what a number can hold it is 0 or infinite."""
+    return POWERS[max(-LARGEST_POWER, min(LARGEST_POWER, exponent)) + LARGEST_POWER]
 
 
 @rare
@@ -51,7 +60,7 @@ def number(data, p, length):
         if digits == 0 and some == 0:
             return NAN
         if some:
-            value += fraction / 10.0**places
+            value += fraction / power_of_ten(places)
         digits += some
     if digits == 0:
         return NAN
@@ -67,7 +76,7 @@ def number(data, p, length):
             if exponent < LARGEST_EXPONENT:
                 exponent = exponent * 10 + (data[p] - 48)
             p += 1
-        value *= 10.0 ** (-exponent if below else exponent)
+        value *= power_of_ten(-exponent if below else exponent)
     while p < end and is_blank(data[p]):
         p += 1
     return value if p == end else NAN
