@@ -25,8 +25,6 @@ from .access_kernels import (
     ASKS_TEXT,
     V_ROWS,
     candidates_of,
-    hash_limit,
-    hash_literal,
     index_equalities,
 )
 
@@ -90,17 +88,14 @@ class Access:
     def _index(self, found: list[Equality], names: Names) -> None:
         literals = bytearray()
         rows = np.zeros((V_ROWS, len(found)), dtype=np.int32)
-        hashes = np.zeros(len(found), dtype=np.uint64)
         self._numbers = np.zeros(len(found), dtype=np.float64)
         self._asks = np.zeros(len(names) + 1, dtype=np.int8)
         for row, equality in enumerate(found):
             text = None if equality.text is None else equality.text.encode()
             if text is None:
-                hashes[row] = hash_limit(equality.number)
                 self._numbers[row] = equality.number
                 self._asks[equality.attribute] |= ASKS_NUMBER
             else:
-                hashes[row] = hash_literal(np.frombuffer(text, dtype=np.uint8))
                 self._asks[equality.attribute] |= ASKS_TEXT
             span = (len(literals), len(text or b""))
             rows[:, row] = (equality.element, equality.attribute, text is None, *span)
@@ -109,9 +104,9 @@ class Access:
         while size < 2 * len(found):
             size *= 2
         self._slots = np.full(size, -1, dtype=np.int32)
-        index_equalities(rows, hashes, self._slots)
-        self._rows, self._hashes = rows, hashes
+        self._rows, self._hashes = rows, np.zeros(len(found), dtype=np.uint64)
         self._literals = np.frombuffer(bytes(literals) + b"\0", dtype=np.uint8)
+        index_equalities(self._rows, self._numbers, self._literals, self._hashes, self._slots)
 
     @property
     def values(self) -> int:

@@ -36,21 +36,27 @@ def slot_of(hashed, element, attribute, mask):
     return np.int64(mixed * HASH_A >> np.uint64(20) & np.uint64(mask))
 
 
-@kernel("void(ro_i4[:, ::1], ro_u8[::1], i4[::1])")
-def index_equalities(rows, hashes, slots):
-    """Put all equalities into the table."""
+@part
+def hash_number(value):
+    """A hash that is equal for equal numbers."""
+    scaled = value * 1024.0
+    whole = np.int64(scaled) if -9e18 < scaled < 9e18 else np.int64(0)
+    return NUMBER_SEED ^ np.uint64(whole) * HASH_A
+
+
+@kernel("void(ro_i4[:, ::1], ro_f8[::1], ro_u1[::1], u8[::1], i4[::1])")
+def index_equalities(rows, numbers, literals, hashes, slots):
+    """Work out the hashes of all equalities and put them into the table."""
     mask = len(slots) - 1
     for row in range(rows.shape[1]):
+        if rows[V_IS_NUMBER, row]:
+            hashes[row] = hash_number(numbers[row])
+        else:
+            hashes[row] = hash_text(literals, np.int64(rows[V_LITERAL, row]), np.int64(rows[V_LENGTH, row]))
         slot = slot_of(hashes[row], rows[V_ELEMENT, row], rows[V_ATTRIBUTE, row], mask)
         while slots[slot] >= 0:
             slot = (slot + 1) & mask
         slots[slot] = row
-
-
-@kernel("uint64(ro_u1[::1])")
-def hash_literal(text):
-    """The hash of a whole text."""
-    return hash_text(text, 0, len(text))
 
 
 @rare
@@ -90,20 +96,6 @@ def find_number(slots, rows, numbers, hashed, element, attribute, value):
         ):
             return row
         slot = (slot + 1) & mask
-
-
-@part
-def hash_number(value):
-    """A hash that is equal for equal numbers."""
-    scaled = value * 1024.0
-    whole = np.int64(scaled) if -9e18 < scaled < 9e18 else np.int64(0)
-    return NUMBER_SEED ^ np.uint64(whole) * HASH_A
-
-
-@kernel("uint64(float64)")
-def hash_limit(value):
-    """The hash of a number."""
-    return hash_number(value)
 
 
 @part
