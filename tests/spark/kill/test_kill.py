@@ -42,8 +42,10 @@ def test_random_kills(tmp_path, request):
         scene.start()
         for _ in range(12):
             scene.wait_until_streaming()
-            scene.pause(3)
-            workers += scene.kill_workers()
+            scene.wait_for(lambda: scene.unfinished("filed") or scene.unfinished("delivered"), "a batch")
+            scene.pause(2)
+            scene.wait_for(scene.kill_workers, "workers")
+            workers += 1
             moment = scene.random.choice(["any", "filed", "delivered"])
             if moment == "any":
                 scene.pause(2)
@@ -57,6 +59,7 @@ def test_random_kills(tmp_path, request):
         scene.finish()
         check(scene)
         batches = {query: max(pins) + 1 for query, pins in scene.pins.items()}
-        print(f"12 drivers and {workers} workers killed, {replayed} batches replayed, {scene.restarts} restarts,")  # noqa: T201
-        print(f"{scene.documents} documents, {scene.version} versions, batches {batches}")  # noqa: T201
+        kills = f"drivers killed 12 times, workers {workers} times, {scene.restarts} restarts"
+        rows = f"{scene.documents} documents, {scene.version} versions, {batches} batches, {replayed} replayed"
+        print(kills, rows, sep="\n")  # noqa: T201
         assert replayed, "no kill came in the middle of a batch"
