@@ -181,6 +181,8 @@ class Scanner:
             try:
                 builder.add(document, encoding=encodings.get(number))
             except PathcastError as error:
+                # From here on it is a value: whoever keeps it shall not keep the frames that hold the batch.
+                error.__traceback__ = error.__context__ = None
                 builder.fail(document, error)
         return splice(batch, asked, builder.finish())
 

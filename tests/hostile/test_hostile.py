@@ -1,0 +1,381 @@
+"""Documents and subscriptions made to cost: each works within bounded memory, or fails at once and says which limit.
+
+Whatever one of them does, the documents beside it and the other subscriptions get their answers. Counts decide, not
+times.
+"""
+
+import gc
+import tracemalloc
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from pathcast import LimitError, PathcastError, Subscriptions
+from pathcast.documents import Limits
+from pathcast.matching import Matcher
+from pathcast.matching.automaton import engine as automaton
+from tests.documents.collisions import colliding_names, crowding_names
+from tests.hostile.measured import measured
+
+PATTERNS = ("//a", "//b", "//a//a//b", "/a[.//b='x']", "//b[@x]")
+
+
+def matcher(patterns: Iterable[str] = PATTERNS, limits: Limits | None = None, engine: str | None = None) -> Matcher:
+    subscriptions = Subscriptions(max_steps=20_000)
+    subscriptions.add_many(patterns)
+    return subscriptions.compile(engine, limits=limits)
+
+
+def answers(matcher: Matcher, documents: Iterable[bytes | Path]) -> list[list[int] | PathcastError]:
+    found = matcher.match_many(documents, errors="return")
+    return [each if isinstance(each, PathcastError) else each.ids.tolist() for each in found]
+
+
+def test_the_default_engine_is_under_test() -> None:
+    assert matcher().engine_name == "automaton"
+
+
+# Documents.
+
+
+def attributes(count: int) -> bytes:
+    return b"".join(b" a%d=''" % number for number in range(count))
+
+
+@pytest.mark.parametrize(
+    ("document", "limit"),
+    [
+        pytest.param(lambda: b"<a>" * 10_000_000, "depth", id="ten million nested elements"),
+        pytest.param(lambda: b"<a>%b</a>" % (b"x" * (128 << 20)), "size", id="too many bytes"),
+        pytest.param(lambda: b"<a%b/>" % attributes(1_000_000), "attributes", id="a million attributes"),
+        pytest.param(lambda: b"<a><%b/></a>" % (b"n" * (1 << 20)), "name_length", id="an element's name of a megabyte"),
+        pytest.param(lambda: b"<a %b=''/>" % (b"n" * (1 << 20)), "name_length", id="an attribute's name of a megabyte"),
+    ],
+)
+def test_a_document_beyond_a_limit_is_refused_alone(document: Callable[[], bytes], limit: str) -> None:
+    before, refused, after = answers(matcher(), [b"<b/>", document(), b"<a/>"])
+    assert before == [2]
+    assert after == [1]
+    assert isinstance(refused, LimitError)
+    assert f"(raise it with Limits({limit}=…))" in refused.reason
+
+
+def test_a_file_beyond_the_limit_is_not_even_read(tmp_path: Path) -> None:
+    large = tmp_path / "large.xml"
+    with large.open("wb") as file:
+        file.truncate(1 << 30)
+    it = matcher(limits=Limits(size=1 << 20))
+    tracemalloc.start()
+    try:
+        _, refused, _ = answers(it, [b"<b/>", large, b"<a/>"])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert isinstance(refused, LimitError)
+    assert "Limits(size=…)" in refused.reason
+    assert peak < 64 << 20
+
+
+def test_with_a_higher_limit_each_of_them_works() -> None:
+    deep = b"<a>" * 300_000 + b"<b>x</b>" + b"</a>" * 300_000
+    wide = b"<a%b><b/></a>" % attributes(20_000)
+    long = b"<a><%b><b/></%b></a>" % (b"n" * (1 << 20), b"n" * (1 << 20))
+    limits = Limits(depth=1_000_000, attributes=1_000_000, name_length=1 << 21)
+    assert answers(matcher(limits=limits), [deep, wide, long, b"<b/>"]) == [[1, 2, 3, 4], [1, 2], [1, 2], [2]]
+
+
+def test_a_document_of_nothing_but_brackets_is_refused_in_little_memory() -> None:
+    """Room is made for tags before they are read: not for more of them than a document of its size can have."""
+    run = measured(
+        """
+import pathcast
+subscriptions = pathcast.Subscriptions()
+subscriptions.add("//a")
+matcher = subscriptions.compile()
+found = list(matcher.match_many([b"<a/>", b"<" * (1 << 26), b"<a/>"], errors="return"))
+print([type(each).__name__ for each in found])
+""",
+        address_space=2600,
+    )
+    assert run.printed == [str(["Matches", "DocumentError", "Matches"])]
+    assert run.megabytes < 600
+
+
+def test_errors_that_are_kept_do_not_keep_documents() -> None:
+    it = matcher()
+    large = b"<b>%b</b>" % (b"x" * 100_000)
+    kept = answers(it, [large, b"<a>"])
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for _ in range(50):
+            kept += [each for each in answers(it, [large, b"<a>"]) if isinstance(each, PathcastError)]
+        gc.collect()
+        left = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert len(kept) == 52
+    assert left < 1_000_000
+
+
+def test_documents_that_expat_reads_are_gone_when_they_are_done() -> None:
+    """Without waiting for the garbage collector, which counts objects and not their bytes."""
+    it = matcher()
+    documents = [b"<a>%b" % (b"x" * 100_000), "<é>".encode() + b"x" * 100_000 + "</é>".encode()]
+    answers(it, documents)
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        for _ in range(20):
+            answers(it, documents)
+        left = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert left < 1_000_000
+
+
+def test_a_gigabyte_is_read_within_a_few_times_its_size(request: pytest.FixtureRequest) -> None:
+    size = 1 << 30 if request.config.getoption("--long") else 1 << 25
+    run = measured(
+        f"""
+import pathcast
+from pathcast.documents import Limits
+subscriptions = pathcast.Subscriptions()
+subscriptions.add_many(["//p", "//q", "//p[@i='7']"])
+matcher = subscriptions.compile(limits=Limits(size=2 << 30))
+paragraph = b"<p i='7'>%b</p>" % (b"some words " * 9)
+document = b"<d>%b</d>" % (paragraph * ({size} // len(paragraph)))
+print(matcher.match(document).ids.tolist(), len(document) > 0.99 * {size})
+"""
+    )
+    assert run.printed == ["[1, 3] True"]
+    assert run.megabytes < 400 + 8 * (size >> 20)
+
+
+def test_colliding_names_in_documents_cost_nobody_their_answers() -> None:
+    names = colliding_names(150)
+    evil = b"<a>%b<b/></a>" % b"".join(b"<%b/>" % name.encode() for name in names)
+    crowd = b"<a>%b</a>" % b"".join(b"<%b/>" % name.encode() for name in crowding_names(1 << 14, 3800))
+    documents = [evil, b"<b/>", crowd, *(b"<x%d><b/></x%d>" % (n, n) for n in range(50))]
+    assert answers(matcher(), documents) == [[1, 2], [2], [1], *[[2]] * 50]
+
+
+def test_many_fresh_names_cost_nobody_their_answers() -> None:
+    it = matcher()
+    for turn in range(3):
+        fresh = b"<a>%b<b/></a>" % b"".join(b"<n%d-%d/>" % (turn, n) for n in range(10_000))
+        assert answers(it, [b"<b/>", fresh, b"<x><a/></x>"]) == [[2], [1, 2], [1]]
+
+
+# Subscriptions.
+
+
+def test_a_pattern_of_ten_thousand_steps_is_refused_alone() -> None:
+    subscriptions = Subscriptions()
+    steps = "/a" * 10_000
+    refused = subscriptions.add_many(["//a", steps, f"//a[.{steps}]", "//b"], errors="collect")
+    assert [error.index for error in refused] == [1, 2]
+    assert all("256 steps (raise it with Subscriptions(max_steps=…))" in error.reason for error in refused)
+    assert subscriptions.compile().match(b"<a><b/></a>").ids.tolist() == [1, 2]
+
+
+def test_with_a_higher_limit_a_pattern_of_ten_thousand_steps_works() -> None:
+    steps = "/a" * 10_000
+    limits = Limits(depth=20_000)
+    it = matcher(["//b", steps, "//a" * 2000, f"{steps}/b"], limits=limits)
+    deep, less = (b"<a>" * count + b"<b/>" + b"</a>" * count for count in (10_000, 2000))
+    assert answers(it, [less, deep, b"<b/>"]) == [[1, 3], [1, 2, 3, 4], [1]]
+
+
+DEEP_TREES = {
+    "a value at the end of a path": "/a[{path}='x']",
+    "not a path": "/a[not({path})]",
+    "a path and another": "/a[{path} and c]",
+    "wildcards before an attribute": "/a[{stars}/@x]",
+    "nested predicates": "/a{nested}",
+}
+
+
+@pytest.mark.parametrize("form", DEEP_TREES)
+@pytest.mark.parametrize(("steps", "max_steps"), [(255, 256), (5000, 10_000)])
+def test_a_deep_tree_pattern_is_matched_or_refused_alone(form: str, steps: int, max_steps: int) -> None:
+    """Whichever it is, the subscriptions beside it work."""
+    nested = "[b" * min(steps - 1, 63) + "]" * min(steps - 1, 63)
+    text = DEEP_TREES[form].format(path="/".join("b" * (steps - 2)), stars="/".join("*" * (steps - 2)), nested=nested)
+    subscriptions = Subscriptions(max_steps=max_steps)
+    refused = subscriptions.add_many(["//a", text, "//b"], errors="collect")
+    assert all("raise it with" in error.reason for error in refused)
+    it = subscriptions.compile(limits=Limits(depth=10_000))
+    last = 3 - len(refused)
+    assert [1, last] == [id for id in it.match(b"<a><b/></a>").ids.tolist() if id in {1, last}]
+    below = b"<b>" * (steps - 2) + b"x" + b"</b>" * (steps - 2)
+    assert [1, last] == [id for id in it.match(b"<a>%b</a>" % below).ids.tolist() if id in {1, last}]
+
+
+def test_colliding_names_in_subscriptions_cost_nobody_their_answers() -> None:
+    names = colliding_names(150)
+    it = matcher([*(f"//{name}" for name in names), "//b", *(f"//b/{name}" for name in names[:10])])
+    first, last = names[0].encode(), names[-1].encode()
+    documents = [b"<b/>", b"<%b/>" % first, b"<b><%b/><%b/></b>" % (first, last)]
+    assert answers(it, documents) == [[151], [1], [1, 150, 151, 152]]
+
+
+# The automaton: what documents make it remember.
+
+
+def explosive(random: Random, count: int) -> list[str]:
+    """Different patterns of `//`, `*` and three names: of almost every label path, other ones may still come."""
+    found: set[str] = set()
+    while len(found) < count:
+        steps = random.randint(2, 12)
+        found.add("".join(random.choice(("/", "//")) + random.choice("**abc") for _ in range(steps)))
+    return sorted(found)
+
+
+def tree(random: Random, names: str | list[str], levels: int) -> str:
+    name = random.choice(names)
+    inside = "".join(tree(random, names, levels - 1) for _ in range(random.randint(1, 3))) if levels else ""
+    return f"<{name}>{inside}</{name}>"
+
+
+class NeverEndsError(AssertionError):
+    """The automaton goes round in circles."""
+
+
+@dataclass
+class Watch:
+    """What an automaton does while it works states out: how often, and the most memory that they take meanwhile."""
+
+    times: int = 0
+    most: int = 0
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
+    """A match that works out states again and again without getting anywhere fails, instead of running for ever."""
+    watch = Watch()
+    extend = automaton.AutomatonEngine._extend
+
+    def watched(engine: automaton.AutomatonEngine, *arguments: Any) -> Any:
+        watch.times += 1
+        if watch.times > 20_000:
+            raise NeverEndsError
+        result = extend(engine, *arguments)
+        watch.most = max(watch.most, int(engine.statistics()["memo bytes"]))
+        return result
+
+    monkeypatch.setattr(automaton.AutomatonEngine, "_extend", watched)
+    return watch
+
+
+def test_patterns_that_make_states_explode_are_answered_in_bounded_memory(
+    monkeypatch: pytest.MonkeyPatch, watch: Watch
+) -> None:
+    random = Random(1)
+    patterns = explosive(random, 100_000)
+    documents = [tree(random, "abc", 7).encode() for _ in range(4)]
+    sample = random.sample(range(len(patterns)), 40)
+    expected = answers(matcher([patterns[index] for index in sample], engine="reference"), documents)
+    it = matcher(patterns)
+    empty = it.statistics()["memo bytes"]
+    it.match(max(documents, key=len))
+    needed = it.statistics()["memo bytes"] - empty
+    assert needed > 1 << 20, "states do explode"
+    for limit in (empty + needed // 2, 1):
+        monkeypatch.setattr(automaton, "MEMORY_LIMIT", limit)
+        watch.most = 0
+        for document, wanted in zip(documents, expected, strict=True):
+            found = set(it.match(document).ids.tolist())
+            assert [number + 1 for number, index in enumerate(sample) if index + 1 in found] == wanted
+        assert watch.most < limit + empty + 2 * needed
+    assert it.statistics()["evictions"] > 0
+
+
+def test_memory_is_bounded_for_a_single_document_too(monkeypatch: pytest.MonkeyPatch, watch: Watch) -> None:
+    """Else what one document costs is the number of its elements times that of the patterns."""
+    random = Random(5)
+    patterns = explosive(random, 20_000)
+    documents = [b"<a/>", tree(random, "abc", 9).encode(), b"<b><c/></b>"]
+    it = matcher(patterns)
+    empty = it.statistics()["memo bytes"]
+    expected = answers(it, documents)
+    needed = it.statistics()["memo bytes"] - empty
+    monkeypatch.setattr(automaton, "MEMORY_LIMIT", empty + needed // 20)
+    watch.most = 0
+    assert answers(matcher(patterns), documents) == expected
+    assert watch.most < empty + needed // 2
+
+
+@pytest.mark.parametrize("limit", [1, 30_000, 100_000])
+def test_documents_of_new_label_paths_only_are_answered_in_bounded_memory(
+    monkeypatch: pytest.MonkeyPatch, watch: Watch, limit: int
+) -> None:
+    random = Random(2)
+    names = [f"n{number}" for number in range(200)]
+    patterns = ["//" + "//".join(random.sample(names, random.randint(1, 3))) for _ in range(400)]
+    documents = [tree(random, names, 5).encode() for _ in range(60)]
+    expected = answers(matcher(patterns), documents)
+    monkeypatch.setattr(automaton, "MEMORY_LIMIT", limit)
+    it = matcher(patterns)
+    watch.most = 0
+    for document, wanted in zip(documents, expected, strict=True):
+        assert it.match(document).ids.tolist() == wanted
+    assert it.statistics()["evictions"] > 0
+    assert watch.most < limit + 100_000
+
+
+@pytest.mark.usefixtures("watch")
+def test_a_document_with_more_states_than_memory_allows_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = Random(3)
+    names = [f"n{number}" for number in range(100)]
+    patterns = ["//" + "//".join(random.sample(names, random.randint(1, 3))) for _ in range(300)]
+    large = tree(random, names, 9).encode()
+    documents = [b"<n1/>", large, b"<n2><n1/></n2>"]
+    expected = answers(matcher(patterns), documents)
+    monkeypatch.setattr(automaton, "MEMORY_LIMIT", 25_000)
+    assert answers(matcher(patterns), documents) == expected
+
+
+def test_a_thread_is_not_disturbed_by_states_that_another_one_works_out() -> None:
+    """Between taking its arrays and walking them another thread adds states: it must not use half of them."""
+    run = measured(
+        """
+import threading
+from random import Random
+import pathcast
+from pathcast.documents import read_batch
+from pathcast.matching.automaton import engine as automaton
+from tests.hostile.test_hostile import tree
+
+random = Random(4)
+names = [f"n{number}" for number in range(60)]
+patterns = ["//" + "//".join(random.sample(names, random.randint(1, 2))) for _ in range(300)]
+subscriptions = pathcast.Subscriptions()
+subscriptions.add_many(patterns)
+warm = [tree(random, names, 5).encode() for _ in range(40)]
+fresh = [tree(random, names, 5).encode() for _ in range(100)]
+expected = [found.ids.tolist() for found in subscriptions.compile().match_many(fresh)]
+matcher = subscriptions.compile()
+for document in warm:
+    matcher.match(document)
+walk = automaton.walk
+
+def late(*arguments):
+    automaton.walk = walk
+    other = threading.Thread(target=lambda: [matcher.match(document) for document in fresh])
+    other.start()
+    other.join()
+    return walk(*arguments)
+
+automaton.walk = late
+found = [each.ids.tolist() for each in matcher.match_many(fresh)]
+print(found == expected)
+"""
+    )
+    assert run.printed == ["True"]
