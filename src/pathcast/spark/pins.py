@@ -113,7 +113,10 @@ def _create(place: Path, text: str) -> None:
 
 
 def _check_owner(home: Path, folder: AnyPath) -> None:
-    owner = (home / _OWNER).read_text(encoding="utf-8")
+    try:
+        owner = (home / _OWNER).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return
     if owner != str(folder):
         raise PipelineError(
             f"the pins in {home} are of the index {owner}, not of {folder}; give each index a folder of its own with "
