@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pathcast import LimitError, PathcastError, Subscriptions
-from pathcast.documents import Limits
+from pathcast.documents import Limits, read_batch
 from pathcast.matching import Matcher
 from pathcast.matching.automaton import engine as automaton
 from tests.documents.collisions import colliding_names, crowding_names
@@ -30,7 +30,7 @@ def matcher(patterns: Iterable[str] = PATTERNS, limits: Limits | None = None, en
     return subscriptions.compile(engine, limits=limits)
 
 
-def answers(matcher: Matcher, documents: Iterable[bytes | Path]) -> list[list[int] | PathcastError]:
+def answers(matcher: Matcher, documents: Iterable[bytes | str | Path]) -> list[list[int] | PathcastError]:
     found = matcher.match_many(documents, errors="return")
     return [each if isinstance(each, PathcastError) else each.ids.tolist() for each in found]
 
@@ -80,6 +80,14 @@ def test_a_file_beyond_the_limit_is_not_even_read(tmp_path: Path) -> None:
     assert peak < 64 << 20
 
 
+def test_a_document_that_would_make_a_batch_too_large_is_refused_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pathcast.documents.reader._BATCH_BYTES", 1000)
+    half = b"<a>%b</a>" % (b"x" * 600)
+    batch = read_batch([half, half, b"<b/>"], errors="return")
+    assert list(batch.errors) == [1]
+    assert batch[2].name(0) == "b"
+
+
 def test_with_a_higher_limit_each_of_them_works() -> None:
     deep = b"<a>" * 300_000 + b"<b>x</b>" + b"</a>" * 300_000
     wide = b"<a%b><b/></a>" % attributes(20_000)
@@ -105,15 +113,23 @@ print([type(each).__name__ for each in found])
     assert run.megabytes < 600
 
 
-def test_errors_that_are_kept_do_not_keep_documents() -> None:
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param(b"<a>", id="not well-formed"),
+        pytest.param(b"<%b/>" % (b"n" * 5000), id="beyond a limit"),
+        pytest.param("no markup", id="no document at all"),
+    ],
+)
+def test_errors_that_are_kept_do_not_keep_documents(wrong: bytes | str) -> None:
     it = matcher()
     large = b"<b>%b</b>" % (b"x" * 100_000)
-    kept = answers(it, [large, b"<a>"])
+    kept = answers(it, [large, wrong])
     gc.collect()
     tracemalloc.start()
     try:
         for _ in range(50):
-            kept += [each for each in answers(it, [large, b"<a>"]) if isinstance(each, PathcastError)]
+            kept += [each for each in answers(it, [large, wrong]) if isinstance(each, PathcastError)]
         gc.collect()
         left = tracemalloc.get_traced_memory()[0]
     finally:
