@@ -123,13 +123,13 @@ print([type(each).__name__ for each in found])
 )
 def test_errors_that_are_kept_do_not_keep_documents(wrong: bytes | str) -> None:
     it = matcher()
-    large = b"<b>%b</b>" % (b"x" * 100_000)
-    kept = answers(it, [large, wrong])
+    text = b"x" * 100_000
+    kept = answers(it, [b"<b>%b</b>" % text, wrong])
     gc.collect()
     tracemalloc.start()
     try:
         for _ in range(50):
-            kept += [each for each in answers(it, [large, wrong]) if isinstance(each, PathcastError)]
+            kept += [each for each in answers(it, [b"<b>%b</b>" % text, wrong]) if isinstance(each, PathcastError)]
         gc.collect()
         left = tracemalloc.get_traced_memory()[0]
     finally:
