@@ -6,6 +6,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from pathcast import Subscriptions
+
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _AFTER = """
 import resource as _resource
@@ -20,12 +22,10 @@ class Measured:
     """The most memory that the process held at a time, Python and all libraries included (some 180)."""
 
 
-def measured(code: str, *, address_space: int | None = None) -> Measured:
-    """Run code; `address_space` bounds what it may ask the system for, in megabytes."""
-    before = ""
-    if address_space is not None:
-        before = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({address_space} << 20,) * 2)\n"
-    command = [sys.executable, "-c", before + code + _AFTER]
+def measured(code: str) -> Measured:
+    """Run code that finds its kernels compiled."""
+    Subscriptions().compile()
+    command = [sys.executable, "-c", code + _AFTER]
     variables = {**os.environ, "PYTHONFAULTHANDLER": "1"}
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=_CHECKOUT, env=variables, timeout=3600, check=False
