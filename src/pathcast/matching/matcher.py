@@ -113,7 +113,7 @@ class Matcher:
         """Match documents that lie one after the other in an array, with `PADDING` zero bytes after the last.
 
         This is the way for columns of documents: no Python object is made for a document or a match. `text`: they are
-        text in UTF-8, whatever encoding they declare. `failed`: why there is no document where there are no bytes.
+        text in UTF-8, whatever encoding they declare. `failed`: those that are known to be unreadable, and why.
         """
         encodings = dict.fromkeys(range(len(data_offsets) - 1), "utf-8") if text else None
         batch = self._reader.scanner.read_data(data, data_offsets, encodings=encodings, failed=failed, borrowed=True)

@@ -55,7 +55,6 @@ def parts_of_values(column: pa.Array) -> Iterator[Part]:
     nulls = np.empty(0, dtype=np.int64)
     if column.null_count:
         nulls = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))
-        column = column.fill_null("" if text else b"")  # a null may have bytes behind it
     if not len(column):
         return
     width = np.int64 if pa.types.is_large_binary(column.type) or pa.types.is_large_string(column.type) else np.int32
@@ -73,6 +72,7 @@ def parts_of_values(column: pa.Array) -> Iterator[Part]:
         copied = room[: last - first + PADDING]
         copied[: last - first] = data[first:last]
         copied[last - first :] = 0
+        # A null may have bytes behind it: they are passed by, as it is known to have failed.
         missing = nulls[np.searchsorted(nulls, begin) : np.searchsorted(nulls, end)] - begin
         failed: dict[int, PathcastError] = dict.fromkeys(
             missing.tolist(), PipelineError("there is no document: the column is null")
