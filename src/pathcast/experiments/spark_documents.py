@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 IDENTITY, LXML, XPATH = "identity mapInArrow", "lxml parsing in mapInArrow", "xpath_boolean (extrapolated)"
 BY_ID, BY_SUBSCRIBER = "matching, by id", "matching, by subscriber"
 ALONE_ID, ALONE_SUBSCRIBER = "single process, by id", "single process, by subscriber"
+FIXED = "identity mapInArrow, 8 documents"
 IDENTITY_STREAM, MATCHING_STREAM, INDEX_MEMORY = "identity, micro-batch", "matching, micro-batch", "index in memory"
 SUBSCRIBERS = 1_000
 # What a set is filled up with: shares of documents that its paths have, by the matches that are wanted.
@@ -44,7 +45,7 @@ class SparkDocuments:
 
     sizes: tuple[int, ...] = (10_000, 150_000)
     matches: tuple[int, ...] = (5, 50, 5_000)
-    documents: int = 8_000
+    documents: int = 20_000
     distinct: int = 1_000
     candidates: int = 150_000
     cores: int = 2
@@ -135,7 +136,7 @@ def spark_documents(run: Run, parameters: SparkDocuments) -> Iterator[Row]:
     long stream. The single process has one core and the documents as one array. `xpath_boolean` is timed for a sample
     of expressions and documents and extrapolated to all expressions. Micro-batches are read from files, one each,
     matched by subscriber with an index of versions, and timed by Spark, in turn with identity; the figure is the median
-    of the last two thirds.
+    of the last two thirds. Every figure contains what a job costs by itself, shown as the time of 8 documents.
     """
     from ..spark.rivals import Stage
 
@@ -157,6 +158,7 @@ def spark_documents(run: Run, parameters: SparkDocuments) -> Iterator[Row]:
                 index = folder / f"index-{size}-{wanted}"
                 _check(run, stage, index, matcher, work)
                 found += _measure(run, parameters, stage, index, matcher, work, size, wanted)
+            found.append(_fixed(parameters, stage))
             found += _streams(run, parameters, stage, folder, indexes)
             found += _memory(run, parameters, stage, folder)
         finally:
@@ -296,6 +298,12 @@ def _xpath_speed(run: Run, stage: "Stage", matcher: "Matcher", work: Workload, s
     run.check_equal("xpath_boolean finds what we find, on a sample", {"ours": expected, "Spark's own": found})
     run.note(f"xpath_boolean: {len(paths)} expressions on {documents} documents, extrapolated to all expressions.")
     return 1 / (seconds * size)
+
+
+def _fixed(parameters: SparkDocuments, stage: "Stage") -> dict[str, object]:
+    """What a job costs by itself, which every figure contains."""
+    time = race({FIXED: lambda: stage.identity(8)}, rounds=parameters.rounds, at_least=0)[FIXED]
+    return {"series": FIXED, "subscriptions": None, "wanted": None, "ms": time.median * 1e3}
 
 
 def _streams(
