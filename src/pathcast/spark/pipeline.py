@@ -45,10 +45,7 @@ def open_source(spark: SparkSession, source: Source, *, streaming: bool) -> Data
         return frame.drop("content")  # so Spark lists the files and does not read them
     if form not in SOURCE_FILE_FORMATS or form == "binaryFile" or set(ORIGIN) & set(frame.columns):
         return frame
-    if form == "parquet":
-        return with_source(frame)
-    origin = (f.col("_metadata.file_path").alias(SOURCE_FILE), f.col("_metadata.file_block_start").alias(SOURCE_OFFSET))
-    return frame.select("*", *origin)
+    return with_source(frame)
 
 
 def match(documents: DataFrame, pipeline: Pipeline, version: int | None) -> DataFrame:
