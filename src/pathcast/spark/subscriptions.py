@@ -165,6 +165,7 @@ def _checking(
     """The function with which a worker checks rows of (id, subscriber, xpath, change, id as given)."""
 
     def check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        table = PatternTable(namespaces, max_steps)  # it learns names and beginnings of paths as it goes
         for batch in batches:
             ids, owners, xpaths, changes, given = batch.columns
             xpaths = pc.fill_null(xpaths, "")
@@ -172,7 +173,7 @@ def _checking(
             reasons: list[str | None] = [None] * len(batch)
             columns: list[int | None] = [None] * len(batch)
             texts, words = xpaths.to_pylist(), changes.to_pylist()
-            for error in PatternTable(namespaces, max_steps).enter(texts, collect=True).bad:
+            for error in table.enter(texts, collect=True).bad:
                 assert error.index is not None
                 if words[error.index] == ADDED:
                     reasons[error.index], columns[error.index] = error.reason, error.column
