@@ -5,7 +5,7 @@ what they stand for is not. `differences` compares all the rest exactly, errors 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -112,25 +112,30 @@ def _values(
 
 def shrunk(documents: list[bytes], fails: Callable[[list[bytes]], bool]) -> list[bytes]:
     """Fewer and shorter documents that still fail: parts are taken away for as long as that goes."""
-    for alone in documents:
-        if fails([alone]):
-            documents = [alone]
-            break
-    size = max(1, sum(map(len, documents)) // 2)
-    while size:
-        smaller = next((each for each in _smaller(documents, size) if fails(each)), None)
-        if smaller is None:
-            size //= 2
-        else:
-            documents = smaller
+    alone = next((each for each in documents if fails([each])), None)
+    documents = _reduced(documents, fails) if alone is None else [alone]
+    for index, document in enumerate(documents):
+
+        def fails_with(data: bytes, index: int = index, rest: list[bytes] = documents) -> bool:
+            return fails([*rest[:index], data, *rest[index + 1 :]])
+
+        documents = [*documents[:index], _reduced(document, fails_with), *documents[index + 1 :]]
     return documents
 
 
-def _smaller(documents: list[bytes], size: int) -> "list[list[bytes]]":
-    """The documents with one left out, or `size` bytes of one."""
-    found = [documents[:index] + documents[index + 1 :] for index in range(len(documents)) if len(documents) > 1]
-    for index, document in enumerate(documents):
-        for begin in range(0, len(document), size):
-            cut = document[:begin] + document[begin + size :]
-            found.append([*documents[:index], cut, *documents[index + 1 :]])
-    return found
+Whole = TypeVar("Whole", list[bytes], bytes)
+
+
+def _reduced(whole: Whole, fails: Callable[[Whole], bool]) -> Whole:
+    """A sequence without the parts that it still fails without, large ones first."""
+    size = len(whole)
+    while size:
+        begin, length = 0, len(whole)
+        while begin < len(whole):
+            smaller = whole[:begin] + whole[begin + size :]
+            if fails(smaller):
+                whole = smaller
+            else:
+                begin += size
+        size = size // 2 if size > 1 or len(whole) == length else size
+    return whole
