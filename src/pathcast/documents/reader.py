@@ -74,9 +74,9 @@ class Reader:
             data = b""
             try:
                 data, encoding = content(document, self.limits)
-                size += len(data)
-                if size > _BATCH_BYTES:
+                if size + len(data) > _BATCH_BYTES:
                     raise DocumentError("the batch is larger than 2 GiB; read it in parts")
+                size += len(data)
                 if encoding is not None:
                     encodings[index] = encoding
             except PathcastError as error:

@@ -38,6 +38,7 @@ from .values import number_of
 Namespaces = Mapping[str, str] | Literal["ignore"] | None
 
 MAX_STEPS = 256
+MAX_TREE_STEPS = 100
 _MAX_NESTING = 64
 _MIRRORED: dict[str, Operator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _FUNCTIONS = "not(), contains() and starts-with()"
@@ -92,6 +93,8 @@ class _Parser(Cursor):
         self.namespaces = namespaces
         self.max_steps = max_steps
         self.steps = 0
+        self.plain = True
+        self.printed = max_nesting > _MAX_NESTING  # was parsed before, within all limits
 
     # The whole expression.
 
@@ -168,9 +171,23 @@ class _Parser(Cursor):
             kind = "text" if above == TEXT else "an attribute"
             raise self.error(begin.at, self.tokens[self.at - 1].stop, f"nothing lies below {kind}")
         conditions: list[Condition] = []
+        if _is_value(test):
+            self.grow()
         while self.sees("["):
             conditions.append(self.predicate(inside_value=_is_value(test)))
+        if not self.plain:
+            self.grow()
         path.steps.append((axis, test, conditions))
+
+    def grow(self) -> None:
+        """The expression is more than a plain path: it becomes a tree, whose depth is bounded."""
+        self.plain = False
+        if self.steps > MAX_TREE_STEPS and not self.printed:
+            raise LimitError(
+                f"a subscription that is more than a plain path has more than {MAX_TREE_STEPS} steps "
+                "(plain paths may have more, see Subscriptions(max_steps=…))",
+                column=self.token.at + 1,
+            )
 
     def test(self) -> str:
         token = self.next()
@@ -224,6 +241,7 @@ class _Parser(Cursor):
     # Predicates.
 
     def predicate(self, *, inside_value: bool) -> Condition:
+        self.grow()
         opening = self.next()
         self.nest(opening)
         truth = self.disjunction()

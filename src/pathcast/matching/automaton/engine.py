@@ -79,6 +79,7 @@ class AutomatonEngine:
     def __init__(self, table: PatternTable) -> None:
         self.table = table
         self._lock = threading.Lock()
+        self._walking = threading.Lock()
         self._scratch = _Scratch()
         self._elements = self._missed = self._evictions = self._candidates = self._verified = 0
         self.refresh()
@@ -138,6 +139,11 @@ class AutomatonEngine:
         return np.where(translation < 0, np.int32(0), self._symbols[translation])
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
+        # One walk at a time: states that another one works out must not appear in the middle of it.
+        with self._walking:
+            return self._match_batch(batch)
+
+    def _match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
         offsets = np.zeros(len(batch) + 1, dtype=np.int64)
         gate_offsets = np.zeros(len(batch) + 1, dtype=np.int64)
         symbols = self._symbols_of(batch)
