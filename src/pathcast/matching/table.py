@@ -27,6 +27,8 @@ from .trie_kernels import NONE
 
 Int32s = npt.NDArray[np.int32]
 _TRIE, _TREES = "trie_", "trees_"
+# Expressions of trees whose entry is remembered, so that adding the same again needs no parsing.
+_REMEMBERED = 1 << 15
 
 
 @dataclass(slots=True)
@@ -54,6 +56,7 @@ class PatternTable:
         self.trie = Trie()
         self.trees = Trees(namespaces)
         self._nodes = array("i")  # the trie node of each entry, NONE for a tree
+        self._entered: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -83,7 +86,7 @@ class PatternTable:
                 if path is None:
                     trees.append((place, pattern))
                     continue
-            elif expression[0] != "/" or ":" in expression or "//*" in expression:
+            elif not _is_printed(expression):
                 texts[place] = expression
             steps.extend(path)
             lengths.append(len(path))
@@ -91,6 +94,42 @@ class PatternTable:
         wrong = {error.index for error in bad}
         good = [index for index in range(len(expressions)) if index not in wrong] if bad else range(len(expressions))
         return Entered(entries, good, texts, bad)
+
+    def enter_one(self, expression: str) -> tuple[int, str | None]:
+        """The entry of one expression, made now if there is none; and the expression where it is not the entry's text.
+
+        Cost: a few µs for a plain path, and for another pattern that was entered here not long ago.
+        """
+        entry = self._entered.get(expression)
+        if entry is not None:
+            return entry, expression
+        steps = self.encoder.encode(expression)
+        text = None if steps is not None and _is_printed(expression) else expression
+        if steps is None:
+            try:
+                pattern = parse(expression, self.namespaces, max_steps=self.max_steps)
+            except (PatternError, LimitError) as error:
+                error.index = 0
+                raise
+            steps = self.encoder.steps_of(pattern)
+            if steps is None:
+                entry = self._tree_entry(pattern)
+                if len(self._entered) >= _REMEMBERED:
+                    self._entered.clear()
+                self._entered[expression] = entry
+                return entry, text
+        node = self.trie.insert_one(steps)
+        entry = int(self.trie.entry[node])
+        if entry == NONE:
+            self.trie.entry[node] = entry = len(self)
+            self._nodes.append(node)
+        return entry, text
+
+    def released(self, entry: int) -> None:
+        """The last subscription of an entry is gone. Called by the subscriptions, one change at a time."""
+
+    def taken(self, entry: int) -> None:
+        """An entry that was released has a subscription again. Called by the subscriptions, one change at a time."""
 
     def _number(self, steps: Int32s, lengths: Int32s, trees: list[tuple[int, Pattern]]) -> Int32s:
         """Entries of paths and trees; the trees stand at their places, the paths fill the others."""
@@ -170,6 +209,11 @@ class PatternTable:
         table.trie = Trie.restore(_part(arrays, _TRIE))
         table.trees = Trees.restore(namespaces, _part(arrays, _TREES))
         return table
+
+
+def _is_printed(path: str) -> bool:
+    """Whether a plain path reads as the table would print it."""
+    return path[0] == "/" and ":" not in path and "//*" not in path
 
 
 def _part(arrays: dict[str, npt.NDArray[Any]], prefix: str) -> dict[str, npt.NDArray[Any]]:

@@ -29,6 +29,10 @@ class Trie:
         self.parent: Int32s = np.zeros(64, dtype=np.int32)
         self.step: Int32s = np.zeros(64, dtype=np.int32)
         self.entry: Int32s = np.full(64, NONE, dtype=np.int32)
+        self._one = (
+            np.empty(1, dtype=np.int32),
+            np.empty(1, dtype=np.int32),
+        )  # length and end of a path that comes alone
 
     def insert(self, steps: Int32s, lengths: Int32s) -> Int32s:
         """Insert paths, given as their steps one after the other; the last node of each."""
@@ -42,6 +46,15 @@ class Trie:
                 group, lengths[begin:end], self.slots, self.parent, self.step, self.count, ends[begin:end]
             )
         return ends
+
+    def insert_one(self, steps: Steps) -> int:
+        """Insert a path; its last node."""
+        length, end = self._one
+        length[0] = len(steps)
+        self._make_room(len(steps))
+        path = np.array(steps, dtype=np.int32)
+        self.count = insert_paths(path, length, self.slots, self.parent, self.step, self.count, end)
+        return int(end[0])
 
     def number(self, ends: Int32s, first: int) -> tuple[Int32s, int]:
         """The entries of the paths that end in these nodes; new ones count from `first` on. And the next number."""
