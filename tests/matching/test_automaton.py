@@ -63,7 +63,8 @@ def test_forgetting_states_changes_no_answer(limit: int, monkeypatch: pytest.Mon
     monkeypatch.setattr(room, "MEMORY_LIMIT", limit)
     matcher = matcher_for(xpaths)
     assert [list(matcher.match(document)) for document in DOCUMENTS] == wanted
-    assert limit > 1 or matcher.statistics()["evictions"] > 10
+    statistics = matcher.statistics()
+    assert limit > 1 or statistics["evictions"] == statistics["simulated"] > 3
 
 
 def test_a_warm_memo_travels_with_the_index(tmp_path: Path) -> None:

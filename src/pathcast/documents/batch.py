@@ -60,7 +60,7 @@ class DocumentBatch:
     known_count: int
     own_names: Sequence[str] = ()
     encodings: Mapping[int, str] = field(default_factory=dict)
-    errors: Mapping[int, PathcastError] = field(default_factory=dict)
+    errors: dict[int, PathcastError] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

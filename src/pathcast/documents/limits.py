@@ -14,7 +14,8 @@ class Limits:
     """Bounds on one document.
 
     depth: elements nested in one another. size: bytes. attributes: on one element. name_length: characters of a
-    name. amplification: bytes of text that `entities="expand"` may make out of one byte of document.
+    name. amplification: bytes of text that `entities="expand"` may make out of one byte of document. work: look-ups in
+    the subscriptions' paths that matching a document may take when its label paths are too many to be remembered.
     """
 
     depth: int = 1_000
@@ -22,6 +23,7 @@ class Limits:
     attributes: int = 4_096
     name_length: int = 4_096
     amplification: int = 20
+    work: int = 1 << 28
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from ..documents import Document, DocumentBatch
+from ..documents import Document, DocumentBatch, Limits
 from .table import PatternTable
 
 Offsets = npt.NDArray[np.int64]
@@ -56,6 +56,13 @@ class Engine(Protocol):
     def statistics(self) -> dict[str, int | float]:
         """Counts since the engine was built."""
         ...
+
+
+@runtime_checkable
+class Limited(Protocol):
+    """Bounds what one document may cost: one that would cost more gets a `LimitError` in the batch's `errors`."""
+
+    limits: Limits
 
 
 @runtime_checkable

@@ -15,7 +15,7 @@ from ..documents import Document, DocumentBatch, Limits
 from ..documents.expat_reader import Entities
 from ..documents.reader import Readable, Reader
 from ..errors import PathcastError
-from .contract import Engine
+from .contract import Engine, Limited
 from .expansion import Expansion
 from .matches import Matches
 from .registry import engine_class
@@ -56,6 +56,8 @@ class Matcher:
         if engine is None or isinstance(engine, str):
             engine = engine_class(engine).build(subscriptions.table)
         self.engine: Engine = engine
+        if isinstance(engine, Limited):
+            engine.limits = self._reader.limits
         self._version = subscriptions.version
         self._expansion = subscriptions.expansion()
         self._subscriber_rows: tuple[Expansion, SubscriberRows] | None = None
@@ -71,9 +73,9 @@ class Matcher:
     def match(self, document: Readable | Document) -> Matches:
         """The subscriptions that a document matches; `DocumentError` or `LimitError` when it cannot be read."""
         batch = document.alone() if isinstance(document, Document) else self._reader.read([document], borrowed=True)
+        _, entries, expansion = self._match(batch)
         if 0 in batch.errors:
             raise batch.errors[0]
-        _, entries, expansion = self._match(batch)
         return Matches(entries, expansion)
 
     def match_many(

@@ -1,74 +1,44 @@
-"""The automaton engine: what a document costs does not depend on how many subscriptions there are.
+"""The automaton engine: what a document costs does not depend on how many plain paths there are.
 
     elements ──walk──▶ states of their label paths ──▶ entries of plain paths
                 │ miss                │ open gates
                 ▼                     ▼
-       work the state out      try the patterns behind them on the document
+       work the states out     try the patterns behind them on the document
 
 Plain paths are answered by the automaton alone. A pattern with predicates is a candidate for the documents that pass
-its gate (`gates.py`) and have its value (`access.py`), and is then tried on the element arrays (`verifier.py`).
+its gate and have its value, and is then tried on the element arrays (`behind.py`).
 
-Invariant: the states are those of the table as of the last `refresh`.
-Cost: one hash look-up an element, one memory access a match; a new label path costs some 100 µs, once.
+Invariant: an answer is that of one `Generation`, the one that was current when the batch came.
+Cost: one hash look-up an element, one memory access a match; a new label path costs some 10 µs, once.
+Threads: a walk takes no lock; whoever meets a new label path works it out under one.
 """
 
 import threading
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ...documents import DocumentBatch
+from ...documents import DocumentBatch, Limits
+from ...errors import LimitError
 from ..contract import Entries, Offsets
-from ..expansion_kernels import merge_entries
 from ..table import PatternTable
 from ..trie import flat
 from ..trie_kernels import NONE
-from .access import Access
+from .fresh import Fresh
 from .gates import gate
-from .states import States
-from .verifier import Verifier
-from .walk_kernels import AGAIN, FULL, walk
+from .generation import Generation, symbols_for
+from .scratch import Scratch
+from .simulation import simulated
+from .states import Automaton, States
+from .walk_kernels import C_ENTRIES, C_GATES, C_WHY, FULL, MISS, walk
 
-# Above this the states are forgotten and worked out anew: a bound on what hostile documents can make us remember, but
-# for what a single one of them needs.
+# Above this the states are forgotten and worked out anew: a bound on what hostile documents can make us remember.
 MEMORY_LIMIT = 512 << 20
-_MISSES = 4096
-# Names of a batch that the table lacks have symbol 0; up to so many are at hand.
-_OTHER_NAMES = 1 << 13
-
-
-class _Scratch(threading.local):
-    """Buffers of a walk; one set a thread."""
-
-    def __init__(self) -> None:
-        self.of: States | None = None
-        self.counts = np.zeros(5, dtype=np.int64)
-        self.misses = np.empty(_MISSES, dtype=np.int64)
-        self.out = np.empty(1 << 14, dtype=np.int32)
-        self.gates = np.empty(1 << 10, dtype=np.int32)
-        self.states = np.empty(0, dtype=np.int32)
-        self.seen = np.zeros(0, dtype=np.int64)
-        self.found = np.empty(0, dtype=np.int32)
-        self.marks = np.zeros(0, dtype=np.uint64)
-        self.summary = np.zeros(0, dtype=np.uint64)
-        self.gate_stamps = np.zeros(0, dtype=np.int64)
-
-    def fit(self, states: States, entries: int, gates: int, longest: int) -> None:
-        """Make room for this generation and for documents of so many elements."""
-        if self.of is not states:
-            self.of = states
-            self.seen = np.zeros(0, dtype=np.int64)
-            self.marks = np.zeros(entries + 63 >> 6, dtype=np.uint64)
-            self.summary = np.zeros(len(self.marks) + 63 >> 6, dtype=np.uint64)
-            self.gate_stamps = np.zeros(gates, dtype=np.int64)
-        if len(self.seen) < len(states) + 1:
-            larger = np.zeros(2 * len(states) + 64, dtype=np.int64)
-            larger[: len(self.seen)] = self.seen
-            self.seen = larger
-            self.found = np.empty(len(larger), dtype=np.int32)
-        if len(self.states) < longest:
-            self.states = np.empty(2 * longest, dtype=np.int32)
+# With more bits of fresh paths than this a new generation takes them up; with more cells for a deep document, too.
+FRESH_BITS = 1 << 14
+_FRESH_CELLS = 1 << 22
 
 
 class AutomatonEngine:
@@ -78,11 +48,14 @@ class AutomatonEngine:
 
     def __init__(self, table: PatternTable) -> None:
         self.table = table
-        self._lock = threading.Lock()
-        self._walking = threading.Lock()
-        self._scratch = _Scratch()
-        self._elements = self._missed = self._evictions = self._candidates = self._verified = 0
-        self.refresh()
+        self.limits = Limits()
+        self._lock = threading.RLock()
+        self._scratch = Scratch()
+        self._counts: dict[str, int] = dict.fromkeys(
+            ("elements", "new label paths", "evictions", "simulated", "candidates", "candidates that match"), 0
+        )
+        self._fresh = Fresh()
+        self._generation = self._renewed()
 
     @classmethod
     def build(cls, table: PatternTable) -> Self:
@@ -92,136 +65,190 @@ class AutomatonEngine:
     def restore(cls, table: PatternTable, arrays: dict[str, npt.NDArray[Any]]) -> Self:
         engine = cls(table)
         if arrays:
-            engine._states = States.restore(table.trie, engine._gate_of_node, arrays)
+            made = engine._generation
+            states = States.restore(table.trie, made.states.gate_of_node, made.entries, arrays)
+            engine._generation = replace(made, states=states)
         return engine
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The states worked out so far: whoever opens the index need not work them out again."""
-        return self._states.arrays()
+        with self._lock:
+            if self._generation.fresh.words:
+                self._generation = self._renewed(self._generation.states)
+            return self._generation.states.arrays()
+
+    # Following the table.
 
     def refresh(self) -> None:
-        """Forget all states: the table has changed."""
+        """Take up the entries that the table has gained: as fresh paths while they are few."""
+        with self._lock:
+            made = self._generation
+            table = self.table
+            entries = range(made.entries, len(table))
+            if not entries:
+                return
+            steps = [] if 4 * len(entries) > FRESH_BITS else [table.steps(entry) for entry in entries]
+            if not steps or not all(steps) or self._fresh.bits + sum(map(len, filter(None, steps))) > FRESH_BITS:
+                self._generation = self._renewed(made.states)
+                return
+            symbols = made.symbols
+            if len(table.names) > made.names:
+                symbols = np.zeros(len(made.symbols) + len(table.names) - made.names, dtype=np.int32)
+                symbols[: made.names] = made.symbols[: made.names]
+            for entry, path in zip(entries, steps, strict=True):
+                assert path is not None
+                self._fresh.add(entry, path)
+                for step in path:
+                    if step > 1:
+                        symbols[(step >> 1) - 1] = step >> 1
+            self._generation = Generation(
+                table, made.states, self._fresh.view(), made.behind, made.gates, len(table), len(table.names), symbols
+            )
+
+    def _renewed(self, old: States | None = None) -> Generation:
+        """A generation with states of its own, worked out for the label paths that `old` knows."""
         table = self.table
         trees = list(table.trees)
         ends = table.trie.insert(*flat([gate(table.trees[entry], table.encoder) for entry in trees]))
         nodes, gates = np.unique(ends, return_inverse=True)
         gate_of_node = np.full(table.trie.count, NONE, dtype=np.int32)
         gate_of_node[nodes] = np.arange(len(nodes), dtype=np.int32)
-        self._gates = len(nodes)
-        patterns = [table.trees[entry] for entry in trees]
-        self._access = Access(table.names, patterns, gates.astype(np.int32), len(nodes))
-        self._verifier = Verifier(table, trees)
-        self._gate_of_node = gate_of_node
-        self._entry_count = len(table)
-        self._symbols = self._fold()
-        self._states = States(table.trie, gate_of_node)
+        behind = None
+        if trees:
+            from .behind import Behind
 
-    def _fold(self) -> npt.NDArray[np.int32]:
-        """For each name of the table its symbol: 0 unless a step of the trie asks for it. And many more zeros."""
-        trie = self.table.trie
-        counts = np.bincount(trie.step[1 : trie.count] >> 1, minlength=len(self.table.names) + 2)
-        symbols = np.zeros(len(self.table.names) + _OTHER_NAMES, dtype=np.int32)
-        used = np.flatnonzero(counts[1:])
-        symbols[used] = used + 1
-        return symbols
+            behind = Behind(table, trees, gates.astype(np.int32), len(nodes))
+        states = States(table.trie, gate_of_node, len(table))
+        if old is not None:
+            states.relearn(old, MEMORY_LIMIT // 2)
+        self._fresh = Fresh()
+        symbols = symbols_for(table)
+        return Generation(table, states, self._fresh.view(), behind, len(nodes), len(table), len(table.names), symbols)
 
-    def _symbols_of(self, batch: DocumentBatch) -> npt.NDArray[np.int32]:
-        """For each name of the batch its symbol."""
-        table = self.table
-        if batch.known is table.names and table.namespaces != "ignore":
-            known, count = batch.known_count, batch.name_count
-            if known == len(table.names) and count <= len(self._symbols):
-                # Read with the table's own names as they are: what is new in the batch is in no subscription.
-                return self._symbols[:count]
-        translation = table.translation(batch)
-        # A name that came to the table since the last refresh belongs to no subscription yet.
-        translation[translation >= len(self._symbols)] = -1
-        return np.where(translation < 0, np.int32(0), self._symbols[translation])
+    # Matching.
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
-        # One walk at a time: states that another one works out must not appear in the middle of it.
-        with self._walking:
-            return self._match_batch(batch)
-
-    def _match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
-        offsets = np.zeros(len(batch) + 1, dtype=np.int64)
-        gate_offsets = np.zeros(len(batch) + 1, dtype=np.int64)
-        symbols = self._symbols_of(batch)
-        scratch = self._scratch
-        scratch.counts[1:] = 0
-        longest = int(np.diff(batch.offsets).max(initial=0))
-        states = self._states
-        done, forgotten_for = 0, -1
-        while done < len(batch):
-            scratch.fit(states, self._entry_count, self._gates, longest)
-            done = walk(
-                batch.offsets, batch.name, batch.parent, symbols, done,
-                states.keys, states.targets, states.view("accepted"), states.view("accepted_begin"),
-                states.view("gates"), states.view("gates_begin"),
-                scratch.states, scratch.seen, scratch.counts, scratch.marks, scratch.summary, scratch.found,
-                scratch.gate_stamps, scratch.misses, offsets, scratch.out, gate_offsets, scratch.gates,
-            )  # fmt: skip
-            why = scratch.counts[4]
-            if why == AGAIN:
-                # A document that meets the limit starts again with no states; it may then have as many as it needs.
-                may_forget = done > forgotten_for
-                states, forgot = self._extend(states, scratch.misses[: scratch.counts[3]], may_forget)
-                forgotten_for = done if forgot else forgotten_for
-                scratch.counts[3] = 0
-            elif why == FULL:
-                scratch.out = np.resize(scratch.out, 2 * len(scratch.out))
-                scratch.gates = np.resize(scratch.gates, 2 * len(scratch.gates))
-        self._elements += len(batch.name)
-        entries = scratch.out[: scratch.counts[1]].copy()
-        if scratch.counts[2]:
-            return self._try_behind(batch, offsets, entries, gate_offsets, scratch.gates)
+        made = self._generation
+        deepest = int(batch.depth.max(initial=0))
+        found = None if made.fresh.words * deepest > _FRESH_CELLS else self._walked(made, batch, deepest)
+        if found is None:
+            with self._lock:
+                made = self._generation = self._renewed(self._generation.states)
+            found = self._walked(made, batch, deepest)
+            assert found is not None
+        offsets, entries, gate_offsets, gates = found
+        counts = {"elements": len(batch.name)}
+        if len(gates):
+            assert made.behind is not None
+            offsets, entries, candidates, verified = made.behind.add_matches(
+                batch, offsets, entries, gate_offsets, gates, made.entries
+            )
+            counts |= {"candidates": candidates, "candidates that match": verified}
+        self._count(**counts)
         return offsets, entries
 
-    def _extend(self, states: States, misses: npt.NDArray[np.int64], may_forget: bool) -> tuple[States, bool]:
-        """Work out what was missed, or forget everything where there is too much of it; whether it was forgotten."""
-        with self._lock:
-            if may_forget and states.bytes > MEMORY_LIMIT:
-                self._evictions += 1
-                self._states = States(self.table.trie, self._gate_of_node)
-                return self._states, True
-            states.extend(misses)
-            self._missed += len(misses)
-            return states, False
+    def _walked(
+        self, made: Generation, batch: DocumentBatch, deepest: int
+    ) -> tuple[Offsets, Entries, Offsets, npt.NDArray[np.int32]] | None:
+        """The entries of plain paths of each document, and the gates that it opens.
 
-    def _try_behind(
+        None when that takes a generation without fresh paths.
+        """
+        offsets = np.zeros(len(batch) + 1, dtype=np.int64)
+        gate_offsets = np.zeros(len(batch) + 1, dtype=np.int64)
+        symbols = made.symbols_of(batch)
+        scratch, fresh = self._scratch, made.fresh
+        scratch.counts[1:] = 0
+        longest = int(np.diff(batch.offsets).max(initial=0))
+        automaton = made.states.automaton
+        done = 0
+        while done < len(batch):
+            scratch.fit(made.states, automaton.known, made.entries, made.gates, longest)
+            scratch.fit_levels(deepest, fresh.words)
+            done = walk(
+                batch.offsets, batch.name, batch.parent, batch.depth, symbols, done,
+                *automaton,
+                fresh.table, fresh.rows, fresh.entries, fresh.words, made.entries, scratch.levels,
+                scratch.states, scratch.seen, scratch.counts, scratch.marks, scratch.summary, scratch.found,
+                scratch.gate_stamps, offsets, scratch.out, gate_offsets, scratch.gates,
+            )  # fmt: skip
+            why = scratch.counts[C_WHY]
+            if why == FULL:
+                scratch.enlarge()
+            elif why == MISS:
+                learnt = self._learnt(made, batch, symbols, done)
+                if learnt is not None:
+                    automaton = learnt
+                    continue
+                if fresh.words:
+                    return None
+                self._simulate(made, batch, symbols, done, offsets, gate_offsets)
+                done += 1
+                made = replace(made, states=self._forgotten(made.states))
+                automaton = made.states.automaton
+        counts = scratch.counts
+        return offsets, scratch.out[: counts[C_ENTRIES]].copy(), gate_offsets, scratch.gates[: counts[C_GATES]]
+
+    def _learnt(
+        self, made: Generation, batch: DocumentBatch, symbols: npt.NDArray[np.int32], document: int
+    ) -> Automaton | None:
+        """The automaton with the states that a document needs; None when they would be too many."""
+        states = made.states
+        begin, end = batch.offsets[document : document + 2].tolist()
+        with self._lock:
+            before = states.transitions
+            complete = states.learn(batch.name, batch.parent, symbols, begin, end, self._scratch.states, MEMORY_LIMIT)
+            self._counts["new label paths"] += states.transitions - before
+            return states.automaton if complete else None
+
+    def _forgotten(self, states: States) -> States:
+        """The states that take the place of those that have become too many."""
+        with self._lock:
+            if self._generation.states is states:
+                self._counts["evictions"] += 1
+                self._generation = replace(self._generation, states=states.emptied())
+            current = self._generation.states
+            return current if current.gate_of_node is states.gate_of_node else states.emptied()
+
+    def _simulate(
         self,
+        made: Generation,
         batch: DocumentBatch,
+        symbols: npt.NDArray[np.int32],
+        document: int,
         offsets: Offsets,
-        entries: Entries,
         gate_offsets: Offsets,
-        gates: npt.NDArray[np.int32],
-    ) -> tuple[Offsets, Entries]:
-        """Add the patterns behind open gates that hold."""
-        translation = self.table.translation(batch)
-        candidate_offsets, candidates = self._access.candidates(batch, translation, gate_offsets, gates)
-        holding = self._verifier.verify(batch, candidate_offsets, candidates)
-        verified = int(np.count_nonzero(holding))
-        self._candidates += len(candidates)
-        self._verified += verified
-        out = np.empty(len(entries) + verified + 8, dtype=np.int32)
-        out_offsets = np.zeros(len(offsets), dtype=np.int64)
-        more = self._verifier.entries[candidates]
-        marks, summary = self._scratch.marks, self._scratch.summary
-        merge_entries(offsets, entries, candidate_offsets, more, holding, marks, summary, out_offsets, out)
-        return out_offsets, out[: out_offsets[-1]]
+    ) -> None:
+        """Match one document's plain paths without states; a document that takes too long gets an error."""
+        scratch = self._scratch
+        self._count(simulated=1)
+        try:
+            entries, gates = simulated(
+                made.states, batch, document, symbols, made.gates, self.limits.work, MEMORY_LIMIT
+            )
+        except LimitError as error:
+            error.__traceback__ = None
+            batch.errors[document] = error
+            entries = gates = np.empty(0, dtype=np.int32)
+        scratch.append(entries, gates)
+        offsets[document + 1] = scratch.counts[C_ENTRIES]
+        gate_offsets[document + 1] = scratch.counts[C_GATES]
+
+    def _count(self, **counts: int) -> None:
+        with self._lock:
+            for name, count in counts.items():
+                self._counts[name] += count
 
     def statistics(self) -> dict[str, int | float]:
-        states = self._states
+        made = self._generation
+        states, behind = made.states, made.behind
         return {
-            "elements": self._elements,
+            **self._counts,
             "states": len(states),
             "transitions": states.transitions,
-            "new label paths": self._missed,
             "memo bytes": states.bytes,
-            "evictions": self._evictions,
-            "gates": self._gates,
-            "values": self._access.values,
-            "candidates": self._candidates,
-            "candidates that match": self._verified,
-            "patterns for the reference embedding": self._verifier.slow,
+            "fresh paths": self._fresh.paths,
+            "gates": made.gates,
+            "values": behind.access.values if behind else 0,
+            "patterns for the reference embedding": behind.verifier.slow if behind else 0,
         }

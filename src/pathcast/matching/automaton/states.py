@@ -1,171 +1,256 @@
 """The states worked out so far: one generation of the lazily determinised automaton.
 
-Invariant: arrays are appended to, never changed; a state's number, matches and transitions stay what they are. So a
-walk in another thread may go on with the arrays it has. When the generation outgrows its limit, a new, empty one
-takes its place.
-Cost: working out a state costs one look-up in the trie for each of its reached and deep nodes; some 4 bytes for each.
+Invariant: a state's number, matches and transitions stay what they are. Arrays are appended to in place, or replaced by
+larger copies; so a walk in another thread goes on with the arrays it has (`Automaton`), and takes a state that came
+later for one it has to ask for. When the generation outgrows its limit, a new, empty one takes its place.
+Cost: working out a state costs one look-up in the trie for each of its reached and deep nodes; some 12 bytes for each.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..trie import Trie
-from .growing import Growing
-from .states_kernels import NONE, mark_deep, put_transitions, step_state
+from .states_kernels import (
+    N_ACCEPTED,
+    N_DEEP_POOL,
+    N_DEEPS,
+    N_GATES,
+    N_REACHED,
+    N_SIZES,
+    N_STATES,
+    N_TRANSITIONS,
+    NONE,
+    copy_transitions,
+    index_rows,
+    learn,
+    mark_deep,
+)
 
 Int32s = npt.NDArray[np.int32]
+AnyArray = npt.NDArray[Any]
 
-# Rows of nodes and entries, each with where it begins; `deep_of` is a state's deep set, `deep_parent` a deep set's.
-_COLUMNS: dict[str, tuple[type[np.generic], list[int] | None]] = {
-    "reached": (np.int32, None),
-    "reached_begin": (np.int64, [0]),
-    "accepted": (np.int32, None),
-    "accepted_begin": (np.int64, [0]),
-    "gates": (np.int32, None),
-    "gates_begin": (np.int64, [0]),
-    "deep_of": (np.int32, None),
-    "deep_pool": (np.int32, None),
-    "deep_begin": (np.int64, [0]),
-    "deep_parent": (np.int32, None),
+# The pools in the order in which kernels take them, each with its kind of number and the size that says how far it is
+# filled (and how many places more are in use: rows end where the next begins). None: tables and scratch.
+_POOLS: dict[str, tuple[type[np.generic], int | None, int]] = {
+    "reached": (np.int32, N_REACHED, 0),
+    "reached_begin": (np.int64, N_STATES, 1),
+    "accepted": (np.int32, N_ACCEPTED, 0),
+    "accepted_begin": (np.int64, N_STATES, 1),
+    "gates": (np.int32, N_GATES, 0),
+    "gates_begin": (np.int64, N_STATES, 1),
+    "deep_of": (np.int32, N_STATES, 0),
+    "hashes": (np.uint64, N_STATES, 0),
+    "state_slots": (np.int32, None, 0),
+    "deep_pool": (np.int32, N_DEEP_POOL, 0),
+    "deep_begin": (np.int64, N_DEEPS, 1),
+    "deep_parent": (np.int32, N_DEEPS, 0),
+    "deep_hashes": (np.uint64, N_DEEPS, 0),
+    "deep_slots": (np.int32, None, 0),
+    "stamps": (np.int64, None, 0),
+    "keys": (np.int64, None, 0),
+    "targets": (np.int32, None, 0),
 }
+_FIRST = 1024
+# Kept on disk; the tables of hashes are made anew when a state is to be added.
+_SAVED = [name for name in _POOLS if name not in ("state_slots", "deep_slots", "stamps")]
+
+
+class Automaton(NamedTuple):
+    """What a walk reads: `known` states, and the transitions between them."""
+
+    keys: npt.NDArray[np.int64]
+    targets: Int32s
+    accepted: Int32s
+    accepted_begin: npt.NDArray[np.int64]
+    gates: Int32s
+    gates_begin: npt.NDArray[np.int64]
+    known: int
 
 
 class States:
-    """A generation of states over a trie as it is now; `gate_of_node` says which nodes open a gate (see `gates.py`)."""
+    """A generation of states over a trie as it is now; later nodes and entries are none of its business.
 
-    def __init__(self, trie: Trie, gate_of_node: Int32s) -> None:
-        self.count = trie.count
-        self.slots, self.parent, self.step, self.entry = trie.slots, trie.parent, trie.step, trie.entry
+    `gate_of_node` says which nodes open a gate (see `gates.py`), `entry_limit` how many entries there are.
+    """
+
+    def __init__(self, trie: "Trie | States", gate_of_node: Int32s, entry_limit: int) -> None:
+        self.slots: Int32s = trie.slots
+        self.parent: Int32s = trie.parent
+        self.step: Int32s = trie.step
+        self.entry: Int32s = trie.entry
         self.gate_of_node = gate_of_node
-        self.has_deep = np.zeros(self.count, dtype=np.bool_)
-        mark_deep(self.parent, self.step, 1, self.count, self.has_deep)
-        self.columns = {name: Growing(kind, first) for name, (kind, first) in _COLUMNS.items()}
-        self.keys = np.full(1024, NONE, dtype=np.int64)
-        self.targets = np.zeros(1024, dtype=np.int32)
-        self.transitions = 0
-        self._known: dict[tuple[int, int], list[int]] | None = {}
-        self._deep_known: dict[tuple[int, bytes], int] | None = {}
-        self._stamps = np.zeros(self.count, dtype=np.int64)
-        self._stamp = 0
-        self._room = np.empty((2, 1024), dtype=np.int32)
-        self._sizes = np.zeros(2, dtype=np.int64)
-        document = np.zeros(1, dtype=np.int32)
-        self._state(document, self._deep(NONE, document[self.has_deep[:1]]))
+        self.entry_limit = entry_limit
+        self.has_deep = np.zeros(len(gate_of_node), dtype=np.bool_)
+        mark_deep(self.parent, self.step, 1, len(self.has_deep), self.has_deep)
+        self._sizes = np.zeros(N_SIZES, dtype=np.int64)
+        self._pools: dict[str, AnyArray] = {name: np.zeros(_FIRST, dtype=kind) for name, (kind, _, _) in _POOLS.items()}
+        self._pools["state_slots"] = np.zeros(2 * _FIRST, dtype=np.int32)
+        self._pools["deep_slots"] = np.zeros(2 * _FIRST, dtype=np.int32)
+        self._make_document()
+        self._restored = False
+        self._publish()
 
-    def view(self, column: str) -> npt.NDArray[Any]:
-        """One of the columns as it is now."""
-        return self.columns[column].view
+    def emptied(self) -> "States":
+        """States for the same paths, with nothing worked out."""
+        return States(self, self.gate_of_node, self.entry_limit)
+
+    def _make_document(self) -> None:
+        """State 0: the document node, before any element."""
+        pools, sizes = self._pools, self._sizes
+        for name in ("state_slots", "deep_slots", "keys"):
+            pools[name].fill(NONE)
+        pools["stamps"] = np.zeros(len(self.has_deep), dtype=np.int64)
+        sizes[N_STATES] = sizes[N_REACHED] = 1
+        pools["reached_begin"][1] = 1
+        pools["deep_of"][0] = NONE
+        if self.has_deep[0]:
+            pools["deep_begin"][1] = sizes[N_DEEP_POOL] = sizes[N_DEEPS] = 1
+            pools["deep_parent"][0] = NONE
+            pools["deep_of"][0] = 0
+        if 0 <= self.entry[0] < self.entry_limit:
+            pools["accepted"][0] = self.entry[0]
+            pools["accepted_begin"][1] = sizes[N_ACCEPTED] = 1
+        if self.gate_of_node[0] >= 0:
+            pools["gates"][0] = self.gate_of_node[0]
+            pools["gates_begin"][1] = sizes[N_GATES] = 1
+
+    def _publish(self) -> None:
+        pools = self._pools
+        self.automaton = Automaton(
+            pools["keys"], pools["targets"], pools["accepted"], pools["accepted_begin"],
+            pools["gates"], pools["gates_begin"], int(self._sizes[N_STATES]),
+        )  # fmt: skip
 
     def __len__(self) -> int:
-        return self.columns["deep_of"].size
+        return int(self._sizes[N_STATES])
+
+    @property
+    def transitions(self) -> int:
+        """How many transitions have been worked out."""
+        return int(self._sizes[N_TRANSITIONS])
 
     @property
     def bytes(self) -> int:
         """The memory of states and transitions."""
-        return sum(column.view.nbytes for column in self.columns.values()) + 12 * len(self.keys) + 8 * self.count
+        return sum(pool.nbytes for pool in self._pools.values())
 
-    def extend(self, misses: npt.NDArray[np.int64]) -> None:
-        """Work out the transitions `state << 32 | symbol` that a walk missed."""
-        self._look_up_known()
-        fresh = list(dict.fromkeys(misses.tolist()))
-        targets = [self._follow(key >> 32, key & 0xFFFFFFFF) for key in fresh]
-        self.transitions += len(fresh)
-        fresh_keys, fresh_targets = np.array(fresh, dtype=np.int64), np.array(targets, dtype=np.int32)
-        keys, values = self.keys, self.targets
-        if 2 * self.transitions > len(keys):
-            size = len(keys)
-            while 2 * self.transitions > size:
-                size *= 4
-            keys, values = np.full(size, NONE, dtype=np.int64), np.zeros(size, dtype=np.int32)
-            put_transitions(self.keys, self.targets, keys, values)
-        elif not keys.flags.writeable:
-            keys, values = keys.copy(), values.copy()
-        put_transitions(fresh_keys, fresh_targets, keys, values)
-        self.keys, self.targets = keys, values
+    def learn(
+        self, names: Int32s, parents: Int32s, symbols: Int32s, begin: int, end: int, states: Int32s, limit: int
+    ) -> bool:
+        """Work out the states of a document's elements; False when that would take more than `limit` bytes.
 
-    def _follow(self, state: int, symbol: int) -> int:
-        deep = int(self.view("deep_of")[state])
-        while True:
-            self._stamp += 1
-            fits = step_state(
-                self.slots, self.parent, self.step, self.has_deep, symbol,
-                self.view("reached"), self.view("reached_begin"), state,
-                self.view("deep_pool"), self.view("deep_parent"), self.view("deep_begin"), deep,
-                self._stamps, self._stamp, self._room[0], self._room[1], self._sizes,
+        `begin` and `end` bound the elements, `states` gets the state of each. One call at a time.
+        """
+        self._make_writable()
+        done = begin
+        while done < end:
+            pools = self._pools.values()
+            done = learn(
+                begin, names, parents, symbols, done, end, states,
+                self.slots, self.parent, self.step, self.entry, self.has_deep, self.gate_of_node, self.entry_limit,
+                self._sizes, *pools,
             )  # fmt: skip
-            if fits == 0:
+            if done < end and not self._grow(limit):
                 break
-            self._room = np.empty((2, 2 * self._room.shape[1]), dtype=np.int32)
-        reached = np.sort(self._room[0, : self._sizes[0]])
-        return self._state(reached, self._deep(deep, np.sort(self._room[1, : self._sizes[1]])))
+        self._publish()
+        return done == end
 
-    def _append(self, row: str, values: Int32s) -> None:
-        self.columns[row].extend(values)
-        self.columns[f"{row}_begin"].append(self.columns[row].size)
+    def _grow(self, limit: int) -> bool:
+        """Double the pools that are more than half full; False when that would be too much."""
+        sizes, pools = self._sizes, self._pools
+        full = {
+            counter
+            for name, (_, counter, more) in _POOLS.items()
+            if counter is not None and 2 * (sizes[counter] + more) > len(pools[name])
+        }
+        tight = 4 * (sizes[N_TRANSITIONS] + 1) > len(pools["keys"])
+        if not full and not tight:
+            # There is a state that needs more than is left of pools which are half empty.
+            full = {N_REACHED, N_ACCEPTED, N_GATES, N_DEEP_POOL}
+        wanted = {name: (1 + (counter in full)) * len(pools[name]) for name, (_, counter, _) in _POOLS.items()}
+        wanted["keys"] = wanted["targets"] = (1 + tight) * len(pools["keys"])
+        wanted["state_slots"] = 2 * wanted["hashes"]
+        wanted["deep_slots"] = 2 * wanted["deep_hashes"]
+        if sum(wanted[name] * pool.itemsize for name, pool in pools.items()) > limit:
+            return False
+        self._resize(wanted)
+        return True
 
-    def _row(self, row: str, number: int) -> npt.NDArray[Any]:
-        begin, end = self.view(f"{row}_begin")[number : number + 2]
-        return self.view(row)[begin:end]
+    def _resize(self, wanted: dict[str, int]) -> None:
+        sizes, pools = self._sizes, self._pools
+        fresh = {name: pool for name, pool in pools.items() if wanted[name] == len(pool)}
+        for name, (kind, counter, more) in _POOLS.items():
+            if name not in fresh:
+                fresh[name] = np.zeros(wanted[name], dtype=kind)
+                if counter is not None:
+                    filled = int(sizes[counter]) + more
+                    fresh[name][:filled] = pools[name][:filled]
+        if fresh["keys"] is not pools["keys"]:
+            fresh["keys"].fill(NONE)
+            copy_transitions(pools["keys"], pools["targets"], fresh["keys"], fresh["targets"])
+        for slots, hashes, counter in (("state_slots", "hashes", N_STATES), ("deep_slots", "deep_hashes", N_DEEPS)):
+            if fresh[slots] is not pools[slots]:
+                fresh[slots].fill(NONE)
+                index_rows(fresh[hashes], int(sizes[counter]), fresh[slots])
+        self._pools = {name: fresh[name] for name in _POOLS}
 
-    def _deep(self, above: int, added: Int32s) -> int:
-        """The deep set `above` with some nodes more."""
-        if not len(added):
-            return above
-        assert self._deep_known is not None
-        key = (above, added.tobytes())
-        known = self._deep_known.get(key)
-        if known is None:
-            known = self.columns["deep_parent"].size
-            self._deep_known[key] = known
-            self.columns["deep_parent"].append(above)
-            self.columns["deep_pool"].extend(added)
-            self.columns["deep_begin"].append(self.columns["deep_pool"].size)
-        return known
+    def relearn(self, old: "States", limit: int) -> None:
+        """Work out the states of all label paths that another generation has seen, as far as `limit` allows.
 
-    def _state(self, reached: Int32s, deep: int) -> int:
-        """The state with these nodes, made now if there is none."""
-        assert self._known is not None
-        same = self._known.setdefault((deep, hash(reached.tobytes())), [])
-        for state in same:
-            if np.array_equal(self._row("reached", state), reached):
-                return state
-        same.append(len(self))
-        entries = self.entry[reached]
-        gates = self.gate_of_node[reached]
-        self._append("reached", reached)
-        self._append("accepted", np.sort(entries[entries >= 0]))
-        self._append("gates", gates[gates >= 0])
-        self.columns["deep_of"].append(deep)
-        return same[-1]
+        Its transitions are walked like the elements of one document: each below the one that first led to its state.
+        """
+        known = old.automaton
+        used = np.flatnonzero(known.keys >= 0)
+        order = used[np.argsort(known.keys[used])]
+        keys, targets = known.keys[order], known.targets[order]
+        sources, symbols = keys >> 32, (keys & 0xFFFFFFFF).astype(np.int32)
+        first = np.full(int(max(targets.max(initial=0), sources.max(initial=0))) + 1, NONE, dtype=np.int32)
+        first[targets[::-1]] = np.arange(len(targets) - 1, -1, -1, dtype=np.int32)
+        first[0] = NONE
+        parents = first[sources]
+        same = np.arange(int(symbols.max(initial=0)) + 1, dtype=np.int32)
+        self.learn(symbols, parents, same, 0, len(keys), np.empty(len(keys), dtype=np.int32), limit)
 
     # On disk.
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, AnyArray]:
         """The generation as arrays; `restore` takes them back, over the same trie and gates."""
-        columns = {name: column.view for name, column in self.columns.items()}
-        return columns | {"keys": self.keys, "targets": self.targets}
+        saved = {"sizes": self._sizes.copy()}
+        for name in _SAVED:
+            _, counter, more = _POOLS[name]
+            saved[name] = (
+                self._pools[name] if counter is None else self._pools[name][: int(self._sizes[counter]) + more]
+            )
+        return saved
 
     @classmethod
-    def restore(cls, trie: Trie, gate_of_node: Int32s, arrays: dict[str, npt.NDArray[Any]]) -> "States":
+    def restore(cls, trie: Trie, gate_of_node: Int32s, entry_limit: int, arrays: dict[str, AnyArray]) -> "States":
         """The generation that `arrays` was taken of."""
-        states = cls(trie, gate_of_node)
-        states.columns = {name: Growing.over(arrays[name]) for name in _COLUMNS}
-        states.keys, states.targets = np.asarray(arrays["keys"]), np.asarray(arrays["targets"])
-        states.transitions = int(np.count_nonzero(states.keys >= 0))
-        states._known = states._deep_known = None
+        states = cls(trie, gate_of_node, entry_limit)
+        states._sizes = np.array(arrays["sizes"], dtype=np.int64)
+        states._pools |= {name: np.asarray(arrays[name]) for name in _SAVED}
+        states._restored = True
+        states._publish()
         return states
 
-    def _look_up_known(self) -> None:
-        """After a restore: find out which states and deep sets there are, before another is made."""
-        if self._known is not None:
-            return
-        self._known, self._deep_known = {}, {}
-        for state, deep in enumerate(self.view("deep_of").tolist()):
-            key = (deep, hash(self._row("reached", state).tobytes()))
-            self._known.setdefault(key, []).append(state)
-        begins = self.view("deep_begin").tolist()
-        for number, above in enumerate(self.view("deep_parent").tolist()):
-            added = self.view("deep_pool")[begins[number] : begins[number + 1]]
-            self._deep_known[above, added.tobytes()] = number
+    def _make_writable(self) -> None:
+        """After a restore: copy what is only mapped, and find out which states and deep sets there are."""
+        if self._restored:
+            self._restored = False
+            filled = {
+                counter: int(self._sizes[counter]) + 1 for _, counter, _ in _POOLS.values() if counter is not None
+            }
+            wanted = {
+                name: len(self._pools[name]) if counter is None else 2 * _power_of_two(filled[counter])
+                for name, (_, counter, _) in _POOLS.items()
+            }
+            wanted["keys"] = wanted["targets"] = 2 * len(self._pools["keys"])
+            wanted["state_slots"] = 2 * wanted["hashes"]
+            wanted["deep_slots"] = 2 * wanted["deep_hashes"]
+            self._resize(wanted)
+
+
+def _power_of_two(least: int) -> int:
+    return max(_FIRST, 1 << (least - 1).bit_length())

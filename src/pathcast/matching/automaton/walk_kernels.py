@@ -5,70 +5,76 @@ For every element one look-up gives the state of its label path. The entries of 
 marked in a bit set and read off it, which removes duplicates and sorts at once. Where few entries are marked, a
 second bit set over the first one's words says which words to look at.
 
-A state that is not known yet is a miss: it is noted, the elements below it are passed over, and the document is walked
-again when the state has been worked out.
+A state that is not known yet is a miss: the walk stops before its document, until the state has been worked out. One
+that came after the walk had begun, by another thread, counts as a miss, too.
 """
 
 import numpy as np
 
-from ...kernels import kernel
+from ...kernels import kernel, part
 from ..marks_kernels import mark, mark_with_summary, read_few_marks, read_marks
-from .states_kernels import NONE, next_state
+from .fresh_kernels import mark_fresh
+from .states_kernels import next_state
 
-# Where a document's result stands: done, to be walked again, or no room for it.
-DONE, AGAIN, FULL = 0, 1, 2
+# Where a document's result stands: done, not known, or no room for it.
+DONE, MISS, FULL = 0, 1, 2
+# `counts`: the stamp of the last document, entries and gates written, and why the walk stopped.
+C_STAMP, C_ENTRIES, C_GATES, C_WHY, C_COUNTS = range(5)
+
+
+@part
+def distinct_states(names, parents, symbols, begin, end, keys, targets, count, states, seen, stamp, found):
+    """The states of a document's elements, each once, in `found`: how many, -1 for a miss."""
+    seen[0] = stamp
+    found[0] = 0
+    n = 1
+    for element in range(begin, end):
+        parent = parents[element]
+        above = np.int32(0) if parent < 0 else states[parent - begin]
+        state = next_state(keys, targets, above, symbols[names[element]])
+        if state < 0 or state >= count:
+            return -1
+        states[element - begin] = state
+        if seen[state] != stamp:
+            seen[state] = stamp
+            found[n] = state
+            n += 1
+    return n
 
 
 @kernel(
-    "int64(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], int64,"
-    " ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1],"
+    "int64(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], int64,"
+    " ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], int64,"
+    " ro_u8[:, ::1], ro_i4[::1], ro_i4[::1], int64, int64, u8[:, :, ::1],"
     " i4[::1], i8[::1], i8[::1], u8[::1], u8[::1], i4[::1], i8[::1],"
-    " i8[::1], i8[::1], i4[::1], i8[::1], i4[::1])"
+    " i8[::1], i4[::1], i8[::1], i4[::1])"
 )
 def walk(
-    offsets, names, parents, symbols, first,
-    keys, targets, accepted, accepted_begin, gates, gates_begin,
+    offsets, names, parents, depths, symbols, first,
+    keys, targets, accepted, accepted_begin, gates, gates_begin, state_count,
+    fresh, fresh_rows, fresh_entries, fresh_words, entry_limit, levels,
     states, seen, counts, marks, summary, found_states, gate_stamps,
-    misses, out_offsets, out, gate_offsets, out_gates,
+    out_offsets, out, gate_offsets, out_gates,
 ):  # fmt: skip
-    """Walk the documents from `first` on; the first document that is not done, with why in `counts`.
-
-    `counts`: 0 the stamp of the last document, 1 entries written, 2 gates written, 3 misses noted, 4 why it stopped.
-    """
-    stamp, written, gated, missed = counts[0], counts[1], counts[2], counts[3]
+    """Walk the documents from `first` on; the first document that is not done, with why in `counts`."""
+    stamp, written, gated = counts[C_STAMP], counts[C_ENTRIES], counts[C_GATES]
     index = first
     why = DONE
     while index < len(offsets) - 1:
         stamp += 1
         begin, end = offsets[index], offsets[index + 1]
-        n, total, gate_total, before = 0, 0, 0, missed
+        n, total, gate_total = 0, 0, 0
         if end > begin:
-            seen[0] = stamp
-            found_states[0] = 0
-            n, total, gate_total = 1, accepted_begin[1], gates_begin[1]
-        for element in range(begin, end):
-            parent = parents[element]
-            above = np.int32(0) if parent < 0 else states[parent - begin]
-            if above < 0:
-                states[element - begin] = NONE
-                continue
-            symbol = symbols[names[element]]
-            state = next_state(keys, targets, above, symbol)
-            states[element - begin] = state
-            if state < 0:
-                if missed < len(misses):
-                    misses[missed] = np.int64(above) << 32 | np.int64(symbol)
-                    missed += 1
-            elif seen[state] != stamp:
-                seen[state] = stamp
-                found_states[n] = state
-                n += 1
-                total += accepted_begin[state + 1] - accepted_begin[state]
-                gate_total += gates_begin[state + 1] - gates_begin[state]
-        if missed > before:
-            why = AGAIN
-            break
-        if written + total + 8 > len(out) or gated + gate_total > len(out_gates):
+            n = distinct_states(names, parents, symbols, begin, end, keys, targets, state_count, states, seen, stamp,
+                                found_states)  # fmt: skip
+            if n < 0:
+                why = MISS
+                break
+        for k in range(n):
+            state = found_states[k]
+            total += accepted_begin[state + 1] - accepted_begin[state]
+            gate_total += gates_begin[state + 1] - gates_begin[state]
+        if written + total + len(fresh_entries) + 8 > len(out) or gated + gate_total > len(out_gates):
             why = FULL
             break
         few = 8 * total < len(marks)
@@ -86,12 +92,18 @@ def walk(
                     gate_stamps[gate] = stamp
                     out_gates[gated] = gate
                     gated += 1
+        if fresh_words and end > begin:
+            mark_fresh(names, depths, symbols, begin, end, fresh, fresh_rows, fresh_entries, fresh_words, entry_limit,
+                       levels, marks, summary)  # fmt: skip
         if few:
             written = read_few_marks(marks, summary, out, written)
         else:
             written = read_marks(marks, out, written)
+            if fresh_words:
+                for k in range(len(summary)):
+                    summary[k] = 0
         index += 1
         out_offsets[index] = written
         gate_offsets[index] = gated
-    counts[0], counts[1], counts[2], counts[3], counts[4] = stamp, written, gated, missed, why
+    counts[C_STAMP], counts[C_ENTRIES], counts[C_GATES], counts[C_WHY] = stamp, written, gated, why
     return index

@@ -1,0 +1,65 @@
+"""A generation: everything that matching reads, as of one moment.
+
+    table ──▶ trie, as long as it was ──▶ states, growing with the documents      (plain paths)
+          ──▶ paths that came since ────▶ fresh paths, bits                       (plain paths)
+          ──▶ trees ────────────────────▶ gates, values, conditions               (other patterns)
+
+Threads that match take a generation and stay with it to the end of their batch. A change of the subscriptions makes a
+new one: mostly with the same states and some more fresh paths, now and then with states of its own.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ...documents import DocumentBatch
+from ..table import PatternTable
+from .fresh import FreshPaths
+from .states import States
+
+if TYPE_CHECKING:
+    from .behind import Behind
+
+Int32s = npt.NDArray[np.int32]
+
+# Names of a batch that the table lacks have symbol 0; up to so many are at hand.
+_OTHER_NAMES = 1 << 13
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Generation:
+    """`entries` is how many entries it knows, `names` how many names, `symbols` each name's symbol and many zeros."""
+
+    table: PatternTable
+    states: States
+    fresh: FreshPaths
+    behind: "Behind | None"
+    gates: int
+    entries: int
+    names: int
+    symbols: Int32s
+
+    def symbols_of(self, batch: DocumentBatch) -> Int32s:
+        """For each name of the batch its symbol."""
+        table = self.table
+        if batch.known is table.names and table.namespaces != "ignore":
+            known, count = batch.known_count, batch.name_count
+            if known == self.names and count <= len(self.symbols):
+                # Read with the table's own names as they were: what is new in the batch is in no subscription.
+                return self.symbols[:count]
+        translation = table.translation(batch)
+        # A name that came to the table since belongs to no subscription of this generation.
+        translation[translation >= self.names] = -1
+        return np.where(translation < 0, np.int32(0), self.symbols[translation])
+
+
+def symbols_for(table: PatternTable) -> Int32s:
+    """For each name of the table its symbol: 0 unless a step of the trie asks for it. And many more zeros."""
+    trie = table.trie
+    counts = np.bincount(trie.step[1 : trie.count] >> 1, minlength=len(table.names) + 2)
+    symbols = np.zeros(len(table.names) + _OTHER_NAMES, dtype=np.int32)
+    used = np.flatnonzero(counts[1:])
+    symbols[used] = used + 1
+    return symbols
