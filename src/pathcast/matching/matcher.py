@@ -6,7 +6,7 @@ new patterns, and takes a new expansion. Matches that were handed out before kee
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,9 @@ from .matches import Matches
 from .registry import engine_class
 from .subscribers import SubscriberRows
 from .subscriptions import Subscriptions
+
+if TYPE_CHECKING:
+    from .explain import Explanation
 
 # Documents are read and matched in groups: large enough to amortise a call, small enough to stay in the cache and to
 # give the caller of `match_many` its first answer soon.
@@ -77,6 +80,13 @@ class Matcher:
         if 0 in batch.errors:
             raise batch.errors[0]
         return Matches(entries, expansion)
+
+    def explain(self, document: Readable | Document, id: int) -> "Explanation":
+        """Why a document matches a subscription, or what keeps it from matching; `KeyError` for an unknown id."""
+        from .explain import explain
+
+        read = document if isinstance(document, Document) else self._reader.read([document])[0]
+        return explain(read, self.subscriptions, id)
 
     def match_many(
         self, documents: Iterable[Readable | Document], errors: Literal["raise", "return"] = "raise"

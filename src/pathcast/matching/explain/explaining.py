@@ -1,0 +1,69 @@
+"""Explaining: one document and one subscription to an `Explanation`.
+
+The pattern is worked out anew from the subscription's text, on the document's arrays, by code of its own (`truth.py`):
+no engine takes part, so an explanation is the same whichever engine the matcher has, and can be held against it.
+"""
+
+from ...documents import Document
+from ...patterns import Namespaces, Pattern
+from ...patterns.parse import parse_printed
+from ..subscriptions import Subscription, Subscriptions
+from .drafts import finished
+from .locations import Locations
+from .model import Explanation
+from .nodes import DocumentNodes
+from .reasons import Reasons
+from .spelling import Spelling
+from .truth import Truth, path_of, reached
+
+
+def explain(document: Document, subscriptions: Subscriptions, id: int) -> Explanation:
+    """Why the document matches the subscription with this id, or what keeps it from matching.
+
+    Raises the document's own error when it could not be read, and `KeyError` when there is no such subscription.
+    """
+    if id not in subscriptions:
+        raise KeyError(f"there is no subscription {id!r}; {_there_are(subscriptions)}")
+    if document.error is not None:
+        raise document.error
+    subscription = subscriptions[id]
+    pattern = parse_printed(subscription.xpath, subscriptions.namespaces)
+    return explain_pattern(document, pattern, subscription, subscriptions.namespaces)
+
+
+def explain_pattern(
+    document: Document, pattern: Pattern, subscription: Subscription, namespaces: Namespaces
+) -> Explanation:
+    """As `explain`, for a subscription and its pattern, wherever they come from."""
+    spelling = Spelling(namespaces)
+    number, xpath, subscriber = subscription
+    if pattern.root is None:
+        return Explanation(number, subscriber, xpath, "/", True, ())
+    alone = document.alone()[0]
+    nodes = DocumentNodes(alone.batch, ignore_namespaces=spelling.local)
+    truth = Truth(nodes)
+    reasons = Reasons(truth, spelling)
+    steps = path_of(pattern.root)
+    matches = len(reached(truth, pattern.root, None, satisfied=True)) > 0
+    drafts = reasons.prove_path(steps, None) if matches else reasons.refute_path(steps, None)
+    return Explanation(
+        id=number,
+        subscriber=subscriber,
+        xpath=xpath,
+        pattern="".join(
+            spelling.step(step.node) + "".join(f"[{spelling.condition(part)}]" for part in step.predicates)
+            for step in steps
+        ),
+        matches=matches,
+        steps=finished(drafts, Locations(alone, nodes, spelling)),
+    )
+
+
+def _there_are(subscriptions: Subscriptions) -> str:
+    """What ids there are: all of a few, else how many and from where to where."""
+    ids = sorted(subscriptions.expansion().ids.tolist())
+    if not ids:
+        return "there are none"
+    if len(ids) <= 10:
+        return f"there {'is' if len(ids) == 1 else 'are'} {', '.join(map(str, ids))}"
+    return f"there are {len(ids):,}, from {ids[0]} to {ids[-1]}"

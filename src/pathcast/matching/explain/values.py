@@ -1,0 +1,159 @@
+"""The values of a document's nodes: which pass a test, and which come nearest to passing it.
+
+All text of the document is joined once; the string-value of an element is a slice of it. Tests look at slices in
+place, and a search for `contains` goes on where the last one stopped, so that elements nested in each other do not
+make the same text be read again and again.
+
+Cost: linear in the text for strings. A comparison with a number reads an element's text up to what can't be part of a
+number, and numbers nested in each other each for themselves.
+"""
+
+import re
+from functools import cached_property
+from math import inf, isnan
+
+import numpy as np
+import numpy.typing as npt
+
+from ...patterns.model import Compare, StringTest
+from ...patterns.values import compare_numbers, number_of
+from .nodes import DocumentNodes, Int64s, Mask, NodeSet
+
+VALUE_SHOWN = 200
+
+_NUMERIC = re.compile(rb"[ \t\r\n0-9.eE+-]*")
+# How much of a value is looked at when nearness is judged: this, and as much as a few times what is wanted.
+_LOOKED_AT = 256
+_NAN = float("nan")
+
+
+class Values:
+    """Tests on values of nodes, as sets."""
+
+    def __init__(self, nodes: DocumentNodes) -> None:
+        self.nodes = nodes
+        self._numbers: dict[tuple[int, int], float] = {}
+
+    @cached_property
+    def _text_begin(self) -> Int64s:
+        return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(self.nodes.batch.text_length, dtype=np.int64)])
+
+    @cached_property
+    def _text(self) -> bytes:
+        batch = self.nodes.batch
+        return b"".join(map(batch.text_node, range(self.nodes.count("text"))))
+
+    @cached_property
+    def _attribute_begin(self) -> Int64s:
+        lengths = self.nodes.batch.attribute_length
+        return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+    @cached_property
+    def _attributes(self) -> bytes:
+        batch = self.nodes.batch
+        return b"".join(map(batch.attribute_value, range(self.nodes.count("attribute"))))
+
+    def _slices(self, nodes: NodeSet) -> tuple[bytes, Int64s, Int64s]:
+        """The bytes that hold the values, and where each begins and ends; beginnings never descend."""
+        if nodes.kind == "attribute":
+            return self._attributes, self._attribute_begin[nodes.at], self._attribute_begin[nodes.at + 1]
+        if nodes.kind == "text":
+            return self._text, self._text_begin[nodes.at], self._text_begin[nodes.at + 1]
+        batch = self.nodes.batch
+        begin, end = batch.text_begin[nodes.at], batch.text_end[nodes.at]
+        return self._text, self._text_begin[begin], self._text_begin[end]
+
+    # Passing.
+
+    def passes(self, test: Compare | StringTest, nodes: NodeSet) -> Mask:
+        """Which of the nodes pass the test."""
+        if isinstance(test, Compare) and test.number is not None:
+            wanted = test.number
+            found = (compare_numbers(test.operator, number, wanted) for number in self._numbers_of(nodes))
+            return np.fromiter(found, dtype=np.bool_, count=len(nodes))
+        if isinstance(test, Compare):
+            assert test.string is not None
+            equal = self._starting(test.string.encode(), nodes, exactly=True)
+            return equal if test.operator == "=" else ~equal
+        if test.function == "starts-with":
+            return self._starting(test.text.encode(), nodes, exactly=False)
+        return self._containing(test.text.encode(), nodes)
+
+    def _starting(self, wanted: bytes, nodes: NodeSet, *, exactly: bool) -> Mask:
+        text, begin, end = self._slices(nodes)
+        length = end - begin
+        mask: Mask = length == len(wanted) if exactly else length >= len(wanted)
+        for index in np.flatnonzero(mask).tolist():
+            mask[index] = text.startswith(wanted, int(begin[index]))
+        return mask
+
+    def _containing(self, wanted: bytes, nodes: NodeSet) -> Mask:
+        text, begin, end = self._slices(nodes)
+        mask = np.zeros(len(nodes), dtype=np.bool_)
+        found = -1
+        for index, (first, last) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
+            if found < first:
+                found = text.find(wanted, first)
+                if found < 0:
+                    break
+            mask[index] = found + len(wanted) <= last
+        return mask
+
+    def _numbers_of(self, nodes: NodeSet) -> list[float]:
+        text, begin, end = self._slices(nodes)
+        kept = self._numbers if nodes.kind == "element" else {}
+        numbers = []
+        for where in zip(begin.tolist(), end.tolist(), strict=True):
+            number = kept.get(where)
+            if number is None:
+                numeric = _NUMERIC.fullmatch(text, *where) is not None
+                number = kept[where] = number_of(text[slice(*where)].decode()) if numeric else _NAN
+            numbers.append(number)
+        return numbers
+
+    # Looking.
+
+    def value(self, nodes: NodeSet, index: int) -> str:
+        """The value of one of the nodes; of a long one its beginning and `…`."""
+        text, begin, end = self._slices(nodes.only(index))
+        first, last = int(begin[0]), int(end[0])
+        value = text[first : min(last, first + 4 * VALUE_SHOWN + 4)].decode(errors="ignore")
+        return value if len(value) <= VALUE_SHOWN else value[:VALUE_SHOWN] + "…"
+
+    def nearest(self, test: Compare | StringTest, nodes: NodeSet, count: int) -> list[int]:
+        """The places in the set of those that come nearest to passing a test that none passes, best first."""
+        if isinstance(test, Compare) and test.number is not None:
+            number = test.number
+            distances = [inf if isnan(found) else abs(found - number) for found in self._numbers_of(nodes)]
+            # Where wanted and found are both infinite their distance is none: NaN, which sorts last.
+            return _least(np.array(distances), count)
+        wanted = test.text.encode()
+        text, begin, end = self._slices(nodes)
+        span = _LOOKED_AT + 4 * len(wanted)
+        likeness = np.zeros(len(nodes), dtype=np.float64)
+        plain = _plain(wanted)
+        for index, (first, last) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
+            likeness[index] = _likeness(test, plain, wanted, text[first : min(last, first + span)])
+        return _least(-likeness, count)
+
+
+def _least(scores: npt.NDArray[np.float64], count: int) -> list[int]:
+    """Where the least scores stand, the first of equal ones first."""
+    return [int(place) for place in np.argsort(scores, kind="stable")[:count]]
+
+
+def _plain(value: bytes) -> str:
+    return " ".join(value.decode(errors="ignore").split()).casefold()
+
+
+def _likeness(test: Compare | StringTest, plain: str, wanted: bytes, value: bytes) -> int:
+    """How like a value is to what is wanted: case and spaces apart first, then by how far it begins alike."""
+    found = _plain(value)
+    if isinstance(test, StringTest) and test.function == "contains":
+        alike = plain in found
+    else:
+        alike = found == plain if isinstance(test, Compare) else found.startswith(plain)
+    if alike:
+        return len(wanted) + 1
+    differing = (index for index, (one, other) in enumerate(zip(wanted, value, strict=False)) if one != other)
+    return next(differing, min(len(wanted), len(value)))
