@@ -9,7 +9,7 @@ from pathcast import __version__
 from pathcast.cli import app as app_file
 from pathcast.errors import PatternError
 
-COMMANDS = ("match", "generate", "experiment", "demo", "doctor")
+COMMANDS = ("match", "explain", "generate", "experiment", "demo", "doctor")
 
 
 def pathcast(*arguments: str) -> subprocess.CompletedProcess[str]:

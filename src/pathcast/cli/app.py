@@ -16,6 +16,7 @@ from pathcast.errors import PathcastError
 from . import experiment, generate
 from .demo import demo
 from .doctor import doctor
+from .explain import explain
 from .match import match
 from .run import run
 
@@ -29,6 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(match)
+app.command()(explain)
 app.command()(run)
 app.add_typer(generate.app, name="generate")
 app.add_typer(experiment.app, name="experiment")

@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
+
+from .arguments import load_subscriptions, namespaces_of, refuse
 
 if TYPE_CHECKING:
     from pathcast.documents import Limits
@@ -78,7 +80,7 @@ def match(
     from pathcast.documents import Limits
 
     limits = Limits()
-    loaded = _load(subscriptions, _namespaces(namespaces or []))
+    loaded = load_subscriptions(subscriptions, namespaces_of(namespaces or []))
     matcher = _compile(loaded, engine, limits)
     sources = list(_sources(documents, limits.size))
     if output_format is Format.json:
@@ -204,42 +206,10 @@ def _progress(documents: int) -> Iterator[Callable[[], None]]:
 # What can be wrong with the arguments.
 
 
-def _refuse(reason: str) -> NoReturn:
-    typer.echo(f"error: {reason}", err=True)
-    raise typer.Exit(2)
-
-
-def _namespaces(options: Iterable[str]) -> dict[str, str] | Literal["ignore"] | None:
-    parts = [part for option in options for part in option.split()]
-    if parts == ["ignore"]:
-        return "ignore"
-    prefixes: dict[str, str] = {}
-    for part in parts:
-        prefix, equals, uri = part.partition("=")
-        if not (prefix and equals and uri):
-            _refuse(f"--namespaces {part}: give PREFIX=URI, or ignore alone")
-        if prefixes.setdefault(prefix, uri) != uri:
-            _refuse(f"--namespaces {part}: the prefix {prefix} already stands for {prefixes[prefix]}")
-    return prefixes or None
-
-
-def _load(file: Path, namespaces: dict[str, str] | Literal["ignore"] | None) -> "Subscriptions":
-    from pathcast.errors import PathcastError
-    from pathcast.matching import Subscriptions
-
-    if not file.exists() or file.is_dir():  # a pipe will do
-        _refuse(f"{file}: there is no such file with subscriptions")
-    try:
-        return Subscriptions.read(file, namespaces=namespaces)
-    except (PathcastError, ValueError) as error:
-        reason = str(error)
-        _refuse(reason if str(file) in reason.partition("\n")[0] else f"{file}: {reason}")
-
-
 def _compile(subscriptions: "Subscriptions", engine: str | None, limits: "Limits") -> "Matcher":
     from pathcast.matching import engines
 
     known = engines()
     if engine is not None and engine not in known:
-        _refuse(f"--engine {engine}: there is no such engine; there are: {', '.join(known)}")
+        refuse(f"--engine {engine}: there is no such engine; there are: {', '.join(known)}")
     return subscriptions.compile(engine, limits=limits)

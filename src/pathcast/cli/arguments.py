@@ -1,0 +1,45 @@
+"""Arguments that several commands take: a file of subscriptions, namespaces; and what to say when they are wrong."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from pathcast.matching import Subscriptions
+
+
+def refuse(reason: str) -> NoReturn:
+    """Leave with a reason and status 2."""
+    typer.echo(f"error: {reason}", err=True)
+    raise typer.Exit(2)
+
+
+def namespaces_of(options: Iterable[str]) -> dict[str, str] | Literal["ignore"] | None:
+    """What `--namespaces` says, given as often as one likes."""
+    parts = [part for option in options for part in option.split()]
+    if parts == ["ignore"]:
+        return "ignore"
+    prefixes: dict[str, str] = {}
+    for part in parts:
+        prefix, equals, uri = part.partition("=")
+        if not (prefix and equals and uri):
+            refuse(f"--namespaces {part}: give PREFIX=URI, or ignore alone")
+        if prefixes.setdefault(prefix, uri) != uri:
+            refuse(f"--namespaces {part}: the prefix {prefix} already stands for {prefixes[prefix]}")
+    return prefixes or None
+
+
+def load_subscriptions(file: Path, namespaces: dict[str, str] | Literal["ignore"] | None) -> "Subscriptions":
+    """The subscriptions of a file."""
+    from pathcast.errors import PathcastError
+    from pathcast.matching import Subscriptions
+
+    if not file.exists() or file.is_dir():  # a pipe will do
+        refuse(f"{file}: there is no such file with subscriptions")
+    try:
+        return Subscriptions.read(file, namespaces=namespaces)
+    except (PathcastError, ValueError) as error:
+        reason = str(error)
+        refuse(reason if str(file) in reason.partition("\n")[0] else f"{file}: {reason}")
