@@ -1,6 +1,6 @@
 """What the documentation shows is what happens: its examples run, its tables hold, its links lead somewhere.
 
-In `README.md`, `docs/xpath.md` and the READMEs of the rooms that they concern
+In `README.md`, `docs/xpath.md`, `docs/explain.md` and the READMEs of the rooms that they concern
 
 - Python blocks run in order, in one namespace a file and in an empty folder; where `# → value` ends a statement, its
   value must print so. A block that imports `pathcast.spark` runs by itself, on the tests' Spark if that is up;
@@ -35,6 +35,7 @@ from pathcast.patterns import parse
 PROJECT = Path(__file__).resolve().parent.parent
 README = PROJECT / "README.md"
 XPATH = PROJECT / "docs" / "xpath.md"
+EXPLAIN = PROJECT / "docs" / "explain.md"
 PAGES = sorted({*PROJECT.glob("*.md"), *(PROJECT / "docs").glob("*.md"), *(PROJECT / "src").rglob("*.md")})
 
 ROOMS = [PROJECT / "src" / "pathcast" / room / "README.md" for room in ("documents", "patterns", "store")]
@@ -117,7 +118,7 @@ def uses_spark(block: Block) -> bool:
     return "pathcast.spark" in block.text
 
 
-@pytest.mark.parametrize("page", [README, XPATH, *ROOMS], ids=lambda page: str(page.relative_to(PROJECT)))
+@pytest.mark.parametrize("page", [README, XPATH, EXPLAIN, *ROOMS], ids=lambda page: str(page.relative_to(PROJECT)))
 def test_python_examples_give_what_they_show(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
