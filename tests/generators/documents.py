@@ -21,6 +21,7 @@ ATTRIBUTES = ("x", "y", "z", "or")
 NAMESPACES = {"p": "urn:one", "q": "urn:two"}
 PREFIXES = ("", "p", "q", "r")
 WORDS = ("red", "green", "red green", "blue", "Red", "", " ", "é", "名前", "😀", "a'b", 'a"b', "<b>&", "x\ny", "5 5")
+SPACES = (" ", "\t", "\n", "\r", "  ", " \n\t ")
 COMMON = ("5", "5.0", "red", "10", "green", "4")
 NUMBERS = (
     "5", " 5 ", "5.0", "5.", "05", "+5", "-5", "5e0", "0.5e1", "50e-1", "5e", "5e+", "10", "1e1", "1E1", "10.0",
@@ -80,8 +81,26 @@ def random_document(random: Random, *, size: int = 30, odd: float = 0.3) -> Docu
 def random_value(random: Random, odd: float = 0.3) -> str:
     """A string that may occur as the value of anything."""
     if random.random() < odd:
-        return random.choice(NUMBERS)
-    return random.choice(COMMON if random.random() < 0.7 else WORDS)
+        return random.choice(NUMBERS) if random.random() < 0.5 else random_number(random)
+    form = random.random()
+    return random.choice(COMMON if form < 0.7 else WORDS if form < 0.95 else SPACES)
+
+
+def random_number(random: Random) -> str:
+    """A number in an odd format, or what is nearly one: signs, points, exponents, digits and spaces of all kinds."""
+    digits = "".join(random.choices("0123456789", k=random.choice((1, 1, 2, 3, 16, 17, 20, 25, 40))))
+    whole = random.choice(("", "0", "5", "5", "10", "00", "1" * 310, digits))
+    fraction = random.choice(("", "", "", ".", ".0", ".5", "." + digits, ".000" + digits, "." + "0" * 330 + "5"))
+    exponent = random.choice(("",) * 6 + ("e0", "e1", "E-1", "e+2", "e", "E", "e-", "e 1", "e1.5", "e300", "e-330"))
+    sign = random.choice(("", "", "", "-", "-", "+", "--", "- ", "\u2212"))
+    begin, end = (random.choice(("",) * 6 + (*SPACES, "\u00a0", "\u2003", "x")) for _ in range(2))
+    number = f"{begin}{sign}{whole}{fraction}{exponent}{end}"
+    return number.translate(random.choice(_OTHER_DIGITS)) if random.random() < 0.04 else number
+
+
+_OTHER_DIGITS = tuple(
+    str.maketrans("0123456789", "".join(chr(zero + digit) for digit in range(10))) for zero in (0x660, 0x966, 0xFF10)
+)
 
 
 def varied(random: Random, document: Document) -> Document:

@@ -23,7 +23,7 @@ from pathcast.patterns import Pattern
 from pathcast.patterns.model import Condition, Node
 from pathcast.patterns.parse import parse_printed
 from tests import oracle
-from tests.corpus import Namespaces
+from tests.corpus import Namespaces, cases
 from tests.generators import NAMESPACES, expression, random_document, random_pattern
 
 seeds = st.integers(0, 1 << 32)
@@ -80,6 +80,15 @@ def all_places(explanation: Explanation) -> Iterator[Place]:
         yield from finding.places
         if finding.elsewhere is not None:
             yield finding.elsewhere.place
+
+
+def test_every_case_of_the_corpus_is_explained_as_it_should_be() -> None:
+    for case in cases():
+        subscriptions = Subscriptions(namespaces=case.namespaces)
+        number = subscriptions.add(case.pattern)
+        explanation = subscriptions.compile(engine="reference").explain(case.document, number)
+        assert explanation.matches == case.expected, case.id
+        assert explanation.matches == (explanation.nearest == "")
 
 
 @settings(deadline=None, max_examples=60)
