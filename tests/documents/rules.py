@@ -215,7 +215,9 @@ WRONG: dict[str, list[bytes]] = {
     ],
     "the XML declaration": [
         b"<?xml ?><a/>", b"<?xml version='1.1'?><a/>", b"<?xml version='1.00'?><a/>", b"<?xml version='1.0\"?><a/>",
-        b"<?xml version=1.0?><a/>", b"<?xml version='1.0'encoding='utf-8'?><a/>", b"<?xml encoding='utf-8'?><a/>",
+        b"<?xml version=1.0?><a/>", b"<?xml version='1.0'encoding='utf-8'?><a/>",
+        b"<?xml version='1.0'standalone='yes'?><a/>", b"<?xml version='1.0' encoding='utf-8'standalone='no'?><a/>",
+        b"<?xml version='1.0' standalone='no'x?><a/>", b"<?xml encoding='utf-8'?><a/>",
         b"<?xml version='1.0' standalone='maybe'?><a/>", b"<?xml version='1.0' standalone='YES'?><a/>",
         b"<?xml version='1.0'", b"<?xml version='1.0' standalone='yes' encoding='utf-8'?><a/>",
         b"<?xml version='1.0' encoding='utf8'?><a/>", b"<?xml version='1.0' encoding=''?><a/>",

@@ -23,7 +23,7 @@ class Limits:
     attributes: int = 4_096
     name_length: int = 4_096
     amplification: int = 20
-    work: int = 1 << 28
+    work: int = 1 << 27
 
     def __post_init__(self) -> None:
         for field in fields(self):

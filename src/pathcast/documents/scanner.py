@@ -175,15 +175,16 @@ class Scanner:
         builder = BatchBuilder(self.names, names.known, self.limits, self.entities)
         for number in asked:
             document = data[data_offsets[number] : data_offsets[number + 1]].tobytes()
-            if number in failed:
-                builder.fail(document, failed[number])
-                continue
-            try:
-                builder.add(document, encoding=encodings.get(number))
-            except PathcastError as error:
-                # From here on it is a value: whoever keeps it shall not keep the frames that hold the batch.
-                error.__traceback__ = error.__context__ = None
-                builder.fail(document, error)
+            error = failed.get(number)
+            if error is None:
+                try:
+                    builder.add(document, encoding=encodings.get(number))
+                    continue
+                except PathcastError as refusal:
+                    error = refusal
+            # From here on it is a value: whoever keeps it shall not keep the frames that hold the documents.
+            error.__traceback__ = error.__context__ = None
+            builder.fail(document, error)
         return splice(batch, asked, builder.finish())
 
     def _scan(

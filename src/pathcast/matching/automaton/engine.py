@@ -184,7 +184,8 @@ class AutomatonEngine:
                     return None
                 self._simulate(made, batch, symbols, done, offsets, gate_offsets)
                 done += 1
-                made = replace(made, states=self._forgotten(made.states))
+                if made.states.full:
+                    made = replace(made, states=self._forgotten(made.states))
                 automaton = made.states.automaton
         counts = scratch.counts
         return offsets, scratch.out[: counts[C_ENTRIES]].copy(), gate_offsets, scratch.gates[: counts[C_GATES]]
@@ -197,7 +198,9 @@ class AutomatonEngine:
         begin, end = batch.offsets[document : document + 2].tolist()
         with self._lock:
             before = states.transitions
-            complete = states.learn(batch.name, batch.parent, symbols, begin, end, self._scratch.states, MEMORY_LIMIT)
+            complete = states.learn(
+                batch.name, batch.parent, symbols, begin, end, self._scratch.states, MEMORY_LIMIT, self.limits.work // 4
+            )
             self._counts["new label paths"] += states.transitions - before
             return states.automaton if complete else None
 

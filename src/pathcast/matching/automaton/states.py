@@ -21,6 +21,7 @@ from .states_kernels import (
     N_SIZES,
     N_STATES,
     N_TRANSITIONS,
+    N_WORK,
     NONE,
     copy_transitions,
     index_rows,
@@ -90,6 +91,7 @@ class States:
         self._pools["deep_slots"] = np.zeros(2 * _FIRST, dtype=np.int32)
         self._make_document()
         self._restored = False
+        self.full = False  # the last document found no room
         self._publish()
 
     def emptied(self) -> "States":
@@ -137,23 +139,35 @@ class States:
         return sum(pool.nbytes for pool in self._pools.values())
 
     def learn(
-        self, names: Int32s, parents: Int32s, symbols: Int32s, begin: int, end: int, states: Int32s, limit: int
+        self,
+        names: Int32s,
+        parents: Int32s,
+        symbols: Int32s,
+        begin: int,
+        end: int,
+        states: Int32s,
+        limit: int,
+        work: int = 1 << 62,
     ) -> bool:
-        """Work out the states of a document's elements; False when that would take more than `limit` bytes.
+        """Work out the states of a document's elements; False when that takes more than so many bytes or look-ups.
 
         `begin` and `end` bound the elements, `states` gets the state of each. One call at a time.
         """
         self._make_writable()
+        self._sizes[N_WORK] = 0
+        self.full = False
         done = begin
         while done < end:
             pools = self._pools.values()
             done = learn(
-                begin, names, parents, symbols, done, end, states,
+                begin, names, parents, symbols, done, end, states, work,
                 self.slots, self.parent, self.step, self.entry, self.has_deep, self.gate_of_node, self.entry_limit,
                 self._sizes, *pools,
             )  # fmt: skip
-            if done < end and not self._grow(limit):
-                break
+            if done < end:
+                self.full = self._sizes[N_WORK] <= work and not self._grow(limit)
+                if self.full or self._sizes[N_WORK] > work:
+                    break
         self._publish()
         return done == end
 

@@ -27,8 +27,8 @@ NO_ROOM = -2
 KEY_A = np.uint64(0x9E3779B97F4A7C15)
 KEY_B = np.uint64(0xC2B2AE3D27D4EB4F)
 
-# `sizes`: how far each pool is filled, and the last stamp of a node.
-N_STATES, N_REACHED, N_ACCEPTED, N_GATES, N_DEEPS, N_DEEP_POOL, N_TRANSITIONS, N_STAMP, N_SIZES = range(9)
+# `sizes`: how far each pool is filled, the last stamp of a node, and look-ups in the trie since somebody set it to 0.
+N_STATES, N_REACHED, N_ACCEPTED, N_GATES, N_DEEPS, N_DEEP_POOL, N_TRANSITIONS, N_STAMP, N_WORK, N_SIZES = range(10)
 
 
 @kernel("void(ro_i4[::1], ro_i4[::1], int64, int64, b1[::1])")
@@ -107,13 +107,14 @@ def find_row(slots, hashes, hashed, pool, begin, above_of, above, fresh, fresh_e
 @rare
 def reach(
     slots, node_parent, node_step, node_count, symbol, reached, reached_begin, state, deep_pool, deep_parent,
-    deep_begin, deep, stamps, stamp, end,
+    deep_begin, deep, stamps, stamp, end, sizes,
 ):  # fmt: skip
     """Write the nodes reached from `state` on `symbol` behind the pool's `end`; its new end, or NO_ROOM.
 
     The nodes of the deep set get `stamp`.
     """
     room = len(reached)
+    sizes[N_WORK] += 2 * (reached_begin[state + 1] - reached_begin[state])
     for index in range(reached_begin[state], reached_begin[state + 1]):
         node = reached[index]
         if end + 2 > room:
@@ -129,6 +130,7 @@ def reach(
                 end += 1
     current = deep
     while current >= 0:
+        sizes[N_WORK] += deep_begin[current + 1] - deep_begin[current]
         for index in range(deep_begin[current], deep_begin[current + 1]):
             node = deep_pool[index]
             stamps[node] = stamp
@@ -155,7 +157,7 @@ def follow(
     sizes[N_STAMP] += 1
     stamp = sizes[N_STAMP]
     end = reach(slots, node_parent, node_step, len(has_deep), symbol, reached, reached_begin, state, deep_pool,
-                deep_parent, deep_begin, deep, stamps, stamp, begin)  # fmt: skip
+                deep_parent, deep_begin, deep, stamps, stamp, begin, sizes)  # fmt: skip
     # Room for one state more, for its rows at their largest, and for one deep set: tables stay half empty.
     fits = (
         end >= 0
@@ -242,16 +244,16 @@ _POOLS = (
 
 
 @kernel(
-    "int64(int64, ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, int64, i4[::1],"
+    "int64(int64, ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, int64, i4[::1], int64,"
     " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_b1[::1], ro_i4[::1], int64," + _POOLS + ")"
 )
 def learn(
-    begin, names, parents, symbols, first, end, states,
+    begin, names, parents, symbols, first, end, states, most_work,
     slots, node_parent, node_step, entries, has_deep, gate_of_node, entry_limit,
     sizes, reached, reached_begin, accepted, accepted_begin, gates, gates_begin, deep_of, hashes, state_slots,
     deep_pool, deep_begin, deep_parent, deep_hashes, deep_slots, stamps, keys, targets,
 ):  # fmt: skip
-    """Work out the states of a document's elements from `first` to `end`; the first element there was no room for.
+    """Work out the states of a document's elements from `first` to `end`; the first there was no room or work for.
 
     `begin` is the document's first element, `states` gets each element's state.
     """
@@ -261,7 +263,7 @@ def learn(
         symbol = np.int64(symbols[names[element]])
         state = np.int64(next_state(keys, targets, above, symbol))
         if state < 0:
-            if 2 * sizes[N_TRANSITIONS] + 2 > len(keys):
+            if 2 * sizes[N_TRANSITIONS] + 2 > len(keys) or sizes[N_WORK] > most_work:
                 return np.int64(element)
             state = follow(slots, node_parent, node_step, entries, has_deep, gate_of_node, entry_limit, above, symbol,
                            sizes, reached, reached_begin, accepted, accepted_begin, gates, gates_begin, deep_of,
