@@ -108,7 +108,8 @@ def test_it_says_match_exactly_when_lxml_does(seed: int, namespaces: Namespaces)
 @given(seeds, spaces)
 def test_every_place_that_is_named_is_there(seed: int, namespaces: Namespaces) -> None:
     asked = Asked(seed, namespaces)
-    lines = asked.data.decode(asked.encoding).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    text = asked.data.decode(asked.encoding)
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     for explanation in asked.explanations:
         for place in all_places(explanation):
             nodes = asked.found(place.path)
@@ -124,7 +125,8 @@ def test_every_place_that_is_named_is_there(seed: int, namespaces: Namespaces) -
             begin = lines[place.line - 1][place.column - 1 :]
             if not begin.startswith("&"):  # what an entity holds stands where it is referred to
                 assert begin.startswith(f"<{local_part(tag)}"), place
-                assert element.sourceline == place.line or ">" not in begin
+                # libxml2 takes the line where the tag ends, and knows no line end but \n.
+                assert element.sourceline == place.line or ">" not in begin or "\r" in text
 
 
 @settings(deadline=None, max_examples=60)
