@@ -193,6 +193,9 @@ class _DocumentReader:
         except expat.ExpatError as error:
             kind = LimitError if error.code == _AMPLIFIED else DocumentError
             raise kind(self.explain(error), line=error.lineno, column=error.offset + 1) from None
+        finally:
+            # The parser holds our methods: without it, the document goes as soon as nobody needs it.
+            del self.parser
         return self.codec
 
     def explain(self, error: expat.ExpatError) -> str:

@@ -6,9 +6,15 @@ from ..kernels import kernel
 
 @kernel("int64(ro_u1[::1])")
 def sum_bytes(data):
-    """Look at every byte once."""
+    """Sum the bytes one by one.
+
+    It would stop at 255, which UTF-8 never has: so the compiler can't take many at once, as no reader can that has to
+    decide at each byte.
+    """
     total = 0
     for place in range(len(data)):
+        if data[place] == 255:
+            break
         total += data[place]
     return total
 

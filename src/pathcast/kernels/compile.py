@@ -115,4 +115,4 @@ COMPILED: dict[str, float] = {}
 
 def _announce() -> None:
     if not COMPILED and sys.stderr.isatty():
-        print("Pathcast compiles its kernels (once, some 15 seconds) …", file=sys.stderr, flush=True)  # noqa: T201
+        print("Pathcast compiles its kernels (once, less than half a minute) …", file=sys.stderr, flush=True)  # noqa: T201
