@@ -4,6 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Timings never decide a test: machines are shared, and a first call may compile.
+settings.register_profile("pathcast", deadline=None)
+settings.load_profile("pathcast")
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
