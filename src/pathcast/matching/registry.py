@@ -11,6 +11,24 @@ def _automaton() -> type[Engine]:
     return AutomatonEngine
 
 
+def _gpx() -> type[Engine]:
+    from .gpx import GpxEngine
+
+    return GpxEngine
+
+
+def _gpx_ap() -> type[Engine]:
+    from .gpx import GpxLastEngine
+
+    return GpxLastEngine
+
+
+def _gpx_apf() -> type[Engine]:
+    from .gpx import GpxFirstEngine
+
+    return GpxFirstEngine
+
+
 def _reference() -> type[Engine]:
     from .reference import ReferenceEngine
 
@@ -18,7 +36,13 @@ def _reference() -> type[Engine]:
 
 
 # An engine is imported when it is first asked for: each brings kernels of its own.
-_ENGINES: dict[str, Callable[[], type[Engine]]] = {"automaton": _automaton, "reference": _reference}
+_ENGINES: dict[str, Callable[[], type[Engine]]] = {
+    "automaton": _automaton,
+    "gpx": _gpx,
+    "gpx-ap": _gpx_ap,
+    "gpx-apf": _gpx_apf,
+    "reference": _reference,
+}
 
 
 def engines() -> tuple[str, ...]:
