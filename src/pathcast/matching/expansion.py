@@ -1,93 +1,128 @@
 """Expansion: from the patterns that match to the ids and subscribers that get told.
 
-The ids behind each pattern lie together in one array (compressed rows), built once per version of the subscriptions. A
-thousand equal subscriptions cost the engine one entry; their ids are written only if somebody asks for ids.
+The ids behind each pattern lie together (`rows.py`). A thousand equal subscriptions cost the engine one entry; their
+ids are written only if somebody asks for ids.
 
-Cost: building sorts the subscriptions once, 0.1 µs each; expanding writes what it returns and sorts it.
+An expansion is a view of the rows at one version, and means the same for good, whatever is added and removed later.
+Entries that the table got after that version expand to nothing.
+
+Cost: none to make; expanding writes what it returns and sorts it, where the rows of one entry after the other do not
+ascend by themselves. Rows that have changed since they were laid out cost one more memory access an entry.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from ..store.texts import Texts
 from .expansion_kernels import measure_rows, pick, write_rows
+from .rows import Rows
+from .rows_kernels import ID, OWNER, count_visible_rows, visible_rows
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
+_NONE = np.empty(0, dtype=np.int32)
 
-@dataclass(frozen=True, slots=True, eq=False)
+
 class Expansion:
-    """Ids and subscribers behind each pattern entry: row `e` is `begin[e] : begin[e + 1]`."""
+    """Ids and subscribers behind each pattern entry, at one version of the subscriptions."""
 
-    begin: Int64s
-    ids: Int32s
-    owners: Int32s
-    names: Texts
-    ascending: bool  # all ids ascend from entry to entry: then no sorting is needed
-    single: bool  # each entry has exactly one row, its own
+    __slots__ = ("rows", "stamp")
 
-    @classmethod
-    def build(cls, ids: Int32s, entries: Int32s, owners: Int32s, entry_count: int, names: Texts) -> "Expansion":
-        """From the subscriptions' columns; rows with entry -1 are gone."""
-        order = np.lexsort((ids, entries))
-        order = order[np.searchsorted(entries[order], 0) :]
-        counts = np.bincount(entries[order], minlength=entry_count)
-        begin = np.zeros(entry_count + 1, dtype=np.int64)
-        np.cumsum(counts, out=begin[1:])
-        return cls.of(begin, ids[order], owners[order], names)
-
-    @classmethod
-    def of(cls, begin: Int64s, ids: Int32s, owners: Int32s, names: Texts) -> "Expansion":
-        """From its arrays."""
-        ascending = bool(np.all(ids[1:] > ids[:-1]))
-        single = len(ids) == len(begin) - 1 and bool(np.all(begin == np.arange(len(begin))))
-        return cls(begin, ids, owners, names, ascending, single)
+    def __init__(self, rows: Rows, stamp: int) -> None:
+        self.rows = rows
+        self.stamp = stamp
 
     @property
-    def bytes(self) -> int:
-        """The memory of the rows."""
-        return self.begin.nbytes + self.ids.nbytes + self.owners.nbytes
-
-    def _written(self, entries: Int32s, values: Int32s) -> Int32s:
-        """The values of all rows of these entries."""
-        out = np.empty(self.count(entries), dtype=np.int32)
-        if self.single:
-            pick(entries, values, out)
-            return out
-        write_rows(entries, self.begin, values, out)
-        return out
+    def version(self) -> int:
+        """The version of the subscriptions that this is."""
+        return self.rows.first + self.stamp
 
     def count(self, entries: Int32s) -> int:
-        """How many subscriptions stand behind these entries."""
-        if self.single:
+        """How many subscriptions stand behind these entries, which ascend."""
+        laid_out = self._is_laid_out(entries)
+        if laid_out and self.rows.single:
             return len(entries)
-        offsets = np.array([0, len(entries)], dtype=np.int64)
-        return int(measure_rows(offsets, entries, self.begin, np.empty(2, dtype=np.int64)))
+        if laid_out:
+            offsets = np.array([0, len(entries)], dtype=np.int64)
+            return int(measure_rows(offsets, entries, self.rows.begin, np.empty(2, dtype=np.int64)))
+        rows = self.rows
+        return int(count_visible_rows(entries, rows.begin, *rows.changes(), self.stamp, len(rows.ids)))
 
     def ids_of(self, entries: Int32s) -> Int32s:
         """Their ids, ascending, read-only."""
-        ids = self._written(entries, self.ids)
-        if not self.ascending:
+        ids = self._values_of(entries, ID)
+        if not self.rows.ascending:
             ids.sort()
         ids.flags.writeable = False
         return ids
 
     def ids_of_all(self, offsets: Int64s, entries: Int32s) -> tuple[Int64s, Int32s]:
         """The ids of many documents: those of document `i` are `ids[offsets[i] : offsets[i + 1]]`, ascending."""
-        if self.single and self.ascending:
-            return offsets, self._written(entries, self.ids)
-        out_offsets = np.zeros(len(offsets), dtype=np.int64)
-        ids = np.empty(measure_rows(offsets, entries, self.begin, out_offsets), dtype=np.int32)
-        write_rows(entries, self.begin, self.ids, ids)
-        if not self.ascending:
+        rows = self.rows
+        if self.are_laid_out(offsets, entries):
+            out_offsets, ids = self._laid_out(offsets, entries, rows.ids)
+        else:
+            out_offsets, ids = self._visible(offsets, entries, ID)
+        if not rows.ascending:
             for begin, end in zip(out_offsets.tolist(), out_offsets[1:].tolist(), strict=False):
                 ids[begin:end].sort()
         return out_offsets, ids
 
     def subscribers_of(self, entries: Int32s) -> list[str]:
         """The names of their subscribers, each once, sorted."""
-        owners = np.unique(self._written(entries, self.owners))
-        return sorted(self.names[owner] for owner in owners[owners >= 0].tolist())
+        found = self._values_of(entries, OWNER)
+        owners = np.unique(found)
+        return sorted(self.rows.names[owner] for owner in owners[owners >= 0].tolist())
+
+    def _is_laid_out(self, entries: Int32s) -> bool:
+        """Whether a document with these entries sees rows as they were laid out: none changed, no entry is newer."""
+        return not self.stamp and (not len(entries) or entries.item(-1) < self.rows.entry_count)
+
+    def are_laid_out(self, offsets: Int64s, entries: Int32s) -> bool:
+        """Whether all documents do."""
+        if self.stamp or not len(entries):
+            return not self.stamp
+        # Entries ascend in a document, so its last one tells; where it has none, that of another document is looked at.
+        return bool(entries[offsets[1:] - 1].max() < self.rows.entry_count)
+
+    def _values_of(self, entries: Int32s, cell: int) -> Int32s:
+        """The ids or owners behind the entries of one document."""
+        rows = self.rows
+        values = rows.ids if cell == ID else rows.owners
+        laid_out = self._is_laid_out(entries)
+        if laid_out and rows.single:
+            out = np.empty(len(entries), dtype=np.int32)
+            pick(entries, values, out)
+            return out
+        offsets = np.array([0, len(entries)], dtype=np.int64)
+        return (self._laid_out(offsets, entries, values) if laid_out else self._visible(offsets, entries, cell))[1]
+
+    def _laid_out(self, offsets: Int64s, entries: Int32s, values: Int32s) -> tuple[Int64s, Int32s]:
+        if self.rows.single:
+            out = np.empty(len(entries), dtype=np.int32)
+            pick(entries, values, out)
+            return offsets, out
+        out_offsets = np.zeros(len(offsets), dtype=np.int64)
+        out = np.empty(measure_rows(offsets, entries, self.rows.begin, out_offsets), dtype=np.int32)
+        write_rows(entries, self.rows.begin, values, out)
+        return out_offsets, out
+
+    def _visible(self, offsets: Int64s, entries: Int32s, cell: int) -> tuple[Int64s, Int32s]:
+        """The visible rows' ids or owners; ids ascend if the laid-out ones do."""
+        rows = self.rows
+        changes = rows.changes()
+        values = rows.ids if cell == ID else rows.owners
+        room = np.empty(rows.count, dtype=np.int32) if cell == ID and rows.ascending else _NONE
+        out_offsets = np.zeros(len(offsets), dtype=np.int64)
+        out = np.empty(64 + len(entries) * (1 + len(values) // max(1, rows.entry_count)), dtype=np.int32)
+        done = 0
+        while True:
+            done = visible_rows(
+                offsets, entries, rows.begin, values, rows.single, *changes, self.stamp, cell, out_offsets, out, room,
+                done,
+            )  # fmt: skip
+            if done == len(offsets) - 1:
+                return out_offsets, out[: out_offsets[-1]]
+            larger = np.empty(2 * len(out), dtype=np.int32)
+            larger[: out_offsets[done]] = out[: out_offsets[done]]
+            out = larger
