@@ -9,6 +9,7 @@ import pathcast
 from pathcast.documents import read, read_batch
 from pathcast.matching import engines
 from pathcast.matching.explain import Explanation, Finding
+from tests import oracle
 
 NEWS = """<news id="7" lang="en">
   <head><title>Rain</title></head>
@@ -70,6 +71,37 @@ def test_the_elements_of_a_match_belong_together() -> None:
         "/r/a[2]/x/a/b",
         "/r/a[2]/x/a/b/c",
     ]
+
+
+def test_elements_that_are_not_part_of_a_match_are_not_counted() -> None:
+    document = "<r><b/><a><b/></a><x><a><b/></a></x></r>"
+    assert [step.count for step in explained("/r/a/b", document).steps] == [1, 1, 1]
+    assert [step.count for step in explained("/r//a/b", document).steps] == [1, 2, 2]
+    assert [step.count for step in explained("//x//b", document).steps] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("xpath", "document", "expected"),
+    [
+        ("//b[contains(., 'yz')]", "<a><b>xy</b><c>z</c></a>", False),
+        ("//a[contains(., 'yz')]", "<a><b>xy</b><c>z</c></a>", True),
+        ("//c[contains(., 'aa')]", "<r><b>aa</b><c>a</c><c>aa</c></r>", True),
+        ("//c[contains(//b, 'x')]", "<r><b>x</b><b>y</b><c/></r>", True),
+        ("//c[contains(//b, 'y')]", "<r><b>x</b><b>y</b><c/></r>", False),
+        ("//c[contains(/r//b/@n, 'y')]", "<r><b/><b n='y'/><c/></r>", True),
+        ("//a[starts-with(.//b/c, 'x')]", "<a><b/><d><b><c>x</c></b></d><b><c>y</c></b></a>", True),
+        ("//a[starts-with(.//b/c, 'y')]", "<a><b/><d><b><c>x</c></b></d><b><c>y</c></b></a>", False),
+        ("/a[starts-with(.//b, 'x')]", "<a><d><e><b>x</b></e></d></a>", True),
+        ("/a[starts-with(.//a, 'y')]", "<a>y<a>x</a></a>", False),
+        ("//a[contains(.//text(), 'y')]", "<a><b>x</b>y</a>", False),
+        ("//a[contains(text(), 'y')]", "<a><b>x</b>y</a>", True),
+        ("//a[contains(.//@n, '2')]", "<a><b n='1'/><a n='2'/></a>", True),
+        ("/a[contains(.//@n, '2')]", "<a><b n='1'/><a n='2'/></a>", False),
+    ],
+)
+def test_what_functions_look_at_is_what_xpath_looks_at(xpath: str, document: str, expected: bool) -> None:
+    assert oracle.matches(xpath, document.encode()) == expected
+    assert explained(xpath, document).matches == expected
 
 
 def test_every_document_matches_the_document() -> None:
@@ -186,6 +218,7 @@ def test_ignored_namespaces_are_not_shown() -> None:
 def test_a_name_in_another_namespace_is_pointed_out() -> None:
     assert "(one is in the namespace urn:f, line 1)" in explained("/story", FEED).nearest
     assert "(one is in no namespace, line 1)" in explained("/f:news", "<news/>", {"f": "urn:f"}).nearest
+    assert explained("/news/Title").nearest == "no child `Title` (children: head, body), line 1"
 
 
 # Places.
