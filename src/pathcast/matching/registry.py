@@ -35,12 +35,26 @@ def _reference() -> type[Engine]:
     return ReferenceEngine
 
 
+def _yfilter() -> type[Engine]:
+    from .yfilter import YFilterEngine
+
+    return YFilterEngine
+
+
+def _bpa() -> type[Engine]:
+    from .bpa import BPAEngine
+
+    return BPAEngine
+
+
 # An engine is imported when it is first asked for: each brings kernels of its own.
 _ENGINES: dict[str, Callable[[], type[Engine]]] = {
     "automaton": _automaton,
     "gpx": _gpx,
     "gpx-ap": _gpx_ap,
     "gpx-apf": _gpx_apf,
+    "yfilter": _yfilter,
+    "bpa": _bpa,
     "reference": _reference,
 }
 

@@ -1,0 +1,57 @@
+"""Selections: tests of the values of one element, for engines that find elements first and look at values afterwards.
+
+    [@a], [@a > 5], [text() = 'x'], [. = 5], [contains(., 'x')], [.//@a = 5]
+
+A selection is a condition that the element alone decides, with what is inside it: on attributes and text nodes, its own
+or (`//`) those of all elements inside, or on its string-value. Equal selections stand once, in the layout of the
+automaton's table of conditions, so that one set of kernels compares values for every engine.
+
+Not done: `or`, `not`, and tests on the first node of a path; such patterns go another way.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..documents import Names
+from ..patterns.model import WILDCARD, Compare, Condition, Node, Pattern, StringTest
+from .automaton.conditions import Conditions
+from .automaton.verify_kernels import ATTRIBUTE
+
+
+def is_selection(condition: Condition) -> bool:
+    """Whether the element alone decides the condition."""
+    if isinstance(condition, Compare | StringTest):
+        return True
+    return (
+        isinstance(condition, Node)
+        and not condition.is_element
+        and all(isinstance(test, Compare | StringTest) for test in condition.conditions)
+    )
+
+
+class Selections:
+    """The table of distinct selections, growing."""
+
+    def __init__(self, names: Names) -> None:
+        self._conditions = Conditions(names)
+
+    def number(self, condition: Condition) -> int:
+        """The number of a selection."""
+        _, holder = self._conditions.add(Pattern(Node("/", WILDCARD, (condition,))))
+        return self._conditions.parts[holder][0]
+
+    def is_late(self, number: int) -> bool:
+        """Whether the selection is certain only when the element has ended: all are but tests of its own attributes."""
+        return self._conditions.kinds[number] != ATTRIBUTE
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The table for the kernels."""
+        rows, limits, literals, parts = self._conditions.arrays()
+        return {"selection_rows": rows, "limits": limits, "literals": literals, "parts": parts}
+
+
+def text_room(data_offsets: npt.NDArray[np.int64], arena: npt.NDArray[np.uint8]) -> int:
+    """Bytes that the string-value of an element of these documents can take."""
+    return int(np.diff(data_offsets).max(initial=0)) + len(arena)
