@@ -1,4 +1,4 @@
-"""Workloads: generated documents and subscriptions, from our news schema or any DTD. See README.md beside this file."""
+"""Workloads: generated documents and subscriptions, from our schemas or any DTD. See README.md beside this file."""
 
 import os
 from functools import cache
@@ -14,23 +14,41 @@ from pathcast.workloads.values import Values
 __all__ = [
     "Values",
     "assign_subscribers",
+    "astronomy_schema",
     "generate_documents",
     "generate_subscriptions",
     "news_dtd",
     "news_schema",
+    "protein_schema",
     "schema_from_dtd",
 ]
 
 
 def news_dtd() -> bytes:
     """The text of our news DTD."""
-    return files(__name__).joinpath("news.dtd").read_bytes()
+    return _dtd("news")
+
+
+def _dtd(name: str) -> bytes:
+    return files(__name__).joinpath(f"{name}.dtd").read_bytes()
 
 
 @cache
 def news_schema() -> Schema:
     """The schema of our news DTD."""
     return read_dtd(news_dtd())
+
+
+@cache
+def protein_schema() -> Schema:
+    """The schema of our protein DTD: flat, not recursive, with few different paths."""
+    return read_dtd(_dtd("protein"))
+
+
+@cache
+def astronomy_schema() -> Schema:
+    """The schema of our astronomy DTD: fixed parts and a little text that nests."""
+    return read_dtd(_dtd("astronomy"))
 
 
 def schema_from_dtd(path: str | os.PathLike[str], *, root: str | None = None) -> Schema:
