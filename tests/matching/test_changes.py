@@ -47,6 +47,7 @@ class View:
     def check(self, documents: list[list[int]]) -> None:
         """Ask for documents with these entries in every way that there is."""
         expansion = self.expansion
+        assert expansion.ids.tolist() == sorted(self.contents)
         offsets = np.concatenate([[0], np.cumsum([len(entries) for entries in documents])]).astype(np.int64)
         together = np.array([entry for entries in documents for entry in entries], dtype=np.int32)
         id_offsets, ids = expansion.ids_of_all(offsets, together)

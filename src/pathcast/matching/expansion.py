@@ -37,6 +37,11 @@ class Expansion:
         """The version of the subscriptions that this is."""
         return self.rows.first + self.stamp
 
+    @property
+    def ids(self) -> Int32s:
+        """All ids, ascending."""
+        return self.ids_of(np.arange(max(self.rows.entry_count, len(self.rows.head)), dtype=np.int32))
+
     def count(self, entries: Int32s) -> int:
         """How many subscriptions stand behind these entries, which ascend."""
         laid_out = self._is_laid_out(entries)
