@@ -8,6 +8,7 @@ from pathcast import LimitError, PatternError
 from pathcast.documents import Names
 from pathcast.patterns import parse
 from pathcast.patterns.linear import PathEncoder, path_text, pattern_of
+from tests.patterns.expressions import paths, plain
 
 SAME = [
     ("a/b", "//a/b", ".//a/./b", "./a/b", " a / b ", "//a/b/.", "//a/b//."),
@@ -55,54 +56,6 @@ def test_expressions_that_differ_are_two_patterns(pair: tuple[str, str]) -> None
     assert parse(pair[0]) != parse(pair[1])
 
 
-names = st.sampled_from(["a", "b", "and", "or", "not", "text", "a-b.c", "é", "Q", "p:a", "div"])
-literals = st.one_of(
-    st.integers(-50, 50).map(str),
-    st.sampled_from(["0.10", ".5", "7.", "1000000000000000000000", "'x'", '"it\'s"', "'1e3'", "' 5 '", "''", "'<&\"'"]),
-)
-
-
-@st.composite
-def paths(draw: st.DrawFn, depth: int = 2, *, top: bool = False) -> str:
-    text = draw(st.sampled_from(["/", "//", ""] if top else ["", ".//", "//", "/", "./"]))
-    steps = draw(st.integers(1, 3))
-    for index in range(steps):
-        text += draw(st.sampled_from(["/", "//"])) if index else ""
-        last = index == steps - 1
-        kind = draw(st.integers(0, 9))
-        if last and kind == 0:
-            text += "@" + draw(names)
-        elif last and kind == 1:
-            text += "text()"
-        else:
-            text += draw(st.one_of(names, st.just("*")))
-            for _ in range(draw(st.integers(0, 2)) if depth else 0):
-                text += f"[{draw(conditions(depth - 1))}]"
-    return text
-
-
-@st.composite
-def conditions(draw: st.DrawFn, depth: int) -> str:
-    inner = max(0, depth - 1)
-    path = draw(st.one_of(paths(depth), st.just(".")))
-    match draw(st.integers(0, 6)) if depth else draw(st.integers(0, 3)):
-        case 0:
-            return path
-        case 1:
-            return f"{path} {draw(st.sampled_from(['=', '!=', '<', '<=', '>', '>=']))} {draw(literals)}"
-        case 2:
-            return f"{draw(literals)} {draw(st.sampled_from(['=', '!=', '<', '<=', '>', '>=']))} {path}"
-        case 3:
-            function, text = draw(st.sampled_from(["contains", "starts-with"])), draw(st.sampled_from(["", "x", "it"]))
-            return f"{function}({path}, {text!r})"
-        case 4:
-            return f"not({draw(conditions(inner))})"
-        case 5:
-            return f"{draw(conditions(inner))} and ({draw(conditions(inner))})"
-        case _:
-            return f"{draw(conditions(inner))} or {draw(conditions(inner))}"
-
-
 @settings(max_examples=400)
 @given(paths(top=True))
 def test_a_printed_pattern_parses_back_to_the_same_pattern(expression: str) -> None:
@@ -110,11 +63,6 @@ def test_a_printed_pattern_parses_back_to_the_same_pattern(expression: str) -> N
     text = str(pattern)
     assert parse(text) == pattern
     assert str(parse(text)) == text
-
-
-plain = st.lists(
-    st.tuples(st.sampled_from(["/", "//"]), st.sampled_from(["a", "b", "p:a", "*"])), min_size=1, max_size=6
-).map(lambda steps: "".join(axis + test for axis, test in steps))
 
 
 @settings(max_examples=300)

@@ -1,4 +1,8 @@
-"""The cursor: a place in an expression's tokens, what stands there, and errors that point at it."""
+"""The cursor: a place in an expression's tokens, what stands there, and errors that point at it.
+
+A token's text tells its kind apart from all others: only names start with a letter, only literals with a quote, and the
+end is empty. So to see a symbol or a word is to compare the text.
+"""
 
 from ..errors import LimitError, PatternError
 from .tokens import SUPPORTED, Token, pattern_error, tokens
@@ -12,27 +16,23 @@ class Cursor:
         self.max_nesting = max_nesting
         self.tokens = tokens(expression)
         self.at = 0
+        self.token = self.tokens[0]
         self.nesting = 0
 
-    @property
-    def token(self) -> Token:
-        return self.tokens[self.at]
-
     def next(self) -> Token:
-        token = self.tokens[self.at]
+        """The present token, which is not the end; the cursor goes on to the one after it."""
+        token = self.token
         self.at += 1
+        self.token = self.tokens[self.at]
         return token
 
-    def sees(self, *symbols: str) -> bool:
-        return self.token.kind == "symbol" and self.token.text in symbols
-
-    def sees_word(self, word: str) -> bool:
-        return self.token.kind == "name" and self.token.text == word
+    def sees(self, *texts: str) -> bool:
+        """Whether one of these symbols or words stands here."""
+        return self.token.text in texts
 
     def before(self, symbol: str) -> bool:
         """Whether `symbol` follows the present token."""
-        following = self.tokens[min(self.at + 1, len(self.tokens) - 1)]
-        return following.kind == "symbol" and following.text == symbol
+        return self.tokens[min(self.at + 1, len(self.tokens) - 1)].text == symbol
 
     def error(self, begin: int, end: int, reason: str, supported: str = SUPPORTED) -> PatternError:
         """An error that points at a part of the expression."""

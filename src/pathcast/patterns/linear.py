@@ -38,6 +38,8 @@ class PathEncoder:
     def encode(self, expression: str) -> Steps | None:
         """The steps of a plain path in normal form; None when the expression is not one."""
         absolute = expression if expression[:1] == "/" else "//" + expression
+        if "[" in absolute:
+            return None
         pieces = absolute.replace("//", "/\0").split("/")
         try:
             steps = tuple(map(self._pieces.__getitem__, pieces[1:]))

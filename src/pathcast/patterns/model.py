@@ -11,12 +11,13 @@ A comparison of a path with a literal is true when *some* node of the path compa
 last node and needs no form of its own. `contains` and `starts-with` look at the *first* node of a path: on the node
 itself, or on an attribute of it, there is only one (`StringTest`); elsewhere `First` keeps the path.
 
-Invariant: patterns are built by `normal.py` only, in normal form; equal patterns are equal objects and print alike.
+Invariant: patterns are built by `normal.py` and `assembly.py` only, in normal form; equal patterns are equal objects
+and print alike.
+Cost: a node knows its hash from the start, so that to hash a pattern, or a part of it, is one look at its top.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 Axis = Literal["/", "//"]
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
@@ -24,10 +25,18 @@ StringFunction = Literal["contains", "starts-with"]
 
 WILDCARD = "*"
 TEXT = "text()"
+_NO_NAMES = frozenset([WILDCARD, TEXT])
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class _Hashed:
+    """The place for a hash that is no field: it tells no two nodes apart, is not printed and does not travel."""
+
+    __slots__ = ("_hash",)
+    _hash: int
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False)
+class Node(_Hashed):
     """Demands a node below (`/`: a child, `//`: any depth) with these conditions.
 
     `test` is an element name (`local` or `{uri}local`), `*`, an attribute `@name`, or `text()`. `//@a` and `//text()`
@@ -37,6 +46,25 @@ class Node:
     axis: Axis
     test: str
     conditions: tuple["Condition", ...] = ()
+
+    def __init__(self, axis: Axis, test: str, conditions: tuple["Condition", ...] = ()) -> None:
+        _set_axis(self, axis)
+        _set_test(self, test)
+        _set_conditions(self, conditions)
+        _set_hash(self, hash((axis, test, conditions)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Node):
+            return NotImplemented
+        return self.test == other.test and self.axis == other.axis and self.conditions == other.conditions
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Node, (self.axis, self.test, self.conditions)
 
     @property
     def is_attribute(self) -> bool:
@@ -48,7 +76,12 @@ class Node:
 
     @property
     def is_element(self) -> bool:
-        return not self.is_attribute and not self.is_text
+        return self.test[0] != "@" and self.test != TEXT
+
+
+# A frozen object is filled through its slots.
+_set_axis, _set_test, _set_conditions = (Node.__dict__[name].__set__ for name in ("axis", "test", "conditions"))
+_set_hash = _Hashed.__dict__["_hash"].__set__
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,46 +170,42 @@ class Pattern:
     @property
     def linear(self) -> tuple[Node, ...] | None:
         """The steps, when the pattern is a plain path of elements without any condition; else None."""
-        steps = []
+        steps: list[Node] = []
         node = self.root
         while node is not None:
-            if not node.is_element or len(node.conditions) > 1:
+            conditions = node.conditions
+            if not node.is_element or len(conditions) > 1:
                 return None
-            steps.append(Node(node.axis, node.test))
-            below = node.conditions[0] if node.conditions else None
-            if below is not None and not isinstance(below, Node):
+            steps.append(node)
+            if not conditions:
+                break
+            if not isinstance(conditions[0], Node):
                 return None
-            node = below
-        return tuple(steps)
+            node = conditions[0]
+        return tuple([Node(step.axis, step.test) for step in steps])
 
     @property
     def names(self) -> frozenset[str]:
         """All names of elements and attributes that the pattern mentions."""
-        found = set()
-        for node in nodes(self.root):
-            if node.is_attribute:
-                found.add(node.test[1:])
-            elif node.is_element and node.test != WILDCARD:
-                found.add(node.test)
-        return frozenset(found)
+        tests = {each.test for each in conditions_in(self.root) if isinstance(each, Node)} if self.root else set()
+        tests -= _NO_NAMES
+        return frozenset([test[1:] if test[0] == "@" else test for test in tests])
 
 
-def nodes(condition: Condition | None) -> Iterator[Node]:
-    """All nodes of a pattern or condition, in no particular order."""
-    waiting: list[Condition] = [] if condition is None else [condition]
-    while waiting:
-        current = waiting.pop()
-        match current:
-            case Node():
-                yield current
-                waiting.extend(current.conditions)
-            case Root():
-                waiting.append(current.node)
-            case First():
-                waiting.extend(current.steps)
-            case AllOf() | AnyOf():
-                waiting.extend(current.conditions)
-            case Not():
-                waiting.append(current.condition)
-            case Compare() | StringTest():
-                pass
+def conditions_in(condition: Condition) -> list[Condition]:
+    """The condition and all those that it is made of, each after the one that it belongs to."""
+    found: list[Condition] = [condition]
+    for current in found:  # which grows meanwhile
+        if isinstance(current, Node):  # most are
+            found += current.conditions
+        elif isinstance(current, Compare):
+            pass
+        elif isinstance(current, (AllOf, AnyOf)):
+            found += current.conditions
+        elif isinstance(current, Not):
+            found.append(current.condition)
+        elif isinstance(current, Root):
+            found.append(current.node)
+        elif isinstance(current, First):
+            found += (*current.steps, current.test)
+    return found

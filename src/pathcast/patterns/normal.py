@@ -39,7 +39,7 @@ from .values import number_of, number_text
 def node(axis: Axis, test: str, conditions: Iterable[Condition] = ()) -> Node | AnyOf:
     """A node with these conditions; `NEVER` when one of them can't hold."""
     holds = all_of(conditions)
-    if holds == NEVER:
+    if is_never(holds):
         return NEVER
     kept = holds.conditions if isinstance(holds, AllOf) else (holds,)
     if axis == "//" and test == WILDCARD:
@@ -76,7 +76,7 @@ def all_of(conditions: Iterable[Condition]) -> Condition:
     """The conjunction."""
     parts: list[Condition] = []
     for condition in conditions:
-        if condition == NEVER:
+        if is_never(condition):
             return NEVER
         parts.extend(condition.conditions if isinstance(condition, AllOf) else (condition,))
     kept = _sorted(parts)
@@ -87,7 +87,7 @@ def any_of(conditions: Iterable[Condition]) -> Condition:
     """The disjunction."""
     parts: list[Condition] = []
     for condition in conditions:
-        if condition == ALWAYS:
+        if is_always(condition):
             return ALWAYS
         parts.extend(condition.conditions if isinstance(condition, AnyOf) else (condition,))
     kept = _sorted(parts)
@@ -98,9 +98,9 @@ def negation(condition: Condition) -> Condition:
     """The opposite."""
     if isinstance(condition, Not):
         return condition.condition
-    if condition == ALWAYS:
+    if is_always(condition):
         return NEVER
-    if condition == NEVER:
+    if is_never(condition):
         return ALWAYS
     return Not(condition)
 
@@ -133,6 +133,16 @@ def string_test(
         if one_attribute and len(steps) == 1 and steps[0].is_attribute and steps[0].axis == "/":
             return node("/", steps[0].test, (*steps[0].conditions, test))
     return First(steps, test, absolute)
+
+
+def is_always(condition: Condition) -> bool:
+    """Whether a condition is `ALWAYS`."""
+    return isinstance(condition, AllOf) and not condition.conditions
+
+
+def is_never(condition: Condition) -> bool:
+    """Whether a condition is `NEVER`."""
+    return isinstance(condition, AnyOf) and not condition.conditions
 
 
 def _sorted(conditions: list[Condition]) -> tuple[Condition, ...]:

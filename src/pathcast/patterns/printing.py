@@ -27,31 +27,41 @@ def _path(node: Node, child: str, descendant: str) -> str:
     text = ""
     current: Node | None = node
     while current is not None:
-        follow = _continuation(current)
-        text += (child if current.axis == "/" else descendant) + _test(current.test)
-        text += "".join(f"[{_condition(c, _OR)}]" for c in current.conditions if c is not follow)
+        follow = _continuation(current.conditions)
+        text += (child if current.axis == "/" else descendant) + test_text(current.test)
+        for condition in current.conditions:
+            if condition is not follow:
+                text += f"[{_condition(condition, _OR)}]"
         child, descendant, current = "/", "//", follow
     return text
 
 
-def _continuation(node: Node) -> Node | None:
-    """The demanded node that continues the path."""
-    plain = [c for c in node.conditions if isinstance(c, Node) and (c.is_element or not c.conditions)]
-    return max(plain, key=_height) if plain else None
+def _continuation(conditions: tuple[Condition, ...]) -> Node | None:
+    """The demanded node that continues the path: the first of the tallest."""
+    plain = [c for c in conditions if isinstance(c, Node) and (not c.conditions or c.is_element)]
+    if len(plain) < 2:
+        return plain[0] if plain else None
+    return max(plain, key=_height)
 
 
 def _height(node: Node) -> int:
-    return 1 + max((_height(c) for c in node.conditions if isinstance(c, Node)), default=0)
+    """The number of nodes on the longest way down, the node itself included."""
+    height = 0
+    level = [node]
+    while level:
+        height += 1
+        level = [below for each in level for below in each.conditions if isinstance(below, Node)]
+    return height
 
 
 def _condition(condition: Condition, around: int) -> str:
+    if isinstance(condition, Node):  # most are
+        return _demand(condition, "", ".//")
     match condition:
-        case Node():
-            return _demand(condition, "", ".//")
-        case Root():
-            return _demand(condition.node, "/", "//")
         case Compare():
             return f". {condition.operator} {_literal(condition)}"
+        case Root():
+            return _demand(condition.node, "/", "//")
         case StringTest():
             return f"{condition.function}(., {_quoted(condition.text)})"
         case First():
@@ -71,11 +81,11 @@ def _condition(condition: Condition, around: int) -> str:
 
 def _demand(node: Node, child: str, descendant: str) -> str:
     """A path inside a predicate; a lone comparison of an attribute or text node is written as one."""
-    if not node.is_element and len(node.conditions) == 1:
+    if len(node.conditions) == 1 and not node.is_element:
         test = node.conditions[0]
         if isinstance(test, Compare):
-            bare = _path(Node(node.axis, node.test), child, descendant)
-            return f"{bare} {test.operator} {_literal(test)}"
+            axis = child if node.axis == "/" else descendant
+            return f"{axis}{test_text(node.test)} {test.operator} {_literal(test)}"
     return _path(node, child, descendant)
 
 
@@ -83,13 +93,14 @@ def _steps(first: First) -> str:
     text = ""
     child, descendant = ("/", "//") if first.absolute else ("", ".//")
     for step in first.steps:
-        text += (child if step.axis == "/" else descendant) + _test(step.test)
+        text += (child if step.axis == "/" else descendant) + test_text(step.test)
         text += "".join(f"[{_condition(c, _OR)}]" for c in step.conditions)
         child, descendant = "/", "//"
     return text or "/"
 
 
-def _test(test: str) -> str:
+def test_text(test: str) -> str:
+    """The test of a node as it is printed."""
     return test.replace("{", "Q{", 1)
 
 

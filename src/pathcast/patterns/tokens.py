@@ -1,7 +1,7 @@
 """Tokens: an XPath expression cut into pieces, each with its column."""
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..errors import PatternError
 
@@ -10,25 +10,28 @@ _START = (
     "\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
 NCNAME = rf"[{_START}][{_START}\-.0-9\u00b7\u0300-\u036f\u203f\u2040]*"
+NAME = rf"(?:Q\{{[^{{}}]*\}}|{NCNAME}:(?!:))?{NCNAME}"
+NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+LITERAL = r"""(?:"[^"]*"|'[^']*')"""
+SPACE = r"[ \t\r\n]*"
 
 _TOKEN = re.compile(
-    rf"""[ \t\r\n]*(?:
-      (?P<name>(?:Q\{{[^{{}}]*\}}|{NCNAME}:(?!:))?{NCNAME})
-    | (?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)
-    | (?P<literal>"[^"]*"|'[^']*')
+    rf"""{SPACE}(?:
+      (?P<name>{NAME})
+    | (?P<number>{NUMBER})
+    | (?P<literal>{LITERAL})
     | (?P<symbol>//|/|\.\.|\.|::|:|!=|<=|>=|[=<>@*\[\](),|+$-])
     | (?P<end>\Z)
     )""",
     re.VERBOSE,
 )
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 SUPPORTED = "child (/), descendant (//), *, predicates on paths, attributes and text"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A piece of an expression; `kind` is name, number, literal, symbol or end, `at` counts characters from 0."""
 
     kind: str
@@ -42,20 +45,20 @@ class Token:
 
 def tokens(expression: str) -> list[Token]:
     """All tokens of an expression and one `end`."""
-    surrogate = _SURROGATE.search(expression)
+    surrogate = None if expression.isascii() else SURROGATE.search(expression)
     if surrogate:
         raise pattern_error(expression, surrogate.start(), surrogate.end(), "a lone surrogate is no character")
     found = []
     at = 0
-    while True:
+    kind = None
+    while kind != "end":
         match = _TOKEN.match(expression, at)
         if match is None:
             raise _unreadable(expression, at)
         kind = match.lastgroup or "end"
-        found.append(Token(kind, match[kind], match.start(kind)))
-        if kind == "end":
-            return found
-        at = match.end()
+        begin, at = match.span(kind)
+        found.append(Token(kind, expression[begin:at], begin))
+    return found
 
 
 def _unreadable(expression: str, at: int) -> PatternError:

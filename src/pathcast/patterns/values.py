@@ -16,12 +16,15 @@ _NUMBER = re.compile(
     r"(?:[eE](?P<exponent>[+-]?[0-9]*))?[ \t\r\n]*",
 )
 _FRACTION_DIGITS = 20
+_EXACT_DIGITS = 15  # so many digits are one and the same double, however they are read
 _LARGEST_EXPONENT = 1_000_000
 NAN = float("nan")
 
 
 def number_of(text: str) -> float:
     """XPath's number() of a string; NaN when it is none."""
+    if len(text) <= _EXACT_DIGITS and text.isdigit() and text.isascii():
+        return float(text)
     found = _NUMBER.fullmatch(text)
     if found is None:
         return NAN
@@ -43,6 +46,8 @@ def number_text(number: float) -> str | None:
     """The shortest XPath number that reads as exactly this one; None in the rare case that there is none so short."""
     if not isfinite(number):
         return None
+    if number.is_integer() and abs(number) < 10.0**_EXACT_DIGITS:
+        return str(int(number))
     text = format(Decimal(repr(number)), "f")
     if "." in text:
         text = text.rstrip("0").rstrip(".")

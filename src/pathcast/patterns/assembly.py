@@ -1,0 +1,244 @@
+"""Assembly: patterns put together from steps and predicates that were seen before.
+
+Collections repeat themselves: among a million expressions there are a few hundred steps and some thousand predicates.
+An expression is cut into them, each is looked up, and nodes are built from the last step to the first:
+
+    /news[@lang = 'en'][head]//p/q      /news   [@lang = 'en']   [head]   //p   /q
+
+A part that is not known is read once: simple predicates (`[a/@b > 5]`, `[text() = 'x']`, and several with `and`
+between) from their pieces, others by recursive descent.
+
+Why the parts say what the whole says: each of them is complete, its brackets and quotes closed, so what follows it
+stands outside of them and means the same as after any other part. Whatever can't be cut into complete and valid parts,
+can't hold, or exceeds a limit is left to `descent.py`, which also words the errors.
+
+Invariant: gives the pattern that `Descent` gives, or None (property test).
+Cost: some 10 µs an expression with two predicates, of which hashing and building nodes are the most; 5 µs more for each
+predicate that is new. Memory: bounded, see `memo.py`.
+"""
+
+import re
+from typing import NamedTuple, cast
+
+from ..errors import LimitError, PatternError
+from . import normal
+from .descent import MAX_NESTING, MAX_TREE_STEPS, Descent, Namespaces
+from .memo import Memo
+from .model import WILDCARD, AllOf, Axis, Compare, Condition, Node, Operator, Pattern, conditions_in
+from .printing import condition_text, test_text
+from .tokens import LITERAL, NAME, NUMBER, SPACE, SURROGATE
+from .values import number_of, number_text
+
+_TEST = rf"(?:text\(\)|@?{NAME}|\*)"
+_STEP = re.compile(rf"//?{_TEST}")
+_NO_BRACKET = r"""[^\[\]'"]++|'[^']*+'|"[^"]*+\""""
+_PREDICATE = r"\[(?:" + _NO_BRACKET + r"|\[(?:" + _NO_BRACKET + r"|\[(?:" + _NO_BRACKET + r")*+\])*+\])*+\]"
+# Steps, predicates, and the rest from where neither stands: no character is looked at twice.
+_PART = re.compile(rf"{_STEP.pattern}|{_PREDICATE}|(?s:.+)")
+_SIMPLE = re.compile(
+    rf"\[{SPACE}(?:(?P<deep>\.//)?(?P<path>{_TEST}(?://?{_TEST})*)|\.){SPACE}"
+    rf"(?:(?P<operator>!?=|[<>]=?){SPACE}(?P<literal>{LITERAL}|-?{NUMBER}){SPACE})?\]"
+)
+_AND = " and "
+_MAY_BE_OR = re.compile(r"(?<![^\W\d])or\b")  # unless after a letter, where it is part of a name
+
+_MEMO_BYTES = 1 << 24
+_DECLARED = 4
+
+
+class _Step(NamedTuple):
+    """A step without conditions: its axis and test, and the node that it is when nothing follows."""
+
+    axis: Axis
+    test: str
+    last: Node
+    is_value: bool
+    is_plain: bool  # neither a value nor `//*`: it becomes a node with any conditions
+
+
+class _Predicate(NamedTuple):
+    """The conditions that a predicate adds to its node, in order, with their texts, and the number of steps in it."""
+
+    conditions: tuple[Condition, ...]
+    texts: tuple[tuple[str, Condition], ...]
+    steps: int
+
+
+class Assembler:
+    """Puts patterns together; what it knows depends on the namespaces."""
+
+    def __init__(self, namespaces: Namespaces) -> None:
+        self.namespaces = namespaces
+        self._steps: Memo[_Step] = Memo(_MEMO_BYTES // 4)
+        self._predicates: Memo[_Predicate] = Memo(_MEMO_BYTES)
+
+    def pattern(self, expression: str, limit: int) -> Pattern | None:
+        """The pattern of an expression with at most `limit` steps; None leaves it to recursive descent."""
+        if not expression.isascii() and SURROGATE.search(expression):
+            return None
+        count = 0
+        below: Node | None = None
+        held: list[_Predicate] = []
+        steps, predicates = self._steps.recent, self._predicates.recent
+        for part in reversed(_PART.findall(expression if expression[:1] == "/" else "//" + expression)):
+            if part[0] == "[":
+                predicate = predicates.get(part) or self._predicate(part)
+                if predicate is None:
+                    return None
+                count += predicate.steps
+                held.append(predicate)
+                continue
+            step = steps.get(part) or self._step(part)
+            if step is None:
+                return None
+            count += 1
+            if count > limit:
+                return None
+            if held:
+                conditions = _joined(held, below)
+                held = []
+            elif below is None:
+                below = step.last
+                continue
+            else:
+                conditions = (below,)
+            if step.is_plain:
+                below = Node(step.axis, step.test, conditions)
+            elif step.is_value and conditions:
+                return None
+            else:
+                below = _node(step, conditions)
+        return Pattern(below)
+
+    def _step(self, part: str) -> _Step | None:
+        known = self._steps.get(part)
+        if known is None and _STEP.fullmatch(part):
+            axis: Axis = "//" if part[1] == "/" else "/"
+            try:
+                root = Descent(part, self.namespaces, 1, 0).pattern().root
+            except PatternError:
+                return None
+            assert root is not None
+            is_value = not root.is_element
+            is_plain = not is_value and part != "//*"
+            known = _Step(axis, root.test, root, is_value, is_plain)
+            self._steps.keep(part, known)
+        return known
+
+    # Predicates.
+
+    def _predicate(self, part: str) -> _Predicate | None:
+        known = self._predicates.get(part)
+        if known is None:
+            known = self._simple(part) or self._conjunction(part) or self._descended(part)
+            if known is not None:
+                self._predicates.keep(part, known)
+        return known
+
+    def _conjunction(self, part: str) -> _Predicate | None:
+        """`[a and b]` as `[a][b]`."""
+        if part[-1] != "]" or _AND not in part or _MAY_BE_OR.search(part):
+            return None
+        held = []
+        for piece in part[1:-1].split(_AND):
+            if piece.endswith("/"):
+                return None  # what follows is the name of a step
+            predicate = self._predicate(f"[{piece}]")
+            if predicate is None:
+                return None
+            held.append(predicate)
+        return _described(_joined(held, None), sum([predicate.steps for predicate in held]))
+
+    def _simple(self, part: str) -> _Predicate | None:
+        """A path, or its comparison with a literal."""
+        found = _SIMPLE.fullmatch(part)
+        if found is None:
+            return None
+        deep, path, operator, literal = found.groups()
+        conditions: tuple[Condition, ...] = ()
+        if operator:
+            quoted = literal[0] in "\"'"
+            text = literal[1:-1] if quoted else literal
+            test = normal.compare(cast(Operator, operator), text if quoted else number_of(text), text)
+            if not isinstance(test, Compare) or not _has_one_text(test):
+                return None
+            conditions = (test,)
+        count = 0
+        for each in reversed(_STEP.findall(("//" if deep else "/") + path)) if path else ():
+            step = self._steps.recent.get(each) or self._step(each)
+            if step is None or (step.is_value and count > 0):
+                return None
+            conditions = (_node(step, conditions),)
+            count += 1
+        return _described(conditions, count)
+
+    def _descended(self, part: str) -> _Predicate | None:
+        try:
+            descent = Descent(part, self.namespaces, MAX_TREE_STEPS, MAX_NESTING)
+            condition = descent.predicate(inside_value=False)
+        except (PatternError, LimitError):
+            return None
+        if descent.token.kind != "end" or normal.is_never(condition):
+            return None
+        if not all(map(_has_one_text, conditions_in(condition))):
+            return None
+        return _described(condition.conditions if isinstance(condition, AllOf) else (condition,), descent.steps)
+
+
+def _described(conditions: tuple[Condition, ...], steps: int) -> _Predicate:
+    return _Predicate(conditions, tuple([(condition_text(condition), condition) for condition in conditions]), steps)
+
+
+def _node(step: _Step, conditions: tuple[Condition, ...]) -> Node:
+    """The step with these conditions, which are in normal form."""
+    if not conditions:
+        return step.last
+    if step.axis == "//" and step.test == WILDCARD:
+        node = normal.node(step.axis, step.test, conditions)
+        assert isinstance(node, Node)
+        return node
+    return Node(step.axis, step.test, conditions)
+
+
+def _has_one_text(condition: Condition) -> bool:
+    """Whether all equal conditions have the same text: not so for the few numbers that have no shortest one."""
+    return not isinstance(condition, Compare) or condition.number is None or number_text(condition.number) is not None
+
+
+def _joined(held: list[_Predicate], below: Node | None) -> tuple[Condition, ...]:
+    """The conditions of predicates and the node that continues the path, in normal form: by text, each once."""
+    if below is None and len(held) == 1:
+        return held[0].conditions
+    by_text: dict[str, Condition] = {}
+    for predicate in held:
+        by_text.update(predicate.texts)
+    if below is not None:
+        # The beginning of its text is enough to sort by, unless another text has the same beginning.
+        text = ("" if below.axis == "/" else ".//") + test_text(below.test)
+        for other in by_text:
+            if other.startswith(text):
+                text = condition_text(below)
+                break
+        by_text[text] = below
+    return tuple([by_text[text] for text in sorted(by_text)])
+
+
+# One for each way to read names: without prefixes, with prefixes ignored, and the latest declared.
+_plain = Assembler(None)
+_ignoring = Assembler("ignore")
+_declared: list[Assembler] = []
+
+
+def assembler(namespaces: Namespaces) -> Assembler:
+    """The assembler that knows what was read with these namespaces."""
+    global _declared  # noqa: PLW0603 - replaced as a whole, so that other threads see one list or the other
+    if not namespaces:
+        return _plain
+    if namespaces == "ignore":
+        return _ignoring
+    for known in _declared:
+        if known.namespaces == namespaces:
+            return known
+    fresh = Assembler(dict(namespaces))
+    _declared = [fresh, *_declared[: _DECLARED - 1]]
+    return fresh

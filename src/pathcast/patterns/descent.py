@@ -1,0 +1,410 @@
+"""Recursive descent: the grammar of the fragment, rule by rule, over the tokens of one expression.
+
+It takes every expression of the fragment, refuses every other with an error that points at its place, and defines the
+meaning of both: the quicker ways (`assembly.py`, `linear.py`) give what it gives, or leave the expression to it.
+
+Cost: some 2 µs a token.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NoReturn, cast
+
+from ..documents.names import XML_NAMESPACE, expanded
+from ..errors import LimitError
+from . import normal
+from .cursor import Cursor
+from .model import (
+    ALWAYS,
+    NEVER,
+    TEXT,
+    WILDCARD,
+    AllOf,
+    AnyOf,
+    Axis,
+    Condition,
+    First,
+    Node,
+    Not,
+    Operator,
+    Pattern,
+    StringFunction,
+)
+from .tokens import Token
+from .values import number_of
+
+Namespaces = Mapping[str, str] | Literal["ignore"] | None
+
+MAX_STEPS = 256
+MAX_TREE_STEPS = 100
+MAX_NESTING = 64
+_MIRRORED: dict[str, Operator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_FUNCTIONS = "not(), contains() and starts-with()"
+
+
+@dataclass(slots=True)
+class _Path:
+    """A path as it stands; `loose` when it ends in `//.`, which names every node below."""
+
+    absolute: bool
+    begin: int
+    end: int = 0
+    steps: list[tuple[Axis, str, list[Condition]]] = field(default_factory=list)
+    loose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Literal:
+    value: str | float
+    text: str
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Truth:
+    """A condition with its place in the expression."""
+
+    condition: Condition
+    begin: int
+    end: int
+
+
+_Operand = _Path | _Literal | _Truth
+
+
+class Descent(Cursor):
+    """Reads one expression; `pattern` or `predicate` says what it is read as."""
+
+    def __init__(self, expression: str, namespaces: Namespaces, max_steps: int, max_nesting: int) -> None:
+        super().__init__(expression, max_nesting)
+        self.namespaces = namespaces
+        self.max_steps = max_steps
+        self.steps = 0
+        self.plain = True
+        self.printed = max_nesting > MAX_NESTING  # was parsed before, within all limits
+
+    # The whole expression.
+
+    def pattern(self) -> Pattern:
+        if self.token.kind == "end":
+            raise self.error(
+                0, len(self.expression), "the expression is empty", "a path such as /news/head/title or //title"
+            )
+        path = self.path()
+        if self.token.kind != "end":
+            self.reject_rest()
+        if not path.steps:
+            return Pattern(None)
+        if not path.absolute:
+            _, test, conditions = path.steps[0]
+            path.steps[0] = ("//", test, conditions)
+        root = normal.chain(path.steps)
+        return Pattern(root if isinstance(root, Node) else Node("/", WILDCARD, (NEVER,)))
+
+    def reject_rest(self) -> NoReturn:
+        token = self.token
+        if token.text in _MIRRORED or token.text in ("and", "or"):
+            raise self.error(
+                token.at, token.stop, f"'{token.text}' stands outside a predicate", "//a[. = 5], //a[b and c]"
+            )
+        if token.text == "|":
+            raise self.error(token.at, token.stop, "'|' is not supported", "one subscription for each alternative")
+        raise self.unexpected("the end")
+
+    # Paths.
+
+    def path(self) -> _Path:
+        path = _Path(absolute=self.sees("/", "//"), begin=self.token.at)
+        axis: Axis = "/"
+        if path.absolute:
+            axis = cast(Axis, self.next().text)
+            if axis == "/" and not self.at_step():
+                path.end = path.begin + 1
+                return path
+        while True:
+            closed = bool(path.steps) and _is_value(path.steps[-1][1])
+            if self.sees("."):
+                self.next()
+                if self.sees("["):
+                    raise self.error(
+                        self.token.at, self.token.stop, "XPath allows no predicate after '.'", "*[…], or and"
+                    )
+                path.loose = axis == "//"
+            else:
+                self.step(path, axis, closed)
+                path.loose = False
+            path.end = self.tokens[self.at - 1].stop
+            if not self.sees("/", "//"):
+                return path
+            follows = cast(Axis, self.next().text)
+            axis = "//" if follows == "//" or path.loose else "/"
+
+    def at_step(self) -> bool:
+        return self.token.kind == "name" or self.sees(".", "..", "@", "*")
+
+    def step(self, path: _Path, axis: Axis, closed: bool) -> None:
+        begin = self.token
+        if not self.at_step():
+            raise self.unexpected("a step")
+        self.steps += 1
+        if self.steps > self.max_steps:
+            raise LimitError(
+                f"the subscription has more than {self.max_steps} steps (raise it with Subscriptions(max_steps=…))",
+                column=begin.at + 1,
+            )
+        test = self.test()
+        if closed:
+            above = path.steps[-1][1]
+            kind = "text" if above == TEXT else "an attribute"
+            raise self.error(begin.at, self.tokens[self.at - 1].stop, f"nothing lies below {kind}")
+        conditions: list[Condition] = []
+        if _is_value(test):
+            self.grow()
+        while self.sees("["):
+            conditions.append(self.predicate(inside_value=_is_value(test)))
+        if not self.plain:
+            self.grow()
+        path.steps.append((axis, test, conditions))
+
+    def grow(self) -> None:
+        """The expression is more than a plain path: it becomes a tree, whose depth is bounded."""
+        self.plain = False
+        if self.steps > MAX_TREE_STEPS and not self.printed:
+            raise LimitError(
+                f"a subscription that is more than a plain path has more than {MAX_TREE_STEPS} steps "
+                "(plain paths may have more, see Subscriptions(max_steps=…))",
+                column=self.token.at + 1,
+            )
+
+    def test(self) -> str:
+        token = self.next()
+        if token.text == "..":
+            raise self.error(token.at, token.stop, "'..' is not supported")
+        if token.text == "*":
+            return WILDCARD
+        if token.text == "@":
+            if self.sees("*"):
+                raise self.error(token.at, self.token.stop, "'@*' is not supported", "an attribute by its name, @a")
+            if self.token.kind != "name":
+                raise self.unexpected("an attribute's name")
+            return "@" + self.name(self.next())
+        if self.sees("::"):
+            raise self.error(token.at, self.token.stop, f"'{token.text}::' is not supported")
+        if self.sees("("):
+            return self.node_test(token)
+        return self.name(token)
+
+    def node_test(self, token: Token) -> str:
+        opening = self.next()
+        if token.text == "text" and self.sees(")"):
+            self.next()
+            return TEXT
+        end = self.token.stop if self.sees(")") else opening.stop
+        raise self.error(token.at, end, f"'{self.expression[token.at : end]}' is not supported here")
+
+    def name(self, token: Token) -> str:
+        """The expanded name that a token stands for."""
+        text = token.text
+        if self.sees(":") and self.before("*"):
+            raise self.error(token.at, token.stop + 2, f"'{text}:*' is not supported", "a name with its prefix, or *")
+        if text.startswith("Q{"):
+            uri, _, local = text[2:].partition("}")
+            return local if self.namespaces == "ignore" else expanded(uri, local)
+        prefix, colon, local = text.rpartition(":")
+        if not colon or self.namespaces == "ignore":
+            return local
+        declared = self.namespaces or {}
+        uri = declared.get(prefix, XML_NAMESPACE if prefix == "xml" else "")
+        if not uri:
+            known = ", ".join(sorted(declared)) or "none are declared"
+            raise self.error(
+                token.at,
+                token.at + len(prefix) + 1,
+                f"the prefix '{prefix}:' is not declared",
+                f"prefixes given with namespaces={{'{prefix}': 'http://…'}} ({known})",
+            )
+        return expanded(uri, local)
+
+    # Predicates.
+
+    def predicate(self, *, inside_value: bool) -> Condition:
+        self.grow()
+        opening = self.next()
+        self.nest(opening)
+        truth = self.disjunction()
+        self.expect("]", "']'")
+        self.nesting -= 1
+        if inside_value and _looks_below(truth):
+            raise self.error(
+                opening.at, self.tokens[self.at - 1].stop, "nothing lies below an attribute or text", "[. = 5]"
+            )
+        return truth
+
+    def disjunction(self, first: Condition | None = None) -> Condition:
+        """`a and b or c`; `first` when its beginning was read already."""
+        parts = [self.conjunction(first)]
+        while self.sees("or"):
+            self.next()
+            parts.append(self.conjunction())
+        return normal.any_of(parts)
+
+    def conjunction(self, first: Condition | None = None) -> Condition:
+        parts = [self.truth(self.comparison()) if first is None else first]
+        while self.sees("and"):
+            self.next()
+            parts.append(self.truth(self.comparison()))
+        return normal.all_of(parts)
+
+    def comparison(self) -> _Operand:
+        left = self.operand()
+        if self.token.text not in _MIRRORED:
+            return left
+        operator = cast(Operator, self.next().text)
+        right = self.operand()
+        if self.token.text in _MIRRORED:
+            raise self.error(self.token.at, self.token.stop, "comparisons can't be chained", "a = 1 and b = 2")
+        if isinstance(left, _Path) and isinstance(right, _Literal):
+            return self.compared(left, operator, right)
+        if isinstance(left, _Literal) and isinstance(right, _Path):
+            return self.compared(right, _MIRRORED[operator], left)
+        raise self.error(
+            left.begin, right.end, "a comparison needs a path on one side and a literal on the other", "a/@b = 5"
+        )
+
+    def compared(self, path: _Path, operator: Operator, literal: _Literal) -> _Truth:
+        begin, end = min(path.begin, literal.begin), max(path.end, literal.end)
+        if path.loose:
+            raise self.error(path.begin, path.end, "'//.' can't be compared", "//* or //text()")
+        test = normal.compare(operator, literal.value, literal.text)
+        return _Truth(self.at_the_end(path, test), begin, end)
+
+    def at_the_end(self, path: _Path, test: Condition) -> Condition:
+        """`test` on the last node of the path."""
+        if not path.steps:
+            if not path.absolute:
+                return test
+            path.steps.append(("/", WILDCARD, []))  # the document's string-value is its root element's
+        axis, name, conditions = path.steps[-1]
+        path.steps[-1] = (axis, name, [*conditions, test])
+        return self.existence(path)
+
+    def existence(self, path: _Path) -> Condition:
+        if not path.steps:
+            return ALWAYS
+        demanded = normal.chain(path.steps)
+        return normal.root(demanded) if path.absolute else demanded
+
+    def truth(self, operand: _Operand) -> Condition:
+        match operand:
+            case _Truth():
+                return operand.condition
+            case _Path():
+                return self.existence(operand)
+            case _Literal(value=value):
+                what = "a string" if isinstance(value, str) else "a position"
+                raise self.error(operand.begin, operand.end, f"{what} as a predicate is not supported", "[a], [@a = 5]")
+
+    # Operands.
+
+    def operand(self) -> _Operand:
+        token = self.token
+        if token.kind == "literal":
+            self.next()
+            return _Literal(token.text[1:-1], token.text[1:-1], token.at, token.stop)
+        if token.kind == "number" or self.sees("-"):
+            return self.number()
+        if self.sees("("):
+            return self.parenthesis()
+        if token.kind == "name" and self.before("(") and token.text != "text":
+            return self.function()
+        if self.at_step() or self.sees("/", "//"):
+            return self.path()
+        raise self.unexpected("a path, a literal or a function")
+
+    def number(self) -> _Literal:
+        begin = self.next()
+        sign = ""
+        if begin.text == "-":
+            sign = "-"
+            if self.token.kind != "number":
+                raise self.unexpected("a number")
+        text = self.next().text if sign else begin.text
+        value = number_of(text)
+        return _Literal(-value if sign else value, sign + text, begin.at, self.tokens[self.at - 1].stop)
+
+    def parenthesis(self) -> _Operand:
+        opening = self.next()
+        self.nest(opening)
+        inner = self.comparison()
+        if self.sees("and", "or"):
+            inner = _Truth(self.disjunction(self.truth(inner)), opening.at, opening.at)
+        closing = self.expect(")", "')'")
+        self.nesting -= 1
+        if self.sees("/", "//", "["):
+            raise self.error(opening.at, closing.stop, "a path can't go on after parentheses")
+        if isinstance(inner, _Truth):
+            return _Truth(inner.condition, opening.at, closing.stop)
+        return inner
+
+    def function(self) -> _Truth:
+        name = self.next()
+        opening = self.next()
+        self.nest(opening)
+        if name.text == "not":
+            condition = normal.negation(self.disjunction())
+        elif name.text in ("contains", "starts-with"):
+            condition = self.string_function(cast(StringFunction, name.text))
+        else:
+            raise self.error(name.at, opening.stop, f"the function '{name.text}()' is not supported", _FUNCTIONS)
+        closing = self.expect(")", "')'")
+        self.nesting -= 1
+        return _Truth(condition, name.at, closing.stop)
+
+    def string_function(self, function: StringFunction) -> Condition:
+        path = self.operand()
+        self.expect(",", "','")
+        literal = self.operand()
+        if not isinstance(path, _Path):
+            raise self.error(
+                path.begin, path.end, f"the first argument of {function}() must be a path", f"{function}(@a, 'x')"
+            )
+        if not isinstance(literal, _Literal) or not isinstance(literal.value, str):
+            raise self.error(literal.begin, literal.end, f"{function}() looks for a string", f"{function}(@a, 'x')")
+        if path.absolute and not path.steps:
+            path.steps.append(("/", WILDCARD, []))
+        steps = []
+        for axis, test, conditions in path.steps:
+            step = normal.node(axis, test, conditions) if test != WILDCARD else _wildcard(axis, conditions)
+            if not isinstance(step, Node):
+                return NEVER if literal.value else ALWAYS
+            steps.append(step)
+        one_attribute = self.namespaces != "ignore"
+        text = literal.value
+        return normal.string_test(function, tuple(steps), text, absolute=path.absolute, one_attribute=one_attribute)
+
+
+def _is_value(test: str) -> bool:
+    """Whether a test names attributes or text, which have nothing below."""
+    return test[0] == "@" or test == TEXT
+
+
+def _wildcard(axis: Axis, conditions: list[Condition]) -> Node | None:
+    """A `*` step of a path whose first node counts: its axis must stay."""
+    holds = normal.node("/", WILDCARD, conditions)
+    return Node(axis, WILDCARD, holds.conditions) if isinstance(holds, Node) else None
+
+
+def _looks_below(condition: Condition) -> bool:
+    """Whether a condition asks for nodes below its context (which an attribute or text node has not)."""
+    match condition:
+        case Node():
+            return True
+        case First(absolute=absolute):
+            return not absolute
+        case AllOf(conditions=parts) | AnyOf(conditions=parts):
+            return any(map(_looks_below, parts))
+        case Not(condition=part):
+            return _looks_below(part)
+        case _:
+            return False
