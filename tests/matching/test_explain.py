@@ -319,6 +319,7 @@ def test_an_unreadable_document_raises_its_error() -> None:
         ([3], "there is 3"),
         ([9, 3], "there are 3, 9"),
         (range(5, 2005), "there are 2,000, from 5 to 2004"),
+        (range(5, 20_005), "there are 20,000"),
     ],
 )
 def test_an_unknown_id_is_told_what_ids_there_are(ids: list[int], said: str) -> None:
@@ -362,6 +363,39 @@ def test_wide_documents_are_explained_in_one_go() -> None:
     document = "<a>" + "<b x='1'><c>5</c>t</b>" * 50_000 + "</a>"
     assert explained("//b[c = 6][@x]/d", document).nearest == "`c` is 5, wanted 6, line 1"
     assert explained("/a[not(b[c = 6 or @x = 2])]/b//text()", document).steps[-1].count == 100_000
+
+
+def test_long_numbers_inside_each_other_are_read_quickly_and_rightly() -> None:
+    document = "<a>1" * 300 + "2" * 100_000 + "</a>" * 300
+    assert explained("//a[. < 5]", document).nearest.endswith(", wanted less than 5, line 1")
+    assert explained("//a[. > 1e5]".replace("1e5", "1" + "0" * 300), document).matches
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "1" * 5_000,
+        "-" + "1" * 5_000,
+        "0" * 5_000 + "5",
+        "5." + "0" * 5_000,
+        "0." + "0" * 5_000 + "5",
+        "." + "1" * 5_000,
+        "0" * 2_000 + "." + "0" * 300 + "1" * 2_000,
+        " " * 3_000 + "5" + "\n" * 3_000,
+        "5e" + "0" * 5_000 + "1",
+        "5e" + "1" * 5_000,
+        "5e-" + "1" * 5_000,
+        "1" * 5_000 + "e-" + "1" * 5_000,
+        "1" * 2_000 + "x",
+    ],
+    ids=lambda value: f"{value[:3]}…{value[-3:]}".strip(),
+)
+def test_a_long_number_is_the_number_that_lxml_reads(value: str) -> None:
+    document = f"<a n='{value}'>{value}</a>"
+    for condition in ("= 5", "!= 5", "< 0", "> 0", "> 1000", "= 50", "= 0", "= 0.11111111111111111"):
+        for operand in (".", "@n", "text()"):
+            xpath = f"/a[{operand} {condition}]"
+            assert explained(xpath, document).matches == oracle.matches(xpath, document.encode()), xpath
 
 
 def test_predicates_nested_to_the_limit_are_explained() -> None:

@@ -16,6 +16,8 @@ from .reasons import Reasons
 from .spelling import Spelling
 from .truth import Truth, path_of, reached
 
+_COUNTED = 10_000
+
 
 def explain(document: Document, subscriptions: Subscriptions, id: int) -> Explanation:
     """Why the document matches the subscription with this id, or what keeps it from matching.
@@ -60,8 +62,10 @@ def explain_pattern(
 
 
 def _there_are(subscriptions: Subscriptions) -> str:
-    """What ids there are: all of a few, else how many and from where to where."""
-    ids = sorted(subscriptions.expansion().ids.tolist())
+    """What ids there are: all of a few, else how many and from where to where, if they can be counted quickly."""
+    if len(subscriptions) > _COUNTED:
+        return f"there are {len(subscriptions):,}"
+    ids = sorted(subscription.id for subscription in subscriptions)
     if not ids:
         return "there are none"
     if len(ids) <= 10:

@@ -4,8 +4,8 @@ All text of the document is joined once; the string-value of an element is a sli
 place, and a search for `contains` goes on where the last one stopped, so that elements nested in each other do not
 make the same text be read again and again.
 
-Cost: linear in the text for strings. A comparison with a number reads an element's text up to what can't be part of a
-number, and numbers nested in each other each for themselves.
+Cost: linear in the text. Only where elements nested in each other hold nothing but one long number is that read once
+for each of them.
 """
 
 import re
@@ -21,7 +21,10 @@ from .nodes import DocumentNodes, Int64s, Mask, NodeSet
 
 VALUE_SHOWN = 200
 
-_NUMERIC = re.compile(rb"[ \t\r\n0-9.eE+-]*")
+_NOT_NUMERIC = re.compile(rb"[^ \t\r\n0-9.eE+-]+")
+_MANY_DIGITS = re.compile(rb"(\.0*)?([0-9]{1000,})")
+# Digits beyond these do not change a number: it is infinite, or they are beyond those of a fraction that count.
+_DIGITS_THAT_COUNT = 400
 # How much of a value is looked at when nearness is judged: this, and as much as a few times what is wanted.
 _LOOKED_AT = 256
 _NAN = float("nan")
@@ -99,16 +102,31 @@ class Values:
             mask[index] = found + len(wanted) <= last
         return mask
 
+    @cached_property
+    def _not_numeric(self) -> tuple[Int64s, Int64s]:
+        """Where the document's text holds what no number has: beginnings and ends, ascending."""
+        spans = [found.span() for found in _NOT_NUMERIC.finditer(self._text)]
+        begin, end = np.array(spans, dtype=np.int64).reshape(-1, 2).T
+        return begin, end
+
+    def _may_be_numbers(self, nodes: NodeSet) -> Mask:
+        if nodes.kind == "attribute":
+            return np.ones(len(nodes), dtype=np.bool_)
+        _, begin, end = self._slices(nodes)
+        span_begin, span_end = self._not_numeric
+        # The first span that ends after the value's beginning must begin after its end.
+        after = np.searchsorted(span_end, begin, side="right")
+        return np.append(span_begin, np.iinfo(np.int64).max)[after] >= end
+
     def _numbers_of(self, nodes: NodeSet) -> list[float]:
         text, begin, end = self._slices(nodes)
         kept = self._numbers if nodes.kind == "element" else {}
-        numbers = []
-        for where in zip(begin.tolist(), end.tolist(), strict=True):
-            number = kept.get(where)
-            if number is None:
-                numeric = _NUMERIC.fullmatch(text, *where) is not None
-                number = kept[where] = number_of(text[slice(*where)].decode()) if numeric else _NAN
-            numbers.append(number)
+        numbers = [_NAN] * len(nodes)
+        for index in np.flatnonzero(self._may_be_numbers(nodes)).tolist():
+            where = int(begin[index]), int(end[index])
+            if where not in kept:
+                kept[where] = _number(text[slice(*where)])
+            numbers[index] = kept[where]
         return numbers
 
     # Looking.
@@ -135,6 +153,18 @@ class Values:
         for index, (first, last) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
             likeness[index] = _likeness(test, plain, wanted, text[first : min(last, first + span)])
         return _least(-likeness, count)
+
+
+def _number(text: bytes) -> float:
+    if len(text) > 1000:
+        text = _MANY_DIGITS.sub(lambda run: (run[1] or b"") + _that_count(run), text)
+    return number_of(text.decode())
+
+
+def _that_count(run: re.Match[bytes]) -> bytes:
+    """As many digits of a long run as its number needs; zeros that lead count in a fraction, and stay there."""
+    digits = run[2] if run[1] else run[2].lstrip(b"0")
+    return digits[:_DIGITS_THAT_COUNT] or b"0"
 
 
 def _least(scores: npt.NDArray[np.float64], count: int) -> list[int]:
