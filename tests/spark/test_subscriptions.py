@@ -1,13 +1,17 @@
 """`compile_subscriptions`: a table becomes a version of the index; what is wrong in it becomes a row with a reason."""
 
 import csv
+import random
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import pathcast
 from pathcast.errors import PipelineError
 from pathcast.spark import compile_subscriptions
 from pathcast.spark.versions import latest, version_folder, versions
+from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
 
 SCHEMA = "id long, subscriber string, xpath string"
 ROWS = [(1, "ada", "/news/title"), (2, "bob", "//p"), (7, "", "//p"), (9, None, "/news[@lang='en']")]
@@ -27,6 +31,36 @@ def test_a_table_becomes_the_first_version(spark, tmp_path):
     assert (report.invalid_count, report.invalid.count()) == (0, 0)
     assert sorted(opened(tmp_path)) == [(number, xpath, name or None) for number, name, xpath in ROWS]
     assert "version 1: 4 subscriptions" in report.line
+
+
+def test_workers_parse_and_the_driver_takes_what_they_parsed(spark, tmp_path, monkeypatch):
+    draw = random.Random(5)
+    paths = generate_subscriptions(news_schema(), 300, seed=5, predicate_probability=0.3)
+    rows = [(number, f"reader-{draw.randrange(9)}", draw.choice(paths)) for number in range(1, 601)]
+    one = pathcast.Subscriptions()
+    one.add_many([xpath for *_, xpath in rows], [name for _, name, _ in rows], [number for number, *_ in rows])
+    table = pa.table({name: [row[at] for row in rows] for at, name in enumerate(("id", "subscriber", "xpath"))})
+    pq.write_table(table, tmp_path / "table.parquet")
+
+    def parse(*_: object) -> None:
+        raise AssertionError("the driver parses")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pathcast.matching.table.parse", parse)
+        patched.setattr("pathcast.patterns.linear.PathEncoder.encode", parse)
+        report = compile_subscriptions(tmp_path / "table.parquet", tmp_path / "index")
+    assert report.subscriptions == 600
+    found = opened(tmp_path / "index")
+    assert list(found) == list(one)
+    # Numbered as one process numbers them, though two workers had half of the rows each.
+    assert [found.table.text(entry) for entry in range(len(found.table))] == [
+        one.table.text(entry) for entry in range(len(one.table))
+    ]
+    news = list(generate_documents(news_schema(), 20, seed=5))
+    matchers = pathcast.open_index(version_folder(tmp_path / "index", 1)), one.compile()
+    ours, theirs = ([matches.ids.tolist() for matches in matcher.match_many(news)] for matcher in matchers)
+    assert ours == theirs
+    assert any(ours)
 
 
 def test_what_is_wrong_stops_nothing_and_is_told_with_its_reason(spark, tmp_path):

@@ -27,6 +27,7 @@ from ..patterns import Namespaces
 from ..patterns.parse import MAX_STEPS
 from ..store.snapshot import AnyArray
 from ..store.texts import Texts, pack
+from .bulk import collector_resting
 from .checks import check_namespaces, check_subscriber, checked_id, checked_ids, checked_subscribers
 from .columns import Columns
 from .expansion import Expansion
@@ -132,7 +133,8 @@ class Subscriptions:
         with self._lock:
             self._check_free(numbers)
             known = len(self.table)
-            entered = self.table.enter(xpaths, collect=errors == "collect")
+            with collector_resting():
+                entered = self.table.enter(xpaths, collect=errors == "collect")
             try:
                 first = self._check_next(len(entered.good)) if numbers is None else 0
             except LimitError:
@@ -140,16 +142,41 @@ class Subscriptions:
                     self.table.released(entry)
                 raise
             given = range(first, first + len(entered.good)) if numbers is None else [numbers[at] for at in entered.good]
+            owned = np.full(len(given), NOBODY, dtype=np.int32)
+            if owners is not None:
+                owned[:] = [self._owners.number(owners[at]) for at in entered.good]
             if len(given):
-                self._add_many(entered, given, owners, known)
+                self._add_many(entered, given, owned, known)
             return entered.bad if errors == "collect" else given
 
-    def _add_many(self, entered: Entered, given: Sequence[int], owners: list[str | None] | None, known: int) -> None:
-        """Add what was entered, by the ids that were given; the table had `known` entries before."""
+    def add_entries(
+        self,
+        entries: npt.NDArray[np.int32],
+        names: Sequence[str],
+        owners: npt.NDArray[np.int32],
+        ids: npt.NDArray[np.int32] | None,
+        texts: dict[int, str],
+        known: int,
+    ) -> Sequence[int]:
+        """Add many that were entered into the table already, given as columns; return the ids.
+
+        `owners` are places in `names`, or -1; `texts` has the expressions, by place, that are not their entry's own
+        text; `known` is how many entries the table had before.
+        """
+        checked_subscribers(names, len(names))
+        numbers = None if ids is None else checked_ids(ids.tolist(), len(entries))
+        with self._lock:
+            self._check_free(numbers)
+            first = self._check_next(len(entries)) if numbers is None else 0
+            given = range(first, first + len(entries)) if numbers is None else numbers
+            owned = np.array([*map(self._owners.number, names), NOBODY], dtype=np.int32)[owners]
+            if len(given):
+                self._add_many(Entered(entries, range(len(entries)), texts), given, owned, known)
+            return given
+
+    def _add_many(self, entered: Entered, given: Sequence[int], owned: npt.NDArray[np.int32], known: int) -> None:
+        """Add what was entered, by the ids and owners that were given; the table had `known` entries before."""
         ids = np.array(given, dtype=np.int32)
-        owned = np.full(len(ids), NOBODY, dtype=np.int32)
-        if owners is not None:
-            owned[:] = [self._owners.number(owners[index]) for index in entered.good]
         again = self._rows.unused(np.unique(entered.entries[entered.entries < known]))
         self._columns.extend(ids, entered.entries, owned, entered.texts)
         self._next_id = max(self._next_id, int(ids.max()) + 1)
@@ -288,7 +315,8 @@ class Subscriptions:
         """A matcher that follows these subscriptions: what is added or removed later is seen by its next match."""
         from .matcher import Matcher
 
-        return Matcher(self, engine, limits=limits, entities=entities)
+        with collector_resting():
+            return Matcher(self, engine, limits=limits, entities=entities)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], namespaces: Namespaces = None) -> "Subscriptions":

@@ -90,7 +90,7 @@ class PatternTable:
                 texts[place] = expression
             steps.extend(path)
             lengths.append(len(path))
-        entries = self._number(np.array(steps, dtype=np.int32), np.array(lengths, dtype=np.int32), trees)
+        entries = self.number(np.array(steps, dtype=np.int32), np.array(lengths, dtype=np.int32), trees)
         wrong = {error.index for error in bad}
         good = [index for index in range(len(expressions)) if index not in wrong] if bad else range(len(expressions))
         return Entered(entries, good, texts, bad)
@@ -131,8 +131,8 @@ class PatternTable:
     def taken(self, entry: int) -> None:
         """An entry that was released has a subscription again. Called by the subscriptions, one change at a time."""
 
-    def _number(self, steps: Int32s, lengths: Int32s, trees: list[tuple[int, Pattern]]) -> Int32s:
-        """Entries of paths and trees; the trees stand at their places, the paths fill the others."""
+    def number(self, steps: Int32s, lengths: Int32s, trees: list[tuple[int, Pattern]]) -> Int32s:
+        """Entries of paths and trees, made now where there are none; trees have their places, paths fill the others."""
         ends = self.trie.insert(steps, lengths)
         before = len(self)
         paths, after = self.trie.number(ends, before)
@@ -165,6 +165,10 @@ class PatternTable:
         """The steps of an entry that is a plain path; None for another one."""
         node = self._nodes[entry]
         return None if node == NONE else self.trie.path(node)
+
+    def nodes(self, first: int = 0) -> Int32s:
+        """Of the entries from `first` on the trie nodes, `NONE` for those that are no plain paths."""
+        return np.array(self._nodes[first:], dtype=np.int32)
 
     def pattern(self, entry: int) -> Pattern:
         """The tree pattern of an entry."""

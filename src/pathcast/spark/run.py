@@ -31,6 +31,7 @@ from pathcast.errors import PathcastError, PipelineError, SnapshotError
 
 from .metrics import observed
 from .opening import pin_version
+from .parsing import read_table
 from .pipeline import deliveries, match, open_source, unreadable, write
 from .pipeline_file import Pipeline, Stream
 from .subscriptions import compile_subscriptions
@@ -97,9 +98,9 @@ def compile_table(spark: SparkSession, pipeline: Pipeline) -> str:
         return ""
     try:
         report = compile_subscriptions(
-            _table(spark, given.table, given.table_format),
+            read_table(spark, given.table, given.table_format),
             given.index,
-            changes=None if given.changes is None else _table(spark, given.changes, given.changes_format),
+            changes=None if given.changes is None else read_table(spark, given.changes, given.changes_format),
             namespaces=given.namespaces,
         )
         if given.invalid is not None:
@@ -107,13 +108,6 @@ def compile_table(spark: SparkSession, pipeline: Pipeline) -> str:
     except PySparkException as error:
         raise _failure("the subscriptions can't be read", error) from error
     return f"subscriptions: {report.line}"
-
-
-def _table(spark: SparkSession, path: str, form: str) -> DataFrame:
-    reader = spark.read.format(form)
-    if form == "csv":  # as `Subscriptions.read` takes it
-        reader = reader.options(header="true", escape='"', multiLine="true")
-    return reader.load(path)
 
 
 # A batch.

@@ -1,0 +1,192 @@
+"""Parsing subscriptions on workers: a table's rows come back checked, their patterns ready to be entered.
+
+A worker checks ids, parses the expressions of its rows with a table of its own, and sends each row with the number of
+its pattern there; the patterns themselves come as parcels, in a column that is null but for one row of a batch. The
+driver enters the patterns of the rows that it keeps (`Parsed.enter`) and parses nothing.
+
+Invariant: rows come back in the order of the table, each either with a pattern (removals: without) or with a reason.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.utils import is_remote
+
+from pathcast.errors import PipelineError
+from pathcast.matching import Subscriptions
+from pathcast.matching.bulk import collector_resting
+from pathcast.matching.files import LARGEST_ID
+from pathcast.matching.parcels import SENDER_BITS, Parcels, Sender
+from pathcast.matching.table import PatternTable
+from pathcast.patterns import Namespaces
+
+ADDED, REMOVED = "added", "removed"
+# What a report has of a row.
+INVALID = "id bigint, subscriber string, xpath string, change string, reason string, column int"
+# And what comes back from workers besides: where in the table the row stands, the number of its pattern, whether the
+# expression differs from the pattern's own text, and now and then a parcel and its sender.
+_SENT = f"{INVALID}, place bigint, pattern bigint, own boolean, sender int, parcel binary"
+_ARROW = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("subscriber", pa.string()),
+        ("xpath", pa.string()),
+        ("change", pa.string()),
+        ("reason", pa.string()),
+        ("column", pa.int32()),
+        ("place", pa.int64()),
+        ("pattern", pa.int64()),
+        ("own", pa.bool_()),
+        ("sender", pa.int32()),
+        ("parcel", pa.binary()),
+    ]
+)
+_REPORTED = _ARROW.names[:6]
+# The column that keeps the order of rows which were spread.
+_PLACE = "_place"
+
+Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+class Parsed:
+    """The rows of a table: `good` ones, and `bad` ones with a reason."""
+
+    def __init__(self, sent: pa.Table, kept: Subscriptions) -> None:
+        self._kept = kept
+        self._parcels = Parcels(kept.table)
+        has_parcel = sent.filter(pc.is_valid(sent["parcel"]))
+        for sender, parcel in zip(has_parcel["sender"].to_pylist(), has_parcel["parcel"].to_pylist(), strict=True):
+            self._parcels.take(sender, parcel)
+        sent = sent.drop_columns(["sender", "parcel"])
+        places = sent["place"].to_numpy()
+        if not bool(np.all(places[1:] > places[:-1])):
+            sent = sent.take(pa.array(np.argsort(places)))
+        is_good = pc.is_null(sent["reason"])
+        self.good: pa.Table = sent.filter(is_good)
+        self.bad: pa.Table = reported(sent.filter(pc.invert(is_good)))
+
+    def enter(self, rows: pa.Table, *, with_ids: bool = True) -> None:
+        """Add rows, some of the good ones, to the set of subscriptions."""
+        owners = pc.dictionary_encode(rows["subscriber"].combine_chunks())
+        own = np.flatnonzero(rows["own"].to_numpy())
+        self._kept.add_entries(
+            self._parcels.enter(rows["pattern"].to_numpy()),
+            owners.dictionary.to_pylist(),
+            owners.indices.fill_null(-1).to_numpy(),
+            rows["id"].to_numpy().astype(np.int32) if with_ids else None,
+            dict(zip(own.tolist(), rows["xpath"].take(pa.array(own)).to_pylist(), strict=True)),
+        )
+
+
+def parse_rows(frame: DataFrame, kept: Subscriptions, *, changes: bool) -> Parsed:
+    """Check and parse the rows of a table for a set of subscriptions."""
+    needed = ["xpath", *(["id", "change"] if changes else [])]
+    for name in needed:
+        if name not in frame.columns:
+            what = "changes" if changes else "subscriptions"
+            raise PipelineError(f"the {what} have no column '{name}'; their columns are {', '.join(frame.columns)}")
+    if "sequence" in frame.columns and changes:
+        frame = frame.drop(_PLACE).orderBy("sequence")
+    has_id, has_subscriber = "id" in frame.columns, "subscriber" in frame.columns
+    nothing = f.lit(None)
+    rows = frame.select(
+        (f.expr("try_cast(id as bigint)") if has_id else nothing.cast("bigint")).alias("id"),
+        (f.col("subscriber") if has_subscriber else nothing).cast("string").alias("subscriber"),
+        f.col("xpath").cast("string").alias("xpath"),
+        (f.col("change").cast("string") if changes else f.lit(ADDED)).alias("change"),
+        (f.col("id").cast("string") if has_id else f.lit("")).alias("given"),
+        (f.col(_PLACE) if _PLACE in frame.columns else f.monotonically_increasing_id()).alias("place"),
+    )
+    work = parsing(kept.namespaces, kept.table.max_steps, has_id)
+    return Parsed(rows.mapInArrow(work, _SENT).toArrow().cast(_ARROW), kept)
+
+
+def read_table(spark: SparkSession, path: str | os.PathLike[str], form: str | None = None) -> DataFrame:
+    """A table of subscriptions or changes from a file or folder, without `form` by its ending, spread over all cores.
+
+    A file of a million subscriptions may come as a single piece, which one core would parse; the rows keep their order
+    in a column of its own.
+    """
+    text = os.fspath(path)
+    if form is None:
+        form = "csv" if text.removesuffix(".gz").endswith(".csv") else "parquet"
+    reader = spark.read.format(form)
+    if form == "csv":  # as `Subscriptions.read` takes it
+        reader = reader.options(header="true", escape='"', multiLine="true")
+    rows = reader.load(text)
+    if is_remote():
+        return rows
+    cores = spark.sparkContext.defaultParallelism
+    if rows.rdd.getNumPartitions() >= cores:
+        return rows
+    return rows.withColumn(_PLACE, f.monotonically_increasing_id()).repartition(cores, _PLACE)
+
+
+def parsing(namespaces: Namespaces, max_steps: int, has_id: bool) -> Work:
+    """The function with which a worker parses rows of (id, subscriber, xpath, change, id as given, place)."""
+
+    def parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task = TaskContext.get()
+        number = 0 if task is None else task.partitionId()
+        table = PatternTable(namespaces, max_steps)  # it learns names and beginnings of paths as it goes
+        sender = Sender(table)
+        for batch in batches:
+            if len(batch):
+                yield _parsed(batch, table, sender, number, has_id)
+
+    return parse
+
+
+def _parsed(batch: pa.RecordBatch, table: PatternTable, sender: Sender, number: int, has_id: bool) -> pa.RecordBatch:
+    ids, owners, xpaths, changes, given, places = batch.columns
+    xpaths = pc.fill_null(xpaths, "")
+    owners = pc.if_else(pc.equal(owners, ""), None, owners)  # nobody, as in files
+    reasons: list[str | None] = [None] * len(batch)
+    columns: list[int | None] = [None] * len(batch)
+    is_added = _true(pc.equal(changes, ADDED))
+    for row in np.flatnonzero(~is_added & ~_true(pc.equal(changes, REMOVED))).tolist():
+        reasons[row] = f"change {changes[row].as_py()}: must be '{ADDED}' or '{REMOVED}'"
+    if has_id:
+        is_id = _true(pc.and_(pc.greater(ids, 0), pc.less_equal(ids, LARGEST_ID)))
+        for row in np.flatnonzero(~is_id).tolist():
+            reasons[row] = reasons[row] or f"id {given[row].as_py()}: an id is a whole number from 1 to {LARGEST_ID:,}"
+        is_added &= is_id
+    rows = np.flatnonzero(is_added)
+    with collector_resting():
+        entered = table.enter(xpaths.take(pa.array(rows)).to_pylist(), collect=True)
+    for error in entered.bad:
+        assert error.index is not None
+        reasons[rows[error.index]], columns[rows[error.index]] = error.reason, error.column
+    good = rows[np.asarray(entered.good, dtype=np.int64)]
+    patterns = np.full(len(batch), -1, dtype=np.int64)
+    patterns[good] = entered.entries.astype(np.int64) | number << SENDER_BITS
+    own = np.zeros(len(batch), dtype=np.bool_)
+    own[good[list(entered.texts)]] = True
+    rest = [None] * (len(batch) - 1)
+    return pa.record_batch(
+        [
+            *(ids, owners, xpaths, changes, pa.array(reasons, pa.string()), pa.array(columns, pa.int32())),
+            *(places, pa.array(patterns), pa.array(own)),
+            *(pa.array([number, *rest], pa.int32()), pa.array([sender.parcel(), *rest], pa.binary())),
+        ],
+        schema=_ARROW,
+    )
+
+
+def reported(rows: pa.Table, reasons: list[str] | None = None) -> pa.Table:
+    """What a report has of rows, with these reasons."""
+    rows = rows.select(_REPORTED)
+    if reasons is None:
+        return rows
+    return rows.set_column(_REPORTED.index("reason"), "reason", pa.array(reasons, pa.string()))
+
+
+def _true(values: pa.Array) -> npt.NDArray[np.bool_]:
+    return np.asarray(pc.fill_null(values, False).to_numpy(zero_copy_only=False), dtype=np.bool_).copy()
