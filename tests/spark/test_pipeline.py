@@ -184,6 +184,17 @@ def test_a_report_is_told_only_when_spark_has_noted_the_micro_batch(spark, folde
     assert [one.batch for one in reports_of(described.stream)] == [0]
 
 
+def test_reports_of_long_ago_are_taken_away(spark, folder):
+    described = pipeline(folder, stream=STREAM)
+    assert described.stream is not None
+    kept = folder / "checkpoint" / "pathcast" / "reports"
+    kept.mkdir(parents=True)
+    for number in (0, 49, 50, 149):
+        (kept / f"{number}.json").write_text("{}")
+    micro_batch(spark.createDataFrame(NEWS[:1], "number long, xml binary"), 150, described, described.stream)
+    assert sorted(int(file.stem) for file in kept.iterdir()) == [50, 149, 150]
+
+
 def test_a_format_that_is_not_files_gets_the_number_as_a_column(spark, folder, monkeypatch):
     described = pipeline(folder)
     frame = deliveries(

@@ -104,8 +104,9 @@ def demo(
     try:
         with _progress(console) as progress:
             known = make_up(output, documents, subscriptions, subscribers, seed, progress, console)
-            killed, seconds = Show(output, known, documents, progress, console).run()
-            lines = compare(output, progress)
+            show = Show(output, known, documents, progress, console)
+            killed, seconds = show.run()
+            lines = compare(output, show.versions, progress)
     except KeyboardInterrupt:
         console.print("stopped")
         raise typer.Exit(130) from None
@@ -176,7 +177,7 @@ class Show:
         self.console = console
         self._progress = progress
         self._bar = progress.add_task("streamed", total=documents)
-        self._told = 0
+        self._reports: dict[int, Report] = {}  # all, in their order; the stream itself keeps the last ones
 
     def run(self) -> tuple[int, float]:
         """Run it all; the number of the micro-batch in which the stream was killed, and the seconds it took."""
@@ -193,7 +194,7 @@ class Show:
                 running,
                 lambda: (
                     self._done() >= self.documents * 2 / 3
-                    and any(report.version == newest for report in self._reports())
+                    and newest in self.versions.values()
                     and self._under_way() is not None
                 ),
             )
@@ -244,41 +245,46 @@ class Show:
     def _follow(self, running: "subprocess.Popen[bytes]", until: Callable[[], bool]) -> None:
         """Tell what the stream does until a condition holds; an end before that is a failure."""
         last = time.perf_counter()
-        while not until():
+        while True:
             ended = running.poll() is not None
             if self._tell():
                 last = time.perf_counter()
-            elif ended and not until():
+            if until():
+                break
+            if ended:
                 self._fail(f"the stream ended with status {running.returncode}")
-            elif time.perf_counter() - last > PATIENCE:
+            if time.perf_counter() - last > PATIENCE:
                 self._fail(f"the stream has not finished a micro-batch for {PATIENCE} s")
             time.sleep(0.05)
         self._tell()
 
+    @property
+    def versions(self) -> dict[int, int]:
+        """The version of the index that each micro-batch was matched with."""
+        return {batch: report.version for batch, report in self._reports.items() if report.version is not None}
+
     def _tell(self) -> bool:
-        fresh = self._reports()[self._told :]
+        """Take up the reports that have come, and say whether there were any."""
+        from pathcast.spark.run import reports_of
+
+        fresh = [report for report in reports_of(self.stream) if report.batch not in self._reports]
         for report in fresh:
-            self._told += 1
+            assert report.batch is not None
+            self._reports[report.batch] = report
             self._progress.advance(self._bar, report.documents)
             if not self.console.is_terminal:
                 self.console.print(f"  {report}")
         return bool(fresh)
 
-    def _reports(self) -> "list[Report]":
-        from pathcast.spark.run import reports_of
-
-        return reports_of(self.stream)
-
     def _done(self) -> int:
-        return sum(report.documents for report in self._reports())
+        return sum(report.documents for report in self._reports.values())
 
     def _under_way(self) -> int | None:
         """The micro-batch that is pinned to a version and not done yet."""
         from pathcast.spark.run import pins_of
 
         pinned = [int(file.name) for file in pins_of(self.stream).glob("*/*") if file.name.isdecimal()]
-        done = [report.batch for report in self._reports() if report.batch is not None]
-        return max(pinned) if pinned and max(pinned) > max(done, default=-1) else None
+        return max(pinned) if pinned and max(pinned) > max(self._reports, default=-1) else None
 
     def _fail(self, reason: str) -> None:
         from pathcast.errors import PipelineError
@@ -288,20 +294,12 @@ class Show:
         raise PipelineError(f"{reason}; the last lines of {self.folder / 'run.log'}:{said}")
 
 
-def compare(folder: Path, progress: "Progress") -> "list[Line]":
-    """What was delivered against what a single process says."""
-    from pathcast.spark.pipeline_file import read_pipeline
-    from pathcast.spark.run import reports_of
-
+def compare(folder: Path, versions: dict[int, int], progress: "Progress") -> "list[Line]":
+    """What was delivered against what a single process says; `versions` is batch → version."""
     from .demo_proof import prove
 
-    stream = read_pipeline(folder / "pipeline.toml").stream
-    assert stream is not None
     bar = progress.add_task("compared", total=None)
-    versions = {report.batch: report.version for report in reports_of(stream)}
-    lines = list(
-        prove(folder, {batch: version for batch, version in versions.items() if batch is not None and version})
-    )
+    lines = list(prove(folder, versions))
     progress.update(bar, total=1, completed=1)
     return lines
 

@@ -4,9 +4,11 @@ Exit status: 0 the pipeline came to its end, 1 it failed while it ran, 2 the fil
 by Ctrl-C, 143 by SIGTERM. A stream that was stopped goes on where it was when it is run again.
 """
 
+import json
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pathcast.spark.pipeline_file import Pipeline
+    from pathcast.spark.run import Report
 
 FAILED, WRONG = 1, 2
 
@@ -39,6 +42,14 @@ class Stop(Event):
 def run(
     file: Annotated[Path, typer.Argument(metavar="PIPELINE.TOML", help="What to run; docs/pipeline.md has every key.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the file, print the plan, start nothing.")] = False,
+    publish: Annotated[
+        bool,
+        typer.Option(
+            "--publish",
+            help="Only compile the table of subscriptions and publish it; a stream that runs takes it up.",
+        ),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print reports as JSON, a line each.")] = False,
     master: Annotated[
         str | None, typer.Option(metavar="URL", help="A Spark master, such as local[4] or spark://host:7077.")
     ] = None,
@@ -61,6 +72,9 @@ def run(
         typer.echo("error: give --master or --remote, not both", err=True)
         raise typer.Exit(WRONG)
     pipeline = read_pipeline(file)
+    if publish and pipeline.subscriptions.table is None:
+        typer.echo(f"error: {file}: there is no subscriptions.table to publish", err=True)
+        raise typer.Exit(WRONG)
     lines = list(plan(pipeline))
     if dry_run:
         width = max(len(heading) for heading, _ in lines)
@@ -74,7 +88,9 @@ def run(
 
         try:
             _prepare(spark, pipeline)
-            ended = run_pipeline(spark, pipeline, typer.echo, stop)
+            if publish:
+                return
+            ended = run_pipeline(spark, pipeline, _tell_json if as_json else typer.echo, stop)
         except PathcastError as error:
             typer.echo(f"error: {error}", err=True)
             raise typer.Exit(FAILED) from None
@@ -83,13 +99,17 @@ def run(
         raise typer.Exit(128 + stop.number)
 
 
+def _tell_json(report: "Report") -> None:
+    typer.echo(json.dumps(asdict(report)))
+
+
 def _prepare(spark: "SparkSession", pipeline: "Pipeline") -> None:
     """Compile the subscriptions, where the pipeline has a table of them."""
     from pathcast.spark.run import compile_table
 
     report = compile_table(spark, pipeline)
     if report:
-        typer.echo(report)
+        typer.echo(report, err=True)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ A stream matches inside `foreachBatch`, where the number of the micro-batch is k
 
 1. the micro-batch is pinned to a version of the index, beside the checkpoint (pins.py);
 2. its documents are matched and counted, its deliveries written, then its dead letters;
-3. its report is put beside the checkpoint, `pathcast/reports/17.json`;
+3. its report is put beside the checkpoint, `pathcast/reports/17.json`, and the oldest is taken away;
 4. Spark notes in the checkpoint that it is done.
 
 A crash before the last step repeats all of them, with the version that was pinned, into the same places.
@@ -32,6 +32,7 @@ from pathcast.errors import PathcastError, PipelineError, SnapshotError
 from .metrics import observed
 from .opening import pin_version
 from .parsing import read_table
+from .pins import RETAINED
 from .pipeline import deliveries, match, open_source, unreadable, write
 from .pipeline_file import Pipeline, Stream
 from .subscriptions import compile_subscriptions
@@ -223,7 +224,7 @@ def pins_of(stream: Stream) -> Path:
 
 
 def reports_of(stream: Stream) -> list[Report]:
-    """The reports of the micro-batches that are done, in their order."""
+    """The reports of the micro-batches that are done, in their order; of long streams the last `RETAINED`."""
     return list(_reports(stream, -1))
 
 
@@ -246,6 +247,9 @@ def _keep(report: Report, stream: Stream) -> None:
     fresh = file.with_suffix(".fresh")
     fresh.write_text(json.dumps(asdict(report)), encoding="utf-8")
     fresh.replace(file)
+    for old in file.parent.glob("*.json"):
+        if int(old.stem) < (report.batch or 0) - RETAINED:
+            old.unlink(missing_ok=True)
 
 
 def _report_file(stream: Stream, number: int) -> Path:
