@@ -80,18 +80,18 @@ def test_columns_are_added_as_rows_would_be():
     one.add_many(xpaths, names, ids)
     entered = other.table.enter(xpaths)
     owners = np.array([0, -1, 1, 0], dtype=np.int32)
-    given = other.add_entries(entered.entries, ["ada", "bob"], owners, np.array(ids, dtype=np.int32), entered.texts)
+    given = other.add_entered(entered, 0, ["ada", "bob"], owners, np.array(ids, dtype=np.int32))
     assert given == ids
     assert list(other) == list(one)
     assert (other.add("//d"), len(other)) == (13, 5)
-    assert list(other.add_entries(entered.entries[:2], [], owners[1:2].repeat(2), None, {})) == [14, 15]
+    assert list(other.add_entered(entered, 5, [], np.full(4, -1, np.int32), None)) == [14, 15, 16, 17]
 
 
 @pytest.mark.parametrize(("ids", "reason"), [([1, 1], "twice"), ([0, 1], "id 0"), ([5, 2], "id 5 is in use")])
 def test_columns_with_wrong_ids_are_refused_and_change_nothing(ids, reason):
     subscriptions = pathcast.Subscriptions()
     subscriptions.add("/a", id=5)
-    entries = subscriptions.table.enter(["/a", "/b"]).entries
+    entered = subscriptions.table.enter(["/a", "/b"])
     with pytest.raises(ValueError, match=reason):
-        subscriptions.add_entries(entries, ["ada"], np.zeros(2, np.int32), np.array(ids, dtype=np.int32), {})
+        subscriptions.add_entered(entered, 1, ["ada"], np.zeros(2, np.int32), np.array(ids, dtype=np.int32))
     assert (len(subscriptions), subscriptions.subscribers) == (1, [])

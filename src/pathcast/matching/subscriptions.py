@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 _TABLE = "table_"
 _NONE = np.empty(0, dtype=np.int32)
 
+Int32s = npt.NDArray[np.int32]
+
 
 class Subscription(NamedTuple):
     """One standing query."""
@@ -149,32 +151,25 @@ class Subscriptions:
                 self._add_many(entered, given, owned, known)
             return entered.bad if errors == "collect" else given
 
-    def add_entries(
-        self,
-        entries: npt.NDArray[np.int32],
-        names: Sequence[str],
-        owners: npt.NDArray[np.int32],
-        ids: npt.NDArray[np.int32] | None,
-        texts: dict[int, str],
-        known: int,
+    def add_entered(
+        self, entered: Entered, known: int, names: Sequence[str], owners: Int32s, ids: Int32s | None
     ) -> Sequence[int]:
-        """Add many that were entered into the table already, given as columns; return the ids.
+        """Add all that was entered into the table, which had `known` entries before; return the ids.
 
-        `owners` are places in `names`, or -1; `texts` has the expressions, by place, that are not their entry's own
-        text; `known` is how many entries the table had before.
+        `owners` are places in `names`, or -1.
         """
         checked_subscribers(names, len(names))
-        numbers = None if ids is None else checked_ids(ids.tolist(), len(entries))
+        numbers = None if ids is None else checked_ids(ids.tolist(), len(entered.entries))
         with self._lock:
             self._check_free(numbers)
-            first = self._check_next(len(entries)) if numbers is None else 0
-            given = range(first, first + len(entries)) if numbers is None else numbers
+            first = self._check_next(len(entered.entries)) if numbers is None else 0
+            given = range(first, first + len(entered.entries)) if numbers is None else numbers
             owned = np.array([*map(self._owners.number, names), NOBODY], dtype=np.int32)[owners]
             if len(given):
-                self._add_many(Entered(entries, range(len(entries)), texts), given, owned, known)
+                self._add_many(entered, given, owned, known)
             return given
 
-    def _add_many(self, entered: Entered, given: Sequence[int], owned: npt.NDArray[np.int32], known: int) -> None:
+    def _add_many(self, entered: Entered, given: Sequence[int], owned: Int32s, known: int) -> None:
         """Add what was entered, by the ids and owners that were given; the table had `known` entries before."""
         ids = np.array(given, dtype=np.int32)
         again = self._rows.unused(np.unique(entered.entries[entered.entries < known]))
@@ -292,7 +287,7 @@ class Subscriptions:
         """The memory of patterns, columns and rows; texts that differ from the normal form are not counted."""
         return self.table.bytes + self._columns.bytes + self._rows.bytes
 
-    def live_counts(self) -> npt.NDArray[np.int32]:
+    def live_counts(self) -> Int32s:
         """How many subscriptions each entry of the table has now."""
         with self._lock:
             return self._rows.live_counts(len(self.table))

@@ -25,7 +25,7 @@ from pathcast.matching import Subscriptions
 from pathcast.matching.bulk import collector_resting
 from pathcast.matching.files import LARGEST_ID
 from pathcast.matching.parcels import SENDER_BITS, Parcels, Sender
-from pathcast.matching.table import PatternTable
+from pathcast.matching.table import Entered, PatternTable
 from pathcast.patterns import Namespaces
 
 ADDED, REMOVED = "added", "removed"
@@ -66,6 +66,7 @@ class Parsed:
 
     def __init__(self, sent: pa.Table, kept: Subscriptions) -> None:
         self._kept = kept
+        self._known = len(kept.table)
         self._parcels = Parcels(kept.table)
         has_parcel = sent.filter(pc.is_valid(sent["parcel"]))
         for sender, parcel in zip(has_parcel["sender"].to_pylist(), has_parcel["parcel"].to_pylist(), strict=True):
@@ -112,12 +113,13 @@ class Parsed:
         elsewhere = patterns >> SENDER_BITS != _HERE
         if elsewhere.any():
             entries[elsewhere] = self._parcels.enter(patterns[elsewhere])
-        self._kept.add_entries(
-            entries,
+        texts = dict(zip(own.tolist(), rows["xpath"].take(pa.array(own)).to_pylist(), strict=True))
+        self._kept.add_entered(
+            Entered(entries, range(len(entries)), texts),
+            self._known,
             owners.dictionary.to_pylist(),
             owners.indices.fill_null(-1).to_numpy(),
             rows["id"].to_numpy().astype(np.int32) if with_ids else None,
-            dict(zip(own.tolist(), rows["xpath"].take(pa.array(own)).to_pylist(), strict=True)),
         )
 
 
