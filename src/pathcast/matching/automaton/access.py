@@ -1,149 +1,128 @@
-"""Access predicates: the value that a document must have before a pattern is looked at.
+"""Access predicates: the one value test that a pattern waits for, besides its gate.
 
-Of the equalities on attributes that a pattern demands outright (not under `or` or `not`), the one whose attribute is
-asked for the most different values is its access predicate: it is likely to be the rarest. The pattern is a candidate
-for documents with that value and an open gate (`gates.py`); patterns without an equality wait behind their gate
-alone.
+Of the tests that a pattern demands (`demands.py`), the one that documents have met least often is its access predicate.
+The pattern is a candidate for documents that pass it and open its gate (`gates.py`); a pattern without such a test
+waits behind its gate alone.
 
-Invariant: a document that matches has the value, so nothing is missed. Cost: one hash look-up for each attribute that
-some pattern asks about.
+Invariant: a document that matches passes the test, so nothing is missed. Cost: one or two hash look-ups for each value
+that some pattern asks about, a binary search for each group of ranges that is met.
 """
 
 import threading
-from collections import defaultdict
-from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ...documents import DocumentBatch, Names
-from ...patterns.model import WILDCARD, Compare, Node, Pattern
-from .access_kernels import (
-    ANY,
-    ASKS_NUMBER,
-    ASKS_TEXT,
-    V_ROWS,
-    candidates_of,
-    index_equalities,
-)
+from ...documents import DocumentBatch
+from .demand_kernels import D_KIND, HIGH, LOW, MOST_NUMBER, S_COUNTS, candidates_of
+from .demands import DemandTable
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
 
-class Equality(NamedTuple):
-    """An attribute of an element (`ANY`: of whichever) equals a text, or a number."""
-
-    element: int
-    attribute: int
-    text: str | None
-    number: float
-
-
-def equalities(pattern: Pattern, names: Names) -> Iterator[Equality]:
-    """The equalities on attributes that a pattern demands outright."""
-    waiting = [(pattern.root, ANY)] if pattern.root is not None else []
-    while waiting:
-        node, holder = waiting.pop()
-        if node.is_attribute:
-            element = holder if node.axis == "/" else ANY
-            for test in node.conditions:
-                if isinstance(test, Compare) and test.operator == "=":
-                    number = 0.0 if test.number is None else test.number
-                    yield Equality(element, names.add(node.test[1:]), test.string, number)
-        elif node.is_element:
-            below = ANY if node.test == WILDCARD else names.add(node.test)
-            waiting.extend((part, below) for part in node.conditions if isinstance(part, Node))
-
-
 class _Scratch(threading.local):
     def __init__(self) -> None:
-        self.state = np.zeros(1, dtype=np.int64)
-        self.gate_stamps = np.zeros(0, dtype=np.int64)
-        self.value_stamps = np.zeros(0, dtype=np.int64)
+        self.state = np.zeros(S_COUNTS, dtype=np.int64)
         self.out = np.empty(1 << 12, dtype=np.int32)
+        self.gate_stamps = self.test_stamps = self.group_stamps = np.zeros(0, dtype=np.int64)
+        self.extremes = np.zeros(0, dtype=np.float64)
+        self.touched = np.zeros(0, dtype=np.int32)
+        self.joined = np.zeros(0, dtype=np.uint8)
 
 
 class Access:
-    """Candidates of documents: patterns by their gates and access predicates."""
+    """Candidates of documents: patterns by their gates and access predicates.
 
-    def __init__(self, names: Names, patterns: list[Pattern], gate_of: Int32s, gates: int) -> None:
-        self._gate_of = gate_of
-        self._gates = gates
-        chosen = _chosen([list(equalities(pattern, names)) for pattern in patterns])
-        numbers: dict[Equality, int] = {}
-        row_of = np.array([-1 if e is None else numbers.setdefault(e, len(numbers)) for e in chosen], dtype=np.int64)
-        waits = np.flatnonzero(row_of >= 0)
-        order = waits[np.argsort(row_of[waits], kind="stable")]
-        self._patterns = order.astype(np.int32)
-        self._begin = np.searchsorted(row_of[order], np.arange(len(numbers) + 1)).astype(np.int64)
-        plain = np.flatnonzero(row_of < 0)
-        plain = plain[np.argsort(gate_of[plain], kind="stable")]
-        self._behind = plain.astype(np.int32)
-        self._behind_begin = np.searchsorted(gate_of[plain], np.arange(gates + 1)).astype(np.int64)
-        self._index(list(numbers), names)
+    `gate_of` has the gate of each pattern, `chosen` its access predicate or -1.
+    """
+
+    def __init__(self, demands: DemandTable, gate_of: Int32s, gates: int, chosen: Int32s) -> None:
+        self._demands = demands
+        self.gate_of, self.gates, self.chosen = gate_of, gates, chosen
+        self._tests, self._groups = len(demands), demands.groups
+        self._arrays = demands.arrays()
+        self._hits, self._samples, self._sampled = demands.hits, demands.samples, demands.sampled
+        self._longest = max(demands.longest, MOST_NUMBER)
+        self._has_grams = demands.has_grams
+        rows = self._arrays[3]
+        kinds = np.where(chosen < 0, -1, rows[D_KIND][chosen])
+        ranged = (kinds == LOW) | (kinds == HIGH)
+        self._behind_begin, self._behind = _rows(gate_of, np.flatnonzero(chosen < 0), gates)
+        self._all_begin, self._all = _rows(gate_of, np.arange(len(gate_of)), gates)
+        self._begin, self._patterns = _rows(chosen, np.flatnonzero((chosen >= 0) & ~ranged), self._tests)
+        groups, limits = demands.group_of.view, demands.numbers.view
+        self._range_kinds = np.full(self._groups, LOW, dtype=np.int32)
+        known = np.flatnonzero(groups >= 0)
+        self._range_kinds[groups[known]] = rows[D_KIND][known]
+        waiting = np.flatnonzero(ranged)
+        waiting = waiting[np.lexsort((limits[chosen[waiting]], groups[chosen[waiting]]))]
+        self._range_patterns = waiting.astype(np.int32)
+        self._thresholds = np.ascontiguousarray(limits[chosen[waiting]])
+        self._range_begin = np.searchsorted(groups[chosen[waiting]], np.arange(self._groups + 1)).astype(np.int64)
         self._scratch = _Scratch()
-
-    def _index(self, found: list[Equality], names: Names) -> None:
-        literals = bytearray()
-        rows = np.zeros((V_ROWS, len(found)), dtype=np.int32)
-        self._numbers = np.zeros(len(found), dtype=np.float64)
-        self._asks = np.zeros(len(names) + 1, dtype=np.int8)
-        for row, equality in enumerate(found):
-            text = None if equality.text is None else equality.text.encode()
-            if text is None:
-                self._numbers[row] = equality.number
-                self._asks[equality.attribute] |= ASKS_NUMBER
-            else:
-                self._asks[equality.attribute] |= ASKS_TEXT
-            span = (len(literals), len(text or b""))
-            rows[:, row] = (equality.element, equality.attribute, text is None, *span)
-            literals += text or b""
-        size = 64
-        while size < 2 * len(found):
-            size *= 2
-        self._slots = np.full(size, -1, dtype=np.int32)
-        self._rows, self._hashes = rows, np.zeros(len(found), dtype=np.uint64)
-        self._literals = np.frombuffer(bytes(literals) + b"\0", dtype=np.uint8)
-        index_equalities(self._rows, self._numbers, self._literals, self._hashes, self._slots)
 
     @property
     def values(self) -> int:
-        """How many different values patterns wait for."""
-        return len(self._numbers)
+        """How many different tests patterns wait for."""
+        return len(np.unique(self.chosen[self.chosen >= 0]))
 
     def candidates(
-        self, batch: DocumentBatch, translation: Int32s, gate_offsets: Int64s, gates: Int32s
+        self, batch: DocumentBatch, translation: Int32s, gate_offsets: Int64s, gates: Int32s, patterns: int
     ) -> tuple[Int64s, Int32s]:
-        """The candidates of each document, given its open gates."""
-        scratch = self._scratch
-        if len(scratch.gate_stamps) < self._gates or len(scratch.value_stamps) < self.values:
-            scratch.gate_stamps = np.zeros(self._gates + 1, dtype=np.int64)
-            scratch.value_stamps = np.zeros(self.values + 1, dtype=np.int64)
+        """The candidates of each document, given its open gates; `patterns` is how many there are by now."""
+        scratch = self._fitting()
         offsets = np.zeros(len(batch) + 1, dtype=np.int64)
         done = 0
         while True:
             done = candidates_of(
-                gate_offsets, gates, self._behind_begin, self._behind,
+                gate_offsets, gates,
                 batch.offsets, batch.name, batch.attribute_begin, batch.attribute_name, batch.attribute_start,
-                batch.attribute_length, batch.data, batch.arena, translation,
-                self._asks, self._slots, self._rows, self._hashes, self._numbers, self._literals, self._begin,
-                self._patterns, self._gate_of,
-                scratch.state, scratch.gate_stamps, scratch.value_stamps, offsets, scratch.out, done,
+                batch.attribute_length, batch.text_begin, batch.text_end, batch.text_parent, batch.text_start,
+                batch.text_length, batch.data, batch.arena, translation,
+                self._longest, self._has_grams, *self._arrays,
+                self.gate_of, self._behind_begin, self._behind, self._all_begin, self._all, self._begin, self._patterns,
+                self._range_kinds, self._range_begin, self._thresholds, self._range_patterns,
+                len(self.gate_of), patterns,
+                scratch.state, scratch.gate_stamps, scratch.test_stamps, self._hits, self._samples, self._sampled,
+                scratch.extremes, scratch.group_stamps, scratch.touched, scratch.joined,
+                offsets, scratch.out, done,
             )  # fmt: skip
             if done == len(batch):
                 return offsets, scratch.out[: offsets[-1]].copy()
-            larger = np.empty(2 * len(scratch.out), dtype=np.int32)
+            larger = np.empty(2 * len(scratch.out) + patterns - len(self.gate_of), dtype=np.int32)
             larger[: offsets[done]] = scratch.out[: offsets[done]]
             scratch.out = larger
 
+    def _fitting(self) -> _Scratch:
+        scratch = self._scratch
+        if len(scratch.gate_stamps) != self.gates or len(scratch.test_stamps) != self._tests or not len(scratch.joined):
+            scratch.gate_stamps = np.zeros(self.gates, dtype=np.int64)
+            scratch.test_stamps = np.zeros(self._tests, dtype=np.int64)
+            scratch.group_stamps = np.zeros(self._groups, dtype=np.int64)
+            scratch.extremes = np.zeros(self._groups, dtype=np.float64)
+            scratch.touched = np.zeros(self._groups, dtype=np.int32)
+            scratch.joined = np.zeros(self._longest + 16, dtype=np.uint8)
+        return scratch
 
-def _chosen(demanded: list[list[Equality]]) -> list[Equality | None]:
-    """The access predicate of each pattern: the equality whose attribute is asked for the most values."""
-    values: dict[tuple[int, int], set[str | float]] = defaultdict(set)
-    for found in demanded:
-        for equality in found:
-            value = equality.number if equality.text is None else equality.text
-            values[equality.element, equality.attribute].add(value)
-    return [max(found, key=lambda e: len(values[e.element, e.attribute]), default=None) for found in demanded]
+
+def rarest(begin: Int64s, tests: Int32s, likely: npt.NDArray[np.float64]) -> Int32s:
+    """For each pattern (its tests are `tests[begin[i] : begin[i + 1]]`) the least likely one, -1 where it has none."""
+    counts = np.diff(begin)
+    chosen = np.full(len(counts), -1, dtype=np.int32)
+    owners = np.flatnonzero(counts)
+    if len(owners):
+        costs = likely[tests]
+        least = np.minimum.reduceat(costs, begin[:-1][owners])
+        best = np.flatnonzero(costs == np.repeat(least, counts[owners]))
+        owner = np.repeat(owners, counts[owners])[best]
+        first = np.ones(len(best), dtype=np.bool_)
+        first[1:] = owner[1:] != owner[:-1]
+        chosen[owner[first]] = tests[best[first]]
+    return chosen
+
+
+def _rows(keys: Int32s, patterns: npt.NDArray[np.intp], count: int) -> tuple[Int64s, Int32s]:
+    """Patterns by key: those of key `k` are `rows[begin[k] : begin[k + 1]]`."""
+    order = patterns[np.argsort(keys[patterns], kind="stable")]
+    return np.searchsorted(keys[order], np.arange(count + 1)).astype(np.int64), order.astype(np.int32)

@@ -9,6 +9,7 @@ attribute or text node other than a conjunction of value tests.
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,7 @@ from ...patterns.model import (
     Root,
     StringTest,
 )
+from .growing import Growing
 from .value_kernels import (
     AT_LEAST,
     AT_MOST,
@@ -49,8 +51,17 @@ class Unsupported(Exception):  # noqa: N818 - not an error: the pattern goes ano
     """The pattern has a part that the kernel does not evaluate."""
 
 
+class ConditionArrays(NamedTuple):
+    """Rows (kind, test, literal, its length, first part, end of parts), number limits, literals, and parts."""
+
+    rows: npt.NDArray[np.int32]
+    limits: npt.NDArray[np.float64]
+    literals: npt.NDArray[np.uint8]
+    parts: npt.NDArray[np.int32]
+
+
 class Conditions:
-    """The table, growing; `arrays` freezes it for the kernel."""
+    """The table, growing; `arrays` has what there is of it by now, for the kernel."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
@@ -61,6 +72,10 @@ class Conditions:
         self.literals = bytearray()
         self.literal_spans: list[tuple[int, int]] = []
         self.parts: list[tuple[int, ...]] = []
+        self._synced = 0
+        self._rows = np.zeros((6, 64), dtype=np.int32)
+        self._limits, self._literals, self._parts = Growing(np.float64), Growing(np.uint8), Growing(np.int32)
+        self._arrays = ConditionArrays(self._rows, self._limits.room, self._literals.room, self._parts.room)
 
     def add(self, pattern: Pattern) -> tuple[list[int], int]:
         """The pattern's program and root; `Unsupported` leaves the table as it was but for unused conditions."""
@@ -138,14 +153,25 @@ class Conditions:
         self.parts.append(parts)
         return len(self.kinds) - 1
 
-    def arrays(
-        self,
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64], npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
-        """Rows (kind, test, literal, its length, first part, end of parts), number limits, literals, and parts."""
-        ends = np.cumsum([len(parts) for parts in self.parts], dtype=np.int32)
-        begins = np.concatenate([np.zeros(1, dtype=np.int32), ends])[: len(ends)]
-        spans = np.array(self.literal_spans, dtype=np.int32).reshape(-1, 2)
-        rows = np.array([self.kinds, self.tests, spans[:, 0], spans[:, 1], begins, ends], dtype=np.int32)
-        flat = np.array([part for parts in self.parts for part in parts], dtype=np.int32)
-        literals = np.frombuffer(bytes(self.literals) + b"\0", dtype=np.uint8)
-        return np.ascontiguousarray(rows), np.array(self.limits, dtype=np.float64), literals, flat
+    def arrays(self) -> ConditionArrays:
+        """The table as of now; what earlier ones show stays as it is."""
+        fresh = range(self._synced, len(self.kinds))
+        if not fresh:
+            return self._arrays
+        while len(self.kinds) > self._rows.shape[1]:
+            larger = np.zeros((self._rows.shape[0], 2 * self._rows.shape[1]), dtype=np.int32)
+            larger[:, : self._rows.shape[1]] = self._rows
+            self._rows = larger
+        parts = self.parts[fresh.start :]
+        ends = self._parts.size + np.cumsum([len(some) for some in parts], dtype=np.int32)
+        begins = np.concatenate([[self._parts.size], ends])[: len(ends)]
+        spans = np.array(self.literal_spans[fresh.start :], dtype=np.int32).reshape(-1, 2)
+        self._rows[:, fresh.start : fresh.stop] = (
+            self.kinds[fresh.start :], self.tests[fresh.start :], spans[:, 0], spans[:, 1], begins, ends,
+        )  # fmt: skip
+        self._limits.extend(np.array(self.limits[fresh.start :], dtype=np.float64))
+        self._parts.extend(np.array([part for some in parts for part in some], dtype=np.int32))
+        self._literals.extend(np.frombuffer(bytes(self.literals[self._literals.size :]), dtype=np.uint8))
+        self._synced = fresh.stop
+        self._arrays = ConditionArrays(self._rows, self._limits.room, self._literals.room, self._parts.room)
+        return self._arrays

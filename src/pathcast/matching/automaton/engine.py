@@ -13,9 +13,11 @@ Cost: one hash look-up an element, one memory access a match; a new label path c
 Threads: a walk takes no lock; whoever meets a new label path works it out under one.
 """
 
+import itertools
 import threading
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,21 +26,27 @@ from ...documents import DocumentBatch, Limits
 from ...errors import LimitError
 from ..contract import Entries, Offsets
 from ..table import PatternTable
-from ..trie import flat
 from ..trie_kernels import NONE
 from .fresh import Fresh
-from .gates import gate
 from .generation import Generation, symbols_for
 from .scratch import Scratch
 from .simulation import simulated
 from .states import Automaton, States
 from .walk_kernels import C_ENTRIES, C_GATES, C_WHY, FULL, MISS, walk
 
+if TYPE_CHECKING:
+    from .behind import Behind
+
 # Above this the states are forgotten and worked out anew: a bound on what hostile documents can make us remember.
 MEMORY_LIMIT = 512 << 20
-# With more bits of fresh paths than this a new generation takes them up; with more cells for a deep document, too.
+# With more bits of fresh paths or more fresh trees than this a new generation takes them up; with more cells for a
+# deep document, too.
 FRESH_BITS = 1 << 14
+FRESH_TREES = 512
 _FRESH_CELLS = 1 << 22
+# After so many documents patterns choose their access predicates again, and then whenever there are twice as many.
+FIRST_CHOICE = 256
+_NO_GATES = np.zeros(0, dtype=np.int32)
 
 
 class AutomatonEngine:
@@ -55,6 +63,7 @@ class AutomatonEngine:
             ("elements", "new label paths", "evictions", "simulated", "candidates", "candidates that match"), 0
         )
         self._fresh = Fresh()
+        self._behind: Behind | None = None
         self._generation = self._renewed()
 
     @classmethod
@@ -80,50 +89,78 @@ class AutomatonEngine:
     # Following the table.
 
     def refresh(self) -> None:
-        """Take up the entries that the table has gained: as fresh paths while they are few."""
+        """Take up the entries that the table has gained: as fresh ones while they are few."""
         with self._lock:
-            made = self._generation
-            table = self.table
+            made, table = self._generation, self.table
             entries = range(made.entries, len(table))
             if not entries:
                 return
-            steps = [] if 4 * len(entries) > FRESH_BITS else [table.steps(entry) for entry in entries]
-            if not steps or not all(steps) or self._fresh.bits + sum(map(len, filter(None, steps))) > FRESH_BITS:
+            paths = [(entry, table.steps(entry)) for entry in entries] if len(entries) < FRESH_BITS else []
+            bits = sum(len(steps) or FRESH_BITS + 1 for _, steps in paths if steps is not None)
+            trees = [entry for entry, steps in paths if steps is None]
+            waits = len(self._behind) if self._behind is not None else 0
+            gated = len(made.waiting.access.gate_of) if made.waiting is not None else 0
+            if not paths or self._fresh.bits + bits > FRESH_BITS or waits - gated + len(trees) > FRESH_TREES:
                 self._generation = self._renewed(made.states)
                 return
             symbols = made.symbols
             if len(table.names) > made.names:
                 symbols = np.zeros(len(made.symbols) + len(table.names) - made.names, dtype=np.int32)
                 symbols[: made.names] = made.symbols[: made.names]
-            for entry, path in zip(entries, steps, strict=True):
-                assert path is not None
-                self._fresh.add(entry, path)
-                for step in path:
-                    if step > 1:
-                        symbols[(step >> 1) - 1] = step >> 1
-            self._generation = Generation(
-                table, made.states, self._fresh.view(), made.behind, made.gates, len(table), len(table.names), symbols
-            )
+            for entry, steps in paths:
+                if steps is not None:
+                    self._fresh.add(entry, steps)
+                    names = np.array(steps) >> 1
+                    symbols[names[names > 0] - 1] = names[names > 0]
+            waiting = made.waiting
+            if trees:
+                behind = self._take_up(trees)
+                waiting = behind.waiting(_NO_GATES, 0) if waiting is None else behind.and_fresh(waiting)
+            self._generation = replace(
+                made, fresh=self._fresh.view(), waiting=waiting, entries=len(table), names=len(table.names),
+                symbols=symbols,
+            )  # fmt: skip
+
+    def _take_up(self, trees: Iterable[int]) -> "Behind":
+        """Enter tree patterns into the store of those behind gates."""
+        if self._behind is None:
+            # Its kernels are compiled and loaded for those alone who have such patterns.
+            from .behind import Behind
+
+            self._behind = Behind(self.table)
+        for entry in trees:
+            self._behind.add(entry)
+        return self._behind
 
     def _renewed(self, old: States | None = None) -> Generation:
         """A generation with states of its own, worked out for the label paths that `old` knows."""
         table = self.table
-        trees = list(table.trees)
-        ends = table.trie.insert(*flat([gate(table.trees[entry], table.encoder) for entry in trees]))
-        nodes, gates = np.unique(ends, return_inverse=True)
+        known = len(self._behind) if self._behind is not None else 0
+        trees = itertools.islice(table.trees, known, None)
+        behind = self._take_up(trees) if known or len(table.trees) else None
+        waiting, nodes = None, _NO_GATES
+        if behind is not None:
+            nodes, gate_of = behind.give_gates()
+            waiting = behind.waiting(gate_of, len(nodes))
         gate_of_node = np.full(table.trie.count, NONE, dtype=np.int32)
         gate_of_node[nodes] = np.arange(len(nodes), dtype=np.int32)
-        behind = None
-        if trees:
-            from .behind import Behind
-
-            behind = Behind(table, trees, gates.astype(np.int32), len(nodes))
         states = States(table.trie, gate_of_node, len(table))
         if old is not None:
             states.relearn(old, MEMORY_LIMIT // 2)
         self._fresh = Fresh()
         symbols = symbols_for(table)
-        return Generation(table, states, self._fresh.view(), behind, len(nodes), len(table), len(table.names), symbols)
+        return Generation(table, states, self._fresh.view(), waiting, len(nodes), len(table), len(table.names), symbols)
+
+    def _choose_again(self, documents: int) -> None:
+        """Count documents; now and then, let patterns wait for what these have shown to be rare."""
+        with self._lock:
+            made, behind = self._generation, self._behind
+            assert behind is not None
+            before, behind.documents = behind.documents, behind.documents + documents
+            due = before.bit_length() < behind.documents.bit_length() and behind.documents >= FIRST_CHOICE
+            if due and made.waiting is not None:
+                access = made.waiting.access
+                self._generation = replace(made, waiting=behind.waiting(access.gate_of, access.gates))
 
     # Matching.
 
@@ -138,12 +175,12 @@ class AutomatonEngine:
             assert found is not None
         offsets, entries, gate_offsets, gates = found
         counts = {"elements": len(batch.name)}
-        if len(gates):
-            assert made.behind is not None
-            offsets, entries, candidates, verified = made.behind.add_matches(
-                batch, offsets, entries, gate_offsets, gates, made.entries
+        if made.waiting is not None:
+            offsets, entries, candidates, verified = made.waiting.add_matches(
+                batch, offsets, entries, gate_offsets, gates
             )
             counts |= {"candidates": candidates, "candidates that match": verified}
+            self._choose_again(len(batch))
         self._count(**counts)
         return offsets, entries
 
@@ -244,7 +281,7 @@ class AutomatonEngine:
 
     def statistics(self) -> dict[str, int | float]:
         made = self._generation
-        states, behind = made.states, made.behind
+        states, waiting = made.states, made.waiting
         return {
             **self._counts,
             "states": len(states),
@@ -252,6 +289,6 @@ class AutomatonEngine:
             "memo bytes": states.bytes,
             "fresh paths": self._fresh.paths,
             "gates": made.gates,
-            "values": behind.access.values if behind else 0,
-            "patterns for the reference embedding": behind.verifier.slow if behind else 0,
+            "values": waiting.access.values if waiting else 0,
+            "patterns for the reference embedding": waiting.verifier.slow if waiting else 0,
         }

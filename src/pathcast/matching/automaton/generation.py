@@ -20,7 +20,7 @@ from .fresh import FreshPaths
 from .states import States
 
 if TYPE_CHECKING:
-    from .behind import Behind
+    from .behind import Waiting
 
 Int32s = npt.NDArray[np.int32]
 
@@ -35,7 +35,7 @@ class Generation:
     table: PatternTable
     states: States
     fresh: FreshPaths
-    behind: "Behind | None"
+    waiting: "Waiting | None"
     gates: int
     entries: int
     names: int

@@ -34,9 +34,14 @@ class Growing:
         column._array, column.size = np.asarray(array), len(array)
         return column
 
-    def append(self, value: int) -> None:
+    def append(self, value: float) -> None:
         """Append one value."""
         self.extend(np.array([value], dtype=self._array.dtype))
+
+    @property
+    def room(self) -> npt.NDArray[Any]:
+        """The array with what may be appended yet: for kernels, which know how far it is filled."""
+        return self._array
 
     @property
     def view(self) -> npt.NDArray[Any]:

@@ -7,6 +7,8 @@ Invariant: answers depend on the document and the pattern alone; candidates only
 """
 
 import threading
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +16,8 @@ import numpy.typing as npt
 from ...documents import DocumentBatch
 from ..reference.embedding import Embedding
 from ..table import PatternTable
-from .conditions import Conditions, Unsupported
+from .conditions import ConditionArrays, Conditions, Unsupported
+from .growing import Growing
 from .verify_kernels import verify
 
 Int32s = npt.NDArray[np.int32]
@@ -58,63 +61,96 @@ class _Scratch(threading.local):
             self.joined = np.zeros(2 * text, dtype=np.uint8)
 
 
-class Verifier:
-    """Tree patterns of a table, numbered as they are given."""
+class Programs(NamedTuple):
+    """Patterns as the kernel takes them: of each its conditions, parts first, the root's, and its entry."""
 
-    def __init__(self, table: PatternTable, entries: list[int]) -> None:
+    conditions: ConditionArrays
+    programs: Int32s
+    begin: Int64s
+    roots: Int32s
+    entries: Int32s
+
+
+class Verifier:
+    """Tree patterns of a table, numbered as they come."""
+
+    def __init__(self, table: PatternTable, entries: Iterable[int] = ()) -> None:
         self.table = table
-        self.entries = np.array(entries, dtype=np.int32)
-        conditions = Conditions(table.names)
-        programs: list[list[int]] = []
-        roots: list[int] = []
+        self._conditions = Conditions(table.names)
+        self._entries, self._roots, self._programs = Growing(np.int32), Growing(np.int32), Growing(np.int32)
+        self._begin = Growing(np.int64, [0])
         self._slow: set[int] = set()
-        for number, entry in enumerate(entries):
-            pattern = table.trees[entry]
-            try:
-                program, root = conditions.add(pattern)
-            except Unsupported:
-                self._slow.add(number)
-                program, root = [], 0
-            programs.append(program)
-            roots.append(root)
-        self._rows, self._limits, self._literals, self._parts = conditions.arrays()
-        self._programs = np.array([row for program in programs for row in program], dtype=np.int32)
-        self._begin = np.concatenate([[0], np.cumsum([len(program) for program in programs])]).astype(np.int64)
-        self._roots = np.array(roots, dtype=np.int32)
         self._scratch = _Scratch()
+        for entry in entries:
+            self.add(entry)
+
+    def __len__(self) -> int:
+        return self._entries.size
+
+    def add(self, entry: int) -> None:
+        """Take up the pattern of an entry."""
+        try:
+            program, root = self._conditions.add(self.table.trees[entry])
+        except Unsupported:
+            self._slow.add(len(self))
+            program, root = [], 0
+        self._programs.extend(np.array(program, dtype=np.int32))
+        self._begin.append(self._programs.size)
+        self._roots.append(root)
+        self._entries.append(entry)
+
+    @property
+    def entries(self) -> Int32s:
+        """The entry of each pattern."""
+        return self._entries.view
+
+    def programs(self) -> Programs:
+        """The patterns as of now, for `verify`; what earlier ones show stays as it is."""
+        return Programs(
+            self._conditions.arrays(), self._programs.room, self._begin.room, self._roots.room, self._entries.room
+        )
 
     @property
     def slow(self) -> int:
         """How many patterns go to the reference embedding."""
         return len(self._slow)
 
-    def verify(self, batch: DocumentBatch, offsets: Int64s, candidates: Int32s) -> npt.NDArray[np.bool_]:
-        """Which candidates (numbers of patterns; those of document `i` are `offsets[i] : offsets[i + 1]`) match."""
+    def verify(
+        self, batch: DocumentBatch, offsets: Int64s, candidates: Int32s, programs: Programs | None = None
+    ) -> npt.NDArray[np.bool_]:
+        """Which candidates (numbers of patterns; those of document `i` are `offsets[i] : offsets[i + 1]`) match.
+
+        `programs` is given where patterns may be added at the same time.
+        """
         answers = np.zeros(len(candidates), dtype=np.bool_)
-        if len(self._programs):
-            self._by_kernel(batch, offsets, candidates, answers)
+        self._by_kernel(programs or self.programs(), batch, offsets, candidates, answers)
         if self._slow:
             self._by_embedding(batch, offsets, candidates, answers)
         return answers
 
     def _by_kernel(
-        self, batch: DocumentBatch, offsets: Int64s, candidates: Int32s, answers: npt.NDArray[np.bool_]
+        self,
+        programs: Programs,
+        batch: DocumentBatch,
+        offsets: Int64s,
+        candidates: Int32s,
+        answers: npt.NDArray[np.bool_],
     ) -> None:
         counts = np.diff(batch.offsets)
         attributes = np.diff(batch.attribute_begin.astype(np.int64)[batch.offsets])
-        sizes = np.diff(self._begin)[candidates]
+        sizes = programs.begin[candidates + 1] - programs.begin[candidates]
         documents, begin, words = _tasks(offsets, sizes, counts + 63 >> 6)
         scratch = self._scratch
         longest = int(counts.max(initial=0))
         text = int(np.diff(batch.data_offsets).max(initial=0)) + len(batch.arena)
         rows = max(longest, int(attributes.max(initial=0)))
-        scratch.fit(self._rows.shape[1], words, longest + 63 >> 6, len(self.table.names), rows, text)
+        scratch.fit(programs.conditions.rows.shape[1], words, longest + 63 >> 6, len(self.table.names), rows, text)
         verify(
             batch.offsets, batch.name, batch.parent, batch.attribute_begin, batch.attribute_name, batch.attribute_start,
             batch.attribute_length, batch.text_begin, batch.text_end, batch.text_parent, batch.text_start,
             batch.text_length, batch.data, batch.arena, self.table.translation(batch),
-            self._rows, self._limits, self._literals, self._parts,
-            self._programs, self._begin, self._roots, documents, begin, candidates, answers,
+            *programs.conditions, programs.programs, programs.begin, programs.roots,
+            documents, begin, candidates, answers,
             scratch.state, scratch.stamps, scratch.places, scratch.at_document, scratch.bits, scratch.width,
             scratch.heads, scratch.head_stamps, scratch.lists, scratch.joined,
         )  # fmt: skip
@@ -122,7 +158,7 @@ class Verifier:
     def _by_embedding(
         self, batch: DocumentBatch, offsets: Int64s, candidates: Int32s, answers: npt.NDArray[np.bool_]
     ) -> None:
-        names = self.table.names
+        names, entries = self.table.names, self._entries.room
         numbers = self.table.translation(batch).tolist()
         for index in range(len(batch)):
             places = [
@@ -131,7 +167,7 @@ class Verifier:
             if places:
                 embedding = Embedding(batch[index], lambda name, wanted: numbers[name] == names.get(wanted))
                 for place in places:
-                    answers[place] = embedding.matches(self.table.trees[int(self.entries[candidates[place]])])
+                    answers[place] = embedding.matches(self.table.trees[int(entries[candidates[place]])])
 
 
 def _tasks(offsets: Int64s, sizes: Int64s, widths: Int64s) -> tuple[Int64s, Int64s, int]:

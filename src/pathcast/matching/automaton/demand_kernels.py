@@ -1,0 +1,414 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""Looking up value tests: which of the tests that patterns wait for a document passes, and whom that calls.
+
+Tests are kept in one hash table by (element, place, kind, literal); a test on whichever element has the element ANY.
+Every value that is asked about is hashed, read as a number or both, once; ranges are settled at the end, by the largest
+or smallest value that was found for their group. Four-byte pieces of all text are looked up against a small filter
+first. So a document without the values costs nothing more, however many patterns wait for others.
+
+A value that would take too long to put together (a number in very much text) makes the document one that may have any
+value: then all patterns behind its open gates are called.
+"""
+
+import numpy as np
+
+from ...kernels import kernel, part, rare
+from .value_kernels import number, same_text
+
+ANY, SELF_VALUE, TEXT_VALUE = -1, -2, -3
+EQUAL_TEXT, EQUAL_NUMBER, LOW, HIGH, GRAM = range(5)
+# Rows of the table of tests, and what a value is asked about.
+D_ELEMENT, D_PLACE, D_KIND, D_LITERAL, D_LENGTH, D_ROWS = range(6)
+ASKS_TEXT, ASKS_NUMBER, ASKS_RANGE = 1, 2, 4
+# Rows of `asks`, by name + 1: attributes, string-values and text nodes; at 0: of whichever element.
+OF_ATTRIBUTE, OF_SELF, OF_TEXT = range(3)
+GRAM_BYTES = 4
+# Values that a group of ranges remembers.
+SAMPLES = 32
+# Numbers are put together from at most so many bytes.
+MOST_NUMBER = 1024
+HASH_A, HASH_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0x100000001B3)
+SEED = np.uint64(0xCBF29CE484222325)
+# `state`: the stamp of the last document, and the candidates written so far.
+S_STAMP, S_WRITTEN, S_TOUCHED, S_UNKNOWN, S_COUNTS = range(5)
+FULL = -1
+
+
+@part
+def hash_byte(hashed, byte):
+    """Take one byte more into a hash."""
+    return (hashed ^ np.uint64(byte)) * HASH_B
+
+
+@part
+def slot_of(hashed, element, place, kind, mask):
+    """Where the search for a test begins."""
+    mixed = (hashed ^ np.uint64(element + 8) * HASH_A) * HASH_B ^ np.uint64(place + 8) * HASH_A + np.uint64(kind)
+    mixed ^= mixed >> np.uint64(29)
+    return np.int64(mixed * HASH_A >> np.uint64(20) & np.uint64(mask))
+
+
+@part
+def hash_number(value):
+    """A hash that is equal for equal numbers."""
+    scaled = value * 1024.0
+    whole = np.int64(scaled) if -9e18 < scaled < 9e18 else np.int64(0)
+    return SEED ^ np.uint64(whole) * HASH_A
+
+
+@part
+def gram_place(gram):
+    """A four-byte piece's bit in the filter."""
+    return np.int64(gram * HASH_A >> np.uint64(48))
+
+
+@kernel("void(ro_i4[:, ::1], ro_f8[::1], ro_u1[::1], int64, int64, u8[::1], i4[::1], u8[::1])")
+def index_tests(rows, numbers, literals, first, count, hashes, slots, grams):
+    """Put the tests from `first` on into the table; of a group of ranges only one, which stands for all."""
+    mask = len(slots) - 1
+    for test in range(first, count):
+        kind = rows[D_KIND, test]
+        hashed = SEED
+        if kind == EQUAL_NUMBER:
+            hashed = hash_number(numbers[test])
+        elif kind == EQUAL_TEXT or kind == GRAM:
+            gram = np.uint64(0)
+            for k in range(rows[D_LENGTH, test]):
+                byte = literals[rows[D_LITERAL, test] + k]
+                hashed = hash_byte(hashed, byte)
+                gram = gram >> np.uint64(8) | np.uint64(byte) << np.uint64(24)
+            if kind == GRAM:
+                place = gram_place(gram)
+                grams[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
+                hashed = gram
+        hashes[test] = hashed
+        slot = slot_of(hashed, rows[D_ELEMENT, test], rows[D_PLACE, test], kind, mask)
+        known = False
+        while slots[slot] >= 0 and not known:
+            other = slots[slot]
+            known = (
+                (kind == LOW or kind == HIGH)
+                and rows[D_KIND, other] == kind
+                and rows[D_ELEMENT, other] == rows[D_ELEMENT, test]
+                and rows[D_PLACE, other] == rows[D_PLACE, test]
+            )
+            slot = (slot + 1) & mask
+        if not known:
+            slots[slot] = test
+
+
+@rare
+def find_test(slots, rows, hashes, numbers, literals, hashed, element, place, kind, value, data, start, length):
+    """The test of this kind that a value passes, or -1; for ranges, one of their group."""
+    mask = len(slots) - 1
+    slot = slot_of(hashed, element, place, kind, mask)
+    while True:
+        test = np.int64(slots[slot])
+        if test < 0:
+            return test
+        if (
+            hashes[test] == hashed
+            and rows[D_KIND, test] == kind
+            and rows[D_ELEMENT, test] == element
+            and rows[D_PLACE, test] == place
+            and (kind != EQUAL_NUMBER or numbers[test] == value)
+            and (
+                kind != EQUAL_TEXT
+                or same_text(data, start, length, literals, rows[D_LITERAL, test], rows[D_LENGTH, test])
+            )
+        ):
+            return test
+        slot = (slot + 1) & mask
+
+
+@rare
+def call(test, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state, out):
+    """A test is met: add the patterns that wait for it and whose gate is open; whether there was room."""
+    stamp, written = state[S_STAMP], state[S_WRITTEN]
+    if test < 0 or test >= len(test_stamps) or test_stamps[test] == stamp:
+        return True
+    test_stamps[test] = stamp
+    hits[test] += 1
+    if written + (begin[test + 1] - begin[test]) > len(out):
+        return False
+    for k in range(begin[test], begin[test + 1]):
+        pattern = patterns[k]
+        if gate_stamps[gate_of[pattern]] == stamp:
+            out[written] = pattern
+            written += 1
+    state[S_WRITTEN] = written
+    return True
+
+
+@rare
+def look_up(
+    data, start, length, element, place, asked, slots, rows, hashes, numbers, groups, literals, begin, patterns,
+    gate_of, gate_stamps, test_stamps, hits, extremes, group_stamps, touched, state, out,
+):  # fmt: skip
+    """Look up a value of an element, for that element and for whichever; whether there was room for who is called."""
+    hashed = SEED
+    if asked & ASKS_TEXT:
+        for k in range(length):
+            hashed = hash_byte(hashed, data[start + k])
+    value = np.nan
+    if asked & (ASKS_NUMBER | ASKS_RANGE):
+        value = number(data, start, length)
+    for turn in range(2):
+        holder = np.int32(ANY)
+        if turn:
+            holder = np.int32(element)
+            if element < 0:
+                break
+        if asked & ASKS_TEXT:
+            test = find_test(slots, rows, hashes, numbers, literals, hashed, holder, place, np.int32(EQUAL_TEXT), 0.0,
+                             data, start, length)  # fmt: skip
+            if not call(test, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state, out):
+                return False
+        if np.isnan(value):
+            continue
+        if asked & ASKS_NUMBER:
+            test = find_test(slots, rows, hashes, numbers, literals, hash_number(value), holder, place,
+                             np.int32(EQUAL_NUMBER), value, data, start, length)  # fmt: skip
+            if not call(test, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state, out):
+                return False
+        if asked & ASKS_RANGE:
+            for kind in range(LOW, HIGH + 1):
+                test = find_test(slots, rows, hashes, numbers, literals, SEED, holder, place, np.int32(kind), 0.0, data,
+                                 start, length)  # fmt: skip
+                if test >= 0 and groups[test] < len(group_stamps):
+                    group = groups[test]
+                    if group_stamps[group] != state[S_STAMP]:
+                        group_stamps[group] = state[S_STAMP]
+                        extremes[group] = value
+                        touched[state[S_TOUCHED]] = group
+                        state[S_TOUCHED] += 1
+                    elif (value > extremes[group]) == (kind == LOW):
+                        extremes[group] = value
+    return True
+
+
+@rare
+def gathered(element, most, text_begin, text_end, text_start, text_length, data, arena, joined):
+    """An element's string-value in `joined`: its length; `most` + 1 when it is longer than that."""
+    length = np.int64(0)
+    for index in range(text_begin[element], text_end[element]):
+        start, size = text_start[index], np.int64(text_length[index])
+        if length + size > most:
+            return np.int64(most + 1)
+        for k in range(size):
+            joined[length + k] = data[start + k] if start >= 0 else arena[-1 - start + k]
+        length += size
+    return length
+
+
+@rare
+def look_up_grams(
+    data, start, length, gram, seen, grams, slots, rows, hashes, numbers, literals, begin, patterns, gate_of,
+    gate_stamps, test_stamps, hits, state, out,
+):  # fmt: skip
+    """Look up the four-byte pieces of a text that goes on from `gram`: the last piece, -1 for want of room."""
+    for k in range(length):
+        gram = gram >> np.uint64(8) | np.uint64(data[start + k]) << np.uint64(24)
+        seen += 1
+        if seen < GRAM_BYTES:
+            continue
+        place = gram_place(gram)
+        if grams[place >> 6] >> np.uint64(place & 63) & np.uint64(1):
+            test = find_test(slots, rows, hashes, numbers, literals, gram, np.int32(ANY), np.int32(ANY), np.int32(GRAM),
+                             0.0, data, start, np.int64(0))  # fmt: skip
+            if not call(test, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state, out):
+                return gram, np.int64(FULL)
+    return gram, seen
+
+
+@rare
+def settle_ranges(
+    touched, extremes, kinds, range_begin, thresholds, range_patterns, samples, sampled, gate_of, gate_stamps, state,
+    out,
+):  # fmt: skip
+    """Call the patterns whose threshold the groups' extreme values pass; whether there was room."""
+    stamp, written = state[S_STAMP], state[S_WRITTEN]
+    for k in range(state[S_TOUCHED]):
+        group = touched[k]
+        value = extremes[group]
+        samples[group, sampled[group] % SAMPLES] = value
+        sampled[group] += 1
+        low, high = range_begin[group], range_begin[group + 1]
+        begin, end = low, high
+        # The first threshold above the value (LOW), or not below it (HIGH).
+        while low < high:
+            middle = (low + high) >> 1
+            if thresholds[middle] < value or (kinds[group] == LOW and thresholds[middle] == value):
+                low = middle + 1
+            else:
+                high = middle
+        if kinds[group] == LOW:
+            end = low
+        else:
+            begin = low
+        if written + (end - begin) > len(out):
+            return False
+        for index in range(begin, end):
+            pattern = range_patterns[index]
+            if gate_stamps[gate_of[pattern]] == stamp:
+                out[written] = pattern
+                written += 1
+    state[S_WRITTEN] = written
+    return True
+
+
+@rare
+def call_by_values(
+    first, last, names, attribute_begin, attribute_names, attribute_start, attribute_length, text_begin, text_end,
+    text_parent, text_start, text_length, data, arena, translation, longest, asks, grams, has_grams,
+    slots, rows, hashes, numbers, groups, literals, begin, patterns,
+    gate_of, gate_stamps, test_stamps, hits, extremes, group_stamps, touched, joined, state, out,
+):  # fmt: skip
+    """Call the patterns that wait for a document's values; whether there was room."""
+    for element in range(first, last):
+        name = translation[names[element]]
+        for index in range(attribute_begin[element], attribute_begin[element + 1]):
+            place = translation[attribute_names[index]]
+            asked = asks[OF_ATTRIBUTE, place + 1] if 0 <= place < asks.shape[1] - 1 else 0
+            start, length = attribute_start[index], np.int64(attribute_length[index])
+            if asked:
+                if start >= 0:
+                    fits = look_up(data, start, length, name, place, asked, slots, rows, hashes, numbers, groups,
+                                   literals, begin, patterns, gate_of, gate_stamps, test_stamps, hits, extremes,
+                                   group_stamps, touched, state, out)  # fmt: skip
+                else:
+                    fits = look_up(arena, -1 - start, length, name, place, asked, slots, rows, hashes, numbers, groups,
+                                   literals, begin, patterns, gate_of, gate_stamps, test_stamps, hits, extremes,
+                                   group_stamps, touched, state, out)  # fmt: skip
+                if not fits:
+                    return False
+            if has_grams:
+                if start >= 0:
+                    _, seen = look_up_grams(data, start, length, np.uint64(0), 0, grams, slots, rows, hashes, numbers,
+                                            literals, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state,
+                                            out)  # fmt: skip
+                else:
+                    _, seen = look_up_grams(arena, -1 - start, length, np.uint64(0), 0, grams, slots, rows, hashes,
+                                            numbers, literals, begin, patterns, gate_of, gate_stamps, test_stamps, hits,
+                                            state, out)  # fmt: skip
+                if seen == FULL:
+                    return False
+        asked = asks[OF_SELF, name + 1] if 0 <= name < asks.shape[1] - 1 else 0
+        if asked:
+            most = max(longest, MOST_NUMBER)
+            length = gathered(element, most, text_begin, text_end, text_start, text_length, data, arena, joined)
+            if length > most:
+                # Too long to equal a text; what number it is, is another question.
+                if asked & (ASKS_NUMBER | ASKS_RANGE):
+                    state[S_UNKNOWN] = 1
+            elif not look_up(joined, np.int64(0), length, name, np.int32(SELF_VALUE), asked, slots, rows, hashes,
+                             numbers, groups, literals, begin, patterns, gate_of, gate_stamps, test_stamps, hits,
+                             extremes, group_stamps, touched, state, out):  # fmt: skip
+                return False
+    gram, seen = np.uint64(0), np.int64(0)
+    if last == first:
+        return True
+    for index in range(text_begin[first], text_end[first]):
+        start, length = text_start[index], np.int64(text_length[index])
+        name = translation[names[text_parent[index]]]
+        asked = asks[OF_TEXT, 0] | (asks[OF_TEXT, name + 1] if 0 <= name < asks.shape[1] - 1 else 0)
+        if asked:
+            if start >= 0:
+                fits = look_up(data, start, length, name, np.int32(TEXT_VALUE), asked, slots, rows, hashes, numbers,
+                               groups, literals, begin, patterns, gate_of, gate_stamps, test_stamps, hits, extremes,
+                               group_stamps, touched, state, out)  # fmt: skip
+            else:
+                fits = look_up(arena, -1 - start, length, name, np.int32(TEXT_VALUE), asked, slots, rows, hashes,
+                               numbers, groups, literals, begin, patterns, gate_of, gate_stamps, test_stamps, hits,
+                               extremes, group_stamps, touched, state, out)  # fmt: skip
+            if not fits:
+                return False
+        if has_grams:
+            # An element's string-value may go on from one text node to the next: so does the search.
+            if start >= 0:
+                gram, seen = look_up_grams(data, start, length, gram, seen, grams, slots, rows, hashes, numbers,
+                                           literals, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state,
+                                           out)  # fmt: skip
+            else:
+                gram, seen = look_up_grams(arena, -1 - start, length, gram, seen, grams, slots, rows, hashes, numbers,
+                                           literals, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state,
+                                           out)  # fmt: skip
+            if seen == FULL:
+                return False
+    return True
+
+
+@rare
+def call_all(gates, opened, closed, begin, patterns, state, out):
+    """Call the patterns that wait behind open gates; whether there was room."""
+    written = state[S_WRITTEN]
+    for index in range(opened, closed):
+        gate = gates[index]
+        if written + (begin[gate + 1] - begin[gate]) > len(out):
+            return False
+        for k in range(begin[gate], begin[gate + 1]):
+            out[written] = patterns[k]
+            written += 1
+    state[S_WRITTEN] = written
+    return True
+
+
+@kernel(
+    "int64(ro_i8[::1], ro_i4[::1],"
+    " ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
+    " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_u1[::1], ro_u1[::1], ro_i4[::1],"
+    " int64, boolean, ro_i1[:, ::1], ro_u8[::1], ro_i4[::1], ro_i4[:, ::1], ro_u8[::1], ro_f8[::1], ro_i4[::1],"
+    " ro_u1[::1],"
+    " ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
+    " ro_i4[::1], ro_i8[::1], ro_f8[::1], ro_i4[::1], int64, int64,"
+    " i8[::1], i8[::1], i8[::1], i8[::1], f8[:, ::1], i8[::1], f8[::1], i8[::1], i4[::1], u1[::1],"
+    " i8[::1], i4[::1], int64)"
+)
+def candidates_of(
+    gate_offsets, gates,
+    offsets, names, attribute_begin, attribute_names, attribute_start, attribute_length,
+    text_begin, text_end, text_parent, text_start, text_length, data, arena, translation,
+    longest, has_grams, asks, grams, slots, rows, hashes, numbers, groups, literals,
+    gate_of, behind_begin, behind, all_begin, all_patterns, begin, patterns,
+    range_kinds, range_begin, thresholds, range_patterns, gated, pattern_count,
+    state, gate_stamps, test_stamps, hits, samples, sampled, extremes, group_stamps, touched, joined,
+    out_offsets, out, first,
+):  # fmt: skip
+    """The candidates of each document from `first` on; the first document whose candidates found no room.
+
+    Patterns wait behind their gate alone (`behind`), for an equality or piece of text (`patterns`) or for a value
+    beyond a threshold (`range_patterns`); `all_patterns` has all of them by gate. Patterns from `gated` on have no gate
+    yet and are candidates of every document.
+    """
+    state[S_WRITTEN] = out_offsets[first]
+    for document in range(first, len(offsets) - 1):
+        state[S_STAMP] += 1
+        state[S_TOUCHED] = state[S_UNKNOWN] = 0
+        stamp = state[S_STAMP]
+        opened, closed = gate_offsets[document], gate_offsets[document + 1]
+        for index in range(opened, closed):
+            gate_stamps[gates[index]] = stamp
+        fits = call_all(gates, opened, closed, behind_begin, behind, state, out)
+        if fits and closed > opened and len(test_stamps):
+            fits = call_by_values(
+                offsets[document], offsets[document + 1], names, attribute_begin, attribute_names, attribute_start,
+                attribute_length, text_begin, text_end, text_parent, text_start, text_length, data, arena, translation,
+                longest, asks, grams, has_grams, slots, rows, hashes, numbers, groups, literals, begin, patterns,
+                gate_of, gate_stamps, test_stamps, hits, extremes, group_stamps, touched, joined, state, out,
+            )  # fmt: skip
+            if fits:
+                fits = settle_ranges(touched, extremes, range_kinds, range_begin, thresholds, range_patterns, samples,
+                                     sampled, gate_of, gate_stamps, state, out)  # fmt: skip
+        if fits and state[S_UNKNOWN]:
+            state[S_WRITTEN] = out_offsets[document]
+            fits = call_all(gates, opened, closed, all_begin, all_patterns, state, out)
+        written = state[S_WRITTEN]
+        if not fits or written + (pattern_count - gated) > len(out):
+            return np.int64(document)
+        if offsets[document + 1] > offsets[document]:
+            for pattern in range(gated, pattern_count):
+                out[written] = pattern
+                written += 1
+        state[S_WRITTEN] = written
+        out_offsets[document + 1] = written
+    return np.int64(len(offsets) - 1)
