@@ -16,8 +16,6 @@ from .reasons import Reasons
 from .spelling import Spelling
 from .truth import Truth, path_of, reached
 
-_COUNTED = 10_000
-
 
 def explain(document: Document, subscriptions: Subscriptions, id: int) -> Explanation:
     """Why the document matches the subscription with this id, or what keeps it from matching.
@@ -62,11 +60,9 @@ def explain_pattern(
 
 
 def _there_are(subscriptions: Subscriptions) -> str:
-    """What ids there are: all of a few, else how many and from where to where, if they can be counted quickly."""
-    if len(subscriptions) > _COUNTED:
-        return f"there are {len(subscriptions):,}"
-    ids = sorted(subscription.id for subscription in subscriptions)
-    if not ids:
+    """What ids there are: all of a few, else how many and from where to where."""
+    ids = subscriptions.expansion().ids
+    if not len(ids):
         return "there are none"
     if len(ids) <= 10:
         return f"there {'is' if len(ids) == 1 else 'are'} {', '.join(map(str, ids))}"
