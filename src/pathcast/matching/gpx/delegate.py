@@ -7,7 +7,7 @@ which is built when the first one comes. Both are counted.
 import numpy as np
 import numpy.typing as npt
 
-from ...documents import DocumentBatch
+from ...documents import DocumentBatch, Limits
 from ..automaton.engine import AutomatonEngine
 from ..automaton.verifier import Verifier
 from ..contract import Entries, Mask, Offsets
@@ -24,6 +24,7 @@ class Delegate:
         self._verifier = Verifier(table, delegated.tolist()) if len(delegated) else None
         self._engine: AutomatonEngine | None = None
         self.documents = 0
+        self.limits = Limits()
 
     def is_needed(self, over: Mask) -> bool:
         """Whether there is anything to add for documents of which `over` are too much."""
@@ -54,6 +55,10 @@ class Delegate:
         if self._engine is None:
             self._engine = AutomatonEngine.build(self._table)
         self.documents += 1
-        _, entries = self._engine.match_batch(batch[index].alone())
+        self._engine.limits = self.limits
+        alone = batch[index].alone()
+        _, entries = self._engine.match_batch(alone)
+        if 0 in alone.errors:
+            batch.errors[index] = alone.errors[0]
         entries = entries[entries < self._entries]  # the table may have grown since
         return entries if skip is None else entries[~skip[entries]]

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...documents import Document, DocumentBatch
+from ...documents import Document, DocumentBatch, Limits
 from ..contract import Entries, Mask, Offsets, StreamMatches
 from ..expansion_kernels import merge_entries
 from ..table import PatternTable
@@ -57,6 +57,7 @@ class GpxEngine:
     def __init__(self, table: PatternTable, *, reuse: bool = False, arrays: Arrays | None = None) -> None:
         self.table = table
         self.reuse = reuse
+        self.limits = Limits()
         self._lock = threading.Lock()
         self._done = np.zeros(COUNTS, dtype=np.int64)
         self._delegated_documents = 0
@@ -100,6 +101,7 @@ class GpxEngine:
         entries = self._scratch.out[: offsets[-1]].copy()
         if not self._delegate.is_needed(over):
             return offsets, entries
+        self._delegate.limits = self.limits
         return self._merged(offsets, entries, *self._delegate.answers(batch, over, skip))
 
     def _run(

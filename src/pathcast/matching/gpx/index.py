@@ -38,13 +38,13 @@ def build_index(table: PatternTable, mode: int) -> Arrays:
     """The index of a table for one way of finding paths."""
     paths = encode_table(table)
     names = len(table.names)
+    found = _lists(paths) if mode == COUNT else _clusters(paths, last=mode == LAST)
     return {
         "entries": np.array([len(table)], dtype=np.int64),
         "delegated": np.array(paths.delegated, dtype=np.int32),
         "is_tag": _tags(Columns(paths), names),
         **predicate_tables(paths, names),
-        **(_lists(paths) if mode == COUNT else _clusters(paths, last=mode == LAST)),
-        "path_entry": paths.entry,
+        **found,
         **_lengths(paths.lengths),
         **_joins(paths.uses, table),
     }
@@ -67,13 +67,15 @@ def _lists(paths: Paths) -> Arrays:
         "members": members,
         "other_begin": np.zeros(1, dtype=np.int64),
         "others": sizes.astype(np.int32),
+        "path_entry": paths.entry,
     }
 
 
 def _clusters(paths: Paths, *, last: bool) -> Arrays:
-    """For each predicate the paths that have it for their access predicate, with their others.
+    """Paths by their access predicate, each with its others.
 
-    The others stand in the order in which they are looked up: filters, then structure from the last step back.
+    Paths are numbered anew, so that those of a cluster stand together. Their others stand in the order in which they
+    are looked up: filters, then structure from the last step back.
     """
     sizes = np.diff(paths.begin)
     access = paths.begin[:-1] + (paths.structural - 1 if last else 0)
@@ -86,9 +88,10 @@ def _clusters(paths: Paths, *, last: bool) -> Arrays:
     place -= place <= access[order][member]
     return {
         "member_begin": begin,
-        "members": order,
+        "members": np.zeros(0, dtype=np.int32),
         "other_begin": other_begin,
         "others": paths.predicates[place],
+        "path_entry": paths.entry[order],
     }
 
 

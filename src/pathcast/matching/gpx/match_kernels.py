@@ -106,8 +106,10 @@ def match_documents(
 ):  # fmt: skip
     """Match the documents from `first` on; the first that is not done, with the reason in `counts[WHY]`.
 
-    `members[member_begin[p] : member_begin[p + 1]]` are the paths of predicate `p` (COUNT) or of its cluster, and
-    `others` a member's other predicates; under COUNT `others` holds how many predicates each path has.
+    Under COUNT the paths with predicate `p` are `members[member_begin[p] : member_begin[p + 1]]`, and `others` has how
+    many predicates each path has. Under LAST and FIRST paths are numbered by clusters: those of predicate `p` are
+    `member_begin[p]` up to `member_begin[p + 1]`, and `others[other_begin[i] : other_begin[i + 1]]` has what else path
+    `i` asks for.
     """
     stream = len(positions) > 0
     predicates, paths = np.int64(len(member_begin) - 1), np.int64(len(path_entry))
@@ -171,10 +173,8 @@ def match_documents(
                 lengths_done = upto
             leaf = ends[element] == element + 1
             steady = reuse and repeats == 0
-            if not (leaf or steady or stream):
-                continue
-            if repeats > MOST_REPEATS:
-                too_much = True
+            too_much = repeats > MOST_REPEATS or tuples + stacked * (stacked + 1) > MOST_TUPLES
+            if too_much or not (leaf or steady or stream):
                 continue
             # Which elements are not the last with their tag.
             for k in range(stacked):
@@ -253,11 +253,11 @@ def match_documents(
                 counts[PUBLICATIONS] += 1
                 counts[SATISFIED] += now - fresh
                 # Its paths.
-                n_matched = np.int64(0)
+                n_matched, checked = np.int64(0), np.int64(0)
                 if mode == COUNT:
                     for k in range(fresh, now):
                         predicate = found[k]
-                        counts[CHECKED] += member_begin[predicate + 1] - member_begin[predicate]
+                        checked += member_begin[predicate + 1] - member_begin[predicate]
                         for at in range(member_begin[predicate], member_begin[predicate + 1]):
                             hits[hit_base + members[at]] += 1
                     if leaf:
@@ -272,18 +272,18 @@ def match_documents(
                     # The whole path's predicates count where their clusters are complete at its end only.
                     for k in range(0 if steady and mode == FIRST else fresh, now):
                         predicate = found[k]
-                        counts[CHECKED] += member_begin[predicate + 1] - member_begin[predicate]
-                        for member in range(member_begin[predicate], member_begin[predicate + 1]):
-                            p = members[member]
+                        for p in range(member_begin[predicate], member_begin[predicate + 1]):
                             entry = path_entry[p]
                             if entry >= 0 and settled(entry, marks, skip, links, decided):
                                 continue
-                            at, stop = other_begin[member], other_begin[member + 1]
+                            checked += 1
+                            at, stop = other_begin[p], other_begin[p + 1]
                             while at < stop and truth[base + others[at]] == this_epoch:
                                 at += 1
                             if at == stop:
                                 matched[n_matched] = p
                                 n_matched += 1
+                counts[CHECKED] += checked
                 if steady:
                     n = now
                     levels[L_FOUND, depth] = n
@@ -306,8 +306,7 @@ def match_documents(
                             counts[WHY] = FULL_JOIN
                         elif joined == 1:
                             accept(whole, marks, summary, skip, links, decided, positions, read, counts)
-                if tuples > MOST_TUPLES:
-                    too_much = True
+                too_much = tuples > MOST_TUPLES
                 if too_much or counts[WHY] != DONE:
                     break
         if reuse and mode == COUNT:
