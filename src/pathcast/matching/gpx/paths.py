@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...documents import Names
-from ...patterns.model import Compare, nodes
+from ...patterns.model import Compare, Node, Pattern, conditions_in
 from ..table import PatternTable
 from .decompose import Decomposition, decompose
 from .encode import Distance, Filter, FromEnd, Length, Position, Predicate, Tag, Unencodable
@@ -192,14 +192,17 @@ def encode_table(table: PatternTable) -> Paths:
 def _taken_apart(table: PatternTable, entry: int) -> Decomposition | None:
     """The pieces of a tree, None when it can't be encoded."""
     pattern = table.trees[entry]
-    if table.namespaces == "ignore" and any(
-        node.is_attribute and len(node.conditions) > 1 for node in nodes(pattern.root)
-    ):
+    if table.namespaces == "ignore" and _asks_one_attribute_twice(pattern):
         return None  # an element may have two attributes of the name, and each pass one of the tests
     try:
         return decompose(pattern)
     except Unencodable:
         return None
+
+
+def _asks_one_attribute_twice(pattern: Pattern) -> bool:
+    parts = [] if pattern.root is None else conditions_in(pattern.root)
+    return any(isinstance(part, Node) and part.is_attribute and len(part.conditions) > 1 for part in parts)
 
 
 def _plain(table: PatternTable) -> tuple[Int32s, Int32s]:
