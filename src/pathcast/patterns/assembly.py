@@ -24,10 +24,10 @@ from ..errors import LimitError, PatternError
 from . import normal
 from .descent import MAX_NESTING, MAX_TREE_STEPS, Descent, Namespaces
 from .memo import Memo
-from .model import WILDCARD, AllOf, Axis, Compare, Condition, Node, Operator, Pattern, conditions_in
-from .printing import condition_text, test_text
+from .model import WILDCARD, AllOf, Axis, Compare, Condition, Node, Operator, Pattern
+from .printing import condition_text, has_one_text, test_text
 from .tokens import LITERAL, NAME, NUMBER, SPACE, SURROGATE
-from .values import number_of, number_text
+from .values import number_of
 
 _TEST = rf"(?:text\(\)|@?{NAME}|\*)"
 _STEP = re.compile(rf"//?{_TEST}")
@@ -42,6 +42,8 @@ _SIMPLE = re.compile(
 _AND = " and "
 _MAY_BE_OR = re.compile(r"(?<![^\W\d])or\b")  # unless after a letter, where it is part of a name
 
+# How deep a predicate that is put together may stand in others: each may be tried in vain.
+_DEEPEST = 4
 _MEMO_BYTES = 1 << 24
 _DECLARED = 4
 
@@ -76,24 +78,29 @@ class Assembler:
         """The pattern of an expression with at most `limit` steps; None leaves it to recursive descent."""
         if not expression.isascii() and SURROGATE.search(expression):
             return None
+        if expression.count("[") + expression.count("(") > MAX_NESTING:
+            return None
+        root, _ = self._path(expression if expression[:1] == "/" else "//" + expression, limit, 0)
+        return None if root is None else Pattern(root)
+
+    def _path(self, text: str, limit: int, depth: int) -> tuple[Node | None, int]:
+        """The first node of an absolute path and its number of steps."""
         count = 0
         below: Node | None = None
         held: list[_Predicate] = []
         steps, predicates = self._steps.recent, self._predicates.recent
-        for part in reversed(_PART.findall(expression if expression[:1] == "/" else "//" + expression)):
+        for part in reversed(_PART.findall(text)):
             if part[0] == "[":
-                predicate = predicates.get(part) or self._predicate(part)
+                predicate = predicates.get(part) or self._predicate(part, depth)
                 if predicate is None:
-                    return None
+                    return None, 0
                 count += predicate.steps
                 held.append(predicate)
                 continue
             step = steps.get(part) or self._step(part)
-            if step is None:
-                return None
             count += 1
-            if count > limit:
-                return None
+            if step is None or count > limit:
+                return None, 0
             if held:
                 conditions = _joined(held, below)
                 held = []
@@ -105,10 +112,10 @@ class Assembler:
             if step.is_plain:
                 below = Node(step.axis, step.test, conditions)
             elif step.is_value and conditions:
-                return None
+                return None, 0
             else:
                 below = _node(step, conditions)
-        return Pattern(below)
+        return below, count
 
     def _step(self, part: str) -> _Step | None:
         known = self._steps.get(part)
@@ -127,27 +134,39 @@ class Assembler:
 
     # Predicates.
 
-    def _predicate(self, part: str) -> _Predicate | None:
+    def _predicate(self, part: str, depth: int) -> _Predicate | None:
         known = self._predicates.get(part)
         if known is None:
-            known = self._simple(part) or self._conjunction(part) or self._descended(part)
+            known = self._simple(part)
+            if known is None and part[-1] == "]":
+                known = self._conjunction(part, depth) or self._nested(part, depth)
+            if known is None:
+                known = self._descended(part)
             if known is not None:
                 self._predicates.keep(part, known)
         return known
 
-    def _conjunction(self, part: str) -> _Predicate | None:
+    def _conjunction(self, part: str, depth: int) -> _Predicate | None:
         """`[a and b]` as `[a][b]`."""
-        if part[-1] != "]" or _AND not in part or _MAY_BE_OR.search(part):
+        if _AND not in part or _MAY_BE_OR.search(part):
             return None
         held = []
         for piece in part[1:-1].split(_AND):
             if piece.endswith("/"):
                 return None  # what follows is the name of a step
-            predicate = self._predicate(f"[{piece}]")
+            predicate = self._predicate(f"[{piece}]", depth)
             if predicate is None:
                 return None
             held.append(predicate)
         return _described(_joined(held, None), sum([predicate.steps for predicate in held]))
+
+    def _nested(self, part: str, depth: int) -> _Predicate | None:
+        """A path that has predicates itself."""
+        path = part[2:-1] if part.startswith("[.//") else "/" + part[1:-1]
+        if depth == _DEEPEST or part[1] == "/":
+            return None
+        node, count = self._path(path, MAX_TREE_STEPS, depth + 1)
+        return None if node is None else _described((node,), count)
 
     def _simple(self, part: str) -> _Predicate | None:
         """A path, or its comparison with a literal."""
@@ -160,7 +179,7 @@ class Assembler:
             quoted = literal[0] in "\"'"
             text = literal[1:-1] if quoted else literal
             test = normal.compare(cast(Operator, operator), text if quoted else number_of(text), text)
-            if not isinstance(test, Compare) or not _has_one_text(test):
+            if not isinstance(test, Compare) or not has_one_text(test):
                 return None
             conditions = (test,)
         count = 0
@@ -180,7 +199,7 @@ class Assembler:
             return None
         if descent.token.kind != "end" or normal.is_never(condition):
             return None
-        if not all(map(_has_one_text, conditions_in(condition))):
+        if not has_one_text(condition):
             return None
         return _described(condition.conditions if isinstance(condition, AllOf) else (condition,), descent.steps)
 
@@ -198,11 +217,6 @@ def _node(step: _Step, conditions: tuple[Condition, ...]) -> Node:
         assert isinstance(node, Node)
         return node
     return Node(step.axis, step.test, conditions)
-
-
-def _has_one_text(condition: Condition) -> bool:
-    """Whether all equal conditions have the same text: not so for the few numbers that have no shortest one."""
-    return not isinstance(condition, Compare) or condition.number is None or number_text(condition.number) is not None
 
 
 def _joined(held: list[_Predicate], below: Node | None) -> tuple[Condition, ...]:

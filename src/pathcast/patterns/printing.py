@@ -6,7 +6,8 @@ tallest plain one continues the path, the others stand in brackets: `/a[b]/c/d`,
 
 import re
 
-from .model import AllOf, AnyOf, Compare, Condition, First, Node, Not, Pattern, Root, StringTest
+from .model import AllOf, AnyOf, Compare, Condition, First, Node, Not, Pattern, Root, StringTest, conditions_in
+from .values import number_text
 
 _OR, _AND = 0, 1
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
@@ -20,6 +21,14 @@ def pattern_text(pattern: Pattern) -> str:
 def condition_text(condition: Condition) -> str:
     """A condition as it stands inside a predicate."""
     return _condition(condition, _OR)
+
+
+def has_one_text(condition: Condition) -> bool:
+    """Whether all conditions equal to this one have its text: not so with a number that has no shortest one."""
+    for part in conditions_in(condition):
+        if isinstance(part, Compare) and part.number is not None and number_text(part.number) is None:
+            return False
+    return True
 
 
 def _path(node: Node, child: str, descendant: str) -> str:

@@ -22,6 +22,7 @@ _TOKEN = re.compile(
     | (?P<literal>{LITERAL})
     | (?P<symbol>//|/|\.\.|\.|::|:|!=|<=|>=|[=<>@*\[\](),|+$-])
     | (?P<end>\Z)
+    | (?P<unreadable>(?s:.))
     )""",
     re.VERBOSE,
 )
@@ -49,20 +50,19 @@ def tokens(expression: str) -> list[Token]:
     if surrogate:
         raise pattern_error(expression, surrogate.start(), surrogate.end(), "a lone surrogate is no character")
     found = []
-    at = 0
-    kind = None
-    while kind != "end":
-        match = _TOKEN.match(expression, at)
-        if match is None:
-            raise _unreadable(expression, at)
-        kind = match.lastgroup or "end"
-        begin, at = match.span(kind)
-        found.append(Token(kind, expression[begin:at], begin))
+    for match in _TOKEN.finditer(expression):
+        kind = match.lastgroup
+        assert kind is not None
+        begin, end = match.span(kind)
+        if kind == "unreadable":
+            raise _unreadable(expression, begin)
+        found.append(Token(kind, expression[begin:end], begin))
+        if kind == "end":
+            break
     return found
 
 
 def _unreadable(expression: str, at: int) -> PatternError:
-    at += len(expression[at:]) - len(expression[at:].lstrip(" \t\r\n"))
     if expression[at] in "\"'":
         return pattern_error(expression, at, len(expression), "the string has no closing quote", "'…' or \"…\"")
     return pattern_error(expression, at, at + 1, f"'{expression[at]}' has no meaning in a subscription")
