@@ -1,0 +1,295 @@
+"""Filtering: a matcher's patterns against all documents of a batch, in one pass over the summary.
+
+    label paths ──as chains──▶ engine ──▶ entries of each path ──extents──▶ documents of each plain path
+                                 │
+                                 └─▶ demands of each tree pattern ──▶ candidates ──▶ verified on the documents
+
+A label path, written as a document of one element in another, matches exactly the plain paths that every document with it
+matches: so the engine runs over the summary's paths, once, and not over the documents. Plain paths need nothing more.
+
+Patterns with predicates are not decided by extents: `/a/b[c][d]` finds a document in the extents of `/a/b/c` and of
+`/a/b/d` whose `c` and `d` lie under different `b`. Documents that have every path that such a pattern demands are
+its candidates; they are written out, read, and matched as documents.
+
+Invariant: answers are those of matching each document alone.
+Cost: the engine's time for the summary's paths; for ids a mark a match; for targets an OR of bitmaps a path and target.
+"""
+
+from array import array
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+from pyroaring import BitMap
+
+from ..documents import DocumentBatch, LabelPaths
+from ..documents.batch import Int32s, Int64s
+from ..documents.reader import Reader
+from ..errors import MessageError
+from ..matching import Matcher
+from .contents import with_rows_replaced
+from .demands import Demands
+from .extent_kernels import collect_entries, keep_own
+from .skeleton_kernels import NONE
+from .targets import Target, Targets
+
+if TYPE_CHECKING:
+    from .summary import RoXSum
+
+_demands: "WeakKeyDictionary[Matcher, Demands]" = WeakKeyDictionary()
+# Documents are verified in groups of so many bytes.
+_GROUP_BYTES = 8 << 20
+# Label paths that are longer together than this are not worth a pass of their own where documents have fewer tokens.
+_WORTHWHILE = 1 << 20
+
+
+def chains(paths: LabelPaths, nodes: Int32s) -> DocumentBatch:
+    """Label paths as documents: each of the nodes with its ancestors, one inside the other."""
+    parents = paths.parents
+    depths = np.zeros(len(nodes), dtype=np.int64)
+    current = nodes.copy()
+    levels: list[tuple[Int64s, Int32s]] = []
+    while True:
+        alive = np.flatnonzero(current != NONE)
+        if not len(alive):
+            break
+        levels.append((alive, current[alive]))
+        depths[alive] += 1
+        current[alive] = parents[current[alive]]
+    offsets = np.zeros(len(nodes) + 1, dtype=np.int64)
+    np.cumsum(depths, out=offsets[1:])
+    count = int(offsets[-1])
+    elements = np.empty(count, dtype=np.int32)
+    for up, (alive, there) in enumerate(levels):
+        elements[offsets[alive + 1] - 1 - up] = there
+    depth = (np.arange(count) - np.repeat(offsets[:-1], depths) + 1).astype(np.int32)
+    nothing, no_bytes = np.zeros(count + 1, dtype=np.int32), np.empty(0, dtype=np.uint8)
+    return DocumentBatch(
+        data=no_bytes,
+        data_offsets=np.zeros(len(nodes) + 1, dtype=np.int64),
+        offsets=offsets,
+        name=paths.name_ids[elements],
+        parent=np.where(depth == 1, np.int32(NONE), np.arange(count, dtype=np.int32) - 1).astype(np.int32),
+        depth=depth,
+        end=np.repeat(offsets[1:], depths).astype(np.int32),
+        position=nothing[:count],
+        attribute_begin=nothing,
+        attribute_name=nothing[:0],
+        attribute_start=np.empty(0, dtype=np.int64),
+        attribute_length=nothing[:0],
+        text_begin=nothing[:count],
+        text_end=nothing[:count],
+        text_parent=nothing[:0],
+        text_start=np.empty(0, dtype=np.int64),
+        text_length=nothing[:0],
+        arena=no_bytes,
+        known=paths.names,
+        known_count=len(paths.names),
+    )
+
+
+class Filtering:
+    """One batch before one matcher."""
+
+    def __init__(self, batch: "RoXSum", matcher: Matcher) -> None:
+        self.batch = batch
+        self.matcher = matcher
+        matcher.match_batch(chains(batch.paths, np.empty(0, dtype=np.int32)))  # takes up what is new in the subscriptions
+        subscriptions = matcher.subscriptions
+        self.expansion = subscriptions.expansion()
+        self.demands = _demands_of(matcher)
+        self.is_tree = np.zeros(len(subscriptions.table), dtype=np.bool_)
+        self.is_tree[self.demands.trees] = True
+
+    # The two questions.
+
+    def ids(self) -> tuple[Int64s, Int32s]:
+        """The subscriptions of each document, in the order of the batch's ids: offsets and ids, ascending."""
+        batch = self.batch
+        if not self._worthwhile():
+            return self._verified(batch.rows)
+        offsets, entries = self._entries()
+        offsets, ids = self.expansion.ids_of_all(offsets, entries)
+        candidates = np.searchsorted(batch.ids, numbers_of(self.candidates()))
+        if not len(candidates):
+            return offsets, ids
+        return with_rows_replaced(offsets, ids, candidates, *self._verified(batch.rows[candidates]))
+
+    def documents(self, targets: Targets) -> dict[Target, BitMap]:
+        """The documents of each target."""
+        found: dict[Target, BitMap] = {target: BitMap() for target in targets}
+        if self._worthwhile():
+            for name, documents in self._by_subscriber().items():
+                found[targets.of_name(name)] = documents
+            open_ones = self._undecided(targets, found)
+        else:
+            open_ones = BitMap(self.batch.ids.tolist())
+        numbers = numbers_of(open_ones)
+        if len(numbers):
+            rows = self.batch.rows[np.searchsorted(self.batch.ids, numbers)]
+            for name, places in self._verified_by_subscriber(rows).items():
+                found[targets.of_name(name)] |= bitmap_of(numbers[places])
+        return found
+
+    def candidates(self) -> BitMap:
+        """The documents that some tree pattern in use might match, judged by extents alone."""
+        return BitMap.union(BitMap(), *self._candidates_of_trees().values())
+
+    # The summary's part.
+
+    def _worthwhile(self) -> bool:
+        """Whether label paths are fewer than what the documents themselves have."""
+        batch = self.batch
+        steps = len(batch.nodes) * max(1, batch.depth)
+        return steps <= max(_WORTHWHILE, batch.token_count)
+
+    def _entries(self) -> tuple[Int64s, Int32s]:
+        """The entries of plain paths that each document matches."""
+        batch = self.batch
+        nodes = batch.nodes
+        begin, entries = self._plain(nodes)
+        place = np.full(len(batch.paths) + 1, NONE, dtype=np.int32)
+        place[nodes] = np.arange(len(nodes), dtype=np.int32)
+        parents = place[batch.paths.parents[nodes]]
+        own = np.empty(len(entries), dtype=np.bool_)
+        keep_own(parents, begin, entries, own)
+        kept = np.concatenate([[0], np.cumsum(own)])[begin].astype(np.int64)
+        entries = entries[own]
+        contents = batch.contents
+        leaves = place[contents.leaves]
+        marks = np.zeros((len(self.is_tree) + 63 >> 6) + 1, dtype=np.uint64)
+        summary = np.zeros((len(marks) + 63 >> 6) + 1, dtype=np.uint64)
+        offsets = np.zeros(len(batch) + 1, dtype=np.int64)
+        out = np.empty(16 * len(batch) + 1024, dtype=np.int32)
+        stamps = np.zeros(len(nodes), dtype=np.int64)
+        done = 0
+        while True:
+            done = collect_entries(
+                batch.rows, contents.leaf_begin, leaves, parents, kept, entries, done, stamps, marks, summary, offsets, out
+            )
+            if done == len(batch):
+                return offsets, out[: offsets[-1]].copy()
+            out = np.resize(out, 2 * len(out))
+
+    def _plain(self, nodes: Int32s) -> tuple[Int64s, Int32s]:
+        """The entries of plain paths that a document with each of the label paths matches."""
+        offsets, entries = self.matcher.engine.match_batch(chains(self.batch.paths, nodes))
+        if not len(self.demands.trees):
+            return offsets, entries
+        plain = ~self.is_tree[entries]
+        return np.concatenate([[0], np.cumsum(plain)])[offsets].astype(np.int64), entries[plain]
+
+    def _by_subscriber(self) -> dict[str, BitMap]:
+        """The documents of plain paths, by subscriber."""
+        extents = self.batch.extents
+        leaves = np.array(sorted(extents), dtype=np.int32)
+        offsets, entries = self._plain(leaves)
+        places = np.repeat(np.arange(len(leaves)), np.diff(offsets))
+        return {
+            name: BitMap.union(*(extents[leaf] for leaf in leaves[those].tolist()))
+            for name, those in self._subscribers(places, entries).items()
+        }
+
+    def _subscribers(self, places: Int64s, entries: Int32s) -> dict[str, Int64s]:
+        """For each subscriber behind entries the places of those entries, each once, ascending."""
+        begin = self.expansion.begin
+        counts = begin[entries + 1] - begin[entries]
+        edges = np.concatenate([[0], np.cumsum(counts)])
+        rows = np.repeat(begin[entries] - edges[:-1], counts) + np.arange(edges[-1])
+        owners = self.expansion.owners[rows].astype(np.int64)
+        width = int(places.max(initial=0)) + 1
+        pairs = np.unique((owners * width + np.repeat(places, counts))[owners >= 0])
+        owners, places = pairs // width, pairs % width
+        cuts = np.flatnonzero(np.diff(owners)) + 1
+        names = self.expansion.names
+        groups = zip(np.split(owners, cuts), np.split(places, cuts), strict=True)
+        return {names[int(owner[0])]: group for owner, group in groups if len(owner)}
+
+    # The part of patterns with predicates.
+
+    def _candidates_of_trees(self) -> Mapping[int, BitMap]:
+        """The candidates of each tree entry that has subscribers."""
+        demands = self.demands
+        begin = self.expansion.begin
+        used = [k for k, entry in enumerate(demands.trees) if begin[entry + 1] > begin[entry]]
+        if not used:
+            return {}
+        everything = bitmap_of(self.batch.ids)
+        having: dict[int, BitMap] = {}
+        if demands.matcher is not None:
+            extents = self.batch.extents
+            leaves = np.array(sorted(extents), dtype=np.int32)
+            offsets, numbers = demands.matcher.match_batch(chains(self.batch.paths, leaves))
+            order = np.argsort(numbers, kind="stable")
+            of_leaf, numbers = np.repeat(leaves, np.diff(offsets))[order], numbers[order]
+            edges = np.flatnonzero(np.diff(numbers, prepend=0, append=0)).tolist()
+            for first, last in pairwise(edges):
+                having[int(numbers[first])] = BitMap.union(*(extents[leaf] for leaf in of_leaf[first:last].tolist()))
+        nothing = BitMap()
+        found: dict[int, BitMap] = {}
+        for k in used:
+            sets = [having.get(number, nothing) for number in demands.of_tree[k]]
+            found[demands.trees[k]] = BitMap.intersection(*sets) if sets else everything
+        return found
+
+    def _undecided(self, targets: Targets, found: Mapping[Target, BitMap]) -> BitMap:
+        """The candidates of tree patterns, but for those that all targets of the pattern get already."""
+        expansion = self.expansion
+        undecided = BitMap()
+        for entry, documents in self._candidates_of_trees().items():
+            owners = expansion.owners[expansion.begin[entry] : expansion.begin[entry + 1]]
+            have = [found[targets.of_name(expansion.names[owner])] for owner in set(owners.tolist())]
+            undecided |= documents - BitMap.intersection(*have)
+        return undecided
+
+    def _verified(self, rows: Int64s) -> tuple[Int64s, Int32s]:
+        """The ids that documents match, each matched as a document."""
+        offsets, ids = [np.zeros(1, dtype=np.int64)], []
+        for batch in self._read(rows):
+            more_offsets, more = self.matcher.match_batch(batch)
+            offsets.append(more_offsets[1:] + offsets[-1][-1])
+            ids.append(more)
+        return np.concatenate(offsets), np.concatenate([*ids, np.empty(0, dtype=np.int32)])
+
+    def _verified_by_subscriber(self, rows: Int64s) -> dict[str, Int64s]:
+        """For each subscriber the places among the rows of the documents that it gets."""
+        places, entries, done = [], [], 0
+        for batch in self._read(rows):
+            offsets, more = self.matcher.engine.match_batch(batch)
+            places.append(done + np.repeat(np.arange(len(batch)), np.diff(offsets)))
+            entries.append(more)
+            done += len(batch)
+        return self._subscribers(np.concatenate(places), np.concatenate(entries))
+
+    def _read(self, rows: Int64s) -> "list[DocumentBatch]":
+        batch = self.batch
+        reader = Reader(self.matcher.subscriptions.table.names, batch.limits, batch.entities)
+        sizes = np.cumsum(batch.contents.sizes[rows])
+        batches = []
+        for group in np.split(rows, np.flatnonzero(np.diff(sizes // _GROUP_BYTES)) + 1):
+            read = reader.read(batch.contents.readable(batch.skeletons, group))
+            if read.errors:
+                first = min(read.errors)
+                raise MessageError(f"a document of the batch can't be read again: {read.errors[first]}")
+            batches.append(read)
+        return batches
+
+
+def _demands_of(matcher: Matcher) -> Demands:
+    known = _demands.get(matcher)
+    if known is None or known.version != matcher.subscriptions.version:
+        known = _demands[matcher] = Demands(matcher)
+    return known
+
+
+def numbers_of(documents: BitMap) -> npt.NDArray[np.int64]:
+    """A set of ids as an array, ascending."""
+    return np.frombuffer(documents.to_array(), dtype=np.uint32).astype(np.int64)
+
+
+def bitmap_of(ids: npt.NDArray[Any]) -> BitMap:
+    """A set of ids from an array."""
+    return BitMap(array("I", ids.astype(np.uint32).tobytes()))
