@@ -25,6 +25,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
+    from . import roxsum
     from .documents import Document, Limits
     from .matching import Matcher, Matches, Subscription, Subscriptions, open_index
 
@@ -46,6 +47,7 @@ __all__ = [
     "Subscription",
     "Subscriptions",
     "open_index",
+    "roxsum",
 ]
 
 _ROOMS = {
@@ -59,7 +61,13 @@ _ROOMS = {
 }
 
 
+# Rooms that are used under their own name, as in `pathcast.roxsum.RoXSum`.
+_OPEN_ROOMS = frozenset({"roxsum"})
+
+
 def __getattr__(name: str) -> Any:
+    if name in _OPEN_ROOMS:
+        return import_module(f".{name}", __name__)
     room = _ROOMS.get(name)
     if room is None:
         raise AttributeError(f"module 'pathcast' has no attribute '{name}'")

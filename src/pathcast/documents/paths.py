@@ -87,7 +87,9 @@ class LabelPaths:
         path = ROOT
         for name in names:
             number = self.names.get(name)
-            below = np.flatnonzero((self.parents == path) & (self.name_ids == number)) if number is not None else ()
+            if number is None:
+                return None
+            below = np.flatnonzero((self.parents == path) & (self.name_ids == number))
             if not len(below):
                 return None
             path = int(below[0])
@@ -97,11 +99,39 @@ class LabelPaths:
         """The path of every element of the batch, in document order."""
         return self._walk(batch.name, batch.parent, batch.translation(self.names, add=True))
 
-    def absorb(self, other: "LabelPaths") -> tuple[Int32s, Int32s]:
-        """Take in all paths of another tree; for each of its paths and of its names the number here."""
-        name_of = np.array([self.names.add(name) for name in other.names], dtype=np.int32)
+    def closed(self, paths: Int32s) -> Int32s:
+        """These paths and all above them, each once, ascending."""
+        used = np.zeros(len(self), dtype=np.bool_)
+        front = paths
+        while len(front):
+            used[front] = True
+            front = np.unique(self.parents[front])
+            front = front[front != ROOT]
+            front = front[~used[front]]
+        return np.flatnonzero(used).astype(np.int32)
+
+    def depth(self, paths: Int32s) -> int:
+        """How many names the longest of these paths has."""
+        levels, front = 0, paths
+        while len(front):
+            levels += 1
+            front = np.unique(self.parents[front])
+            front = front[front != ROOT]
+        return levels
+
+    def absorb(self, other: "LabelPaths", wanted: Int32s) -> Int32s:
+        """Take in paths of another tree, ascending and with all that lie above them.
+
+        For each path of the other tree its number here, `ROOT` for those that were not wanted.
+        """
+        place = np.full(len(other) + 1, ROOT, dtype=np.int32)
+        place[wanted] = np.arange(len(wanted), dtype=np.int32)
+        used = np.unique(other.name_ids[wanted])
+        translate = np.zeros(len(other.names), dtype=np.int32)
+        translate[used] = [self.names.add(other.names[name]) for name in used.tolist()]
         # A tree is walked like the elements of a document: a parent comes before its children.
-        return self._walk(other.name_ids, other.parents, name_of), name_of
+        place[wanted] = self._walk(other.name_ids[wanted], place[other.parents[wanted]], translate)
+        return place[:-1]
 
     def _walk(self, names: Int32s, parents: Int32s, translate: Int32s, above: int = ROOT) -> Int32s:
         shift = 0 if above == ROOT else 1

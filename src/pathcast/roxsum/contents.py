@@ -1,7 +1,7 @@
 """Contents: what the documents of a batch hold, as tokens and values, and the label paths that end in each.
 
-Row `r` is a document: its tokens are `tokens[token_begin[r] : token_begin[r + 1]]`, its values lie in `pool`, its leaves
-are the label paths of its elements without children, each once. All numbers count in one `Skeletons` and its tree.
+Row `r` is a document: its tokens are `tokens[token_begin[r] : token_begin[r + 1]]`, its values lie in `pool`, its
+leaves are the label paths of its elements without children, each once. All numbers count in one `Skeletons`.
 
 Invariant: contents never change; batches that came of one another share them and differ in the rows that are theirs.
 Cost: 4 bytes a token, 12 a value, 4 a leaf, and the values' bytes (with the markup around them where they come
@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from ..documents import DocumentBatch
 from ..documents.batch import Bytes, Int32s, Int64s
+from .content_kernels import pack_values, write_documents
 from .extent_kernels import leaves_of_elements, turn_round
-from .skeleton_kernels import M_COLUMN, RAW_TEXT, pack_values, write_documents
 from .skeletons import Skeletons, Tokens, declares_other_encoding
+from .token_kernels import M_COLUMN, RAW_TEXT
 
 _HEAD = 256
 

@@ -2,8 +2,8 @@
 
 Everything is checked before it is used as a place or a size; what comes out is built from tables of the message's own.
 
-A message that is not trusted gives nothing but the documents' bytes: they are read, cut and summarised like any document
-from a stranger, so that no message can claim a summary that its documents do not have.
+A message that is not trusted gives nothing but the documents' bytes: they are read, cut and summarised like any
+document from a stranger, so that no message can claim a summary that its documents do not have.
 
 Invariant: a `MessageError` or a batch; memory in proportion to the limits. Cost: decompression, one pass over
 tokens, two over values; not trusted, besides, what reading and building costs.
@@ -18,13 +18,13 @@ from ..documents import LabelPaths
 from ..documents.batch import Bytes, Int32s, Int64s
 from ..errors import LimitError, MessageError
 from .contents import Contents, with_rows_replaced
-from .decode_kernels import WRONG, deal_values, read_columns, read_tokens
+from .decode_kernels import deal_values, read_columns, read_tokens
 from .encode import WITH_VALUE, stream_widths
 from .encode_kernels import FIXED, MAX_DISTINCT, NUMBERED
 from .extent_kernels import leaves_of_tokens
 from .limits import MessageLimits
-from .skeleton_kernels import CLOSES, K_ATTRIBUTE, K_RAW, K_RAW_TEXT, M_COLUMN, NONE, OPENS, RAW_TEXT
 from .skeletons import RAW_TOKENS, Skeletons, Tokens
+from .token_kernels import K_ATTRIBUTE, K_RAW, K_RAW_TEXT, M_COLUMN, NONE, RAW_TEXT
 from .wire import Counts, TableReader, unpack
 
 if TYPE_CHECKING:
@@ -109,9 +109,9 @@ def _read_tables(reader: TableReader, counts: Counts) -> _Tables:
     if int(raw_lengths.sum()) != counts.raw_bytes:
         raise MessageError("the raw documents of the message are not as long as its header says")
     begin = np.concatenate([[0], np.cumsum(follow)]).astype(np.int64)
-    narrow = (each.astype(np.int32) for each in (parents, node_names, column_node, column_kind))
     return _Tables(
-        ids, names, *narrow, codecs.astype(np.int32), lengths, distinct, token_lengths,
+        ids, names, parents.astype(np.int32), node_names.astype(np.int32), column_node.astype(np.int32),
+        column_kind.astype(np.int32), codecs.astype(np.int32), lengths, distinct, token_lengths,
         np.frombuffer(stored, dtype=np.uint8), meta, begin, followers.astype(np.int32), occurrences, raw_lengths,
     )  # fmt: skip
 
@@ -201,9 +201,7 @@ def _values(
     return starts, lengths, pool
 
 
-def _trusted(
-    empty: "RoXSum", tables: _Tables, contents: Contents, tokens: Tokens
-) -> tuple[Skeletons, Contents]:
+def _trusted(empty: "RoXSum", tables: _Tables, contents: Contents, tokens: Tokens) -> tuple[Skeletons, Contents]:
     """The tables and contents as the message has them, leaves worked out from the tokens; raw documents are read."""
     try:
         paths = LabelPaths.of(tables.names, tables.node_parent, tables.node_name)

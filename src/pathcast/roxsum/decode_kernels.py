@@ -53,9 +53,7 @@ def read_tokens(follow_begin, followers, widths, at, stop, streams, none, token_
     "int64(ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i8[::1], ro_u1[::1], ro_i4[::1], ro_i8[::1], ro_u1[::1],"
     " u1[::1], i8[::1], i4[::1], i8[::1])"
 )
-def read_columns(
-    begin, codecs, fixed, distinct, texts, widths, numbers_at, numbers, pool, starts, lengths, entries
-):
+def read_columns(begin, codecs, fixed, distinct, texts, widths, numbers_at, numbers, pool, starts, lengths, entries):
     """Where each value stands in the pool, which takes the texts as they are, but values of one length in order.
 
     Gives how many bytes of texts there were, or `WRONG`.

@@ -23,7 +23,7 @@ from .encode_kernels import (
     write_columns,
     write_streams,
 )
-from .skeleton_kernels import K_ATTRIBUTE, K_RAW_TEXT, M_COLUMN, M_FLAGS, M_NODE, NONE, RAW_TEXT
+from .token_kernels import K_ATTRIBUTE, K_RAW_TEXT, M_COLUMN, M_FLAGS, M_NODE, NONE, RAW_TEXT
 from .wire import Counts, TableWriter, compress, pack
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def encode(batch: "RoXSum", *, level: int) -> bytes:
     context = before[firsts]
     widths = np.zeros(none + 1, dtype=np.int32)
     widths[context] = stream_widths(followers)
-    stream_sizes = occurrences * widths[context]
+    stream_sizes: Int64s = occurrences * widths[context].astype(np.int64)
     stream_at = np.zeros(none + 1, dtype=np.int64)
     stream_at[context] = np.cumsum(stream_sizes) - stream_sizes
     streams = np.empty(int(stream_sizes.sum()), dtype=np.uint8)
@@ -170,12 +170,14 @@ def _written(pool: Bytes, begin: Int64s, starts: Int64s, lengths: Int32s, sizes:
     numbers, is_first = np.empty(len(starts), dtype=np.int32), np.empty(len(starts), dtype=np.bool_)
     distinct, distinct_bytes, fixed = (np.zeros(len(count), dtype=np.int64) for _ in range(3))
     number_values(begin, starts, lengths, pool, slots, numbers, is_first, distinct, distinct_bytes, fixed)
-    repeats = (distinct > 0) & ((distinct == 1) | (2 * distinct <= count) & ((distinct <= 256) | (4 * distinct <= count)))
+    repeats = (distinct > 0) & (
+        (distinct == 1) | (2 * distinct <= count) & ((distinct <= 256) | (4 * distinct <= count))
+    )
     even = ~repeats & (fixed > 0) & (count >= 16)
     codecs = np.select([repeats, even], [NUMBERED, FIXED], PLAIN).astype(np.int32)
     text_sizes = np.select([repeats, even], [distinct_bytes + distinct, sizes], sizes + count)
     widths = np.where(repeats & (distinct > 1), np.where(distinct <= 256, 1, 2), 0).astype(np.int32)
-    number_sizes = widths * count
+    number_sizes: Int64s = widths.astype(np.int64) * count
     texts, out = (np.empty(int(each.sum()), dtype=np.uint8) for each in (text_sizes, number_sizes))
     write_columns(
         begin, starts, lengths, pool, numbers, is_first, codecs, np.cumsum(text_sizes) - text_sizes, widths,

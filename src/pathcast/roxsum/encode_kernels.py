@@ -2,7 +2,7 @@
 """Writing messages: what follows what in skeletons, and values by column.
 
 Skeletons: which token comes next depends mostly on the one before, so a token is written as its rank among the tokens
-that ever follow its predecessor, most frequent first, into a stream of that predecessor's own. Where only one token ever
+that ever follow its predecessor, most frequent first, into a stream of that predecessor's own. Where only one ever
 follows, nothing is written. The first token of a document follows a token that is none, and so does its end.
 
 Values: all values of a column together, as numbers in a dictionary where they repeat.
@@ -11,7 +11,7 @@ Values: all values of a column together, as numbers in a dictionary where they r
 import numpy as np
 
 from ..kernels import kernel, part
-from .skeleton_kernels import MIX, NONE, hash_bytes, same
+from .token_kernels import MIX, NONE, hash_bytes, same
 
 HALF = np.uint64(32)
 MAX_PROBES = 64

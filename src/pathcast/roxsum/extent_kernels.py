@@ -10,7 +10,7 @@ import numpy as np
 from ..documents.paths_kernels import edge_slot
 from ..kernels import kernel
 from ..matching.marks_kernels import mark_with_summary, read_few_marks
-from .skeleton_kernels import CLOSES, M_FLAGS, M_NODE, NONE, OPENS, RAW_TEXT
+from .token_kernels import CLOSES, M_FLAGS, M_NODE, NONE, OPENS, RAW_TEXT
 
 
 @kernel("int64(ro_i8[::1], ro_i4[::1], ro_i4[::1], i8[::1], i8[::1], i4[::1])")

@@ -4,19 +4,20 @@
                                  │
                                  └─▶ demands of each tree pattern ──▶ candidates ──▶ verified on the documents
 
-A label path, written as a document of one element in another, matches exactly the plain paths that every document with it
-matches: so the engine runs over the summary's paths, once, and not over the documents. Plain paths need nothing more.
+A label path, written as a document of one element in another, matches exactly the plain paths that every document with
+it matches: so the engine runs over the summary's paths, once, and not over the documents. Plain paths need no more.
 
 Patterns with predicates are not decided by extents: `/a/b[c][d]` finds a document in the extents of `/a/b/c` and of
 `/a/b/d` whose `c` and `d` lie under different `b`. Documents that have every path that such a pattern demands are
 its candidates; they are written out, read, and matched as documents.
 
-Invariant: answers are those of matching each document alone.
+Invariant: answers are those of matching each document alone. A document that would cost the engine too much is in
+`errors` and matches nothing.
 Cost: the engine's time for the summary's paths; for ids a mark a match; for targets an OR of bitmaps a path and target.
 """
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -28,13 +29,13 @@ from pyroaring import BitMap
 from ..documents import DocumentBatch, LabelPaths
 from ..documents.batch import Int32s, Int64s
 from ..documents.reader import Reader
-from ..errors import MessageError
+from ..errors import MessageError, PathcastError
 from ..matching import Matcher
 from .contents import with_rows_replaced
 from .demands import Demands
 from .extent_kernels import collect_entries, keep_own
-from .skeleton_kernels import NONE
 from .targets import Target, Targets
+from .token_kernels import NONE
 
 if TYPE_CHECKING:
     from .summary import RoXSum
@@ -97,7 +98,8 @@ class Filtering:
     def __init__(self, batch: "RoXSum", matcher: Matcher) -> None:
         self.batch = batch
         self.matcher = matcher
-        matcher.match_batch(chains(batch.paths, np.empty(0, dtype=np.int32)))  # takes up what is new in the subscriptions
+        self.errors: dict[int, PathcastError] = {}
+        matcher.match_batch(chains(batch.paths, np.empty(0, dtype=np.int32)))  # takes up new subscriptions
         subscriptions = matcher.subscriptions
         self.expansion = subscriptions.expansion()
         self.demands = _demands_of(matcher)
@@ -109,29 +111,30 @@ class Filtering:
     def ids(self) -> tuple[Int64s, Int32s]:
         """The subscriptions of each document, in the order of the batch's ids: offsets and ids, ascending."""
         batch = self.batch
-        if not self._worthwhile():
-            return self._verified(batch.rows)
-        offsets, entries = self._entries()
+        summarised = self._entries() if self._worthwhile() else None
+        if summarised is None:
+            return self._verified(np.arange(len(batch)))
+        offsets, entries = summarised
         offsets, ids = self.expansion.ids_of_all(offsets, entries)
         candidates = np.searchsorted(batch.ids, numbers_of(self.candidates()))
         if not len(candidates):
             return offsets, ids
-        return with_rows_replaced(offsets, ids, candidates, *self._verified(batch.rows[candidates]))
+        return with_rows_replaced(offsets, ids, candidates, *self._verified(candidates))
 
     def documents(self, targets: Targets) -> dict[Target, BitMap]:
         """The documents of each target."""
         found: dict[Target, BitMap] = {target: BitMap() for target in targets}
-        if self._worthwhile():
-            for name, documents in self._by_subscriber().items():
-                found[targets.of_name(name)] = documents
-            open_ones = self._undecided(targets, found)
+        ids = self.batch.ids
+        summarised = self._by_subscriber() if self._worthwhile() else None
+        if summarised is None:
+            places = np.arange(len(ids))
         else:
-            open_ones = BitMap(self.batch.ids.tolist())
-        numbers = numbers_of(open_ones)
-        if len(numbers):
-            rows = self.batch.rows[np.searchsorted(self.batch.ids, numbers)]
-            for name, places in self._verified_by_subscriber(rows).items():
-                found[targets.of_name(name)] |= bitmap_of(numbers[places])
+            for name, documents in summarised.items():
+                found[targets.of_name(name)] = documents
+            places = np.searchsorted(ids, numbers_of(self._undecided(targets, found)))
+        if len(places):
+            for name, those in self._verified_by_subscriber(places).items():
+                found[targets.of_name(name)] |= bitmap_of(ids[those])
         return found
 
     def candidates(self) -> BitMap:
@@ -146,11 +149,14 @@ class Filtering:
         steps = len(batch.nodes) * max(1, batch.depth)
         return steps <= max(_WORTHWHILE, batch.token_count)
 
-    def _entries(self) -> tuple[Int64s, Int32s]:
-        """The entries of plain paths that each document matches."""
+    def _entries(self) -> tuple[Int64s, Int32s] | None:
+        """The entries of plain paths that each document matches; None when the engine refuses the label paths."""
         batch = self.batch
         nodes = batch.nodes
-        begin, entries = self._plain(nodes)
+        plain = self._plain(nodes)
+        if plain is None:
+            return None
+        begin, entries = plain
         place = np.full(len(batch.paths) + 1, NONE, dtype=np.int32)
         place[nodes] = np.arange(len(nodes), dtype=np.int32)
         parents = place[batch.paths.parents[nodes]]
@@ -168,25 +174,45 @@ class Filtering:
         done = 0
         while True:
             done = collect_entries(
-                batch.rows, contents.leaf_begin, leaves, parents, kept, entries, done, stamps, marks, summary, offsets, out
+                batch.rows,
+                contents.leaf_begin,
+                leaves,
+                parents,
+                kept,
+                entries,
+                done,
+                stamps,
+                marks,
+                summary,
+                offsets,
+                out,
             )
             if done == len(batch):
                 return offsets, out[: offsets[-1]].copy()
             out = np.resize(out, 2 * len(out))
 
-    def _plain(self, nodes: Int32s) -> tuple[Int64s, Int32s]:
-        """The entries of plain paths that a document with each of the label paths matches."""
-        offsets, entries = self.matcher.engine.match_batch(chains(self.batch.paths, nodes))
+    def _plain(self, nodes: Int32s) -> tuple[Int64s, Int32s] | None:
+        """The entries of plain paths that a document with each of the label paths matches.
+
+        None when one of the paths, as a document, would cost the engine more than it allows.
+        """
+        paths = chains(self.batch.paths, nodes)
+        offsets, entries = self.matcher.engine.match_batch(paths)
+        if paths.errors:
+            return None
         if not len(self.demands.trees):
             return offsets, entries
         plain = ~self.is_tree[entries]
         return np.concatenate([[0], np.cumsum(plain)])[offsets].astype(np.int64), entries[plain]
 
-    def _by_subscriber(self) -> dict[str, BitMap]:
-        """The documents of plain paths, by subscriber."""
+    def _by_subscriber(self) -> dict[str, BitMap] | None:
+        """The documents of plain paths, by subscriber; None when the engine refuses the label paths."""
         extents = self.batch.extents
         leaves = np.array(sorted(extents), dtype=np.int32)
-        offsets, entries = self._plain(leaves)
+        plain = self._plain(leaves)
+        if plain is None:
+            return None
+        offsets, entries = plain
         places = np.repeat(np.arange(len(leaves)), np.diff(offsets))
         return {
             name: BitMap.union(*(extents[leaf] for leaf in leaves[those].tolist()))
@@ -222,7 +248,10 @@ class Filtering:
         if demands.matcher is not None:
             extents = self.batch.extents
             leaves = np.array(sorted(extents), dtype=np.int32)
-            offsets, numbers = demands.matcher.match_batch(chains(self.batch.paths, leaves))
+            paths = chains(self.batch.paths, leaves)
+            offsets, numbers = demands.matcher.match_batch(paths)
+            if paths.errors:
+                return {demands.trees[k]: everything for k in used}
             order = np.argsort(numbers, kind="stable")
             of_leaf, numbers = np.repeat(leaves, np.diff(offsets))[order], numbers[order]
             edges = np.flatnonzero(np.diff(numbers, prepend=0, append=0)).tolist()
@@ -245,37 +274,40 @@ class Filtering:
             undecided |= documents - BitMap.intersection(*have)
         return undecided
 
-    def _verified(self, rows: Int64s) -> tuple[Int64s, Int32s]:
-        """The ids that documents match, each matched as a document."""
+    def _verified(self, places: Int64s) -> tuple[Int64s, Int32s]:
+        """The ids that documents (by their places in the batch) match, each matched as a document."""
         offsets, ids = [np.zeros(1, dtype=np.int64)], []
-        for batch in self._read(rows):
-            more_offsets, more = self.matcher.match_batch(batch)
+        for group, read in self._read(places):
+            more_offsets, more = self.matcher.match_batch(read)
+            self._note_errors(group, read)
             offsets.append(more_offsets[1:] + offsets[-1][-1])
             ids.append(more)
         return np.concatenate(offsets), np.concatenate([*ids, np.empty(0, dtype=np.int32)])
 
-    def _verified_by_subscriber(self, rows: Int64s) -> dict[str, Int64s]:
-        """For each subscriber the places among the rows of the documents that it gets."""
-        places, entries, done = [], [], 0
-        for batch in self._read(rows):
-            offsets, more = self.matcher.engine.match_batch(batch)
-            places.append(done + np.repeat(np.arange(len(batch)), np.diff(offsets)))
+    def _verified_by_subscriber(self, places: Int64s) -> dict[str, Int64s]:
+        """For each subscriber the places in the batch of those documents that it gets."""
+        having, entries = [], []
+        for group, read in self._read(places):
+            offsets, more = self.matcher.engine.match_batch(read)
+            self._note_errors(group, read)
+            having.append(np.repeat(group, np.diff(offsets)))
             entries.append(more)
-            done += len(batch)
-        return self._subscribers(np.concatenate(places), np.concatenate(entries))
+        return self._subscribers(np.concatenate(having), np.concatenate(entries))
 
-    def _read(self, rows: Int64s) -> "list[DocumentBatch]":
+    def _read(self, places: Int64s) -> Iterator[tuple[Int64s, DocumentBatch]]:
+        """The documents at places of the batch, in groups, read."""
         batch = self.batch
         reader = Reader(self.matcher.subscriptions.table.names, batch.limits, batch.entities)
-        sizes = np.cumsum(batch.contents.sizes[rows])
-        batches = []
-        for group in np.split(rows, np.flatnonzero(np.diff(sizes // _GROUP_BYTES)) + 1):
-            read = reader.read(batch.contents.readable(batch.skeletons, group))
+        sizes = np.cumsum(batch.contents.sizes[batch.rows[places]])
+        for group in np.split(places, np.flatnonzero(np.diff(sizes // _GROUP_BYTES)) + 1):
+            read = reader.read(batch.contents.readable(batch.skeletons, batch.rows[group]))
             if read.errors:
-                first = min(read.errors)
-                raise MessageError(f"a document of the batch can't be read again: {read.errors[first]}")
-            batches.append(read)
-        return batches
+                raise MessageError(f"a document of the batch can't be read again: {read.errors[min(read.errors)]}")
+            yield group, read
+
+    def _note_errors(self, places: Int64s, read: DocumentBatch) -> None:
+        """Keep what an engine has against documents that would cost it too much."""
+        self.errors.update((int(self.batch.ids[places[index]]), error) for index, error in read.errors.items())
 
 
 def _demands_of(matcher: Matcher) -> Demands:

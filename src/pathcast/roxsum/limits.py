@@ -26,6 +26,5 @@ class MessageLimits:
         """Refuse a message that has more of something than is allowed."""
         allowed = getattr(self, limit)
         if found > allowed:
-            raise MessageError(
-                f"the message has {found:,} {limit}; at most {allowed:,} allowed (raise it with MessageLimits({limit}=…))"
-            )
+            advice = f"raise it with MessageLimits({limit}=…)"
+            raise MessageError(f"the message has {found:,} {limit}; at most {allowed:,} allowed ({advice})")

@@ -1,48 +1,48 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Skeletons: documents cut into markup, which repeats, and values, which do not.
+r"""Skeletons: documents cut into markup, which repeats, and values, which do not.
 
     <a x="1">\n  <b>hi</b></a>      token    <a x="   ">   ⏎··<b>   </b>   </a>
                                     value          1               hi
 
 A token is the markup up to a value or to the end of a tag, with the white space before it; what may stand between two
-tokens is one value: an attribute's, a text without the white space around it, a comment, a CDATA section or the data of a
-processing instruction. Tokens and values, written one after the other, are the document, byte for byte, whatever its
-spelling; so the cut need not be clever, only complete.
+tokens is one value: an attribute's, a text without the white space around it, a comment, a CDATA section or the data
+of a processing instruction. Tokens and values, written one after the other, are the document, byte for byte, whatever
+its spelling; so the cut need not be clever, only complete.
 
 A token is known by its bytes, the kind of the element that it opens, closes or lies in, the column of the value that
 follows, and whether it opens or closes that element. The kind of an element is the end of its label path, its parent's
 name and its own; it is written as the first label path that ends so. (Whole paths would make as many tokens as there
 are paths, which in a recursive schema is no end.) Documents of one schema share a few hundred tokens.
 
-The documents are known to be well-formed (they were read before), but nothing is taken on trust: whatever does not look as
-expected makes the document a raw one, a single value after an empty token.
+The documents are known to be well-formed (they were read before), but nothing is taken on trust: whatever does not look
+as expected makes the document a raw one, a single value after an empty token.
 """
 
 import numpy as np
 
-from ..documents.paths_kernels import edge_slot
-from ..kernels import kernel, part, rare, word
+from ..kernels import kernel, part, rare
+from .token_kernels import (
+    CLOSES,
+    GIVEN_UP,
+    K_CDATA,
+    K_COMMENT,
+    K_INSTRUCTION,
+    K_TEXT,
+    N_FULL,
+    N_OUT_TOKENS,
+    N_OUT_VALUES,
+    NONE,
+    OPENS,
+    RAW,
+    column_number,
+    token_number,
+)
 
-NONE = -1
-# Rows of what is known about a token, and its flags.
-M_NODE, M_COLUMN, M_FLAGS, M_ROWS = range(4)
-OPENS, CLOSES = 1, 2
-# The tokens before a raw document, and the columns of such documents; the second is of those given as text.
-RAW, RAW_TEXT = 0, 1
-# Kinds of columns; attributes are `K_ATTRIBUTE` + the number of their name.
-K_RAW, K_RAW_TEXT, K_TEXT, K_COMMENT, K_INSTRUCTION, K_CDATA, K_ATTRIBUTE = -1, -2, 0, 1, 2, 3, 4
 NO_VALUE = -3
-# `counts`: tokens and their bytes, columns, tokens and values written, what there was no room for.
-N_TOKENS, N_TOKEN_BYTES, N_COLUMNS, N_OUT_TOKENS, N_OUT_VALUES, N_FULL, N_COUNTS = range(7)
 FULL_TOKENS, FULL_COLUMNS, FULL_OUT = 1, 2, 3
 # Document by document: to be cut, raw because it was asked for, or because it does not fit.
 CUT, ASKED, UNFIT = 0, 1, 2
 MAX_TOKEN = 1 << 12
-MAX_PROBES = 64
-GIVEN_UP = -2
-
-MIX = np.uint64(0x9E3779B97F4A7C15)
-HALF = np.uint64(32)
 
 
 def _word(text: bytes) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
@@ -55,11 +55,13 @@ INSTRUCTION_END, DECLARATION, XMLNS, BOM = _word(b"?>"), _word(b"<?xml"), _word(
 
 @part
 def is_space(c):
+    """Whether a byte is XML's white space."""
     return c == 32 or (9 <= c <= 10) or c == 13
 
 
 @part
 def skip_space(data, p, end):
+    """The next place that is no white space."""
     while p < end and is_space(data[p]):
         p += 1
     return p
@@ -88,6 +90,7 @@ def find_text(data, p, end, text):
 
 @part
 def find_byte(data, p, end, wanted):
+    """Where a byte next stands; `end` when it does not."""
     while p < end and data[p] != wanted:
         p += 1
     return p
@@ -112,115 +115,9 @@ def doctype_end(data, p, end):
     return np.int64(NONE)
 
 
-@part
-def hash_bytes(data, begin, end, seed):
-    """A hash of bytes."""
-    mixed = np.uint64(seed) * MIX + np.uint64(end - begin)
-    p = begin
-    while p + 8 <= end:
-        mixed = (mixed ^ word(data, p)) * MIX
-        mixed ^= mixed >> HALF
-        p += 8
-    while p < end:
-        mixed = (mixed ^ np.uint64(data[p])) * MIX
-        p += 1
-    return mixed ^ mixed >> HALF
-
-
-@part
-def same(one, p, end, other, q):
-    """Whether `one[p:end]` stands in `other` at `q`."""
-    while p < end:
-        if one[p] != other[q]:
-            return False
-        p += 1
-        q += 1
-    return True
-
-
-@rare
-def token_number(data, begin, end, node, column, flags, slots, hashes, meta, offsets, stored, counts):
-    """The number of a token, given now if it had none; `NONE` when there is no room, or `GIVEN_UP`."""
-    seed = (np.int64(node) + 1) * 1_000_003 + (np.int64(column) + 1) * 4 + flags
-    mixed = hash_bytes(data, begin, end, seed)
-    mask = np.uint64(len(slots) - 1)
-    slot = mixed & mask
-    for _ in range(MAX_PROBES):
-        token = slots[slot]
-        if token == NONE:
-            token = np.int32(counts[N_TOKENS])
-            used = counts[N_TOKEN_BYTES]
-            if token >= min(len(hashes), len(slots) >> 1) or used + (end - begin) > len(stored):
-                return np.int64(NONE)
-            for p in range(begin, end):
-                stored[used] = data[p]
-                used += 1
-            slots[slot] = token
-            hashes[token] = mixed
-            meta[M_NODE, token], meta[M_COLUMN, token], meta[M_FLAGS, token] = node, column, flags
-            offsets[token + 1] = used
-            counts[N_TOKENS] += 1
-            counts[N_TOKEN_BYTES] = used
-            return np.int64(token)
-        if (
-            hashes[token] == mixed
-            and offsets[token + 1] - offsets[token] == end - begin
-            and meta[M_NODE, token] == node
-            and meta[M_COLUMN, token] == column
-            and meta[M_FLAGS, token] == flags
-            and same(data, begin, end, stored, offsets[token])
-        ):
-            return np.int64(token)
-        slot = (slot + np.uint64(1)) & mask
-    return np.int64(GIVEN_UP)
-
-
-@rare
-def column_number(node, kind, slots, column_node, column_kind, counts):
-    """The number of a column, given now if it had none; `NONE` when there is no room."""
-    slot = edge_slot(slots, column_node, column_kind, node, kind)
-    column = slots[slot]
-    if column == NONE:
-        column = np.int32(counts[N_COLUMNS])
-        if column >= min(len(column_node), len(slots) >> 1):
-            return np.int64(NONE)
-        slots[slot] = column
-        column_node[column], column_kind[column] = node, kind
-        counts[N_COLUMNS] += 1
-    return np.int64(column)
-
-
-@kernel("int64(ro_u1[::1], ro_i8[::1], ro_i4[:, ::1], i4[::1], u8[::1], i4[:, ::1], i8[::1], u1[::1], i8[::1], i4[::1])")
-def intern_tokens(data, edges, wanted, slots, hashes, meta, offsets, stored, counts, numbers):
-    """Enter tokens: bytes `data[edges[k] : edges[k + 1]]`, the rest in column `k` of `wanted`; how many found room.
-
-    A token whose probes were given up gets `GIVEN_UP`.
-    """
-    for k in range(len(numbers)):
-        number = token_number(
-            data, edges[k], edges[k + 1], wanted[M_NODE, k], wanted[M_COLUMN, k], wanted[M_FLAGS, k],
-            slots, hashes, meta, offsets, stored, counts,
-        )  # fmt: skip
-        if number == NONE:
-            return k
-        numbers[k] = number
-    return len(numbers)
-
-
-@kernel("void(ro_u8[::1], int64, i4[::1])")
-def place_tokens(hashes, count, slots):
-    """Enter known tokens into larger slots."""
-    mask = np.uint64(len(slots) - 1)
-    for token in range(count):
-        slot = hashes[token] & mask
-        while slots[slot] != NONE:
-            slot = (slot + np.uint64(1)) & mask
-        slots[slot] = np.int32(token)
-
-
 @kernel(
-    "int64(ro_u1[::1], ro_i8[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], i1[::1], int64,"
-    " i4[::1], i4[::1], i4[::1], i4[::1], u8[::1], i4[:, ::1], i8[::1], u1[::1], i8[::1],"
+    "int64(ro_u1[::1], ro_i8[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1],"
+    " i1[::1], int64, i4[::1], i4[::1], i4[::1], i4[::1], u8[::1], i4[:, ::1], i8[::1], u1[::1], i8[::1],"
     " i8[::1], i4[::1], i8[::1], i8[::1], i4[::1])"
 )
 def cut_documents(
@@ -413,42 +310,3 @@ def cut_documents(
         out_token_begin[index + 1] = counts[N_OUT_TOKENS]
         out_value_begin[index + 1] = counts[N_OUT_VALUES]
     return len(offsets) - 1
-
-
-@kernel(
-    "int64(ro_i8[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i8[::1], ro_i4[::1],"
-    " ro_i8[::1], ro_u1[::1], ro_i4[::1], ro_u1[::1], u1[::1])"
-)
-def write_documents(
-    rows, token_begin, tokens, value_begin, value_start, value_length, token_offsets, stored, token_column, pool, out
-):
-    """Write documents one after the other; how many bytes."""
-    at = 0
-    for k in range(len(rows)):
-        row = rows[k]
-        value = value_begin[row]
-        for t in range(token_begin[row], token_begin[row + 1]):
-            token = tokens[t]
-            for p in range(token_offsets[token], token_offsets[token + 1]):
-                out[at] = stored[p]
-                at += 1
-            if token_column[token] >= 0:
-                begin = value_start[value]
-                for p in range(begin, begin + value_length[value]):
-                    out[at] = pool[p]
-                    at += 1
-                value += 1
-    return at
-
-
-@kernel("int64(ro_i8[::1], ro_i4[::1], ro_u1[::1], i8[::1], u1[::1])")
-def pack_values(value_start, value_length, pool, starts, out):
-    """Copy values one after the other, and where each begins; how many bytes."""
-    at = 0
-    for value in range(len(value_start)):
-        begin = value_start[value]
-        starts[value] = at
-        for p in range(begin, begin + value_length[value]):
-            out[at] = pool[p]
-            at += 1
-    return at

@@ -5,8 +5,8 @@
                  ▼
               Skeletons: bytes, label path, column and flags of every token; label path and kind of every column
 
-`skeleton_kernels.py` says what a token is. A column is all values of one sort (text, one attribute, …) of the elements of
-one kind, that is, at label paths that end in the same two names.
+`skeleton_kernels.py` says what a token is. A column is all values of one sort (text, one attribute, …) of the elements
+of one kind, that is, at label paths that end in the same two names.
 
 Invariant: tables are appended to, never changed, so that batches which came of one another share them; a token's number
 means the same for good. Tokens and values of a document, written one after the other, are its bytes.
@@ -15,6 +15,7 @@ either, or that is cut in no way, is a single value (raw).
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +23,8 @@ import numpy.typing as npt
 from ..documents import DocumentBatch, LabelPaths
 from ..documents.batch import Bytes, Int32s, Int64s
 from ..documents.paths_kernels import place_edges
-from .skeleton_kernels import (
-    ASKED,
-    CUT,
-    FULL_COLUMNS,
-    FULL_OUT,
-    FULL_TOKENS,
+from .skeleton_kernels import ASKED, CUT, FULL_COLUMNS, FULL_OUT, FULL_TOKENS, cut_documents
+from .token_kernels import (
     GIVEN_UP,
     K_ATTRIBUTE,
     K_RAW,
@@ -45,7 +42,6 @@ from .skeleton_kernels import (
     NONE,
     RAW,
     RAW_TEXT,
-    cut_documents,
     intern_tokens,
     place_tokens,
 )
@@ -169,7 +165,9 @@ class Skeletons:
 
     def enter_columns(self, nodes: Int32s, kinds: Int32s) -> Int32s:
         """The numbers of columns, given now if need be."""
-        known = {pair: k for k, pair in enumerate(zip(self.column_node.tolist(), self.column_kind.tolist(), strict=True))}
+        known = {
+            pair: k for k, pair in enumerate(zip(self.column_node.tolist(), self.column_kind.tolist(), strict=True))
+        }
         numbers = [known.setdefault(pair, len(known)) for pair in zip(nodes.tolist(), kinds.tolist(), strict=True)]
         first, count = self.columns, len(known)
         while len(self._column_node) < count or len(self._column_slots) < 2 * count:
@@ -180,23 +178,24 @@ class Skeletons:
         place_edges(self._column_node, self._column_kind, first, count, self._column_slots)
         return np.array(numbers, dtype=np.int32)
 
-    def absorb(self, other: "Skeletons", node_of: Int32s, name_of: Int32s, used: npt.NDArray[np.bool_]) -> Int32s:
+    def absorb(self, other: "Skeletons", nodes: Int32s, node_of: Int32s, used: npt.NDArray[np.bool_]) -> Int32s:
         """For each token of another table its number here; `NONE` for those not `used`, `GIVEN_UP` where it has none.
 
-        `node_of` and `name_of` translate the other tree's paths and names.
+        `nodes` are the other tree's paths that its documents have, `node_of` translates them.
         """
-        node_of = self.node_kinds()[node_of]
+        # A kind is the first path that ends so: there of all paths, here of those that come.
+        kind_of = np.full(len(other.paths) + 1, NONE, dtype=np.int32)
+        kind_of[other.node_kinds()[nodes[::-1]]] = self.node_kinds()[node_of[nodes[::-1]]]
         wanted = np.flatnonzero(used)
         meta = other.meta[:, wanted]
         columns = np.unique(meta[M_COLUMN][meta[M_COLUMN] >= 0])
         kinds = other.column_kind[columns].copy()
         named = kinds >= K_ATTRIBUTE
-        kinds[named] = name_of[kinds[named] - K_ATTRIBUTE] + K_ATTRIBUTE
+        names = [self.paths.names.add(other.paths.names[name]) for name in (kinds[named] - K_ATTRIBUTE).tolist()]
+        kinds[named] = np.array(names, dtype=np.int32) + K_ATTRIBUTE
         column_of = np.full(other.columns + 1, NONE, dtype=np.int32)
-        column_of[columns] = self.enter_columns(_translated(other.column_node[columns], node_of), kinds)
-        meta = meta.copy()
-        meta[M_NODE] = _translated(meta[M_NODE], node_of)
-        meta[M_COLUMN] = np.where(meta[M_COLUMN] < 0, np.int32(NONE), column_of[meta[M_COLUMN]])
+        column_of[columns] = self.enter_columns(kind_of[other.column_node[columns]], kinds)
+        meta[M_NODE], meta[M_COLUMN] = kind_of[meta[M_NODE]], column_of[meta[M_COLUMN]]
         offsets = other.token_offsets
         lengths = offsets[wanted + 1] - offsets[wanted]
         edges = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -223,8 +222,8 @@ class Skeletons:
         done = 0
         while True:
             done = cut_documents(
-                batch.data, batch.data_offsets, batch.offsets, paths, self.paths.parents, node_kind, batch.attribute_begin,
-                kinds, status, done, self._column_slots, self._column_node, self._column_kind,
+                batch.data, batch.data_offsets, batch.offsets, paths, self.paths.parents, node_kind,
+                batch.attribute_begin, kinds, status, done, self._column_slots, self._column_node, self._column_kind,
                 self._slots, self._hashes, self._meta, self._offsets, self._stored, counts,
                 token_begin, tokens, value_begin, value_start, value_length,
             )  # fmt: skip
@@ -233,7 +232,8 @@ class Skeletons:
             full = int(counts[N_FULL])
             if full == FULL_OUT:
                 tokens = np.resize(tokens, 2 * len(tokens))
-                value_start, value_length = (np.resize(a, 2 * len(value_start)) for a in (value_start, value_length))
+                size = 2 * len(value_start)
+                value_start, value_length = np.resize(value_start, size), np.resize(value_length, size)
             elif full == FULL_COLUMNS:
                 self._grow_columns()
             elif full == FULL_TOKENS and not self._grow_tokens(1):
@@ -291,11 +291,7 @@ def _is_text(batch: DocumentBatch, index: int) -> bool:
     return index not in batch.encodings and declares_other_encoding(batch.data[begin : begin + 256].tobytes())
 
 
-def _translated(numbers: Int32s, table: Int32s) -> Int32s:
-    return np.where(numbers < 0, np.int32(NONE), np.append(table, np.int32(NONE))[numbers])
-
-
-def _grown(column: npt.NDArray[np.generic], size: int) -> npt.NDArray[np.generic]:  # noqa: D103
+def _grown(column: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     larger = np.zeros(size, dtype=column.dtype)
     larger[: len(column)] = column
     return larger

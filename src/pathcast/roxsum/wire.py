@@ -68,7 +68,7 @@ class Counts:
         most = self.size // 2 + 2 * self.documents + 2
         bounds = {
             "token_total": most, "tokens": self.token_total + 2, "pairs": self.token_total + self.documents + 1,
-            "values": self.token_total, "columns": self.values + 2, "nodes": self.token_total,
+            "values": self.token_total, "columns": self.values + 2, "nodes": self.tables,
             "names": self.nodes + self.columns, "raw": self.documents, "raw_bytes": self.size,
             "streams": 4 * (self.token_total + self.documents), "texts": self.size + 2 * self.values,
             "numbers": 2 * self.values, "next_id": 1 << 32, "frames": 64 + self.block_bytes // (OWN_FRAME // 2),
@@ -103,7 +103,9 @@ def unpack(data: memoryview, limits: MessageLimits) -> tuple[Counts, bytes]:
     if magic != MAGIC:
         raise MessageError("this is no RoXSum message: it does not begin with 'RoXS'")
     if version != VERSION or flags:
-        raise MessageError(f"the message has version {version} and flags {flags}; this Pathcast reads version {VERSION}")
+        raise MessageError(
+            f"the message has version {version} and flags {flags}; this Pathcast reads version {VERSION}"
+        )
     counts = Counts(*_COUNTS.unpack_from(data, _PREFIX.size))
     head, body = data[: HEADER - CHECKSUM], data[HEADER:]
     if _checksum(head, body) != data[HEADER - CHECKSUM : HEADER]:

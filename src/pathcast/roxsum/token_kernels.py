@@ -1,0 +1,134 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""Tokens and columns for kernels: hash tables from what a token or column is to its number.
+
+After `MAX_PROBES` a search gives up and the document is a raw one, so that markup made to collide costs a bounded time.
+"""
+
+import numpy as np
+
+from ..documents.paths_kernels import edge_slot
+from ..kernels import kernel, part, rare, word
+
+NONE = -1
+# Rows of what is known about a token, and its flags.
+M_NODE, M_COLUMN, M_FLAGS, M_ROWS = range(4)
+OPENS, CLOSES = 1, 2
+# The tokens before a raw document, and the columns of such documents; the second is of those given as text.
+RAW, RAW_TEXT = 0, 1
+# Sorts of values; attributes are `K_ATTRIBUTE` + the number of their name.
+K_RAW, K_RAW_TEXT, K_TEXT, K_COMMENT, K_INSTRUCTION, K_CDATA, K_ATTRIBUTE = -1, -2, 0, 1, 2, 3, 4
+# `counts`: tokens and their bytes, columns, tokens and values written, what there was no room for.
+N_TOKENS, N_TOKEN_BYTES, N_COLUMNS, N_OUT_TOKENS, N_OUT_VALUES, N_FULL, N_COUNTS = range(7)
+MAX_PROBES = 64
+GIVEN_UP = -2
+
+MIX = np.uint64(0x9E3779B97F4A7C15)
+HALF = np.uint64(32)
+
+
+@part
+def hash_bytes(data, begin, end, seed):
+    """A hash of bytes."""
+    mixed = np.uint64(seed) * MIX + np.uint64(end - begin)
+    p = begin
+    while p + 8 <= end:
+        mixed = (mixed ^ word(data, p)) * MIX
+        mixed ^= mixed >> HALF
+        p += 8
+    while p < end:
+        mixed = (mixed ^ np.uint64(data[p])) * MIX
+        p += 1
+    return mixed ^ mixed >> HALF
+
+
+@part
+def same(one, p, end, other, q):
+    """Whether `one[p:end]` stands in `other` at `q`."""
+    while p < end:
+        if one[p] != other[q]:
+            return False
+        p += 1
+        q += 1
+    return True
+
+
+@rare
+def token_number(data, begin, end, node, column, flags, slots, hashes, meta, offsets, stored, counts):
+    """The number of a token, given now if it had none; `NONE` when there is no room, or `GIVEN_UP`."""
+    seed = (np.int64(node) + 1) * 1_000_003 + (np.int64(column) + 1) * 4 + flags
+    mixed = hash_bytes(data, begin, end, seed)
+    mask = np.uint64(len(slots) - 1)
+    slot = mixed & mask
+    for _ in range(MAX_PROBES):
+        token = slots[slot]
+        if token == NONE:
+            token = np.int32(counts[N_TOKENS])
+            used = counts[N_TOKEN_BYTES]
+            if token >= min(len(hashes), len(slots) >> 1) or used + (end - begin) > len(stored):
+                return np.int64(NONE)
+            for p in range(begin, end):
+                stored[used] = data[p]
+                used += 1
+            slots[slot] = token
+            hashes[token] = mixed
+            meta[M_NODE, token], meta[M_COLUMN, token], meta[M_FLAGS, token] = node, column, flags
+            offsets[token + 1] = used
+            counts[N_TOKENS] += 1
+            counts[N_TOKEN_BYTES] = used
+            return np.int64(token)
+        if (
+            hashes[token] == mixed
+            and offsets[token + 1] - offsets[token] == end - begin
+            and meta[M_NODE, token] == node
+            and meta[M_COLUMN, token] == column
+            and meta[M_FLAGS, token] == flags
+            and same(data, begin, end, stored, offsets[token])
+        ):
+            return np.int64(token)
+        slot = (slot + np.uint64(1)) & mask
+    return np.int64(GIVEN_UP)
+
+
+@rare
+def column_number(node, kind, slots, column_node, column_kind, counts):
+    """The number of a column, given now if it had none; `NONE` when there is no room."""
+    slot = edge_slot(slots, column_node, column_kind, node, kind)
+    column = slots[slot]
+    if column == NONE:
+        column = np.int32(counts[N_COLUMNS])
+        if column >= min(len(column_node), len(slots) >> 1):
+            return np.int64(NONE)
+        slots[slot] = column
+        column_node[column], column_kind[column] = node, kind
+        counts[N_COLUMNS] += 1
+    return np.int64(column)
+
+
+@kernel(
+    "int64(ro_u1[::1], ro_i8[::1], ro_i4[:, ::1], i4[::1], u8[::1], i4[:, ::1], i8[::1], u1[::1], i8[::1], i4[::1])"
+)
+def intern_tokens(data, edges, wanted, slots, hashes, meta, offsets, stored, counts, numbers):
+    """Enter tokens: bytes `data[edges[k] : edges[k + 1]]`, the rest in column `k` of `wanted`; how many found room.
+
+    A token whose probes were given up gets `GIVEN_UP`.
+    """
+    for k in range(len(numbers)):
+        number = token_number(
+            data, edges[k], edges[k + 1], wanted[M_NODE, k], wanted[M_COLUMN, k], wanted[M_FLAGS, k],
+            slots, hashes, meta, offsets, stored, counts,
+        )  # fmt: skip
+        if number == NONE:
+            return k
+        numbers[k] = number
+    return len(numbers)
+
+
+@kernel("void(ro_u8[::1], int64, i4[::1])")
+def place_tokens(hashes, count, slots):
+    """Enter known tokens into larger slots."""
+    mask = np.uint64(len(slots) - 1)
+    for token in range(count):
+        slot = hashes[token] & mask
+        while slots[slot] != NONE:
+            slot = (slot + np.uint64(1)) & mask
+        slots[slot] = np.int32(token)

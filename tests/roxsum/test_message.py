@@ -1,0 +1,255 @@
+"""The message: decoding what was encoded is the same batch, and anything else is refused."""
+
+import struct
+from collections.abc import Callable
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pathcast import Limits, MessageError
+from pathcast.roxsum import MessageLimits, RoXSum, wire
+from pathcast.workloads import generate_documents, news_schema
+from tests.hostile.measured import measured
+from tests.roxsum.drawn import ODD, collections, document_of, often
+
+news = pytest.fixture(scope="module")(lambda: list(generate_documents(news_schema(), 60, seed=1, max_levels=4)))
+
+
+def same(one: RoXSum, other: RoXSum) -> bool:
+    return (
+        one.ids.tolist() == other.ids.tolist()
+        and one.documents() == other.documents()
+        and one.summary() == other.summary()
+        and one.next_id == other.next_id
+    )
+
+
+@often
+@given(collections, st.booleans(), st.data())
+def test_decoding_what_was_encoded_is_the_same_batch(
+    documents: list[bytes | str], trusted: bool, data: st.DataObject
+) -> None:
+    batch = RoXSum.build(documents)
+    ids = data.draw(st.sets(st.sampled_from(range(len(documents))))) if documents else set()
+    for each in (batch, batch.restrict(ids)):
+        assert same(RoXSum.decode(each.encode(), trusted=trusted), each)
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+@pytest.mark.parametrize("level", [1, 19])
+def test_a_decoded_batch_goes_on_like_any_other(news: list[bytes], trusted: bool, level: int) -> None:
+    batch = RoXSum.build(news)
+    again = RoXSum.decode(batch.encode(level=level), trusted=trusted)
+    for each in (batch, again):
+        assert each.add(ODD[0]) == 60
+        each.remove(3)
+    assert same(again, batch)
+    assert same(RoXSum.decode(again.encode()), batch)
+    again.extend(batch.restrict([60]))
+    assert again.document(61) == ODD[0]
+
+
+def test_values_of_every_kind_of_column_come_back() -> None:
+    random = Random(1)
+    rows = "".join(
+        f"<r k='{random.choice('ab')}' n='{random.randrange(10**6)}' d='{random.randrange(10**6):06}' c='same'>"
+        f"{random.randrange(600)}</r>"
+        for _ in range(3000)
+    )
+    document = f"<t>{rows}</t>".encode()
+    for trusted in (False, True):
+        assert RoXSum.decode(RoXSum.build([document]).encode(), trusted=trusted).documents() == [document]
+
+
+def test_many_documents_of_a_kind_are_smaller_than_packed_together() -> None:
+    import zstandard
+
+    random = Random(3)
+    documents = [
+        f"<order id='{number}'><customer><name>{random.choice('abcdef')}</name></customer>"
+        + "".join(f"<item sku='{random.randrange(50)}'><price>{random.randrange(99)}</price></item>" for _ in range(4))
+        + "</order>"
+        for number in range(1000)
+    ]
+    whole = "".join(documents).encode()
+    for level in (3, 19):
+        message = RoXSum.build(documents).encode(level=level)
+        assert len(message) < len(zstandard.ZstdCompressor(level=level).compress(whole))
+        assert 10 * len(message) < len(whole)
+
+
+def test_a_message_does_not_depend_on_what_else_the_batch_has_seen() -> None:
+    documents = [document_of(seed) for seed in range(20)]
+    alone = RoXSum.build(documents[:3])
+    part = RoXSum.build(documents).restrict([0, 1, 2])
+    assert len(part.encode()) <= len(alone.encode()) + 8
+
+
+# Refusals.
+
+
+def refused(data: bytes, **settings: object) -> str:
+    with pytest.raises(MessageError) as caught:
+        RoXSum.decode(data, **settings)  # type: ignore[arg-type]
+    return caught.value.reason
+
+
+def with_counts(data: bytes, **changes: int) -> bytes:
+    """A message that claims other counts, with a checksum that fits."""
+    counts = dict(zip(wire.Counts.__slots__, _counts(data), strict=True)) | changes
+    return sealed(data[:8] + struct.pack(f"<{len(counts)}Q", *counts.values()) + data[wire.HEADER - wire.CHECKSUM :])
+
+
+def _counts(data: bytes) -> tuple[int, ...]:
+    return struct.unpack_from(f"<{len(wire.Counts.__slots__)}Q", data, 8)
+
+
+def sealed(data: bytes) -> bytes:
+    """A message whose checksum fits, whatever it holds."""
+    head, body = data[: wire.HEADER - wire.CHECKSUM], data[wire.HEADER :]
+    return head + wire._checksum(head, body) + body
+
+
+def repacked(data: bytes, change: Callable[[bytearray], object]) -> bytes:
+    """A message whose blocks were changed before they were packed, with sizes and a checksum that fit."""
+    counts, blocks = wire.unpack(memoryview(data), MessageLimits())
+    changed = bytearray(blocks)
+    change(changed)
+    frame = wire.zstandard.ZstdCompressor(level=1).compress(bytes(changed[: counts.block_bytes]))
+    fields = {name: getattr(counts, name) for name in wire.Counts.__slots__}
+    return wire.pack(wire.Counts(**{**fields, "frames": 1}), [(len(blocks), frame)])
+
+
+def test_errors_say_what_is_wrong() -> None:
+    data = RoXSum.build(["<a>x</a>"]).encode()
+    assert "cut off" in refused(data[:20])
+    assert "checksum" in refused(data[:-1])
+    assert "no RoXSum message" in refused(b"<xml/>" * 100)
+    assert "version 9" in refused(sealed(data[:4] + b"\x09\x00" + data[6:]))
+    assert "at most 1 allowed (raise it with MessageLimits(bytes=…))" in refused(data, limits=MessageLimits(bytes=1))
+    assert "more than it can have" in refused(with_counts(data, tokens=10**6))
+    two = RoXSum.build(["<a/>", "<b/>"]).encode()
+    assert "MessageLimits(documents=…)" in refused(two, limits=MessageLimits(documents=1))
+
+
+def test_a_document_beyond_the_receivers_limits_is_refused_with_its_message() -> None:
+    data = RoXSum.build(["<a><b><c/></b></a>"]).encode()
+    assert "can't be read" in refused(data, document_limits=Limits(depth=2))
+
+
+def test_a_message_can_not_claim_a_summary_that_its_documents_do_not_have() -> None:
+    """The bytes of a token say one thing, the sender's tables another: a receiver believes the bytes."""
+    batch = RoXSum.build(["<a><b/></a>"])
+    honest = batch.encode()
+    forged = repacked(honest, lambda blocks: blocks.__setitem__(slice(None), blocks.replace(b"<b/>", b"<c/>")))
+    assert RoXSum.decode(forged).summary() == {("a",): [], ("a", "c"): [0]}
+    broken = repacked(honest, lambda blocks: blocks.__setitem__(slice(None), blocks.replace(b"<b/>", b"<b >")))
+    assert "can't be read" in refused(broken)
+
+
+def rounds(request: pytest.FixtureRequest, few: int) -> int:
+    return few * 50 if request.config.getoption("--long") else few
+
+
+def fuzzed(data: bytes, *, trusted: bool) -> None:
+    """A changed message is refused, or (where the change does not matter) gives a batch that holds together."""
+    try:
+        batch = RoXSum.decode(data, limits=MessageLimits(bytes=1 << 22), trusted=trusted)
+    except MessageError:
+        return
+    assert len(batch.documents()) == len(batch)
+    batch.summary()
+    if not trusted:
+        again = RoXSum.build(batch.contents.readable(batch.skeletons, batch.rows))
+        places = {number: place for place, number in enumerate(batch)}
+        assert again.summary() == {path: [places[n] for n in ids] for path, ids in batch.summary().items()}
+
+
+@pytest.fixture(scope="module")
+def messages() -> list[tuple[RoXSum, bytes]]:
+    made = [RoXSum.build(ODD), RoXSum.build([document_of(seed) for seed in range(8)]), RoXSum()]
+    made.append(RoXSum.build([f"<a n='{k % 3}'><b>{k}</b></a>" for k in range(40)]))
+    return [(batch, batch.encode(level=1)) for batch in made]
+
+
+def test_a_truncated_message_is_refused(messages: list[tuple[RoXSum, bytes]]) -> None:
+    for _, data in messages:
+        for length in range(0, len(data), 3):
+            refused(data[:length])
+        refused(data + b"\0")
+
+
+def test_a_message_with_flipped_bits_is_refused(
+    messages: list[tuple[RoXSum, bytes]], request: pytest.FixtureRequest
+) -> None:
+    random = Random(0)
+    for _ in range(rounds(request, 2000)):
+        _, data = random.choice(messages)
+        changed = bytearray(data)
+        changed[random.randrange(len(data))] ^= 1 << random.randrange(8)
+        refused(bytes(changed))
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_forged_message_is_refused_or_holds_together(
+    messages: list[tuple[RoXSum, bytes]], trusted: bool, request: pytest.FixtureRequest
+) -> None:
+    """Everything but the checksum may be wrong: the blocks, the sizes, the counts."""
+    random = Random(1)
+    for _ in range(rounds(request, 1200)):
+        _, data = random.choice(messages)
+        kind = random.randrange(3)
+        if kind == 0:
+
+            def change(blocks: bytearray) -> None:
+                for _ in range(random.choice((1, 1, 2, 8))):
+                    if blocks:
+                        at = random.randrange(len(blocks))
+                        blocks[at] = random.choice((0, 1, 2, 255, random.randrange(256), blocks[at] ^ 1))
+
+            data = repacked(data, change)
+        elif kind == 1:
+            name = random.choice(list(wire.Counts.__slots__))
+            old = _counts(data)[list(wire.Counts.__slots__).index(name)]
+            new = random.choice((0, 1, max(0, old - 1), old + 1, 2 * old, 1 << 31, 1 << 40, (1 << 64) - 1))
+            data = with_counts(data, **{name: new})
+        else:
+            changed = bytearray(data)
+            at = random.randrange(wire.HEADER, len(data))
+            changed[at : at + random.choice((0, 1, 4))] = random.randbytes(random.choice((1, 4)))
+            data = sealed(bytes(changed))
+        fuzzed(data, trusted=trusted)
+
+
+def test_a_hostile_message_is_refused_in_little_memory() -> None:
+    """A short message that unpacks to a lot, and one that claims a lot, against limits of 16 MB."""
+    found = measured(
+        """
+import zstandard
+from pathcast import MessageError
+from pathcast.roxsum import MessageLimits, RoXSum, wire
+
+limits = MessageLimits(bytes=16 << 20)
+base = dict.fromkeys(wire.Counts.__slots__, 0)
+size = 16 << 20
+bomb = zstandard.ZstdCompressor(level=3).compress(bytes(2 * size))
+honest = {**base, "documents": 1000, "size": size, "token_total": size // 2, "tokens": 1000, "values": size // 2,
+          "tables": 2 * size, "frames": 1}
+for counts, frames in ((honest, [(2 * size, bomb)]), ({**honest, "tables": 1 << 40}, [(1 << 31, bomb)]),
+                       ({**base, "documents": 1 << 40}, []), ({**honest, "frames": 1 << 33}, [])):
+    try:
+        RoXSum.decode(wire.pack(wire.Counts(**counts), frames), limits=limits)
+    except MessageError as error:
+        print(error.reason[:60])
+repeated = RoXSum.build([b"<a>" + b"<b/>" * 3_000_000 + b"</a>"]).encode()
+print(len(repeated) < 1000)
+try:
+    RoXSum.decode(repeated, limits=MessageLimits(bytes=1 << 20))
+except MessageError as error:
+    print(error.reason[:60])
+"""
+    )
+    assert len(found.printed) == 6 and found.printed[4] == "True"
+    assert found.megabytes < 700
