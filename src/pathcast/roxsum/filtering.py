@@ -31,6 +31,7 @@ from ..documents.batch import Int32s, Int64s
 from ..documents.reader import Reader
 from ..errors import MessageError, PathcastError
 from ..matching import Matcher
+from ..matching.subscribers import SubscriberRows
 from .contents import with_rows_replaced
 from .demands import Demands
 from .extent_kernels import collect_entries, keep_own
@@ -212,35 +213,28 @@ class Filtering:
         plain = self._plain(leaves)
         if plain is None:
             return None
-        offsets, entries = plain
-        places = np.repeat(np.arange(len(leaves)), np.diff(offsets))
         return {
             name: BitMap.union(*(extents[leaf] for leaf in leaves[those].tolist()))
-            for name, those in self._subscribers(places, entries).items()
+            for name, those in self._subscribers(*plain).items()
         }
 
-    def _subscribers(self, places: Int64s, entries: Int32s) -> dict[str, Int64s]:
-        """For each subscriber behind entries the places of those entries, each once, ascending."""
-        begin = self.expansion.begin
-        counts = begin[entries + 1] - begin[entries]
-        edges = np.concatenate([[0], np.cumsum(counts)])
-        rows = np.repeat(begin[entries] - edges[:-1], counts) + np.arange(edges[-1])
-        owners = self.expansion.owners[rows].astype(np.int64)
-        width = int(places.max(initial=0)) + 1
-        pairs = np.unique((owners * width + np.repeat(places, counts))[owners >= 0])
-        owners, places = pairs // width, pairs % width
-        cuts = np.flatnonzero(np.diff(owners)) + 1
-        names = self.expansion.names
-        groups = zip(np.split(owners, cuts), np.split(places, cuts), strict=True)
-        return {names[int(owner[0])]: group for owner, group in groups if len(owner)}
+    def _subscribers(self, offsets: Int64s, entries: Int32s) -> dict[str, Int64s]:
+        """For each subscriber behind entries the places of those lists of entries, ascending."""
+        rows = SubscriberRows(self.expansion)
+        offsets, ranks = rows.of_all(offsets, entries)
+        order = np.argsort(ranks, kind="stable")
+        places, ranks = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[order], ranks[order]
+        edges = np.flatnonzero(np.diff(ranks, prepend=-1, append=-1)).tolist()
+        return {rows.names[int(ranks[first])]: places[first:last] for first, last in pairwise(edges)}
 
     # The part of patterns with predicates.
 
     def _candidates_of_trees(self) -> Mapping[int, BitMap]:
         """The candidates of each tree entry that has subscribers."""
         demands = self.demands
-        begin = self.expansion.begin
-        used = [k for k, entry in enumerate(demands.trees) if begin[entry + 1] > begin[entry]]
+        each = np.arange(len(demands.trees) + 1, dtype=np.int64)
+        offsets, _ = self.expansion.ids_of_all(each, np.array(demands.trees, dtype=np.int32))
+        used = np.flatnonzero(np.diff(offsets)).tolist()
         if not used:
             return {}
         everything = bitmap_of(self.batch.ids)
@@ -266,12 +260,10 @@ class Filtering:
 
     def _undecided(self, targets: Targets, found: Mapping[Target, BitMap]) -> BitMap:
         """The candidates of tree patterns, but for those that all targets of the pattern get already."""
-        expansion = self.expansion
         undecided = BitMap()
         for entry, documents in self._candidates_of_trees().items():
-            owners = expansion.owners[expansion.begin[entry] : expansion.begin[entry + 1]]
-            have = [found[targets.of_name(expansion.names[owner])] for owner in set(owners.tolist())]
-            undecided |= documents - BitMap.intersection(*have)
+            names = self.expansion.subscribers_of(np.array([entry], dtype=np.int32))
+            undecided |= documents - BitMap.intersection(*(found[targets.of_name(name)] for name in names))
         return undecided
 
     def _verified(self, places: Int64s) -> tuple[Int64s, Int32s]:
@@ -286,13 +278,14 @@ class Filtering:
 
     def _verified_by_subscriber(self, places: Int64s) -> dict[str, Int64s]:
         """For each subscriber the places in the batch of those documents that it gets."""
-        having, entries = [], []
+        offsets, entries = [np.zeros(1, dtype=np.int64)], []
         for group, read in self._read(places):
-            offsets, more = self.matcher.engine.match_batch(read)
+            more_offsets, more = self.matcher.engine.match_batch(read)
             self._note_errors(group, read)
-            having.append(np.repeat(group, np.diff(offsets)))
+            offsets.append(more_offsets[1:] + offsets[-1][-1])
             entries.append(more)
-        return self._subscribers(np.concatenate(having), np.concatenate(entries))
+        found = self._subscribers(np.concatenate(offsets), np.concatenate(entries))
+        return {name: places[those] for name, those in found.items()}
 
     def _read(self, places: Int64s) -> Iterator[tuple[Int64s, DocumentBatch]]:
         """The documents at places of the batch, in groups, read."""
