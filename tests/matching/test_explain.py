@@ -344,15 +344,15 @@ def test_an_explanation_is_a_dictionary_that_json_carries() -> None:
 
 
 def test_deep_documents_are_explained_without_recursion() -> None:
-    depth = 20_000
+    depth = 10_000
     subscriptions = pathcast.Subscriptions(max_steps=depth)
-    xpaths = ["//a//a[b = 'x']", "//a[contains(.//b, 'y')]//b", "/a" * 5_000 + "/c", "//*[. = 5]", "//a[not(b)]/b"]
+    xpaths = ["//a//a[b = 'x']", "//a[contains(.//b, 'y')]//b", "/a" * 2_000 + "/c", "//*[. = 5]", "//a[not(b)]/b"]
     numbers = subscriptions.add_many(xpaths)
     matcher = subscriptions.compile(limits=pathcast.Limits(depth=2 * depth))
     document = "<a>" * depth + "<b>x</b>" + "</a>" * depth
     found = [matcher.explain(document, number) for number in numbers]
     assert [each.matches for each in found] == [True, False, False, False, False]
-    assert [len(step.steps) for step in found] == [3, 1, 5_001, 1, 2]
+    assert [len(step.steps) for step in found] == [3, 1, 2_001, 1, 2]
     shown = {place.path for each in found for one in findings(each) for place in one.places}
     assert "/a" * 32 + "/…" + "/a" * 31 + "/b" in shown
     assert max(map(len, shown)) == 2 * 64 + 2
