@@ -104,6 +104,14 @@ def test_what_functions_look_at_is_what_xpath_looks_at(xpath: str, document: str
     assert explained(xpath, document).matches == expected
 
 
+def test_nodes_of_different_kinds_are_told_apart() -> None:
+    """The element `q` and its attribute both have the number 1."""
+    (step,) = explained("/a[q[@n = 5] or x]", "<a n='0'><q n='5'/></a>").steps
+    (alternative,) = step.parts[0].parts
+    assert alternative.places[0].path == "/a/q"
+    assert alternative.parts[0].places[0].path == "/a/q/@n"
+
+
 def test_every_document_matches_the_document() -> None:
     assert str(explained("/")) == "subscription 1 matches: /\n  every document matches it"
 

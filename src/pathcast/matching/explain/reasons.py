@@ -177,7 +177,7 @@ class Reasons:
         only = last.parts[0] if len(last.parts) == 1 else None
         if only is not None and only.reason:
             return replace(only, text=text)
-        if only is not None and only.holds and not only.parts and only.spots[0].at == last.spots[0].at:
+        if only is not None and only.holds and not only.parts and only.spots[0][:2] == last.spots[0][:2]:
             return replace(last, kind="condition", text=text, spots=(only.spots[0], *last.spots[1:]), parts=())
         return replace(last, kind="condition", text=text)
 
