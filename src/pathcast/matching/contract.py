@@ -59,6 +59,13 @@ class Engine(Protocol):
 
 
 @runtime_checkable
+class Concurrent(Protocol):
+    """Matches in several threads at once, while another one calls `refresh`."""
+
+    concurrent: ClassVar[bool]
+
+
+@runtime_checkable
 class Limited(Protocol):
     """Bounds what one document may cost: one that would cost more gets a `LimitError` in the batch's `errors`."""
 

@@ -1,11 +1,16 @@
 """The matcher: documents in, matches out, by one engine over one set of subscriptions.
 
-It follows its subscriptions: before each match it compares their version with the one it knows, lets the engine take up
-new patterns, and takes a new expansion. Matches that were handed out before keep the meaning that they had.
+It follows its subscriptions: each match begins with a view of them, lets the engine take up the patterns that are new
+in it, and answers for that view. Matches that were handed out keep the meaning that they had.
+
+Threads: one matcher serves many. Engines that say so (`Concurrent`) match in all of them at once, others one at a time.
 """
 
+import itertools
 import os
+import threading
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,12 +20,13 @@ from ..documents import Document, DocumentBatch, Limits
 from ..documents.expat_reader import Entities
 from ..documents.reader import Readable, Reader
 from ..errors import PathcastError
-from .contract import Engine, Limited
+from .contract import Concurrent, Engine, Limited
 from .expansion import Expansion
 from .matches import Matches
 from .registry import engine_class
 from .subscribers import SubscriberRows
 from .subscriptions import Subscriptions
+from .threads import in_threads
 
 if TYPE_CHECKING:
     from .explain import Explanation
@@ -29,6 +35,9 @@ if TYPE_CHECKING:
 # give the caller of `match_many` its first answer soon.
 _GROUP = 256
 _GROUP_BYTES = 1 << 20
+
+# Documents to be read, or one that was.
+Group = list[Readable] | Document
 
 
 class MatchedData(NamedTuple):
@@ -61,12 +70,11 @@ class Matcher:
         self.engine: Engine = engine
         if isinstance(engine, Limited):
             engine.limits = self._reader.limits
-        self._version = subscriptions.version
-        self._expansion = subscriptions.expansion()
+        self._followed = -1
         self._subscriber_rows: tuple[Expansion, SubscriberRows] | None = None
-        self._documents = 0
-        self._unreadable = 0
-        self._matches = 0
+        self._lock = threading.Lock()
+        self._turn = nullcontext() if isinstance(engine, Concurrent) else threading.Lock()
+        self._documents = self._unreadable = self._matches = 0
 
     @property
     def engine_name(self) -> str:
@@ -89,24 +97,31 @@ class Matcher:
         return explain(read, self.subscriptions, id)
 
     def match_many(
-        self, documents: Iterable[Readable | Document], errors: Literal["raise", "return"] = "raise"
+        self,
+        documents: Iterable[Readable | Document],
+        errors: Literal["raise", "return"] = "raise",
+        *,
+        threads: int = 1,
     ) -> Iterator[Matches | PathcastError]:
-        """Match documents one after the other, in order; with `errors="return"` an error stands in its place."""
+        """Match documents, in their order; with `errors="return"` an error stands in its document's place.
+
+        `threads`: so many groups of documents are read and matched at the same time.
+        """
         if errors not in ("raise", "return"):
             raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
-        return self._match_many(documents, errors)
+        if threads < 1:
+            raise ValueError(f"threads={threads}: at least one is needed")
+        groups = _groups(documents)
+        answers = map(self._match_group, groups) if threads == 1 else in_threads(self._match_group, groups, threads)
+        return _answers(answers, errors)
 
-    def _match_many(self, documents: Iterable[Readable | Document], errors: str) -> Iterator[Matches | PathcastError]:
-        for batch in self._groups(documents):
-            offsets, entries, expansion = self._match(batch)
-            for index in range(len(batch)):
-                error = batch.errors.get(index)
-                if error is None:
-                    yield Matches(entries[offsets[index] : offsets[index + 1]], expansion)
-                elif errors == "raise":
-                    raise error
-                else:
-                    yield error
+    def _match_group(self, group: Group) -> list[Matches | PathcastError]:
+        batch = group.alone() if isinstance(group, Document) else self._reader.read(group, borrowed=True)
+        offsets, entries, expansion = self._match(batch)
+        return [
+            batch.errors.get(index) or Matches(entries[begin:end], expansion)
+            for index, (begin, end) in enumerate(itertools.pairwise(offsets.tolist()))
+        ]
 
     def match_batch(self, batch: DocumentBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         """The ids that document `i` matches are `ids[offsets[i] : offsets[i + 1]]`, ascending."""
@@ -160,41 +175,56 @@ class Matcher:
         from .index import save_index
 
         self._follow()
-        save_index(self, directory, memo=memo)
+        with self._turn:
+            save_index(self, directory, memo=memo)
 
     def __repr__(self) -> str:
         return f"<Matcher: {self.engine_name}, {len(self.subscriptions):,} subscriptions>"
 
     # Inside.
 
-    def _follow(self) -> None:
-        """Take up what has changed in the subscriptions."""
-        if self._version != self.subscriptions.version:
-            self.engine.refresh()
-            self._expansion = self.subscriptions.expansion()
-            self._version = self.subscriptions.version
+    def _follow(self) -> Expansion:
+        """A view of the subscriptions as they are now, whose patterns the engine knows."""
+        expansion = self.subscriptions.expansion()
+        version = expansion.version
+        if self._followed != version:
+            with self._turn:
+                self.engine.refresh()
+            # Another thread may have been faster, with a later version; then it is only looked at once more.
+            self._followed = version
+        return expansion
 
     def _match(self, batch: DocumentBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], Expansion]:
-        self._follow()
-        offsets, entries = self.engine.match_batch(batch)
-        self._documents += len(batch)
-        self._unreadable += len(batch.errors)
-        self._matches += len(entries)
-        return offsets, entries, self._expansion
+        expansion = self._follow()
+        with self._turn:
+            offsets, entries = self.engine.match_batch(batch)
+        with self._lock:
+            self._documents += len(batch)
+            self._unreadable += len(batch.errors)
+            self._matches += len(entries)
+        return offsets, entries, expansion
 
-    def _groups(self, documents: Iterable[Readable | Document]) -> Iterator[DocumentBatch]:
-        """Documents in groups, read; one that was read already is a group of its own."""
-        waiting: list[Readable] = []
-        size = 0
-        for document in documents:
-            if isinstance(document, Document) or len(waiting) >= _GROUP or size >= _GROUP_BYTES:
-                if waiting:
-                    yield self._reader.read(waiting, borrowed=True)
-                waiting, size = [], 0
-            if isinstance(document, Document):
-                yield document.alone()
-            else:
-                waiting.append(document)
-                size += len(document) if not isinstance(document, os.PathLike) else 0
-        if waiting:
-            yield self._reader.read(waiting, borrowed=True)
+
+def _groups(documents: Iterable[Readable | Document]) -> Iterator[Group]:
+    """Documents in groups that are read together; one that was read already is a group of its own."""
+    waiting: list[Readable] = []
+    size = 0
+    for document in documents:
+        if waiting and (isinstance(document, Document) or len(waiting) >= _GROUP or size >= _GROUP_BYTES):
+            yield waiting
+            waiting, size = [], 0
+        if isinstance(document, Document):
+            yield document
+        else:
+            waiting.append(document)
+            size += len(document) if not isinstance(document, os.PathLike) else 0
+    if waiting:
+        yield waiting
+
+
+def _answers(groups: Iterable[list[Matches | PathcastError]], errors: str) -> Iterator[Matches | PathcastError]:
+    for answers in groups:
+        for answer in answers:
+            if isinstance(answer, PathcastError) and errors == "raise":
+                raise answer
+            yield answer

@@ -53,6 +53,7 @@ class AutomatonEngine:
     """Plain paths by a lazily determinised automaton, other patterns behind gates."""
 
     name: ClassVar[str] = "automaton"
+    concurrent: ClassVar[bool] = True
 
     def __init__(self, table: PatternTable) -> None:
         self.table = table
@@ -92,7 +93,7 @@ class AutomatonEngine:
         """Take up the entries that the table has gained: as fresh ones while they are few."""
         with self._lock:
             made, table = self._generation, self.table
-            entries = range(made.entries, len(table))
+            entries, known_names = range(made.entries, len(table)), len(table.names)
             if not entries:
                 return
             paths = [(entry, table.steps(entry)) for entry in entries] if len(entries) < FRESH_BITS else []
@@ -104,8 +105,8 @@ class AutomatonEngine:
                 self._generation = self._renewed(made.states)
                 return
             symbols = made.symbols
-            if len(table.names) > made.names:
-                symbols = np.zeros(len(made.symbols) + len(table.names) - made.names, dtype=np.int32)
+            if known_names > made.names:
+                symbols = np.zeros(len(made.symbols) + known_names - made.names, dtype=np.int32)
                 symbols[: made.names] = made.symbols[: made.names]
             for entry, steps in paths:
                 if steps is not None:
@@ -117,7 +118,7 @@ class AutomatonEngine:
                 behind = self._take_up(trees)
                 waiting = behind.waiting(_NO_GATES, 0) if waiting is None else behind.and_fresh(waiting)
             self._generation = replace(
-                made, fresh=self._fresh.view(), waiting=waiting, entries=len(table), names=len(table.names),
+                made, fresh=self._fresh.view(), waiting=waiting, entries=entries.stop, names=known_names,
                 symbols=symbols,
             )  # fmt: skip
 
@@ -135,21 +136,23 @@ class AutomatonEngine:
     def _renewed(self, old: States | None = None) -> Generation:
         """A generation with states of its own, worked out for the label paths that `old` knows."""
         table = self.table
+        # First of all: what another thread enters from now on is for the next generation.
+        entries, names = len(table), len(table.names)
         known = len(self._behind) if self._behind is not None else 0
-        trees = itertools.islice(table.trees, known, None)
-        behind = self._take_up(trees) if known or len(table.trees) else None
+        trees = [entry for entry in itertools.islice(table.trees, known, None) if entry < entries]
+        behind = self._take_up(trees) if known or trees else None
         waiting, nodes = None, _NO_GATES
         if behind is not None:
             nodes, gate_of = behind.give_gates()
             waiting = behind.waiting(gate_of, len(nodes))
         gate_of_node = np.full(table.trie.count, NONE, dtype=np.int32)
         gate_of_node[nodes] = np.arange(len(nodes), dtype=np.int32)
-        states = States(table.trie, gate_of_node, len(table))
+        states = States(table.trie, gate_of_node, entries)
         if old is not None:
             states.relearn(old, MEMORY_LIMIT // 2)
         self._fresh = Fresh()
-        symbols = symbols_for(table)
-        return Generation(table, states, self._fresh.view(), waiting, len(nodes), len(table), len(table.names), symbols)
+        symbols = symbols_for(table, names)
+        return Generation(table, states, self._fresh.view(), waiting, len(nodes), entries, names, symbols)
 
     def _choose_again(self, documents: int) -> None:
         """Count documents; now and then, let patterns wait for what these have shown to be rare."""

@@ -55,11 +55,11 @@ class Generation:
         return np.where(translation < 0, np.int32(0), self.symbols[translation])
 
 
-def symbols_for(table: PatternTable) -> Int32s:
-    """For each name of the table its symbol: 0 unless a step of the trie asks for it. And many more zeros."""
+def symbols_for(table: PatternTable, names: int) -> Int32s:
+    """For each of the first `names` names its symbol: 0 unless a step of the trie asks for it. And many more zeros."""
     trie = table.trie
-    counts = np.bincount(trie.step[1 : trie.count] >> 1, minlength=len(table.names) + 2)
-    symbols = np.zeros(len(table.names) + _OTHER_NAMES, dtype=np.int32)
-    used = np.flatnonzero(counts[1:])
+    counts = np.bincount(trie.step[1 : trie.count] >> 1, minlength=names + 1)
+    symbols = np.zeros(names + _OTHER_NAMES, dtype=np.int32)
+    used = np.flatnonzero(counts[1 : names + 1]).astype(np.int32)
     symbols[used] = used + 1
     return symbols

@@ -1,0 +1,26 @@
+"""Work in several threads, with results in order: for kernels, which run without Python's lock."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
+    """The results for all items, in their order; at most two items a thread are taken ahead of the one asked for."""
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(threads, thread_name_prefix="pathcast") as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > 2 * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            # Nobody asks for the rest any more, or one of them failed.
+            for future in waiting:
+                future.cancel()

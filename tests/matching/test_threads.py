@@ -1,0 +1,162 @@
+"""One matcher in many threads: every answer is that of one moment, whatever changes meanwhile."""
+
+import threading
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import pytest
+
+import pathcast
+from pathcast import Subscriptions
+from pathcast.matching.automaton import engine as room
+from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+
+DOCUMENTS = list(generate_documents(news_schema(), 24, seed=7))
+PATTERNS = generate_subscriptions(
+    news_schema(), 160, seed=8, max_depth=6, predicates=1, nested_probability=0.2, distinct=True
+)[:120] + ["/", "//*", "/news//p[contains(., 'the ')]", "//section[@number > 2]", "//title[. = 'x']"]
+
+
+def truth() -> list[set[int]]:
+    """For each document the numbers of the patterns that it matches."""
+    subscriptions = Subscriptions()
+    subscriptions.add_many(PATTERNS)
+    reference = subscriptions.compile(engine="reference")
+    return [{id - 1 for id in reference.match(document).ids.tolist()} for document in DOCUMENTS]
+
+
+class History:
+    """Subscriptions that one thread changes, and what they were at each version."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.subscriptions = Subscriptions()
+        self.subscribed: dict[int, int] = {}  # the number of the pattern of each id
+        self.at: dict[int, dict[int, int]] = {}
+        self.note()
+
+    def note(self) -> None:
+        self.at[self.subscriptions.version] = dict(self.subscribed)
+
+    def change(self) -> None:
+        random, subscriptions = self.random, self.subscriptions
+        number = random.randrange(len(PATTERNS))
+        kind = random.random()
+        if kind < 0.45 or len(self.subscribed) < 5:
+            self.subscribed[subscriptions.add(PATTERNS[number])] = number
+        elif kind < 0.55:
+            numbers = random.sample(range(len(PATTERNS)), 10)
+            ids = subscriptions.add_many([PATTERNS[number] for number in numbers])
+            self.subscribed.update(zip(ids, numbers, strict=True))
+        elif kind < 0.8:
+            id = random.choice(list(self.subscribed))
+            subscriptions.remove(id)
+            del self.subscribed[id]
+        else:
+            id = random.choice(list(self.subscribed))
+            subscriptions.replace(id, PATTERNS[number])
+            self.subscribed[id] = number
+        self.note()
+
+
+@pytest.mark.parametrize("engine", ["automaton", "reference"])
+def test_every_answer_is_that_of_the_subscriptions_at_one_moment(
+    engine: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """States are forgotten, generations renewed and predicates chosen again all the time."""
+    monkeypatch.setattr(room, "MEMORY_LIMIT", 300_000)
+    monkeypatch.setattr(room, "FRESH_BITS", 100)
+    monkeypatch.setattr(room, "FRESH_TREES", 6)
+    monkeypatch.setattr(room, "FIRST_CHOICE", 8)
+    wanted = truth()
+    history = History(Random(1))
+    matcher = history.subscriptions.compile(engine=engine)
+    found: list[tuple[int, int, list[int]]] = []
+    failed: list[BaseException] = []
+    stop = threading.Event()
+
+    def match(seed: int) -> None:
+        random = Random(seed)
+        try:
+            while not stop.is_set():
+                index = random.randrange(len(DOCUMENTS))
+                matches = matcher.match(DOCUMENTS[index])
+                found.append((index, matches._expansion.version, matches.ids.tolist()))
+        except BaseException as error:  # noqa: BLE001 - told to the test
+            failed.append(error)
+
+    threads = [threading.Thread(target=match, args=(seed,)) for seed in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(20_000 if request.config.getoption("--long") else 600):
+        history.change()
+        stop.wait(0.001)
+    stop.set()
+    for thread in threads:
+        thread.join(30)
+    assert not failed
+    assert len(found) > 100
+    for index, version, ids in found:
+        subscribed = history.at[version]
+        assert ids == sorted(id for id, number in subscribed.items() if number in wanted[index]), (index, version)
+    assert len({version for _, version, _ in found}) > 10
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_many_documents_in_threads_come_back_in_order(threads: int) -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add_many(PATTERNS)
+    matcher = subscriptions.compile()
+    documents: list[Any] = [DOCUMENTS[number % 24] for number in range(1500)]
+    documents[700] = b"<broken>"
+    documents[900] = pathcast.documents.read(DOCUMENTS[3])
+    documents[1200] = "<broken/>"
+    wanted = truth()
+    answers = list(matcher.match_many(documents, errors="return", threads=threads))
+    assert isinstance(answers[700], pathcast.DocumentError)
+    assert list(answers[1200]) == [id for id in (1 + PATTERNS.index("/"), 1 + PATTERNS.index("//*"))]  # type: ignore[arg-type]
+    for number, answer in enumerate(answers):
+        if number not in (700, 900, 1200):
+            assert {id - 1 for id in answer.ids.tolist()} == wanted[number % 24]  # type: ignore[union-attr]
+    assert {id - 1 for id in answers[900].ids.tolist()} == wanted[3]  # type: ignore[union-attr]
+    assert matcher.statistics()["documents"] == 1500
+
+
+def test_threads_stop_when_nobody_asks_any_more() -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add("//p")
+    matcher = subscriptions.compile()
+    taken = []
+
+    def documents() -> Any:
+        for number in range(1_000_000):
+            taken.append(number)
+            yield DOCUMENTS[number % 24]
+
+    before = threading.active_count()
+    answers = matcher.match_many(documents(), threads=2)
+    next(answers)
+    answers.close()  # type: ignore[attr-defined]
+    assert len(taken) < 10_000
+    assert threading.active_count() == before
+
+
+def test_an_error_in_a_thread_is_raised_at_its_place() -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add("//p")
+    matcher = subscriptions.compile()
+    answers = matcher.match_many([*DOCUMENTS[:3], b"<a>", *DOCUMENTS], threads=2)
+    with pytest.raises(pathcast.DocumentError):
+        list(answers)
+    with pytest.raises(ValueError, match="threads=0"):
+        matcher.match_many([], threads=0)
+
+
+def test_answers_are_cut_where_they_belong() -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add_many(PATTERNS)
+    matcher = subscriptions.compile()
+    batch = pathcast.documents.read_batch(DOCUMENTS)
+    offsets, ids = matcher.match_batch(batch)
+    assert [set(ids[a:b].tolist()) for a, b in pairwise(offsets)] == [{n + 1 for n in found} for found in truth()]
