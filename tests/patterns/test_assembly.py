@@ -191,7 +191,7 @@ def test_a_memo_keeps_what_is_asked_for_and_forgets_the_rest() -> None:
             pytest.fail(f"forgotten after {number}")
     assert memo.get("/9999") == 9999
     assert memo.get("/1") is None
-    assert 100 < len(memo) < (1 << 20) // 1024
+    assert 100 < len(memo) < (1 << 20) // 512
 
 
 def test_a_memo_does_not_keep_what_is_too_large() -> None:

@@ -5,8 +5,8 @@ An expression is cut into them, each is looked up, and nodes are built from the 
 
     /news[@lang = 'en'][head]//p/q      /news   [@lang = 'en']   [head]   //p   /q
 
-A part that is not known is read once: simple predicates (`[a/@b > 5]`, `[text() = 'x']`, and several with `and`
-between) from their pieces, others by recursive descent.
+A part that is not known is read once: a comparison (`[a/@b > 5]`) by what stands around its literal, a path
+(`[a[b]/c]`) and what `and` joins from their own parts, everything else by recursive descent.
 
 Why the parts say what the whole says: each of them is complete, its brackets and quotes closed, so what follows it
 stands outside of them and means the same as after any other part. Whatever can't be cut into complete and valid parts,
@@ -25,9 +25,9 @@ from . import normal
 from .descent import MAX_NESTING, MAX_TREE_STEPS, Descent, Namespaces
 from .memo import Memo
 from .model import WILDCARD, AllOf, Axis, Compare, Condition, Node, Operator, Pattern
-from .printing import condition_text, has_one_text, test_text
+from .printing import condition_text, has_one_text, literal_text, test_text
 from .tokens import LITERAL, NAME, NUMBER, SPACE, SURROGATE
-from .values import number_of
+from .values import number_of, number_text
 
 _TEST = rf"(?:text\(\)|@?{NAME}|\*)"
 _STEP = re.compile(rf"//?{_TEST}")
@@ -35,17 +35,17 @@ _NO_BRACKET = r"""[^\[\]'"]++|'[^']*+'|"[^"]*+\""""
 _PREDICATE = r"\[(?:" + _NO_BRACKET + r"|\[(?:" + _NO_BRACKET + r"|\[(?:" + _NO_BRACKET + r")*+\])*+\])*+\]"
 # Steps, predicates, and the rest from where neither stands: no character is looked at twice.
 _PART = re.compile(rf"{_STEP.pattern}|{_PREDICATE}|(?s:.+)")
-_SIMPLE = re.compile(
-    rf"\[{SPACE}(?:(?P<deep>\.//)?(?P<path>{_TEST}(?://?{_TEST})*)|\.){SPACE}"
-    rf"(?:(?P<operator>!?=|[<>]=?){SPACE}(?P<literal>{LITERAL}|-?{NUMBER}){SPACE})?\]"
+_COMPARISON = re.compile(
+    rf"(\[{SPACE}(?:(\.//)?({_TEST}(?://?{_TEST})*)|\.){SPACE}(!?=|[<>]=?){SPACE})({LITERAL}|-?{NUMBER}){SPACE}\]"
 )
 _AND = " and "
 _MAY_BE_OR = re.compile(r"(?<![^\W\d])or\b")  # unless after a letter, where it is part of a name
 
 # How deep a predicate that is put together may stand in others: each may be tried in vain.
 _DEEPEST = 4
-_MEMO_BYTES = 1 << 24
-_DECLARED = 4
+_STEP_BYTES = 4 << 20
+_PREDICATE_BYTES = 24 << 20
+_DECLARED = 2
 
 
 class _Step(NamedTuple):
@@ -66,13 +66,23 @@ class _Predicate(NamedTuple):
     steps: int
 
 
+class _Frame(NamedTuple):
+    """A comparison without its literal, `[a/@b > `: its steps from the last to the first, and the text around it."""
+
+    operator: Operator
+    steps: tuple[_Step, ...]
+    begin: str
+    end: str
+
+
 class Assembler:
     """Puts patterns together; what it knows depends on the namespaces."""
 
     def __init__(self, namespaces: Namespaces) -> None:
         self.namespaces = namespaces
-        self._steps: Memo[_Step] = Memo(_MEMO_BYTES // 4)
-        self._predicates: Memo[_Predicate] = Memo(_MEMO_BYTES)
+        self._steps: Memo[_Step] = Memo(_STEP_BYTES)
+        self._frames: Memo[_Frame] = Memo(_STEP_BYTES)
+        self._predicates: Memo[_Predicate] = Memo(_PREDICATE_BYTES)
 
     def pattern(self, expression: str, limit: int) -> Pattern | None:
         """The pattern of an expression with at most `limit` steps; None leaves it to recursive descent."""
@@ -137,7 +147,7 @@ class Assembler:
     def _predicate(self, part: str, depth: int) -> _Predicate | None:
         known = self._predicates.get(part)
         if known is None:
-            known = self._simple(part)
+            known = self._comparison(part)
             if known is None and part[-1] == "]":
                 known = self._conjunction(part, depth) or self._nested(part, depth)
             if known is None:
@@ -150,46 +160,61 @@ class Assembler:
         """`[a and b]` as `[a][b]`."""
         if _AND not in part or _MAY_BE_OR.search(part):
             return None
-        held = []
+        by_text: dict[str, Condition] = {}
+        count = 0
         for piece in part[1:-1].split(_AND):
             if piece.endswith("/"):
                 return None  # what follows is the name of a step
             predicate = self._predicate(f"[{piece}]", depth)
             if predicate is None:
                 return None
-            held.append(predicate)
-        return _described(_joined(held, None), sum([predicate.steps for predicate in held]))
+            by_text.update(predicate.texts)
+            count += predicate.steps
+        texts = tuple([(text, by_text[text]) for text in sorted(by_text)])
+        return _Predicate(tuple([condition for _, condition in texts]), texts, count)
 
     def _nested(self, part: str, depth: int) -> _Predicate | None:
-        """A path that has predicates itself."""
-        path = part[2:-1] if part.startswith("[.//") else "/" + part[1:-1]
+        """A path, which may have predicates itself."""
         if depth == _DEEPEST or part[1] == "/":
             return None
+        path = part[2:-1] if part.startswith("[.//") else "/" + part[1:-1]
         node, count = self._path(path, MAX_TREE_STEPS, depth + 1)
         return None if node is None else _described((node,), count)
 
-    def _simple(self, part: str) -> _Predicate | None:
-        """A path, or its comparison with a literal."""
-        found = _SIMPLE.fullmatch(part)
+    def _comparison(self, part: str) -> _Predicate | None:
+        """A path without predicates, or `.`, compared with a literal."""
+        found = _COMPARISON.fullmatch(part)
         if found is None:
             return None
-        deep, path, operator, literal = found.groups()
-        conditions: tuple[Condition, ...] = ()
-        if operator:
-            quoted = literal[0] in "\"'"
-            text = literal[1:-1] if quoted else literal
-            test = normal.compare(cast(Operator, operator), text if quoted else number_of(text), text)
-            if not isinstance(test, Compare) or not has_one_text(test):
-                return None
-            conditions = (test,)
-        count = 0
-        for each in reversed(_STEP.findall(("//" if deep else "/") + path)) if path else ():
-            step = self._steps.recent.get(each) or self._step(each)
-            if step is None or (step.is_value and count > 0):
-                return None
-            conditions = (_node(step, conditions),)
-            count += 1
-        return _described(conditions, count)
+        text, deep, path, operator, literal = found.groups()
+        frame = self._frames.recent.get(text) or self._frame(
+            text, ("//" if deep else "/") + path if path else "", operator
+        )
+        if frame is None:
+            return None
+        if literal[0] in "\"'":
+            test = normal.compare(frame.operator, literal[1:-1], literal[1:-1])
+        else:
+            test = normal.compare(frame.operator, number_of(literal), literal)
+        if not isinstance(test, Compare) or (test.number is not None and number_text(test.number) is None):
+            return None
+        condition = _compared(frame.steps, test)
+        return _Predicate((condition,), ((frame.begin + literal_text(test) + frame.end, condition),), len(frame.steps))
+
+    def _frame(self, text: str, path: str, operator: str) -> _Frame | None:
+        known = self._frames.get(text)
+        if known is None:
+            steps: list[_Step] = []
+            for part in reversed(_STEP.findall(path)):
+                step = self._steps.recent.get(part) or self._step(part)
+                if step is None or (step.is_value and steps):
+                    return None
+                steps.append(step)
+            probe = Compare.with_string(cast(Operator, operator), "")
+            begin, _, end = condition_text(_compared(tuple(steps), probe)).rpartition("''")
+            known = _Frame(probe.operator, tuple(steps), begin, end)
+            self._frames.keep(text, known)
+        return known
 
     def _descended(self, part: str) -> _Predicate | None:
         try:
@@ -206,6 +231,13 @@ class Assembler:
 
 def _described(conditions: tuple[Condition, ...], steps: int) -> _Predicate:
     return _Predicate(conditions, tuple([(condition_text(condition), condition) for condition in conditions]), steps)
+
+
+def _compared(steps: tuple[_Step, ...], test: Condition) -> Condition:
+    """The path with these steps, from the last to the first, whose end passes the test."""
+    for step in steps:
+        test = _node(step, (test,))
+    return test
 
 
 def _node(step: _Step, conditions: tuple[Condition, ...]) -> Node:

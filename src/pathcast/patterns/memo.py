@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 Value = TypeVar("Value")
 
 # What a value takes, on the safe side: it is made of the text that it is kept under.
-_BYTES_A_VALUE = 1024
+_BYTES_A_VALUE = 512
 _BYTES_A_CHARACTER = 64
 
 

@@ -68,7 +68,7 @@ def _condition(condition: Condition, around: int) -> str:
         return _demand(condition, "", ".//")
     match condition:
         case Compare():
-            return f". {condition.operator} {_literal(condition)}"
+            return f". {condition.operator} {literal_text(condition)}"
         case Root():
             return _demand(condition.node, "/", "//")
         case StringTest():
@@ -94,7 +94,7 @@ def _demand(node: Node, child: str, descendant: str) -> str:
         test = node.conditions[0]
         if isinstance(test, Compare):
             axis = child if node.axis == "/" else descendant
-            return f"{axis}{test_text(node.test)} {test.operator} {_literal(test)}"
+            return f"{axis}{test_text(node.test)} {test.operator} {literal_text(test)}"
     return _path(node, child, descendant)
 
 
@@ -113,7 +113,7 @@ def test_text(test: str) -> str:
     return test.replace("{", "Q{", 1)
 
 
-def _literal(test: Compare) -> str:
+def literal_text(test: Compare) -> str:
     """The literal as written; a string that stood for a number, where that is no XPath number, stays a string."""
     return test.text if test.number is not None and _NUMBER.fullmatch(test.text) else _quoted(test.text)
 
