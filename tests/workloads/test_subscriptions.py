@@ -43,6 +43,7 @@ def walker(schema: Schema, **options: Any) -> Walker:
         "predicate_probability": 0.0,
         "operators": ("=", "<=", ">="),
         "predicate_targets": ("attribute", "text"),
+        "predicate_steps": "any",
         "nested": 0,
         "nested_probability": 0.0,
     }
@@ -363,3 +364,14 @@ def test_progress_reaches_the_end() -> None:
     reports: list[int] = []
     generate_subscriptions(EVEN, 2_500, progress=reports.append)
     assert reports == [1_000, 2_000, 2_500]
+
+
+def test_predicates_can_keep_to_steps_with_a_name() -> None:
+    def drawn(steps: str) -> list[str]:
+        return generate_subscriptions(news_schema(), 500, wildcard=0.5, predicates=2, predicate_steps=steps)  # type: ignore[arg-type]
+
+    assert any("*[" in query for query in drawn("any"))
+    named = drawn("named")
+    assert not any("*[" in query for query in named) and sum("[" in query for query in named) > 400
+    with pytest.raises(ValueError, match="predicate_steps must be 'any' or 'named', not 'some'"):
+        drawn("some")

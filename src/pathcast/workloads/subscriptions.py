@@ -12,7 +12,7 @@ from pathcast.errors import LimitError
 from pathcast.workloads.documents import generate_documents
 from pathcast.workloads.plain import plain_paths
 from pathcast.workloads.values import TextStyle, Values
-from pathcast.workloads.walks import Walker
+from pathcast.workloads.walks import PredicateSteps, Walker
 
 PATIENCE = 100_000
 SAMPLE_SIZE = 200
@@ -35,6 +35,7 @@ def generate_subscriptions(
     predicate_probability: float = 0.0,
     operators: Sequence[str] = ("=", "<=", ">="),
     predicate_targets: Sequence[str] = ("attribute", "text"),
+    predicate_steps: PredicateSteps = "any",
     nested: int = 0,
     nested_probability: float = 0.0,
     distinct: bool = False,
@@ -52,7 +53,8 @@ def generate_subscriptions(
     skew: Zipf's exponent for the choice of a child; 0 is uniform.
     predicates: value predicates per subscription, at random steps (fewer where a path has fewer attributes and texts);
         or predicate_probability, for each attribute and text of each step. Values come from the domains of documents
-        with the same schema, seed, `largest` and `text`, or from `values`.
+        with the same schema, seed, `largest` and `text`, or from `values`. predicate_steps: at any step, or only at
+        those with a name (not at `*`).
     nested: nested paths per subscription (fewer where a path has fewer other children); or nested_probability per step.
     match_rate: the wanted mean share of matched documents, measured on `documents`, by default 200 generated ones.
     progress: called now and then with how many are done.
@@ -75,6 +77,7 @@ def generate_subscriptions(
         predicate_probability=predicate_probability,
         operators=operators,
         predicate_targets=predicate_targets,
+        predicate_steps=predicate_steps,
         nested=nested,
         nested_probability=nested_probability,
     )

@@ -15,11 +15,13 @@ from bisect import bisect
 from collections.abc import Sequence
 from itertools import accumulate
 from random import Random
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pathcast.documents.schema import Element, Schema
 from pathcast.errors import LimitError
 from pathcast.workloads.values import Domain, Values
+
+PredicateSteps = Literal["any", "named"]
 
 
 class Comparison(NamedTuple):
@@ -89,9 +91,12 @@ class Walker:
         predicate_probability: float,
         operators: Sequence[str],
         predicate_targets: Sequence[str],
+        predicate_steps: PredicateSteps,
         nested: int,
         nested_probability: float,
     ) -> None:
+        if predicate_steps not in ("any", "named"):
+            raise ValueError(f"predicate_steps must be 'any' or 'named', not {predicate_steps!r}")
         _check(max_depth, min_depth, skew, predicates, nested, operators, predicate_targets)
         if (predicates and predicate_probability) or (nested and nested_probability):
             raise ValueError("give a number of predicates or nested paths, or a probability, not both")
@@ -111,6 +116,7 @@ class Walker:
         self.predicates = predicates
         self.predicate_probability = predicate_probability
         self.operators = tuple(operators)
+        self.named_only = predicate_steps == "named"
         self.nested = nested
         self.nested_probability = nested_probability
         self.random = Random(f"pathcast/subscriptions/{seed}").random
@@ -134,7 +140,7 @@ class Walker:
                 if self.nested or self.nested_probability:
                     self._add_nested(conditions, levels, trail)
                 if self.predicates or self.predicate_probability:
-                    self._add_comparisons(conditions, [trail[level - 1] for level in levels])
+                    self._add_comparisons(conditions, [trail[level - 1] for level in levels], steps)
                 return Path(steps, conditions)
         raise shallow_schema(self)
 
@@ -214,15 +220,18 @@ class Walker:
         bounds = list(accumulate(weights[child] for child in others))
         return others[bisect(bounds, self.random() * bounds[-1], 0, len(others) - 1)]
 
-    def _add_comparisons(self, conditions: dict[int, list[Comparison | list[str]]], nodes: list[Node]) -> None:
+    def _add_comparisons(
+        self, conditions: dict[int, list[Comparison | list[str]]], nodes: list[Node], steps: list[str]
+    ) -> None:
         """Comparisons, each attribute or text of a step at most once."""
         random = self.random
+        asked = {at: node for at, node in enumerate(nodes) if not self.named_only or steps[at] != "/*"}
         chosen: list[tuple[int, tuple[str, Domain]]] = []
         if self.predicate_probability:
-            for at, node in enumerate(nodes):
+            for at, node in asked.items():
                 chosen += [(at, target) for target in node.targets if random() < self.predicate_probability]
         else:
-            free = {at: list(node.targets) for at, node in enumerate(nodes) if node.targets}
+            free = {at: list(node.targets) for at, node in asked.items() if node.targets}
             while len(chosen) < self.predicates and free:
                 at = list(free)[int(random() * len(free))]
                 targets = free[at]
