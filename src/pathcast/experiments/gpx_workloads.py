@@ -4,7 +4,8 @@
     D   queries are distinct                               distinct
     W   the probability of `*` at a step                   wildcard
     DO  the probability of `//` at a step                  descendant
-    P   attribute filters of a query, with =, >= and <=    predicates
+    P   attribute filters of a query, with =, >= and <=,   predicates
+        at steps with a tag name
 
 NITF comes from its DTD where that is on the machine, else our news schema stands in for it; protein and astronomy are
 ours in place of PSD and NASA. `mix` is a third of each. A match rate of 0 means: whatever the generator gives.
@@ -57,6 +58,7 @@ class Workload:
             descendant=self.descendant,
             predicates=self.filters,
             predicate_targets=("attribute",),
+            predicate_steps="named",
             distinct=self.distinct,
             match_rate=self.match_rate or None,
             documents=documents if self.match_rate else None,
