@@ -12,17 +12,20 @@ Cost: each part of the pattern is visited once, each visit is linear in the docu
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isnan
 
 import numpy as np
 
 from ...patterns.model import AllOf, AnyOf, Compare, Condition, First, Node, Not, Root, StringTest
-from ...patterns.values import number_of
 from .absence import Absence
 from .drafts import Draft, Spot, spot
 from .model import SHOWN
 from .nodes import NOTHING, Contexts, NodeSet, kind_of
 from .spelling import Spelling, quoted, wanted
 from .truth import Step, Truth, path_of, reached
+
+# A number longer than this is quoted and cut as other values are.
+_BARE = 40
 
 
 class Reasons:
@@ -145,8 +148,9 @@ class Reasons:
         spots = self._spots(nodes, nearest, values=True)
         value = spots[0].value or ""
         numeric = isinstance(test, Compare) and test.number is not None
-        is_number = numeric and number_of(value) == number_of(value)
-        shown = value if is_number and value == value.strip() else quoted(value)
+        is_number = numeric and not isnan(self.truth.values.numbers(nodes.only(nearest[0]))[0])
+        bare = is_number and value == value.strip() and len(value) < _BARE
+        shown = value if bare else quoted(value)
         if numeric and not is_number:
             shown += ", no number"
         reason = f"{which}`{self._subject(nodes, nearest[0])}` is {shown}, {wanted(test)}"

@@ -28,6 +28,7 @@ _DIGITS_THAT_COUNT = 400
 # How much of a value is looked at when nearness is judged: this, and as much as a few times what is wanted.
 _LOOKED_AT = 256
 _NAN = float("nan")
+_SHORT = 32
 
 
 class Values:
@@ -35,7 +36,7 @@ class Values:
 
     def __init__(self, nodes: DocumentNodes) -> None:
         self.nodes = nodes
-        self._numbers: dict[tuple[int, int], float] = {}
+        self._numbers: dict[bytes | tuple[bool, int, int], float] = {}
 
     @cached_property
     def _text_begin(self) -> Int64s:
@@ -72,7 +73,7 @@ class Values:
         """Which of the nodes pass the test."""
         if isinstance(test, Compare) and test.number is not None:
             wanted = test.number
-            found = (compare_numbers(test.operator, number, wanted) for number in self._numbers_of(nodes))
+            found = (compare_numbers(test.operator, number, wanted) for number in self.numbers(nodes))
             return np.fromiter(found, dtype=np.bool_, count=len(nodes))
         if isinstance(test, Compare):
             assert test.string is not None
@@ -118,15 +119,18 @@ class Values:
         after = np.searchsorted(span_end, begin, side="right")
         return np.append(span_begin, np.iinfo(np.int64).max)[after] >= end
 
-    def _numbers_of(self, nodes: NodeSet) -> list[float]:
+    def numbers(self, nodes: NodeSet) -> list[float]:
+        """The values as numbers; NaN for one that is none."""
         text, begin, end = self._slices(nodes)
-        kept = self._numbers if nodes.kind == "element" else {}
         numbers = [_NAN] * len(nodes)
         for index in np.flatnonzero(self._may_be_numbers(nodes)).tolist():
             where = int(begin[index]), int(end[index])
-            if where not in kept:
-                kept[where] = _number(text[slice(*where)])
-            numbers[index] = kept[where]
+            # Short values recur all over a document, long ones in elements around each other.
+            key = text[slice(*where)] if where[1] - where[0] < _SHORT else (nodes.kind == "attribute", *where)
+            number = self._numbers.get(key)
+            if number is None:
+                number = self._numbers[key] = _number(text[slice(*where)])
+            numbers[index] = number
         return numbers
 
     # Looking.
@@ -142,7 +146,7 @@ class Values:
         """The places in the set of those that come nearest to passing a test that none passes, best first."""
         if isinstance(test, Compare) and test.number is not None:
             number = test.number
-            distances = [inf if isnan(found) else abs(found - number) for found in self._numbers_of(nodes)]
+            distances = [inf if isnan(found) else abs(found - number) for found in self.numbers(nodes)]
             # Where wanted and found are both infinite their distance is none: NaN, which sorts last.
             return _least(np.array(distances), count)
         wanted = test.text.encode()
