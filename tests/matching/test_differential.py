@@ -8,6 +8,7 @@ document are made as small as they can be and still differ, and reported with bo
 
 import functools
 import itertools
+import re
 import sys
 from dataclasses import dataclass
 from random import Random
@@ -97,6 +98,44 @@ def test_patterns_match_a_fair_share_of_documents() -> None:
     assert 0.1 < sum(shares) / len(shares) < 0.6
     some = {index for each in rounds[:1] for matched in each.expected for index in matched}
     assert len(some) > PATTERNS / 3
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        pytest.param(r"<(\w+)[^>]*>[^<]+<\w", id="mixed content"),
+        pytest.param(r"\w<!\[CDATA\[[^]]", id="CDATA beside text"),
+        pytest.param(r">[^<]*5[^<]*<!--[^>]*-->[^<]+<", id="a comment that splits text"),
+        pytest.param(r"<\?p 5\?><!\[CDATA", id="a processing instruction that splits text"),
+        pytest.param(r">[^<>]*&(word|number|empty);", id="entities in text"),
+        pytest.param(r"=\"&(word|number|empty);\"", id="entities in attributes"),
+        pytest.param(r"&markup;", id="elements in entities"),
+        pytest.param(r"&split;", id="an entity of two text nodes"),
+        pytest.param(r"&#x?[0-9A-F]+;", id="character references"),
+        pytest.param(r" xmlns=\"\"", id="no default namespace any more"),
+        pytest.param(r" xmlns:p=\"urn:two\"", id="a prefix with another meaning"),
+        pytest.param(r"=\"\"", id="empty values"),
+        pytest.param(r"=\"\s+\"", id="values of spaces"),
+        pytest.param(r"[\">] +-?[0-9]+ +[<\"]", id="numbers between spaces"),
+        pytest.param(r"[\">][0-9]+e[0-9]", id="exponents"),
+        pytest.param(r"[\">]\.5[\"<]", id="no digits before the point"),
+        pytest.param(r"[\">]5\.[\"<]", id="no digits after the point"),
+        pytest.param(r"[\">]-0[\"<]", id="negative zero"),
+        pytest.param(r"[\">]\+[0-9]", id="a plus sign"),
+        pytest.param(r"NaN|Infinity|0x5", id="words for numbers, and hexadecimal ones"),
+        pytest.param(r"[٠-٩०-९０-９]", id="digits of other scripts"),
+        pytest.param(r"[0-9]{30}", id="huge numbers"),
+    ],
+)
+def test_documents_have_what_is_hard_about_documents(markup: str) -> None:
+    assert any(re.search(markup, text) for text in texts())
+
+
+@functools.cache
+def texts() -> list[str]:
+    random = Random(1)
+    documents = [random_document(random, odd=random.choice((0.3, 0.9))) for _ in range(1_000)]
+    return [str(document.root) for document in documents]
 
 
 def test_a_difference_is_reported_as_a_small_example(monkeypatch: pytest.MonkeyPatch) -> None:
