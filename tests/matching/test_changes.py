@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from pathcast import LimitError, PatternError, Subscriptions
-from pathcast.matching import owners, rows
+from pathcast.matching import expansion, owners, rows
 from pathcast.matching.expansion import Expansion
 from pathcast.matching.subscribers import SubscriberRows
 
@@ -28,6 +29,7 @@ def little_room() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rows, "_ROOM", 7)
         patch.setattr(owners, "_FEW", 4)
+        patch.setattr(expansion, "_FEW", 3)
         yield
 
 
@@ -246,6 +248,20 @@ class Model(RuleBasedStateMachine):
 
 TestAnyHistory = Model.TestCase
 TestAnyHistory.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+
+
+@pytest.mark.parametrize("stride", [1, 3, 1000, 100_003])
+def test_ids_ascend_however_far_apart_they_are(stride: int) -> None:
+    chance = random.Random(stride)
+    numbers = chance.sample(range(stride, 20_000 * stride, stride), 5000)
+    subscriptions = Subscriptions()
+    subscriptions.add_many([f"//n{place % 50}" for place in range(5000)], ids=numbers)
+    contents: Contents = {number: (place % 50, None) for place, number in enumerate(numbers)}
+    documents = [sorted(chance.sample(range(51), size)) for size in (50, 1, 0, 20)]
+    View(subscriptions.expansion(), dict(contents)).check(documents)
+    contents[subscriptions.add("//n7")] = 7, None
+    assert subscriptions.expansion().stamp == 1
+    View(subscriptions.expansion(), contents).check(documents)
 
 
 # What the table is told.

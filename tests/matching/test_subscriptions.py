@@ -101,6 +101,7 @@ def test_collecting_errors_adds_the_good_ones() -> None:
         (lambda s: s.add_many(["//a"], subscribers=["ada", "bob"]), ValueError),
         (lambda s: s.add("//a", subscriber=""), ValueError),
         (lambda s: s.add_many(["//a"], subscribers=[5]), ValueError),
+        (lambda s: s.add_many(["//a"], subscribers=[["ada"]]), ValueError),
         (lambda s: s.add_many(["//a"], errors="skip"), ValueError),
         (lambda s: s.remove(99), KeyError),
         (lambda s: s.replace(99, "//a"), KeyError),

@@ -1,7 +1,7 @@
 """What may be an id, a subscriber's name, and a mapping of namespaces; anything else is refused with a reason."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 
 from ..patterns import Namespaces
@@ -30,7 +30,11 @@ def checked_subscribers(subscribers: Sequence[str | None] | None, count: int) ->
     owners = list(subscribers)
     if len(owners) != count:
         raise ValueError(f"{count} expressions, but {len(owners)} subscribers")
-    for owner in owners:
+    try:
+        distinct: Iterable[str | None] = set(owners)
+    except TypeError:  # what cannot be hashed is no name either
+        distinct = owners
+    for owner in distinct:
         check_subscriber(owner)
     return owners
 

@@ -49,6 +49,7 @@ class Rows:
         self.entry_count = len(begin) - 1
         self.ascending = bool(np.all(ids[1:] > ids[:-1]))  # from entry to entry: then no sorting is needed
         self.single = len(ids) == self.entry_count and bool(np.all(begin == np.arange(len(begin))))
+        self.largest = int(ids.max(initial=0))  # of all ids, and of those that were added since
         self.first = version  # the version of stamp 0
         self.stamp = 0
         self.head = self.added = self.died = self.live = _NOTHING  # made by the first change
@@ -153,6 +154,7 @@ class Rows:
         head[entry] = self.count = row + 1
         self._touched[entry >> 3] |= 1 << (entry & 7)
         self._row_of[id] = row
+        self.largest = max(self.largest, id)
         before = self._live[entry]
         self._live[entry] = before + 1
         return before
@@ -162,6 +164,7 @@ class Rows:
         append_rows(entries, ids, owners, self.count, self.stamp + 1, self.added, self.head, self.touched, self.live)
         self._row_of.update(zip(ids.tolist(), range(self.count, self.count + len(ids)), strict=True))
         self.count += len(ids)
+        self.largest = max(self.largest, int(ids.max(initial=0)))
 
     def remove(self, entry: int, id: int) -> int:
         """Let the row of an id die, which must be there; how many the entry has left."""
