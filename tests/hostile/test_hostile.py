@@ -17,7 +17,7 @@ import pytest
 from pathcast import LimitError, PathcastError, Subscriptions
 from pathcast.documents import Limits, read_batch
 from pathcast.matching import Matcher
-from pathcast.matching.automaton import engine as automaton
+from pathcast.matching.automaton import generations as automaton
 from tests.documents.collisions import colliding_names, crowding_names
 from tests.hostile.measured import measured
 

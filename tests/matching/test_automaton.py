@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import pathcast
 from pathcast import Subscriptions
-from pathcast.matching.automaton import engine as room
+from pathcast.matching.automaton import generations as room
 from pathcast.matching.automaton.value_kernels import number
 from pathcast.patterns.values import number_of
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema

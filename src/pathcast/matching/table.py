@@ -119,9 +119,8 @@ class PatternTable:
                 self._entered[expression] = entry
                 return entry, text
         node = self.trie.insert_one(steps)
-        entry = int(self.trie.entry[node])
-        if entry == NONE:
-            self.trie.entry[node] = entry = len(self)
+        entry = self.trie.number_one(node, len(self))
+        if entry == len(self):
             self._nodes.append(node)
         return entry, text
 

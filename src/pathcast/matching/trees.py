@@ -9,6 +9,7 @@ Cost: to find a pattern, one hash look-up; in an opened table some 15 µs more, 
 pattern of the snapshot.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import chain, pairwise
 from typing import Any
@@ -39,6 +40,12 @@ class Trees:
     def __iter__(self) -> Iterator[int]:
         """All entries that are trees, ascending."""
         return chain(self._packed.entries.tolist(), self._added)
+
+    def between(self, first: int, end: int) -> list[int]:
+        """The entries from `first` to before `end` that are trees, ascending."""
+        packed, added = self._packed.entries, self._added
+        low, high = np.searchsorted(packed, [first, end]).tolist()
+        return [*packed[low:high].tolist(), *added[bisect_left(added, first) : bisect_left(added, end)]]
 
     def __getitem__(self, entry: int) -> Pattern:
         pattern = self._patterns.get(entry)

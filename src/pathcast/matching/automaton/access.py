@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...documents import DocumentBatch
-from .demand_kernels import D_KIND, HIGH, LOW, MOST_NUMBER, S_COUNTS, candidates_of
-from .demands import DemandTable
+from .demand_kernels import D_KIND, HIGH, LOW, S_COUNTS, candidates_of
+from .demands import Tests
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -37,29 +37,23 @@ class Access:
     `gate_of` has the gate of each pattern, `chosen` its access predicate or -1.
     """
 
-    def __init__(self, demands: DemandTable, gate_of: Int32s, gates: int, chosen: Int32s) -> None:
-        self._demands = demands
+    def __init__(self, tests: Tests, gate_of: Int32s, gates: int, chosen: Int32s) -> None:
+        self._tests = tests
         self.gate_of, self.gates, self.chosen = gate_of, gates, chosen
-        self._tests, self._groups = len(demands), demands.groups
-        self._arrays = demands.arrays()
-        self._hits, self._samples, self._sampled = demands.hits, demands.samples, demands.sampled
-        self._longest = max(demands.longest, MOST_NUMBER)
-        self._has_grams = demands.has_grams
-        rows = self._arrays[3]
-        kinds = np.where(chosen < 0, -1, rows[D_KIND][chosen])
+        kinds = np.where(chosen < 0, -1, tests.rows[D_KIND][chosen])
         ranged = (kinds == LOW) | (kinds == HIGH)
         self._behind_begin, self._behind = _rows(gate_of, np.flatnonzero(chosen < 0), gates)
         self._all_begin, self._all = _rows(gate_of, np.arange(len(gate_of)), gates)
-        self._begin, self._patterns = _rows(chosen, np.flatnonzero((chosen >= 0) & ~ranged), self._tests)
-        groups, limits = demands.group_of.view, demands.numbers.view
-        self._range_kinds = np.full(self._groups, LOW, dtype=np.int32)
+        self._begin, self._patterns = _rows(chosen, np.flatnonzero((chosen >= 0) & ~ranged), tests.tests)
+        groups, limits = tests.group_of[: tests.tests], tests.numbers[: tests.tests]
+        self._range_kinds = np.full(tests.groups, LOW, dtype=np.int32)
         known = np.flatnonzero(groups >= 0)
-        self._range_kinds[groups[known]] = rows[D_KIND][known]
+        self._range_kinds[groups[known]] = tests.rows[D_KIND][known]
         waiting = np.flatnonzero(ranged)
         waiting = waiting[np.lexsort((limits[chosen[waiting]], groups[chosen[waiting]]))]
         self._range_patterns = waiting.astype(np.int32)
         self._thresholds = np.ascontiguousarray(limits[chosen[waiting]])
-        self._range_begin = np.searchsorted(groups[chosen[waiting]], np.arange(self._groups + 1)).astype(np.int64)
+        self._range_begin = np.searchsorted(groups[chosen[waiting]], np.arange(tests.groups + 1)).astype(np.int64)
         self._scratch = _Scratch()
 
     @property
@@ -71,7 +65,7 @@ class Access:
         self, batch: DocumentBatch, translation: Int32s, gate_offsets: Int64s, gates: Int32s, patterns: int
     ) -> tuple[Int64s, Int32s]:
         """The candidates of each document, given its open gates; `patterns` is how many there are by now."""
-        scratch = self._fitting()
+        scratch, tests = self._fitting(), self._tests
         offsets = np.zeros(len(batch) + 1, dtype=np.int64)
         done = 0
         while True:
@@ -80,11 +74,12 @@ class Access:
                 batch.offsets, batch.name, batch.attribute_begin, batch.attribute_name, batch.attribute_start,
                 batch.attribute_length, batch.text_begin, batch.text_end, batch.text_parent, batch.text_start,
                 batch.text_length, batch.data, batch.arena, translation,
-                self._longest, self._has_grams, *self._arrays,
+                tests.longest, tests.has_grams, tests.asks, tests.grams, tests.slots, tests.rows, tests.hashes,
+                tests.numbers, tests.group_of, tests.literals,
                 self.gate_of, self._behind_begin, self._behind, self._all_begin, self._all, self._begin, self._patterns,
                 self._range_kinds, self._range_begin, self._thresholds, self._range_patterns,
                 len(self.gate_of), patterns,
-                scratch.state, scratch.gate_stamps, scratch.test_stamps, self._hits, self._samples, self._sampled,
+                scratch.state, scratch.gate_stamps, scratch.test_stamps, tests.hits, tests.samples, tests.sampled,
                 scratch.extremes, scratch.group_stamps, scratch.touched, scratch.joined,
                 offsets, scratch.out, done,
             )  # fmt: skip
@@ -95,14 +90,14 @@ class Access:
             scratch.out = larger
 
     def _fitting(self) -> _Scratch:
-        scratch = self._scratch
-        if len(scratch.gate_stamps) != self.gates or len(scratch.test_stamps) != self._tests or not len(scratch.joined):
+        scratch, tests = self._scratch, self._tests
+        if not len(scratch.joined):
             scratch.gate_stamps = np.zeros(self.gates, dtype=np.int64)
-            scratch.test_stamps = np.zeros(self._tests, dtype=np.int64)
-            scratch.group_stamps = np.zeros(self._groups, dtype=np.int64)
-            scratch.extremes = np.zeros(self._groups, dtype=np.float64)
-            scratch.touched = np.zeros(self._groups, dtype=np.int32)
-            scratch.joined = np.zeros(self._longest + 16, dtype=np.uint8)
+            scratch.test_stamps = np.zeros(tests.tests, dtype=np.int64)
+            scratch.group_stamps = np.zeros(tests.groups, dtype=np.int64)
+            scratch.extremes = np.zeros(tests.groups, dtype=np.float64)
+            scratch.touched = np.zeros(tests.groups, dtype=np.int32)
+            scratch.joined = np.zeros(tests.longest + 16, dtype=np.uint8)
         return scratch
 
 

@@ -18,12 +18,13 @@ from ..expansion_kernels import merge_entries
 from ..table import PatternTable
 from ..trie import flat
 from .access import Access, rarest
-from .demands import DemandTable
+from .demands import DemandTable, Tests
 from .gates import gate
 from .growing import Growing
 from .verifier import Programs, Verifier
 
 Int32s = npt.NDArray[np.int32]
+_NONE = np.zeros(0, dtype=np.int32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +66,7 @@ class Behind:
         self._tests = Growing(np.int32)
         self._tests_begin = Growing(np.int64, [0])
         self._ends = Growing(np.int32)  # the trie node of each pattern's gate, as far as they have one
+        self.until = 0  # the first entry that was not looked at yet
 
     def __len__(self) -> int:
         return len(self._verifier)
@@ -74,29 +76,57 @@ class Behind:
         """How many patterns go to the reference embedding."""
         return self._verifier.slow
 
-    def add(self, entry: int) -> None:
-        """Take up the pattern of an entry."""
+    def take_up(self, entries: int) -> None:
+        """Take up all patterns below an entry that were not looked at yet."""
+        for entry in self.table.trees.between(self.until, entries):
+            self._add(entry)
+        self.until = entries
+
+    def _add(self, entry: int) -> None:
         self._verifier.add(entry)
         self._tests.extend(np.array(self._demands.add(self.table.trees[entry]), dtype=np.int32))
         self._tests_begin.append(self._tests.size)
 
-    def give_gates(self) -> tuple[Int32s, Int32s]:
-        """Put the gates of patterns that have none yet into the trie: the nodes that are gates, and each one's gate."""
+    def layout(self) -> "Layout":
+        """Give gates to the patterns that have none yet; all that it takes to lay them out."""
         entries = self._verifier.entries[self._ends.size :].tolist()
         trees, encoder = self.table.trees, self.table.encoder
         self._ends.extend(self.table.trie.insert(*flat([gate(trees[entry], encoder) for entry in entries])))
-        nodes, gates = np.unique(self._ends.view, return_inverse=True)
-        return nodes, gates.astype(np.int32)
+        return Layout(
+            self._ends.view.copy(),
+            self._tests_begin.view[: len(self) + 1],
+            self._tests.view,
+            self._demands.captured(),
+            self._demands.likely(self.documents),
+        )
 
-    def waiting(self, gate_of: Int32s, gates: int) -> Waiting:
-        """All patterns, those with a gate behind the rarest of their values."""
-        begin = self._tests_begin.view[: len(gate_of) + 1]
+    def chosen_again(self, waiting: Waiting) -> Waiting:
+        """The same patterns with the same gates, behind the tests that are the rarest by now; and those since."""
+        access = waiting.access
+        count = len(access.gate_of)
+        begin = self._tests_begin.view[: count + 1]
         chosen = rarest(begin, self._tests.view[: begin[-1]], self._demands.likely(self.documents))
-        return self._with(Access(self._demands, gate_of, gates, chosen))
+        return self.waiting(Access(self._demands.captured(), access.gate_of, access.gates, chosen))
 
-    def and_fresh(self, waiting: Waiting) -> Waiting:
-        """The same, and the patterns that came since."""
-        return self._with(waiting.access)
-
-    def _with(self, access: Access) -> Waiting:
+    def waiting(self, access: Access | None = None) -> Waiting:
+        """All patterns as of now; without `access`, all without a gate."""
+        if access is None:
+            access = Access(self._demands.captured(), _NONE, 0, _NONE)
         return Waiting(self.table, access, self._verifier, self._verifier.programs(), len(self), len(self.table))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """What `Access` is made of: of each pattern the gate's trie node and the tests, and how likely these are."""
+
+    ends: Int32s
+    begin: npt.NDArray[np.int64]
+    tests: Int32s
+    captured: Tests
+    likely: npt.NDArray[np.float64]
+
+    def access(self) -> tuple[Int32s, Access]:
+        """The trie nodes that are gates, and the patterns behind them and the rarest of their tests."""
+        nodes, gates = np.unique(self.ends, return_inverse=True)
+        chosen = rarest(self.begin, self.tests[: self.begin[-1]], self.likely)
+        return nodes, Access(self.captured, gates.astype(np.int32), len(nodes), chosen)

@@ -36,6 +36,7 @@ from .demand_kernels import (
     GRAM_BYTES,
     HIGH,
     LOW,
+    MOST_NUMBER,
     OF_ATTRIBUTE,
     OF_SELF,
     OF_TEXT,
@@ -100,6 +101,26 @@ def _demand(element: int, place: int, test: Compare | StringTest) -> Demand | No
     return None
 
 
+class Tests(NamedTuple):
+    """The tests that there were at some moment, in the arrays that the kernel reads (and three that it counts in)."""
+
+    tests: int
+    groups: int
+    longest: int
+    has_grams: bool
+    asks: npt.NDArray[np.int8]
+    grams: npt.NDArray[np.uint64]
+    slots: Int32s
+    rows: Int32s
+    hashes: npt.NDArray[np.uint64]
+    numbers: npt.NDArray[np.float64]
+    group_of: Int32s
+    literals: npt.NDArray[np.uint8]
+    hits: npt.NDArray[np.int64]
+    samples: npt.NDArray[np.float64]
+    sampled: npt.NDArray[np.int64]
+
+
 class DemandTable:
     """All distinct tests, in the arrays that kernels read."""
 
@@ -107,7 +128,9 @@ class DemandTable:
         self._names = names
         self._numbers: dict[Demand, int] = {}
         self._groups: dict[tuple[int, int, int], int] = {}
-        self._values: dict[tuple[int, int], int] = {}
+        self._keys: dict[tuple[int, int], int] = {}  # values that are asked about, numbered
+        self._key_of = Growing(np.int32)
+        self._key_counts = Growing(np.int64)  # how many different ones each is asked for
         self._rows = np.zeros((D_ROWS, 64), dtype=np.int32)
         self.numbers = Growing(np.float64)
         self.group_of = Growing(np.int32)  # of a range its group, else -1
@@ -125,11 +148,6 @@ class DemandTable:
 
     def __len__(self) -> int:
         return len(self._numbers)
-
-    @property
-    def groups(self) -> int:
-        """How many groups of thresholds there are."""
-        return len(self._groups)
 
     def add(self, pattern: Pattern) -> list[int]:
         """The numbers of the tests that a pattern demands."""
@@ -157,15 +175,18 @@ class DemandTable:
                 self.samples = np.vstack([self.samples, np.full_like(self.samples, np.nan)])
                 self.sampled = _longer(self.sampled)
         self.group_of.append(group)
-        key = (demand.element, demand.place)
-        self._values[key] = self._values.get(key, 0) + (demand.kind in (EQUAL_TEXT, EQUAL_NUMBER))
+        key = self._keys.setdefault((demand.element, demand.place), len(self._keys))
+        self._key_of.append(key)
+        if key == self._key_counts.size:
+            self._key_counts.append(0)
+        self._key_counts.view[key] += demand.kind in (EQUAL_TEXT, EQUAL_NUMBER)
         if demand.kind == EQUAL_TEXT:
             self.longest = max(self.longest, len(demand.text))
         self.has_grams |= demand.kind == GRAM
 
     def prior(self) -> npt.NDArray[np.float64]:
         """How likely each test is met, before any document was seen: the more values are asked for, the less."""
-        values = np.array([self._values[element, place] for element, place, *_ in self._numbers], dtype=np.float64)
+        values = self._key_counts.view[self._key_of.view]
         kinds = self._rows[D_KIND, : len(self)]
         return np.where((kinds == LOW) | (kinds == HIGH), 0.5, np.where(kinds == GRAM, 0.25, 1 / (values + 1)))
 
@@ -186,12 +207,13 @@ class DemandTable:
             met[ranged] = np.where(known > 0, rate * (passed + prior[ranged]) / (known + 1), prior[ranged])
         return met
 
-    def arrays(self) -> tuple[npt.NDArray[np.generic], ...]:
-        """What the kernel looks tests up in: asks, grams, slots, rows, hashes, numbers, groups and literals."""
+    def captured(self) -> "Tests":
+        """The table as of now; what is added later does not change what it shows."""
         self._index()
-        return (
+        return Tests(
+            len(self), len(self._groups), max(self.longest, MOST_NUMBER), self.has_grams,
             self._asks, self._grams, self._slots, self._rows, self._hashes, self.numbers.room, self.group_of.room,
-            self._literals.room,
+            self._literals.room, self.hits, self.samples, self.sampled,
         )  # fmt: skip
 
     def _index(self) -> None:

@@ -6,6 +6,7 @@ later for one it has to ask for. When the generation outgrows its limit, a new, 
 Cost: working out a state costs one look-up in the trie for each of its reached and deep nodes; some 12 bytes for each.
 """
 
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,6 +86,7 @@ class States:
         self.entry_limit = entry_limit
         self.has_deep = np.zeros(len(gate_of_node), dtype=np.bool_)
         mark_deep(self.parent, self.step, 1, len(self.has_deep), self.has_deep)
+        self.lock = threading.Lock()
         self._sizes = np.zeros(N_SIZES, dtype=np.int64)
         self._pools: dict[str, AnyArray] = {name: np.zeros(_FIRST, dtype=kind) for name, (kind, _, _) in _POOLS.items()}
         self._pools["state_slots"] = np.zeros(2 * _FIRST, dtype=np.int32)
@@ -151,7 +153,7 @@ class States:
     ) -> bool:
         """Work out the states of a document's elements; False when that takes more than so many bytes or look-ups.
 
-        `begin` and `end` bound the elements, `states` gets the state of each. One call at a time.
+        `begin` and `end` bound the elements, `states` gets the state of each. Takes the lock of whoever calls.
         """
         self._make_writable()
         self._sizes[N_WORK] = 0
@@ -215,10 +217,12 @@ class States:
 
         Its transitions are walked like the elements of one document: each below the one that first led to its state.
         """
-        known = old.automaton
-        used = np.flatnonzero(known.keys >= 0)
-        order = used[np.argsort(known.keys[used])]
-        keys, targets = known.keys[order], known.targets[order]
+        with old.lock:
+            # In their places more are written; a copy is whole.
+            keys, targets = old.automaton.keys.copy(), old.automaton.targets.copy()
+        used = np.flatnonzero(keys >= 0)
+        order = used[np.argsort(keys[used])]
+        keys, targets = keys[order], targets[order]
         sources, symbols = keys >> 32, (keys & 0xFFFFFFFF).astype(np.int32)
         first = np.full(int(max(targets.max(initial=0), sources.max(initial=0))) + 1, NONE, dtype=np.int32)
         first[targets[::-1]] = np.arange(len(targets) - 1, -1, -1, dtype=np.int32)

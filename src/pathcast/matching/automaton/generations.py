@@ -1,0 +1,198 @@
+"""Generations, one after the other: how the engine follows its table while threads match.
+
+A few new patterns make a generation with the same states: plain paths are fresh ones (`fresh.py`), trees wait without
+a gate. When they have become some hundreds, a thread works out a generation with states of its own, for the label paths
+that the old one knows; until it is ready, fresh ones go on to be added. A bulk load is taken up at once.
+
+Invariant: `current` is complete for all entries that the table had when `refresh` last returned. It is replaced, never
+changed, and always under the lock; readers take it without one.
+"""
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..table import PatternTable
+from ..trie_kernels import NONE
+from .fresh import Fresh
+from .generation import Generation, symbols_for
+from .states import States
+
+if TYPE_CHECKING:
+    from .access import Access
+    from .behind import Behind, Layout
+
+# Above this the states are forgotten and worked out anew: a bound on what hostile documents can make us remember.
+MEMORY_LIMIT = 512 << 20
+# With more bits of fresh paths, or more trees without a gate, a new generation is begun; with twice as many it is made
+# at once.
+FRESH_BITS = 1 << 13
+FRESH_TREES = 256
+# After so many documents patterns choose their access predicates again, and then whenever there are twice as many.
+FIRST_CHOICE = 256
+
+_NO_GATES = np.zeros(0, dtype=np.int32)
+
+
+class Generations:
+    """The current generation of a table, and the way to the next."""
+
+    def __init__(self, table: PatternTable) -> None:
+        self.table = table
+        self.lock = threading.RLock()
+        self.evictions = self.renewals = 0
+        self._fresh = Fresh()
+        self._behind: Behind | None = None
+        self._renewing: threading.Thread | None = None
+        self.current = self._renewed(None)
+
+    def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        """Go on with the states of a snapshot of the same table."""
+        made = self.current
+        states = States.restore(self.table.trie, made.states.gate_of_node, made.entries, arrays)
+        self.current = replace(made, states=states)
+
+    # Following the table.
+
+    def refresh(self) -> None:
+        """Take up the entries that the table has gained."""
+        with self.lock:
+            made = self.current
+            entries, names = len(self.table), len(self.table.names)
+            if entries > made.entries:
+                if not self._take_fresh(made, entries, names):
+                    self.current = self._renewed(made.states)
+                elif self._fresh.bits > FRESH_BITS or self._ungated() > FRESH_TREES:
+                    self._renew_meanwhile()
+
+    def settled(self) -> Generation:
+        """The current generation, with nothing in it that is fresh."""
+        with self.lock:
+            if self.current.fresh.words or self._ungated():
+                self.current = self._renewed(self.current.states)
+            return self.current
+
+    def _ungated(self) -> int:
+        waiting = self.current.waiting
+        return 0 if waiting is None else waiting.patterns - len(waiting.access.gate_of)
+
+    def _take_fresh(self, made: Generation, entries: int, names: int) -> bool:
+        """Add the entries from those of `made` on as fresh ones; False when they are too many, or not fit for it."""
+        table = self.table
+        added = range(made.entries, entries)
+        if len(added) > FRESH_BITS:
+            return False
+        paths = [(entry, steps) for entry in added if (steps := table.steps(entry)) is not None]
+        bits = sum(len(steps) or 2 * FRESH_BITS for _, steps in paths)
+        trees = len(added) - len(paths)
+        if self._fresh.bits + bits > 2 * FRESH_BITS or self._ungated() + trees > 2 * FRESH_TREES:
+            return False
+        symbols = made.symbols
+        if names > made.names:
+            symbols = np.zeros(len(made.symbols) + names - made.names, dtype=np.int32)
+            symbols[: made.names] = made.symbols[: made.names]
+        for entry, steps in paths:
+            self._fresh.add(entry, steps)
+            for step in steps:
+                if step > 1:
+                    symbols[(step >> 1) - 1] = step >> 1
+        waiting = made.waiting
+        if trees:
+            waiting = self._taken_up(entries).waiting(None if waiting is None else waiting.access)
+        self.current = replace(
+            made, fresh=self._fresh.view(), waiting=waiting, entries=entries, names=names, symbols=symbols
+        )
+        return True
+
+    def _taken_up(self, entries: int) -> "Behind":
+        """The store of tree patterns, with all below an entry."""
+        if self._behind is None:
+            # Its kernels are compiled and loaded for those alone who have such patterns.
+            from .behind import Behind
+
+            self._behind = Behind(self.table)
+        self._behind.take_up(entries)
+        return self._behind
+
+    # A generation with states of its own.
+
+    def _renewed(self, old: States | None) -> Generation:
+        """All that the table has, worked out for the label paths that `old` knows."""
+        # First of all: what another thread enters from now on is for the next generation.
+        entries, names = len(self.table), len(self.table.names)
+        made, access = self._laid_out(self._layout(entries), entries, names, old)
+        self._fresh = Fresh()
+        return self._with_trees(made, access)
+
+    def _layout(self, entries: int) -> "Layout | None":
+        """The trees below an entry, ready to be laid out."""
+        if self._behind is None and not len(self.table.trees):
+            return None
+        return self._taken_up(entries).layout()
+
+    def _laid_out(
+        self, layout: "Layout | None", entries: int, names: int, old: States | None
+    ) -> tuple[Generation, "Access | None"]:
+        """A generation without fresh ones and trees, and the latter; the long part, which needs no lock."""
+        table = self.table
+        nodes, access = (_NO_GATES, None) if layout is None else layout.access()
+        gate_of_node = np.full(table.trie.count, NONE, dtype=np.int32)
+        gate_of_node[nodes] = np.arange(len(nodes), dtype=np.int32)
+        states = States(table.trie, gate_of_node, entries)
+        if old is not None:
+            states.relearn(old, MEMORY_LIMIT // 2)
+        symbols = symbols_for(table, names)
+        return Generation(table, states, Fresh().view(), None, len(nodes), entries, names, symbols), access
+
+    def _with_trees(self, made: Generation, access: "Access | None") -> Generation:
+        """With all trees that have been taken up, those that `access` lacks without a gate."""
+        return made if self._behind is None else replace(made, waiting=self._behind.waiting(access))
+
+    def _renew_meanwhile(self) -> None:
+        """Let a thread work out the next generation."""
+        if self._renewing is None:
+            self._renewing = threading.Thread(target=self._renew, name="pathcast-renewal", daemon=True)
+            self._renewing.start()
+
+    def _renew(self) -> None:
+        with self.lock:
+            begun = self.current
+            layout = self._layout(begun.entries)
+        made, access = self._laid_out(layout, begun.entries, begun.names, begun.states)
+        with self.lock:
+            self._renewing = None
+            latest = self.current
+            if latest.states.gate_of_node is not begun.states.gate_of_node:
+                return  # somebody could not wait
+            self.renewals += 1
+            # What came meanwhile: paths are fresh ones again, trees have been taken up already.
+            self._fresh = Fresh()
+            self.current = self._with_trees(made, access)
+            if not self._take_fresh(self.current, latest.entries, latest.names):
+                self.current = self._renewed(made.states)
+
+    # What documents bring about.
+
+    def forgotten(self, states: States) -> States:
+        """The states that take the place of those that have become too many."""
+        with self.lock:
+            if self.current.states is states:
+                self.evictions += 1
+                self.current = replace(self.current, states=states.emptied())
+            current = self.current.states
+            return current if current.gate_of_node is states.gate_of_node else states.emptied()
+
+    def seen(self, documents: int) -> None:
+        """Count documents; now and then, let patterns wait for what these have shown to be rare."""
+        behind = self._behind
+        if behind is None:
+            return
+        with self.lock:
+            made = self.current
+            before, behind.documents = behind.documents, behind.documents + documents
+            due = before.bit_length() < behind.documents.bit_length() and behind.documents >= FIRST_CHOICE
+            if due and made.waiting is not None:
+                self.current = replace(made, waiting=behind.chosen_again(made.waiting))
