@@ -5,9 +5,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pathcast.experiments import CheckError, Experiment, Rows, Run, Verdict, experiments, find, gpx_claims, perform
+from pathcast.experiments import (
+    CheckError,
+    Experiment,
+    Rows,
+    Run,
+    Verdict,
+    experiments,
+    find,
+    gpx_claims,
+    gpx_workloads,
+    perform,
+)
 from pathcast.experiments.gpx_kernels import collect_bits
 from pathcast.experiments.gpx_workloads import Workload
+from pathcast.experiments.parameters import ParameterError
 from pathcast.matching.yfilter import YFilterEngine
 
 TINY = ["documents=4", "rounds=1", "engines=automaton,yfilter,bpa"]
@@ -53,6 +65,19 @@ def test_cases_are_measured_one_by_one_and_hold_their_match_rate() -> None:
         pytest.approx(rate, abs=0.15) for rate in (0.06, 1, 3)
     ]
     assert any("our news schema" in note for note in result.notes)
+
+
+def test_a_case_can_be_measured_alone() -> None:
+    tiny = ["documents=3", "rounds=1", "engines=automaton,yfilter", "points=6", "queries=50"]
+    assert perform(figure("gpx-fig5a"), changes=[*tiny, "cases=as generated"]).rows.distinct("case") == ["as generated"]
+    with pytest.raises(ParameterError, match="gpx-fig5a has no case 'both'; there are: 0.06 % match, as generated"):
+        perform(figure("gpx-fig5a"), changes=[*tiny, "cases=both"])
+
+
+def test_many_queries_at_a_match_rate_repeat_a_pool_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpx_workloads, "POOL", 50)
+    _, queries = Workload("protein", 10, 300, match_rate=0.2).generate(Run(scale="small", seed=0))
+    assert len(queries) == 300 and set(queries) == set(queries[:50])
 
 
 def test_an_engine_that_is_not_there_is_left_out_and_named() -> None:

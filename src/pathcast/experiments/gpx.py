@@ -5,7 +5,7 @@ one bit a query, copies included; building is not counted. All engines share the
 memory of each is that of its own arrays and the table of distinct patterns.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from statistics import median
 from time import perf_counter
@@ -15,6 +15,7 @@ from .gpx_claims import ALWAYS, OURS
 from .gpx_figures import FIGURES, Figure
 from .gpx_workloads import Workload
 from .measure import race
+from .parameters import ParameterError
 from .plot import Plot
 from .process import peak_bytes
 from .registry import experiment
@@ -40,30 +41,36 @@ PROBABILITIES = ("wildcard", "descendant")
 
 @dataclass(frozen=True)
 class Points:
-    """`points` are places on the figure's axis, `queries` how many there are where the axis does not set it."""
+    """`points` are places on the figure's axis, `queries` how many there are where the axis does not set it.
+
+    `cases` are those of the figure that are measured.
+    """
 
     points: tuple[float, ...]
     queries: int
     documents: int
     rounds: int
     engines: tuple[str, ...]
+    cases: tuple[str, ...]
 
 
 def register(figure: Figure) -> None:
     """Make an experiment of a figure."""
 
     def measure(run: Run, parameters: Points) -> Iterator[Row]:
-        for case, settings in figure.cases.items():
+        for case in parameters.cases:
+            settings = _settings(figure, case)
             for point in parameters.points:
                 x = point if figure.axis in PROBABILITIES else int(point)
                 yield from _measure(run, parameters, x, case, _workload(figure, parameters, x, settings))
 
     measure.__doc__ = _METHOD
+    series = (figure.engines, tuple(figure.cases))
     experiment(
         figure.name,
         title=figure.title,
-        small=Points(figure.small, figure.queries[0], figure.documents, figure.rounds, figure.engines),
-        paper=Points(figure.paper, figure.queries[1], 500, 5, figure.engines),
+        small=Points(figure.small, figure.queries[0], figure.documents, figure.rounds, *series),
+        paper=Points(figure.paper, figure.queries[1], 500, 5, *series),
         claims=(*figure.claims, *ALWAYS),
         plots=(
             Plot(
@@ -97,6 +104,13 @@ def register(figure: Figure) -> None:
             "work": "done a document, in the first pass",
         },
     )(measure)
+
+
+def _settings(figure: Figure, case: str) -> Mapping[str, float | int]:
+    if case not in figure.cases:
+        known = ", ".join(figure.cases) or "none"
+        raise ParameterError(f"{figure.name} has no case '{case}'; there are: {known}")
+    return figure.cases[case]
 
 
 def _workload(figure: Figure, parameters: Points, x: float, settings: Any) -> Workload:
