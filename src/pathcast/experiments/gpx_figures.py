@@ -127,7 +127,7 @@ FIGURES = (
     _operators("f", ASTRONOMY, _NASA, "descendant"),
     Figure("gpx-fig5a", "GPX, Figure 5(a): length of queries and depth of documents, NITF", NITF, "length and levels",
            "longest query, and levels of the documents", (6, 8, 10, 12), (6, 7, 8, 9, 10, 11, 12), ORDER_OF_MAGNITUDE,
-           (20_000, 500_000), cases=BOTH_RATES),
+           (20_000, 500_000), documents=20, rounds=3, cases=BOTH_RATES),
     Figure("gpx-fig5b", "GPX, Figure 5(b): length of queries, NITF documents of 10 levels", NITF, "length",
            "longest query", (6, 8, 10), (6, 7, 8, 9, 10), ORDER_OF_MAGNITUDE, (20_000, 500_000), fixed={"levels": 10},
            cases=BOTH_RATES),

@@ -36,11 +36,15 @@ class Selections:
 
     def __init__(self, names: Names) -> None:
         self._conditions = Conditions(names)
+        self._numbers: dict[Condition, int] = {}
 
     def number(self, condition: Condition) -> int:
         """The number of a selection."""
-        _, holder = self._conditions.add(Pattern(Node("/", WILDCARD, (condition,))))
-        return self._conditions.parts[holder][0]
+        number = self._numbers.get(condition)
+        if number is None:
+            _, holder = self._conditions.add(Pattern(Node("/", WILDCARD, (condition,))))
+            number = self._numbers[condition] = self._conditions.parts[holder][0]
+        return number
 
     def is_late(self, number: int) -> bool:
         """Whether the selection is certain only when the element has ended: all are but tests of its own attributes."""

@@ -74,8 +74,9 @@ class BPAEngine:
 
     def refresh(self) -> None:
         """Take up new patterns: queries are added to those that were taken before, the chains are built anew."""
-        if len(self.table) != self._entry_count:
-            self._take(self._build())
+        with self._running:
+            if len(self.table) != self._entry_count:
+                self._take(self._build())
 
     def _build(self) -> Arrays:
         table = self.table
