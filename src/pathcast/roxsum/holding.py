@@ -109,6 +109,18 @@ class Holding:
         """The bytes of all documents."""
         return int(self.contents.sizes[self._rows].sum())
 
+    @property
+    def summary_size(self) -> int:
+        """The bytes of the summary alone: names, a parent and a name for each node, extents as Roaring writes them."""
+        nodes = self.nodes
+        names = sum(len(self.paths.names[name].encode()) + 1 for name in np.unique(self.paths.name_ids[nodes]).tolist())
+        extents = 0
+        for extent in self.extents.values():
+            packed = extent.copy()
+            packed.run_optimize()
+            extents += len(packed.serialize())
+        return names + 8 * len(nodes) + extents
+
     def summary(self) -> dict[tuple[str, ...], list[int]]:
         """The tree as plain values: label path → the documents of its extent; inner nodes have none."""
         extents = self.extents

@@ -21,7 +21,7 @@ Not done: a batch, and the batches that came of it, are for one thread at a time
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -158,7 +158,7 @@ class RoXSum(Holding):
         """The documents that extents alone can't decide for some pattern with predicates."""
         return Filtering(self, matcher).candidates()
 
-    def route(self, targets: Targets | Mapping[Target, Iterable[str]]) -> dict[Target, BitMap]:
+    def route(self, targets: Targets | Mapping[Any, Iterable[str]]) -> dict[Target, BitMap]:
         """The documents that each target gets: those that match one of its patterns."""
         table = targets if isinstance(targets, Targets) else Targets(targets)
         filtering = Filtering(self, table.matcher)
@@ -166,7 +166,7 @@ class RoXSum(Holding):
         _raise_first(filtering.errors)
         return found
 
-    def split(self, targets: Targets | Mapping[Target, Iterable[str]]) -> dict[Target, "RoXSum"]:
+    def split(self, targets: Targets | Mapping[Any, Iterable[str]]) -> dict[Target, "RoXSum"]:
         """A batch for each target, with just its documents, under the same ids; they share this one's memory."""
         return {target: self.restrict(documents) for target, documents in self.route(targets).items()}
 

@@ -9,6 +9,7 @@ A target is any hashable value; it stays in the table when its last profile goes
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Any
 
 from ..matching import Matcher, Subscriptions
 from ..patterns import Namespaces
@@ -19,7 +20,7 @@ Target = Hashable
 class Targets:
     """Profiles by target."""
 
-    def __init__(self, patterns: Mapping[Target, Iterable[str]] | None = None, namespaces: Namespaces = None) -> None:
+    def __init__(self, patterns: Mapping[Any, Iterable[str]] | None = None, namespaces: Namespaces = None) -> None:
         self.subscriptions = Subscriptions(namespaces)
         self._numbers: dict[Target, int] = {}
         self._targets: list[Target] = []

@@ -8,6 +8,7 @@ from pathlib import Path
 from pathcast.documents.dtd import read_dtd
 from pathcast.documents.schema import Schema
 from pathcast.workloads.documents import generate_documents
+from pathcast.workloads.schemas import generate_schema, generate_schemas, mixed_documents
 from pathcast.workloads.subscriptions import assign_subscribers, generate_subscriptions
 from pathcast.workloads.values import Values
 
@@ -15,8 +16,12 @@ __all__ = [
     "Values",
     "assign_subscribers",
     "astronomy_schema",
+    "auction_schema",
     "generate_documents",
+    "generate_schema",
+    "generate_schemas",
     "generate_subscriptions",
+    "mixed_documents",
     "news_dtd",
     "news_schema",
     "protein_schema",
@@ -49,6 +54,12 @@ def protein_schema() -> Schema:
 def astronomy_schema() -> Schema:
     """The schema of our astronomy DTD: fixed parts and a little text that nests."""
     return read_dtd(_dtd("astronomy"))
+
+
+@cache
+def auction_schema() -> Schema:
+    """The schema of our auction DTD: of the shape of XMark's, a notice a document."""
+    return read_dtd(_dtd("auction"))
 
 
 def schema_from_dtd(path: str | os.PathLike[str], *, root: str | None = None) -> Schema:
