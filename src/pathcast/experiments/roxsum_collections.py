@@ -11,6 +11,7 @@ targets than groups, a group's profiles to several, so that all targets get abou
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def collection(name: str, count: int, seed: int) -> list[bytes]:
     return list(mixed_documents(schemas_of(name, seed), count, seed=seed))
 
 
+@cache
 def schemas_of(name: str, seed: int) -> "list[Schema]":
     """The schemas of a collection."""
     from ..workloads import auction_schema, generate_schemas

@@ -34,7 +34,7 @@ from ..documents.reader import Readable
 from ..errors import MessageError, PathcastError
 from ..matching import Matcher
 from .contents import Contents
-from .filtering import Filtering, bitmap_of
+from .filtering import Filtering, numbers_of
 from .holding import Holding
 from .limits import MessageLimits
 from .skeletons import Skeletons
@@ -172,14 +172,15 @@ class RoXSum(Holding):
 
     def restrict(self, ids: Iterable[int] | BitMap) -> "RoXSum":
         """The batch of some of the documents, under the same ids; it shares this one's memory."""
-        wanted = ids if isinstance(ids, BitMap) else BitMap(ids)
-        kept = np.isin(self._ids, np.frombuffer(wanted.to_array(), dtype=np.uint32), assume_unique=True)
-        if np.count_nonzero(kept) != len(wanted):
-            raise KeyError(f"there is no document {min(wanted - bitmap_of(self._ids))}")
+        wanted = numbers_of(ids if isinstance(ids, BitMap) else BitMap(ids))
+        places = np.searchsorted(self._ids, wanted)
+        found = np.append(self._ids, -1)[places] == wanted
+        if not np.all(found):
+            raise KeyError(f"there is no document {int(wanted[~found][0])}")
         part = RoXSum(limits=self.limits, entities=self.entities)
         part._share(self.skeletons)
         part._parts = [self.contents]
-        part._ids, part._rows, part._next = self._ids[kept], self._rows[kept], self._next
+        part._ids, part._rows, part._next = wanted, self._rows[places], self._next
         part._extents = None
         return part
 

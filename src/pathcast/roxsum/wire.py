@@ -16,7 +16,7 @@ against what is there.
 """
 
 import struct
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from hashlib import blake2b
 from typing import Any
 
@@ -84,14 +84,15 @@ class Counts:
         return self.tables + self.streams + self.texts + self.numbers + self.raw_bytes
 
 
-_COUNTS = struct.Struct(f"<{len(fields(Counts))}Q")
+_NAMES = tuple(field.name for field in fields(Counts))
+_COUNTS = struct.Struct(f"<{len(_NAMES)}Q")
 HEADER = _PREFIX.size + _COUNTS.size + CHECKSUM
 
 
 def pack(counts: Counts, frames: list[tuple[int, bytes]]) -> bytes:
     """A message of these frames, each with the size of its content."""
     body = b"".join([*(_FRAME.pack(size, len(frame)) for size, frame in frames), *(frame for _, frame in frames)])
-    head = _PREFIX.pack(MAGIC, VERSION, 0) + _COUNTS.pack(*astuple(counts))
+    head = _PREFIX.pack(MAGIC, VERSION, 0) + _COUNTS.pack(*(getattr(counts, name) for name in _NAMES))
     return head + _checksum(head, body) + body
 
 
