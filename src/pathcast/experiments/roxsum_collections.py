@@ -12,6 +12,7 @@ targets than groups, a group's profiles to several, so that all targets get abou
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,13 +41,13 @@ class Profiles:
         return sum(map(len, self.by_target.values()))
 
 
-def collection(name: str, count: int, seed: int) -> list[bytes]:
+def collection(name: str, size: int, seed: int) -> list[bytes]:
     """So many documents of a collection."""
     from ..workloads import auction_schema, generate_documents, mixed_documents
 
     if name == AUCTION:
-        return list(generate_documents(auction_schema(), count, seed=seed))
-    return list(mixed_documents(schemas_of(name, seed), count, seed=seed))
+        return list(generate_documents(auction_schema(), size, seed=seed))
+    return list(mixed_documents(schemas_of(name, seed), size, seed=seed))
 
 
 @cache
@@ -57,13 +58,13 @@ def schemas_of(name: str, seed: int) -> "list[Schema]":
     return [auction_schema()] if name == AUCTION else generate_schemas(SCHEMAS, seed=seed)
 
 
-def profiles(name: str, batch: "RoXSum", count: int, targets: int, selectivity: float, seed: int) -> Profiles:
+def profiles(name: str, batch: "RoXSum", wanted: int, targets: int, selectivity: float, seed: int) -> Profiles:
     """So many profiles for so many targets, which together match about this share of the batch."""
     groups = _wanted(name, batch, selectivity)
     drawn = {group: list(_cover(batch, nodes, documents)) for group, (nodes, documents) in groups.items()}
     walks = {group: _walks(name, group, seed) for group in groups}
     known = {path for paths in drawn.values() for path in paths}
-    missing, idle = count - len(known), 0
+    missing, idle = wanted - len(known), 0
     while missing > 0:
         for group, more in walks.items():
             path = next(more)
@@ -131,28 +132,14 @@ def _cover(batch: "RoXSum", nodes: list[int], documents: "BitMap") -> Iterator[s
 
 def _walks(name: str, group: tuple[str, ...], seed: int) -> Iterator[str]:
     """Random paths of 3 to 7 steps through the schema of a group, none of which can leave it."""
-    from ..workloads import Values
-    from ..workloads.plain import plain_paths
-    from ..workloads.walks import Walker
+    from ..workloads import generate_subscriptions
 
     schema = next(schema for schema in schemas_of(name, seed) if schema.root == group[0]).with_root(group[-1])
     above = len(group) - 1
-    walker = Walker(
-        schema,
-        Values(schema, seed=seed),
-        seed=seed,
-        max_depth=STEPS[1] - above,
-        min_depth=max(2, STEPS[0] - above),
-        wildcard=0.2,
-        descendant=0.2,
-        skew=0.0,
-        predicates=0,
-        predicate_probability=0.0,
-        operators=("=",),
-        predicate_targets=("attribute",),
-        nested=0,
-        nested_probability=0.0,
-    )
     prefix = "".join(f"/{label}" for label in group[:-1])
-    # A walk that begins with a wildcard or a // would match documents of other groups.
-    return (prefix + path for path in plain_paths(walker) if path.startswith(f"/{group[-1]}/"))
+    for number in count():
+        paths = generate_subscriptions(
+            schema, 500, seed=seed + 1_000 * number, min_depth=max(2, STEPS[0] - above), max_depth=STEPS[1] - above
+        )
+        # A walk that begins with a wildcard or a // would match documents of other groups.
+        yield from (prefix + path for path in paths if path.startswith(f"/{group[-1]}/"))

@@ -100,7 +100,8 @@ class Filtering:
         self.batch = batch
         self.matcher = matcher
         self.errors: dict[int, PathcastError] = {}
-        matcher.match_batch(chains(batch.paths, np.empty(0, dtype=np.int32)))  # takes up new subscriptions
+        if len(batch):
+            matcher.match_batch(chains(batch.paths, batch.nodes[:1]))  # takes up new subscriptions
         subscriptions = matcher.subscriptions
         self.expansion = subscriptions.expansion()
         self.demands = _demands_of(matcher)
@@ -112,6 +113,8 @@ class Filtering:
     def ids(self) -> tuple[Int64s, Int32s]:
         """The subscriptions of each document, in the order of the batch's ids: offsets and ids, ascending."""
         batch = self.batch
+        if not len(batch):
+            return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32)
         summarised = self._entries() if self._worthwhile() else None
         if summarised is None:
             return self._verified(np.arange(len(batch)))
@@ -126,6 +129,8 @@ class Filtering:
         """The documents of each target."""
         found: dict[Target, BitMap] = {target: BitMap() for target in targets}
         ids = self.batch.ids
+        if not len(ids):
+            return found
         summarised = self._by_subscriber() if self._worthwhile() else None
         if summarised is None:
             places = np.arange(len(ids))
@@ -140,7 +145,7 @@ class Filtering:
 
     def candidates(self) -> BitMap:
         """The documents that some tree pattern in use might match, judged by extents alone."""
-        return BitMap.union(BitMap(), *self._candidates_of_trees().values())
+        return BitMap.union(BitMap(), *self._candidates_of_trees().values()) if len(self.batch) else BitMap()
 
     # The summary's part.
 
