@@ -25,7 +25,7 @@ def random_path(random: Random, most: int = 5, *, filtered: bool = False) -> str
     for _ in range(random.randint(1, most)):
         test = random.choice(TAGS + "*")
         text += random.choice(["/", "/", "//"]) + test
-        if filtered and test != "*" and random.random() < 0.4:
+        if filtered and random.random() < (0.2 if test == "*" else 0.4):
             text += _filter(random)
     return text
 

@@ -12,12 +12,11 @@ from pathcast.matching.gpx.encode import (
     Length,
     Position,
     Predicate,
-    Tag,
-    Unencodable,
     matches,
     predicates,
     publications,
 )
+from pathcast.matching.gpx.places import Place, Tag, Unencodable
 from pathcast.matching.reference.embedding import Embedding
 from pathcast.patterns import parse
 
@@ -64,7 +63,7 @@ def test_the_papers_examples_have_the_papers_predicates(xpath: str) -> None:
         ("*/a", (Position(A1, ">=", 2),)),
         ("/*//a/b", (Position(A1, ">=", 2), Distance(A1, B1, "=", 1))),
         ("/a/*//*/b", (Position(A1, "=", 1), Distance(A1, B1, ">=", 3))),
-        ("//a[@k]", (Position(A1, ">=", 1), Filter(A1, "k", None))),
+        ("//a[@k]", (Position(A1, ">=", 1), Filter(Place(A1), "k", None))),
     ],
 )
 def test_wildcards_at_the_ends_and_nothing_but_wildcards(xpath: str, expected: tuple[Predicate, ...]) -> None:
@@ -74,7 +73,7 @@ def test_wildcards_at_the_ends_and_nothing_but_wildcards(xpath: str, expected: t
 def test_a_filter_belongs_to_the_occurrence_of_its_step() -> None:
     conjunction = predicates(parse("/a/a[@k = 2]/b"))
     found = [each for each in conjunction if isinstance(each, Filter)]
-    assert [(each.tag, each.attribute) for each in found] == [(A2, "k")]
+    assert [(each.place, each.attribute) for each in found] == [(Place(A2), "k")]
     assert matches(conjunction, document("<a k='1'><a k='2'><b/></a></a>"))
     assert not matches(conjunction, document("<a k='2'><a k='1'><b/></a></a>"))
     assert matches(conjunction, document("<a><a k='2'><a/><b/></a></a>"))
@@ -82,12 +81,25 @@ def test_a_filter_belongs_to_the_occurrence_of_its_step() -> None:
 
 @pytest.mark.parametrize(
     "xpath",
-    ["//a[. = 1]", "//a[@k != 1]", "//a[@k < 1]", "//a[b or c]", "//a[not(b)]", "//*[@k]", "//a//@k", "//@k",
-     "/a[contains(@k, 'v')]", "/a/text()", "/a[b]/c", "/a[/b/c]/d"],
+    ["//a[. = 1]", "//a[@k != 1]", "//a[@k < 1]", "//a[b or c]", "//a[not(b)]", "//*[@k]", "/*[@k]",
+     "a//*[@k]//b", "//a//@k", "//@k", "/a[contains(@k, 'v')]", "/a/text()", "/a[b]/c", "/a[/b/c]/d"],
 )  # fmt: skip
 def test_what_the_calculus_lacks_is_refused(xpath: str) -> None:
     with pytest.raises(Unencodable):
         predicates(parse(xpath))
+
+
+@pytest.mark.parametrize(
+    ("xpath", "place"),
+    [
+        ("/a/*[@k]//b", Place(A1, 1)),
+        ("a//*[@k]/*/b", Place(B1, -2)),
+        ("/*/*[@k]//a", Place(None, 2)),
+        ("a/a/*/*[@k]", Place(A2, 2)),
+    ],
+)
+def test_a_filter_on_a_wildcard_has_a_place_beside_a_tag(xpath: str, place: Place) -> None:
+    assert [each.place for each in predicates(parse(xpath)) if isinstance(each, Filter)] == [place]
 
 
 def test_table_1_the_publications_of_a_path_that_repeats_a_tag() -> None:
@@ -133,7 +145,7 @@ def test_publications_double_with_each_repetition() -> None:
 def test_local_names_forget_namespaces() -> None:
     text = "<p:a xmlns:p='u' xmlns:q='v' p:k='1' q:k='2'/>"
     (each,) = publications(document(text), local=True)
-    assert each.positions == {A1: 1} and sorted(each.attributes[A1, "k"]) == ["1", "2"]
+    assert each.positions == {A1: 1} and sorted(each.attributes[1, "k"]) == ["1", "2"]
     assert list(next(publications(document(text))).positions) == [Tag("{u}a")]
 
 
@@ -147,6 +159,10 @@ def test_a_document_matches_when_a_publication_satisfies_all_predicates() -> Non
         for _ in range(8):
             xpath = random_path(random, filtered=random.random() < 0.5)
             pattern = parse(xpath)
+            try:
+                conjunction = predicates(pattern)
+            except Unencodable:
+                continue
             answers.append(embedding.matches(pattern))
-            assert matches(predicates(pattern), read) == answers[-1], (xpath, text)
-    assert 0.2 < sum(answers) / len(answers) < 0.8
+            assert matches(conjunction, read) == answers[-1], (xpath, text)
+    assert 0.1 < sum(answers) / len(answers) < 0.8

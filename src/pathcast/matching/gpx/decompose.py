@@ -8,27 +8,18 @@ of its parts does: a path that ends below it, or the next branch. Elements of al
 `//a[b]//c[d][e]` asks d, e and b of one and the same a. Section 3.1.4 of the paper leaves this to "a scheme similar to"
 YFilter's; joining on bindings is that scheme, but while the document is read and not after it.
 
-A branch is found in a publication by a tag of the path and a number of steps from it (`Place`). A `*` between two `//`
-stands nowhere in particular, and such a branch can't be taken (`Unencodable`).
+A branch is found in a publication by a tag of the path and a number of steps from it (`places.py`). A `*` between two
+`//` stands nowhere in particular, and such a branch can't be taken (`Unencodable`).
 """
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ...patterns.model import WILDCARD, Node, Pattern
-from .encode import Predicate, Tag, Unencodable, elements_below, path_predicates
+from .encode import Predicate, elements_below, path_predicates
+from .places import Place, Unencodable, place_of
 
 # The parts of a branch are bits of a word.
 MOST_PARTS = 62
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The element `steps` below (or, if negative, above) a tag; without a tag, below the document."""
-
-    tag: Tag | None
-    steps: int
 
 
 @dataclass(slots=True)
@@ -73,7 +64,7 @@ def _descend(node: Node, above: list[Node], branches: list[tuple[int, int]], par
     steps = [*above, node]
     below = elements_below(node)
     if not below:
-        places = tuple(_place(steps, step) for _, step in branches)
+        places = tuple(place_of(steps, step) for _, step in branches)
         conjunction = path_predicates(steps)
         if branches and all(step.test == WILDCARD for step in steps):
             raise Unencodable("a branch without any tag is only a length")
@@ -88,31 +79,3 @@ def _descend(node: Node, above: list[Node], branches: list[tuple[int, int]], par
     result.branches.append(Branch(branches[-1][0] if branches else -1, part, len(below)))
     for place, child in enumerate(below):
         _descend(child, steps, [*branches, (number, len(steps) - 1)], place, result)
-
-
-def _place(steps: Sequence[Node], step: int) -> Place:
-    """Where a step of the path is."""
-    tags = _tags(steps)
-    at = step
-    while at >= 0 and tags[at] is None and steps[at].axis == "/":
-        at -= 1
-    if at < 0:
-        return Place(None, step + 1)
-    if tags[at] is not None:
-        return Place(tags[at], step - at)
-    at = step
-    while at + 1 < len(steps) and tags[at] is None and steps[at + 1].axis == "/":
-        at += 1
-    if tags[at] is None:
-        raise Unencodable("a branch at a * between // has no place of its own")
-    return Place(tags[at], step - at)
-
-
-def _tags(steps: Sequence[Node]) -> list[Tag | None]:
-    """The tag of each step with its occurrence; None for `*`."""
-    seen: Counter[str] = Counter()
-    tags: list[Tag | None] = []
-    for step in steps:
-        seen[step.test] += 1
-        tags.append(None if step.test == WILDCARD else Tag(step.test, seen[step.test]))
-    return tags

@@ -12,33 +12,24 @@ there is a publication for each choice of repetitions that are left out, but for
 Invariant: a document has the pattern's path if and only if one of its publications satisfies all its predicates.
 Where the paper contradicts itself: `p⁻¹ ≥ v` holds when `length − position ≥ v`, and the length of a publication is the
 whole path's, also where tags were left out.
-Beyond the paper: the filter `[@a]`, and comparisons of attributes with texts.
-Not encoded: filters on `*`, operators other than `=`, `>=`, `<=`, conditions on text, `or`, `not`; see `Unencodable`.
+Beyond the paper: the filter `[@a]`, comparisons of attributes with texts, and filters on a `*` that stands a fixed
+number of steps from a tag.
+Not encoded: operators other than `=`, `>=`, `<=`, conditions on text, `or`, `not`, filters on other `*`; `Unencodable`.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from ...documents import Document
 from ...documents.names import local_part
-from ...patterns.model import WILDCARD, Compare, Condition, Node, Pattern
+from ...patterns.model import Compare, Condition, Node, Pattern
 from ...patterns.values import holds
+from .places import Place, Tag, Unencodable, place_of, tags_of
 
 Operator = Literal["=", ">="]
-
-
-class Unencodable(Exception):  # noqa: N818 - not an error: the pattern goes another way
-    """The predicate calculus has no words for a part of the pattern."""
-
-
-class Tag(NamedTuple):
-    """A tag name and which of its occurrences in a path."""
-
-    name: str
-    occurrence: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +68,9 @@ class Length:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """`tag[attribute test]`: an attribute of just this occurrence of the tag; without a test it has to be there."""
+    """`place[attribute test]`: an attribute of just this occurrence of a tag; without a test it has to be there."""
 
-    tag: Tag
+    place: Place
     attribute: str
     test: Compare | None
 
@@ -113,25 +104,25 @@ def path_predicates(steps: Sequence[Node]) -> tuple[Predicate, ...]:
     """The conjunction for a path of elements; of the conditions on them only filters are looked at."""
     structure: list[Predicate] = []
     filters: list[Predicate] = []
-    seen: Counter[str] = Counter()
     last: Tag | None = None
     gap, deep = 0, False
-    for step in steps:
+    for at, (step, tag) in enumerate(zip(steps, tags_of(steps), strict=True)):
         if not step.is_element:
             raise Unencodable("an attribute or text without an element that it belongs to")
         gap += 1
         deep |= step.axis == "//"
-        if step.test == WILDCARD:
-            if any(map(_is_filter, step.conditions)):
-                raise Unencodable("a filter on * has no tag to belong to")
+        filtered = [condition for condition in step.conditions if _is_filter(condition)]
+        if filtered:
+            place = Place(tag) if tag is not None else place_of(steps, at)
+            filters.extend(_filters(place, filtered))
+        if tag is None:
             continue
-        seen[step.test] += 1
-        tag = Tag(step.test, seen[step.test])
         operator: Operator = ">=" if deep else "="
         structure.append(Position(tag, operator, gap) if last is None else Distance(last, tag, operator, gap))
-        filters.extend(_filters(tag, step))
         last, gap, deep = tag, 0, False
     if last is None:
+        if filters:
+            raise Unencodable("a path with a filter, but without any tag")
         return (Length(gap),)
     if gap:
         structure.append(FromEnd(last, gap))
@@ -145,17 +136,17 @@ def _is_filter(condition: Condition) -> bool:
     return not (isinstance(condition, Node) and condition.is_element)
 
 
-def _filters(tag: Tag, step: Node) -> Iterator[Filter]:
-    for condition in filter(_is_filter, step.conditions):
+def _filters(place: Place, conditions: Iterable[Condition]) -> Iterator[Filter]:
+    for condition in conditions:
         if not isinstance(condition, Node) or not condition.is_attribute or condition.axis == "//":
             raise Unencodable("only attributes of the step itself can be filtered")
         attribute = condition.test[1:]
         if not condition.conditions:
-            yield Filter(tag, attribute, None)
+            yield Filter(place, attribute, None)
         for test in condition.conditions:
             if not isinstance(test, Compare) or test.operator not in ("=", ">=", "<="):
                 raise Unencodable("a filter compares with =, >= or <=")
-            yield Filter(tag, attribute, test)
+            yield Filter(place, attribute, test)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +154,13 @@ class Publication:
     """What a path says about itself.
 
     `positions` are in the order of the path; `elements` are those of the document that the tags stand for;
-    `attributes` the values by tag and name (several only where namespaces are ignored).
+    `attributes` the values by position and name (several only where namespaces are ignored).
     """
 
     length: int
     positions: Mapping[Tag, int]
     elements: Mapping[Tag, int]
-    attributes: Mapping[tuple[Tag, str], tuple[str, ...]]
+    attributes: Mapping[tuple[int, str], tuple[str, ...]]
 
     def tuples(self) -> Iterator[tuple[object, ...]]:
         """The attribute–value pairs as in the paper: (length, n), (tag, position), (tag, tag, distance)."""
@@ -190,8 +181,11 @@ class Publication:
                 return tag in at and self.length - at[tag] >= value
             case Length(value):
                 return self.length >= value
-            case Filter(tag, attribute, test):
-                values = self.attributes.get((tag, attribute), ())
+            case Filter((tag, steps), attribute, test):
+                if tag is not None and tag not in at:
+                    return False
+                position = steps if tag is None else at[tag] + steps
+                values = self.attributes.get((position, attribute), ())
                 return any(test is None or holds(test, text) for text in values)
 
 
@@ -214,29 +208,22 @@ def publications(document: Document, *, local: bool = False) -> Iterator[Publica
 
 def _path_publications(document: Document, path: Sequence[int], *, local: bool) -> Iterator[Publication]:
     names = [_name(document.name(element), local=local) for element in path]
+    attributes: dict[tuple[int, str], tuple[str, ...]] = {}
+    for place, element in enumerate(path):
+        for name, value in document.attributes(element).items():
+            key = (place + 1, _name(name, local=local))
+            attributes[key] = (*attributes.get(key, ()), value)
     repeated = [place for place, name in enumerate(names) if name in names[place + 1 :]]
     for size in range(len(repeated) + 1):
         for left_out in combinations(repeated, size):
-            kept = [place for place in range(len(path)) if place not in left_out]
-            yield _publication(document, path, names, kept, local=local)
-
-
-def _publication(
-    document: Document, path: Sequence[int], names: Sequence[str], kept: Sequence[int], *, local: bool
-) -> Publication:
-    seen: Counter[str] = Counter()
-    positions: dict[Tag, int] = {}
-    elements: dict[Tag, int] = {}
-    attributes: dict[tuple[Tag, str], tuple[str, ...]] = {}
-    for place in kept:
-        seen[names[place]] += 1
-        tag = Tag(names[place], seen[names[place]])
-        positions[tag] = place + 1
-        elements[tag] = path[place]
-        for name, value in document.attributes(path[place]).items():
-            key = (tag, _name(name, local=local))
-            attributes[key] = (*attributes.get(key, ()), value)
-    return Publication(len(path), positions, elements, attributes)
+            seen: Counter[str] = Counter()
+            positions: dict[Tag, int] = {}
+            for place, name in enumerate(names):
+                if place not in left_out:
+                    seen[name] += 1
+                    positions[Tag(name, seen[name])] = place + 1
+            elements = {tag: path[position - 1] for tag, position in positions.items()}
+            yield Publication(len(path), positions, elements, attributes)
 
 
 def _name(name: str, *, local: bool) -> str:

@@ -27,7 +27,7 @@ KERNEL_ARRAYS = (
     "is_tag",
     "row_equal", "row_least", "cells", "position_row", "end_begin", "end_row",
     "distance_begin", "distance_slots", "distance_keys", "distance_row",
-    "asks", "filter_keys", "filter_slots", "filter_exists", "limits", "limit_begin", "limit_predicate",
+    "asks", "filter_steps", "filter_keys", "filter_slots", "filter_exists", "limits", "limit_begin", "limit_predicate",
     "text_keys", "text_slots", "text_predicate", "literals", "literal_begin", "literal_hashes", "literal_slots",
     "member_begin", "members", "other_begin", "others", "path_entry", "length_entries", "length_ends",
     "use_begin", "use_entry", "chain_begin", "chain", "use_part", "branch_part", "branch_full",

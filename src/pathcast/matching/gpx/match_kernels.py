@@ -24,9 +24,11 @@ import numpy as np
 from ...kernels import kernel, part
 from ..marks_kernels import LOW_SIX, ONE, SIX, mark_with_summary, read_few_marks
 from .join_kernels import FULL, join_piece
+from .predicate_kernels import DOCUMENT, STEPS, STEPS_ABOVE
 from .tuple_kernels import (
     ATTRIBUTE_BITS,
     OCCURRENCE_BITS,
+    STEPS_BITS,
     distance_row_of,
     filter_predicates,
     holds,
@@ -81,7 +83,7 @@ def settled(entry, marks, skip, links, decided):
     " ro_i4[::1], ro_u1[::1], ro_u1[::1], ro_i4[::1], ro_b1[::1],"
     " ro_i8[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
     " ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
-    " ro_i1[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_f8[::1], ro_i8[::1], ro_i4[::1],"
+    " ro_i1[::1], ro_u8[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_f8[::1], ro_i8[::1], ro_i4[::1],"
     " ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_u1[::1], ro_i8[::1], ro_i8[::1], ro_i4[::1],"
     " ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1],"
     " ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[:, ::1], ro_i8[::1], ro_i8[::1], ro_i8[::1],"
@@ -95,7 +97,7 @@ def match_documents(
     attribute_length, data, arena, translation, is_tag,
     row_equal, row_least, cells, position_row, end_begin, end_row,
     distance_begin, distance_slots, distance_keys, distance_row,
-    asks, filter_keys, filter_slots, filter_exists, limits, limit_begin, limit_predicate,
+    asks, filter_steps, filter_keys, filter_slots, filter_exists, limits, limit_begin, limit_predicate,
     text_keys, text_slots, text_predicate, literals, literal_begin, literal_hashes, literal_slots,
     member_begin, members, other_begin, others, path_entry, length_entries, length_ends,
     use_begin, use_entry, chain_begin, chain, use_part, branch_part, branch_full,
@@ -228,18 +230,40 @@ def match_documents(
                                 row, at_depth - kept_depth[before], row_equal, row_least, cells,
                                 truth, base, this_epoch, found, now,
                             )  # fmt: skip
-                    if has_filters:
-                        holder = path[at_depth]
-                        zero = attribute_begin[begin]
-                        for at in range(attribute_begin[holder], attribute_begin[holder + 1]):
-                            name = np.int64(translation[attribute_names[at]])
-                            if 0 <= name < len(asks) and asks[name]:
-                                now = filter_predicates(
-                                    (tag << OCCURRENCE_BITS | occurrence) << ATTRIBUTE_BITS | name,
-                                    numbers[at - zero], texts[at - zero], filter_keys, filter_slots, filter_exists,
-                                    limits, limit_begin, limit_predicate, text_keys, text_slots, text_predicate,
-                                    truth, base, this_epoch, found, now,
-                                )  # fmt: skip
+                if has_filters:
+                    # The attributes of each level, as seen from the document (-1) and from each tag that asks for it.
+                    zero = attribute_begin[begin]
+                    for seen_from in range(-1, count):
+                        tag, occurrence, from_depth = np.int64(DOCUMENT), np.int64(1), np.int64(0)
+                        wanted = filter_steps[len(filter_steps) - 1]
+                        if seen_from >= 0:
+                            tag, occurrence = np.int64(kept_tag[seen_from]), np.int64(kept_occurrence[seen_from])
+                            from_depth = np.int64(kept_depth[seen_from])
+                            wanted = filter_steps[tag]
+                        if wanted == 0:
+                            continue
+                        highest = np.int64(1)
+                        if steady and seen_from < from_kept:
+                            highest = depth  # what is above was seen when it was met
+                        elif from_depth > STEPS_ABOVE:
+                            highest = from_depth - STEPS_ABOVE
+                        lowest = min(depth, from_depth + STEPS - STEPS_ABOVE - 1)
+                        for level in range(highest, lowest + 1):
+                            steps = level - from_depth + STEPS_ABOVE
+                            if not wanted >> np.uint64(steps) & ONE:
+                                continue
+                            holder = path[level]
+                            key = (tag << OCCURRENCE_BITS | occurrence) << STEPS_BITS | steps
+                            for at in range(attribute_begin[holder], attribute_begin[holder + 1]):
+                                name = np.int64(translation[attribute_names[at]])
+                                if 0 <= name < len(asks) and asks[name]:
+                                    now = filter_predicates(
+                                        key << ATTRIBUTE_BITS | name,
+                                        numbers[at - zero], texts[at - zero],
+                                        filter_keys, filter_slots, filter_exists,
+                                        limits, limit_begin, limit_predicate, text_keys, text_slots, text_predicate,
+                                        truth, base, this_epoch, found, now,
+                                    )  # fmt: skip
                 tuples += (count - from_kept) * (count + 1)
                 if has_ends:
                     for k in range(count):

@@ -17,13 +17,15 @@ import numpy.typing as npt
 from ...documents import Names
 from ...patterns.model import Compare, Node, Pattern, conditions_in
 from ..table import PatternTable
-from .decompose import Decomposition, decompose
-from .encode import Distance, Filter, FromEnd, Length, Position, Predicate, Tag, Unencodable
+from .decompose import Decomposition, Piece, decompose
+from .encode import Distance, Filter, FromEnd, Length, Position, Predicate
+from .places import Tag, Unencodable
 from .predicate_kernels import (
     AT_LEAST,
     AT_LEAST_NUMBER,
     AT_MOST_NUMBER,
     DISTANCE,
+    DOCUMENT,
     EQUAL,
     EQUAL_NUMBER,
     EQUAL_TEXT,
@@ -36,6 +38,8 @@ from .predicate_kernels import (
     OPERATOR_SHIFT,
     POSITION,
     SECOND_SHIFT,
+    STEPS,
+    STEPS_ABOVE,
     TAG_SHIFT,
     VALUE_SHIFT,
     encode_trie,
@@ -111,13 +115,14 @@ class _Words:
                 return self._form(DISTANCE, _OPERATORS[operator], first, second, value), tags
             case FromEnd(tag, value):
                 return self._form(FROM_END, AT_LEAST, tag, None, value), self._name(tag) << TAG_SHIFT
-            case Filter(tag, attribute, test):
+            case Filter((tag, steps), attribute, test):
                 operator_code, value = EXISTS, 0
                 if test is not None:
                     operator_code = EQUAL_TEXT if test.number is None else _NUMBER_OPERATORS[test.operator]
                     value = self.values.number(test)
-                tags = self._name(tag) << TAG_SHIFT | self.names.add(attribute)
-                return self._form(FILTER, operator_code, tag, None, value), tags
+                tags = (DOCUMENT if tag is None else self._name(tag)) << TAG_SHIFT | self.names.add(attribute)
+                seen_from = (Tag("") if tag is None else tag, Tag("", STEPS_ABOVE + steps))
+                return self._form(FILTER, operator_code, *seen_from, value), tags
             case Length():
                 raise AssertionError("a length is no predicate of a path with tags")
 
@@ -195,14 +200,21 @@ def _taken_apart(table: PatternTable, entry: int) -> Decomposition | None:
     if table.namespaces == "ignore" and _asks_one_attribute_twice(pattern):
         return None  # an element may have two attributes of the name, and each pass one of the tests
     try:
-        return decompose(pattern)
+        parts = decompose(pattern)
     except Unencodable:
         return None
+    return parts if all(map(_has_room, parts.pieces)) and len(table.names) < DOCUMENT else None
 
 
 def _asks_one_attribute_twice(pattern: Pattern) -> bool:
     parts = [] if pattern.root is None else conditions_in(pattern.root)
     return any(isinstance(part, Node) and part.is_attribute and len(part.conditions) > 1 for part in parts)
+
+
+def _has_room(piece: Piece) -> bool:
+    """Whether the words of predicates have room for the steps of a piece's filters."""
+    steps = [each.place.steps for each in piece.predicates if isinstance(each, Filter)]
+    return all(-STEPS_ABOVE <= step < STEPS - STEPS_ABOVE for step in steps)
 
 
 def _plain(table: PatternTable) -> tuple[Int32s, Int32s]:

@@ -2,8 +2,9 @@
 """Numbering predicates: each distinct one stands once, whichever paths it belongs to (section 4.1's identifiers).
 
 A predicate is two words. The first has its kind, operator, the occurrences of its tags and its value, the second the
-tags (of a filter, the tag and the attribute). Plain paths come from the trie, in bulk: the predicate that a node brings
-is the same for all paths through it, so it is worked out once a node.
+tags. A filter has its attribute for the second tag, and its steps from the first for the second occurrence. Plain paths
+come from the trie, in bulk: the predicate that a node brings is the same for all paths through it, so it is worked out
+once a node.
 """
 
 import numpy as np
@@ -16,6 +17,9 @@ EQUAL, AT_LEAST = 0, 1
 EXISTS, EQUAL_NUMBER, AT_LEAST_NUMBER, AT_MOST_NUMBER, EQUAL_TEXT = range(5)
 OPERATOR_SHIFT, FIRST_SHIFT, SECOND_SHIFT, VALUE_SHIFT = 2, 5, 17, 29
 OCCURRENCE_MASK = 0xFFF
+# A filter's steps from its tag, in place of a second occurrence: from -STEPS_ABOVE on; and the tag of the document.
+STEPS_ABOVE, STEPS = 31, 64
+DOCUMENT = (1 << 22) - 1
 TAG_SHIFT = 32
 MIX_A, MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 NONE = -1

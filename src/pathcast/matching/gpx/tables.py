@@ -6,7 +6,7 @@ distance of two tags, a tag's place from the end) and has two tables over the va
     distance   tag ──▶ its own hash table ──(occurrence, tag, occurrence)──▶ row
     position   tag ──▶ row                                                  cells:  = 1 2 3 …  ≥ 1 2 3 …
     from end   tag, occurrence ──▶ row
-    filter     (tag, occurrence, attribute) ──▶ limits in order for =, ≥, ≤; texts by hash
+    filter     (tag, occurrence, steps, attribute) ──▶ limits in order for =, ≥, ≤; texts by hash
 
 Invariant: a cell has the number of the predicate with just this operator and value, or -1.
 Cost: 8 bytes a value up to the largest that a row is asked for, 20 bytes a row.
@@ -43,6 +43,7 @@ from .tuple_kernels import (
     ASKS_TEXT,
     ATTRIBUTE_BITS,
     OCCURRENCE_BITS,
+    STEPS_BITS,
     TEXT_PRIME,
     TEXT_SEED,
 )
@@ -128,8 +129,10 @@ def _filters(columns: Columns, paths: Paths, names: int) -> Arrays:
     chosen = np.flatnonzero(columns.kind == FILTER)
     tag, attribute = columns.tag[chosen], columns.other[chosen]
     operator, value = columns.operator[chosen], columns.value[chosen]
-    keys = (tag << OCCURRENCE_BITS | columns.first[chosen]) << ATTRIBUTE_BITS | attribute
-    assert names < 1 << ATTRIBUTE_BITS, "more names than a filter's key has room for"
+    steps = columns.second[chosen]
+    keys = ((tag << OCCURRENCE_BITS | columns.first[chosen]) << STEPS_BITS | steps) << ATTRIBUTE_BITS | attribute
+    seen_from = np.zeros(names + 1, dtype=np.uint64)
+    np.bitwise_or.at(seen_from, np.minimum(tag, names), np.uint64(1) << steps.astype(np.uint64))
     wanted, row = np.unique(keys, return_inverse=True)
     exists = np.full(len(wanted), NONE, dtype=np.int32)
     exists[row[operator == EXISTS]] = chosen[operator == EXISTS]
@@ -146,6 +149,7 @@ def _filters(columns: Columns, paths: Paths, names: int) -> Arrays:
     text_keys = row[is_text] << 32 | value[is_text]
     return {
         "asks": asks,
+        "filter_steps": seen_from,
         "filter_keys": wanted,
         "filter_slots": _slots(wanted),
         "filter_exists": exists,

@@ -13,7 +13,7 @@ from ...kernels import part, rare
 from ..automaton.value_kernels import number, same_text
 from .predicate_kernels import mixed
 
-OCCURRENCE_BITS, ATTRIBUTE_BITS = 12, 24
+OCCURRENCE_BITS, STEPS_BITS, ATTRIBUTE_BITS = 12, 6, 22
 ASKS_ANY, ASKS_TEXT, ASKS_NUMBER = 1, 2, 4
 TEXT_SEED, TEXT_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 ONE = np.uint64(1)
@@ -123,7 +123,7 @@ def filter_predicates(
     key, value, text, filter_keys, filter_slots, filter_exists, limits, limit_begin, limit_predicate,
     text_keys, text_slots, text_predicate, truth, base, epoch, found, n,
 ):  # fmt: skip
-    """The filters that one attribute satisfies: the key is its tag, the tag's occurrence and its name."""
+    """The filters that one attribute satisfies: the key is a tag, its occurrence, the steps from there, and a name."""
     row = key_index(key, filter_keys, filter_slots)
     if row < 0:
         return n
