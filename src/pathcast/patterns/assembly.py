@@ -44,7 +44,7 @@ _MAY_BE_OR = re.compile(r"(?<![^\W\d])or\b")  # unless after a letter, where it 
 # How deep a predicate that is put together may stand in others: each may be tried in vain.
 _DEEPEST = 4
 _STEP_BYTES = 4 << 20
-_PREDICATE_BYTES = 24 << 20
+_PREDICATE_BYTES = 48 << 20
 _DECLARED = 2
 
 
