@@ -241,7 +241,8 @@ def _spent(engine: "Engine", before: dict[str, Any], patterns: int, documents: i
     """What one pass over the documents took, by the engine's own counts, and what it handed to another engine."""
     after = engine.statistics()
     grown = {name: count - before.get(name, 0) for name, count in after.items() if not name.endswith("bytes")}
-    work = (f"{name} {count / documents:,.3g}" for name, count in grown.items() if count > 0)
+    each = {name: count / documents for name, count in grown.items() if count > 0}
+    work = (f"{name} {count:,.0f}" if count >= 10 else f"{name} {count:.2g}" for name, count in each.items())
     return {
         "delegated_patterns": after.get("delegated patterns", 0) / patterns if patterns else 0.0,
         "delegated_documents": grown.get("delegated documents", 0) / documents,

@@ -110,7 +110,7 @@ def _filters(letter: str, schema: str, title: str, many: bool) -> Figure:
 
 _PSD, _NASA = "protein (for PSD)", "astronomy (for NASA)"
 FIGURES = (
-    _distinct("a", NITF, "NITF", (2_000, 6_000, 12_000), (10_000, 30_000, 50_000, 70_000, 90_000),
+    _distinct("a", NITF, "NITF", (5_000, 20_000, 50_000), (10_000, 30_000, 50_000, 70_000, 90_000),
               ORDER_OF_MAGNITUDE + PAPERS_ORDER + CLUSTERING + YFILTER_FIRST + PARSING, RATES),
     _distinct("b", PROTEIN, _PSD, (1_000, 3_000, 9_000), (1_000, 3_000, 5_000, 7_000, 9_000),
               GPX_BEFORE_YFILTER + ORDER_OF_MAGNITUDE[:1] + CLUSTERING),
@@ -136,6 +136,6 @@ FIGURES = (
     _filters("c", NITF, "NITF", many=True),
     _filters("d", PROTEIN, _PSD, many=True),
     Figure("gpx-clustering", "GPX: the last predicate as access predicate against the first", NITF, "queries",
-           "distinct queries", (3_000, 12_000), (10_000, 50_000, 90_000), CLUSTERING,
+           "distinct queries", (10_000, 50_000), (10_000, 50_000, 90_000), CLUSTERING,
            engines=(OURS, GPX, GPX_AP, GPX_APF), fixed={"distinct": True, "match_rate": 0.0006}),
 )  # fmt: skip
