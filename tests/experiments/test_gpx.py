@@ -50,6 +50,7 @@ def test_a_figure_gives_a_row_for_each_place_and_engine() -> None:
         assert row["us"] > 0 and row["match_us"] > 0 and row["reading_us"] > 0 and row["memory_mb"] > 0
         assert row["delegated_patterns"] == row["delegated_documents"] == 0
     assert "active states visited" in str(result.rows.one(engine="yfilter", x=60)["work"])
+    assert all(row["ns_each"] > 0 for row in result.rows)  # type: ignore[operator]
     assert result.checks["all engines find the same matches"] == 4
     verdicts = {claim.statement: claim.verdict for claim in result.claims}
     assert verdicts["no engine hands patterns or documents to another"] is Verdict.HELD
