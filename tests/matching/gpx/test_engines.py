@@ -8,13 +8,18 @@ import pytest
 import pathcast
 from pathcast import Subscriptions
 from pathcast.documents import read_batch
-from pathcast.matching.gpx import GpxEngine, GpxFirstEngine, GpxLastEngine
+from pathcast.matching.gpx import GpxEngine, GpxFirstEngine, GpxLastEngine, predicate_kernels
+from pathcast.matching.gpx.encode import Distance, FromEnd, Length, Position, Predicate, predicates
 from pathcast.matching.gpx.match_kernels import MOST_REPEATS
+from pathcast.matching.gpx.paths import encode_table
+from pathcast.matching.gpx.places import Tag
+from pathcast.matching.gpx.predicate_kernels import AT_LEAST, EQUAL
+from pathcast.matching.gpx.tables import Columns
 from pathcast.matching.reference import ReferenceEngine
 from pathcast.matching.table import PatternTable
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
 
-from .drawn import random_element, random_pattern
+from .drawn import random_element, random_path, random_pattern
 
 FAMILY = [GpxEngine, GpxLastEngine, GpxFirstEngine]
 every_engine = pytest.mark.parametrize("engine", FAMILY)
@@ -57,6 +62,33 @@ def test_they_answer_as_the_default_engine_does_on_news(engine: type, reuse: boo
     assert answers(matcher, NEWS) == answers(AutomatonEngine.build(table), NEWS)
     counts = matcher.statistics()
     assert counts["delegated documents"] == 0 and counts["publications"] >= len(NEWS)
+
+
+def test_paths_from_the_trie_have_the_predicates_of_the_encoding() -> None:
+    """The trie's paths are encoded by a kernel, in bulk; `encode.py` says what has to come out."""
+    random = Random(3)
+    table = table_of([random_path(random, 7) for _ in range(300)])
+    paths = encode_table(table)
+    columns = Columns(paths)
+    operator = {EQUAL: "=", AT_LEAST: ">="}
+
+    def predicate(number: int) -> Predicate:
+        first = Tag(table.names[int(columns.tag[number])], int(columns.first[number]))
+        value, compares = int(columns.value[number]), operator[int(columns.operator[number])]
+        match int(columns.kind[number]):
+            case predicate_kernels.POSITION:
+                return Position(first, compares, value)  # type: ignore[arg-type]
+            case predicate_kernels.FROM_END:
+                return FromEnd(first, value)
+        second = Tag(table.names[int(columns.other[number])], int(columns.second[number]))
+        return Distance(first, second, compares, value)  # type: ignore[arg-type]
+
+    assert len(paths.entry) + len(paths.lengths) == len(table) and paths.lengths
+    for path, entry in enumerate(paths.entry.tolist()):
+        mine = paths.predicates[paths.begin[path] : paths.begin[path + 1]].tolist()
+        assert tuple(map(predicate, mine)) == predicates(table.pattern(entry)), table.text(entry)
+    for length, entry in paths.lengths:
+        assert predicates(table.pattern(entry)) == (Length(length),)
 
 
 def test_reuse_evaluates_fewer_tuples_and_checks_fewer_paths() -> None:
@@ -172,6 +204,21 @@ def test_an_index_from_disk_answers_alike_and_goes_on_growing(name: str, tmp_pat
     assert [m.ids.tolist() for m in again.match_many(texts)] == [m.ids.tolist() for m in matcher.match_many(texts)]  # type: ignore[union-attr]
     number = again.subscriptions.add("//c")
     assert number in again.match(texts[0])
+
+
+@every_engine
+def test_an_index_is_built_anew_only_for_new_patterns(engine: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add_many(["//a", "//b"])
+    matcher = engine(subscriptions.table)
+    before = matcher.arrays()["cells"]
+    subscriptions.add("//a")
+    subscriptions.remove(2)
+    matcher.refresh()
+    assert matcher.arrays()["cells"] is before
+    subscriptions.add("//c")
+    matcher.refresh()
+    assert answers(matcher, ["<c/>"]) == [[2]]
 
 
 def test_a_new_name_reaches_documents_after_the_refresh() -> None:

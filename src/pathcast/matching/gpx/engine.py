@@ -77,8 +77,10 @@ class GpxEngine:
         return dict(self._index)
 
     def refresh(self) -> None:
-        """Build the index anew: the table has changed."""
+        """Build the index anew if the table has grown."""
         with self._lock:
+            if len(self.table) == self._entries:
+                return
             self._done += self._scratch.counts
             self._delegated_documents += self._delegate.documents
             self._take(build_index(self.table, self.mode))
@@ -186,25 +188,33 @@ class GpxLastEngine(GpxEngine):
             return self._stream(document, skip, link)
 
     def _stream(self, document: Document, skip: Mask | None, link: Entries | None) -> StreamMatches:
-        batch, size = document.alone(), len(document)
-        asked = np.ones(self._entries, dtype=np.bool_) if skip is None else ~skip[: self._entries]
-        links = _NO_LINKS if link is None else np.ascontiguousarray(link[: self._entries], dtype=np.int32)
-        decided = np.zeros(int(links.max(initial=-1)) + 1, dtype=np.bool_)
-        waiting = len(np.unique(links[asked & (links >= 0)])) if link is not None else 0
-        scratch = self._scratch
-        scratch.counts[WAITING] = waiting
+        batch, size, scratch = document.alone(), len(document), self._scratch
+        bits = _NO_BITS if skip is None else _bits(skip[: self._entries])
+        links, decided = _NO_LINKS, _NO_FLAGS
+        if link is not None:
+            links = np.ascontiguousarray(link[: self._entries], dtype=np.int32)
+            decided = np.zeros(int(links.max(initial=-1)) + 1, dtype=np.bool_)
+            scratch.counts[WAITING] = _waited_for(links, skip, len(decided))
         over = np.zeros(1, dtype=np.bool_)
-        positions = np.zeros(max(1, self._entries), dtype=np.int32)
-        offsets = self._run(batch, True, over, _NO_BITS if skip is None else _bits(~asked), links, decided, positions)
-        read = int(scratch.counts[READ])
+        positions = scratch.positions(self._entries)
+        offsets = self._run(batch, True, over, bits, links, decided, positions)
         entries = scratch.out[: offsets[-1]].copy()
         decided_early = link is not None and scratch.counts[WAITING] == 0 and not over[0]
         if decided_early or not self._delegate.is_needed(over):
-            return StreamMatches(entries, positions[entries], read)
-        _, more = self._delegate.answers(batch, over, ~asked)
+            return StreamMatches(entries, positions[entries], int(scratch.counts[READ]))
+        self._delegate.limits = self.limits
+        _, more = self._delegate.answers(batch, over, skip)
         positions[more] = size
         entries = np.union1d(entries, more).astype(np.int32)
         return StreamMatches(entries, positions[entries], size)
+
+
+def _waited_for(links: Entries, skip: Mask | None, count: int) -> int:
+    """How many links have an entry that is not skipped."""
+    asked = links >= 0 if skip is None else (links >= 0) & ~skip[: len(links)]
+    waiting = np.zeros(count, dtype=np.bool_)
+    waiting[links[asked]] = True
+    return int(np.count_nonzero(waiting))
 
 
 def _bits(mask: Mask) -> Bits:

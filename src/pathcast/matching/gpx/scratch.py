@@ -25,6 +25,7 @@ class Scratch:
         self.summary = np.zeros(len(self.marks) + 63 >> 6, dtype=np.uint64)
         self.join_state = np.zeros(1, dtype=np.int64)
         self.out = np.empty(64 * len(self.marks) + 4096, dtype=np.int32)
+        self._positions = np.empty(0, dtype=np.int32)
         self._joins(64)
         self._depth(16)
         self._attributes(64)
@@ -53,6 +54,12 @@ class Scratch:
         attributes = int(np.diff(batch.attribute_begin[batch.offsets]).max(initial=0))
         if len(self.numbers) < attributes:
             self._attributes(2 * attributes)
+
+    def positions(self, entries: int) -> npt.NDArray[np.int32]:
+        """Room for the position of each entry, with whatever was there."""
+        if not len(self._positions):
+            self._positions = np.empty(max(1, entries), dtype=np.int32)
+        return self._positions
 
     def enlarge(self) -> None:
         """Double what the kernel came back for."""
