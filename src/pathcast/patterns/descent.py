@@ -7,7 +7,6 @@ Cost: some 2 µs a token.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal, NoReturn, cast
 
 from ..documents.names import XML_NAMESPACE, expanded
@@ -30,6 +29,7 @@ from .model import (
     Pattern,
     StringFunction,
 )
+from .operands import LiteralValue, Operand, Path, Truth
 from .tokens import Token
 from .values import number_of
 
@@ -40,37 +40,6 @@ MAX_TREE_STEPS = 100
 MAX_NESTING = 64
 _MIRRORED: dict[str, Operator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _FUNCTIONS = "not(), contains() and starts-with()"
-
-
-@dataclass(slots=True)
-class _Path:
-    """A path as it stands; `loose` when it ends in `//.`, which names every node below."""
-
-    absolute: bool
-    begin: int
-    end: int = 0
-    steps: list[tuple[Axis, str, list[Condition]]] = field(default_factory=list)
-    loose: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Literal:
-    value: str | float
-    text: str
-    begin: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Truth:
-    """A condition with its place in the expression."""
-
-    condition: Condition
-    begin: int
-    end: int
-
-
-_Operand = _Path | _Literal | _Truth
 
 
 class Descent(Cursor):
@@ -114,8 +83,8 @@ class Descent(Cursor):
 
     # Paths.
 
-    def path(self) -> _Path:
-        path = _Path(absolute=self.sees("/", "//"), begin=self.token.at)
+    def path(self) -> Path:
+        path = Path(absolute=self.sees("/", "//"), begin=self.token.at)
         axis: Axis = "/"
         if path.absolute:
             axis = cast(Axis, self.next().text)
@@ -143,7 +112,7 @@ class Descent(Cursor):
     def at_step(self) -> bool:
         return self.token.kind == "name" or self.sees(".", "..", "@", "*")
 
-    def step(self, path: _Path, axis: Axis, closed: bool) -> None:
+    def step(self, path: Path, axis: Axis, closed: bool) -> None:
         begin = self.token
         if not self.at_step():
             raise self.unexpected("a step")
@@ -256,7 +225,7 @@ class Descent(Cursor):
             parts.append(self.truth(self.comparison()))
         return normal.all_of(parts)
 
-    def comparison(self) -> _Operand:
+    def comparison(self) -> Operand:
         left = self.operand()
         if self.token.text not in _MIRRORED:
             return left
@@ -264,22 +233,22 @@ class Descent(Cursor):
         right = self.operand()
         if self.token.text in _MIRRORED:
             raise self.error(self.token.at, self.token.stop, "comparisons can't be chained", "a = 1 and b = 2")
-        if isinstance(left, _Path) and isinstance(right, _Literal):
+        if isinstance(left, Path) and isinstance(right, LiteralValue):
             return self.compared(left, operator, right)
-        if isinstance(left, _Literal) and isinstance(right, _Path):
+        if isinstance(left, LiteralValue) and isinstance(right, Path):
             return self.compared(right, _MIRRORED[operator], left)
         raise self.error(
             left.begin, right.end, "a comparison needs a path on one side and a literal on the other", "a/@b = 5"
         )
 
-    def compared(self, path: _Path, operator: Operator, literal: _Literal) -> _Truth:
+    def compared(self, path: Path, operator: Operator, literal: LiteralValue) -> Truth:
         begin, end = min(path.begin, literal.begin), max(path.end, literal.end)
         if path.loose:
             raise self.error(path.begin, path.end, "'//.' can't be compared", "//* or //text()")
         test = normal.compare(operator, literal.value, literal.text)
-        return _Truth(self.at_the_end(path, test), begin, end)
+        return Truth(self.at_the_end(path, test), begin, end)
 
-    def at_the_end(self, path: _Path, test: Condition) -> Condition:
+    def at_the_end(self, path: Path, test: Condition) -> Condition:
         """`test` on the last node of the path."""
         if not path.steps:
             if not path.absolute:
@@ -289,29 +258,29 @@ class Descent(Cursor):
         path.steps[-1] = (axis, name, [*conditions, test])
         return self.existence(path)
 
-    def existence(self, path: _Path) -> Condition:
+    def existence(self, path: Path) -> Condition:
         if not path.steps:
             return ALWAYS
         demanded = normal.chain(path.steps)
         return normal.root(demanded) if path.absolute else demanded
 
-    def truth(self, operand: _Operand) -> Condition:
+    def truth(self, operand: Operand) -> Condition:
         match operand:
-            case _Truth():
+            case Truth():
                 return operand.condition
-            case _Path():
+            case Path():
                 return self.existence(operand)
-            case _Literal(value=value):
+            case LiteralValue(value=value):
                 what = "a string" if isinstance(value, str) else "a position"
                 raise self.error(operand.begin, operand.end, f"{what} as a predicate is not supported", "[a], [@a = 5]")
 
     # Operands.
 
-    def operand(self) -> _Operand:
+    def operand(self) -> Operand:
         token = self.token
         if token.kind == "literal":
             self.next()
-            return _Literal(token.text[1:-1], token.text[1:-1], token.at, token.stop)
+            return LiteralValue(token.text[1:-1], token.text[1:-1], token.at, token.stop)
         if token.kind == "number" or self.sees("-"):
             return self.number()
         if self.sees("("):
@@ -322,7 +291,7 @@ class Descent(Cursor):
             return self.path()
         raise self.unexpected("a path, a literal or a function")
 
-    def number(self) -> _Literal:
+    def number(self) -> LiteralValue:
         begin = self.next()
         sign = ""
         if begin.text == "-":
@@ -331,23 +300,23 @@ class Descent(Cursor):
                 raise self.unexpected("a number")
         text = self.next().text if sign else begin.text
         value = number_of(text)
-        return _Literal(-value if sign else value, sign + text, begin.at, self.tokens[self.at - 1].stop)
+        return LiteralValue(-value if sign else value, sign + text, begin.at, self.tokens[self.at - 1].stop)
 
-    def parenthesis(self) -> _Operand:
+    def parenthesis(self) -> Operand:
         opening = self.next()
         self.nest(opening)
         inner = self.comparison()
         if self.sees("and", "or"):
-            inner = _Truth(self.disjunction(self.truth(inner)), opening.at, opening.at)
+            inner = Truth(self.disjunction(self.truth(inner)), opening.at, opening.at)
         closing = self.expect(")", "')'")
         self.nesting -= 1
         if self.sees("/", "//", "["):
             raise self.error(opening.at, closing.stop, "a path can't go on after parentheses")
-        if isinstance(inner, _Truth):
-            return _Truth(inner.condition, opening.at, closing.stop)
+        if isinstance(inner, Truth):
+            return Truth(inner.condition, opening.at, closing.stop)
         return inner
 
-    def function(self) -> _Truth:
+    def function(self) -> Truth:
         name = self.next()
         opening = self.next()
         self.nest(opening)
@@ -359,17 +328,17 @@ class Descent(Cursor):
             raise self.error(name.at, opening.stop, f"the function '{name.text}()' is not supported", _FUNCTIONS)
         closing = self.expect(")", "')'")
         self.nesting -= 1
-        return _Truth(condition, name.at, closing.stop)
+        return Truth(condition, name.at, closing.stop)
 
     def string_function(self, function: StringFunction) -> Condition:
         path = self.operand()
         self.expect(",", "','")
         literal = self.operand()
-        if not isinstance(path, _Path):
+        if not isinstance(path, Path):
             raise self.error(
                 path.begin, path.end, f"the first argument of {function}() must be a path", f"{function}(@a, 'x')"
             )
-        if not isinstance(literal, _Literal) or not isinstance(literal.value, str):
+        if not isinstance(literal, LiteralValue) or not isinstance(literal.value, str):
             raise self.error(literal.begin, literal.end, f"{function}() looks for a string", f"{function}(@a, 'x')")
         if path.absolute and not path.steps:
             path.steps.append(("/", WILDCARD, []))
