@@ -52,11 +52,11 @@ _MARKS = _Marks()
 class Expansion:
     """Ids and subscribers behind each pattern entry, at one version of the subscriptions."""
 
-    __slots__ = ("rows", "stamp")
+    __slots__ = ("added", "rows", "stamp")
 
-    def __init__(self, rows: Rows, stamp: int) -> None:
+    def __init__(self, rows: Rows) -> None:
         self.rows = rows
-        self.stamp = stamp
+        self.stamp, self.added = rows.published
 
     @property
     def version(self) -> int:
@@ -77,7 +77,7 @@ class Expansion:
             offsets = np.array([0, len(entries)], dtype=np.int64)
             return int(measure_rows(offsets, entries, self.rows.begin, np.empty(2, dtype=np.int64)))
         rows = self.rows
-        return int(count_visible_rows(entries, rows.begin, *rows.changes(), self.stamp, len(rows.ids)))
+        return int(count_visible_rows(entries, rows.begin, *rows.changes(), self.stamp, self.added, len(rows.ids)))
 
     def ids_of(self, entries: Int32s) -> Int32s:
         """Their ids, ascending, read-only."""
@@ -103,7 +103,7 @@ class Expansion:
         """The ids of documents, ascending in each."""
         largest = self.rows.largest
         few = len(ids) < _FEW * (len(offsets) - 1)
-        if few or largest >> 6 > _SPARSE + len(self.rows.ids) + self.rows.count:
+        if few or largest >> 6 > _SPARSE + len(self.rows.ids) + self.added:
             for begin, end in zip(offsets.tolist(), offsets[1:].tolist(), strict=False):
                 ids[begin:end].sort()
             return ids
@@ -155,14 +155,14 @@ class Expansion:
         rows = self.rows
         changes = rows.changes()
         values = rows.ids if cell == ID else rows.owners
-        room = np.empty(rows.count, dtype=np.int32) if cell == ID and rows.ascending else _NONE
+        room = np.empty(self.added, dtype=np.int32) if cell == ID and rows.ascending else _NONE
         out_offsets = np.zeros(len(offsets), dtype=np.int64)
         out = np.empty(64 + len(entries) * (1 + len(values) // max(1, rows.entry_count)), dtype=np.int32)
         done = 0
         while True:
             done = visible_rows(
-                offsets, entries, rows.begin, values, rows.single, *changes, self.stamp, cell, out_offsets, out, room,
-                done,
+                offsets, entries, rows.begin, values, rows.single, *changes, self.stamp, self.added, cell,
+                out_offsets, out, room, done,
             )  # fmt: skip
             if done == len(offsets) - 1:
                 return out_offsets, out[: out_offsets[-1]]

@@ -4,15 +4,15 @@
     begin   0      1         3   4          laid out: compressed rows, from a snapshot or sorted by entry
     ids     17     2   40    9
                    ✝5                        died at stamp 5
-    head    ·      │         └─▶ 51 (3) ──▶ 44 (1)     added since: born at stamps 3 and 1
+    head    ·      │         └─▶ 44 ──▶ 51            added since, the oldest first
 
-A row is visible at a stamp when it was born by then and had not died. Changes write rows of the next stamp, which no
-reader sees yet, and publish them by counting the stamp up. So nothing that a reader looks at ever changes its meaning,
-and a view of a version is a stamp. When added and dead rows have used up the room, all is laid out anew, as another
-`Rows`; views of the old one keep it.
+A row is visible at a stamp when it was added by then and had not died. Changes write rows of the next stamp, which no
+reader sees yet, and publish stamp and number of rows by one assignment. So nothing that a reader looks at ever changes
+its meaning, and a view of a version is these two numbers. When added and dead rows have used up the room, all is laid
+out anew, as another `Rows`; views of the old one keep it.
 
 Invariant: one thread writes at a time; any number read meanwhile, without a lock. What is written for a stamp is
-complete before the stamp is published.
+complete before the stamp is published, and what is not yet published is not read, or makes no difference.
 Cost: adding and removing a row takes some 1 µs, the latter by bisection among the entry's laid-out rows; laying out
 1 million rows takes some 20 ms, after a quarter as many changes.
 """
@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..store.texts import Texts
-from .rows_kernels import CELLS, append_rows, lay_out
+from .rows_kernels import CELLS, ID, NEXT, OWNER, append_rows, lay_out
 
 if TYPE_CHECKING:
     from .subscribers import NameOrder, RankedRows
@@ -51,14 +51,15 @@ class Rows:
         self.single = len(ids) == self.entry_count and bool(np.all(begin == np.arange(len(begin))))
         self.largest = int(ids.max(initial=0))  # of all ids, and of those that were added since
         self.first = version  # the version of stamp 0
-        self.stamp = 0
-        self.head = self.added = self.died = self.live = _NOTHING  # made by the first change
+        self.published = 0, 0  # the last stamp that is complete, and how many rows were added by then
+        self.head = self.tail = self.added = self.died = self.live = _NOTHING  # made by the first change
         self.touched = _NO_BITS
         # Of `subscribers.py`, once somebody asks; the order may come from the rows that these follow.
         self.ranked: RankedRows | None = None
         self.name_order: NameOrder | None = None
         self._room = _ROOM + len(ids) // 4
-        self.count = 0  # of rows that were added
+        self._stamp = 0
+        self._count = 0
         self._dead = 0
         self._row_of: dict[int, int] = {}  # of the ids that were added since and live
 
@@ -83,31 +84,25 @@ class Rows:
     # Reading.
 
     def changes(self) -> tuple[npt.NDArray[np.uint8], Int32s, Int32s, Int32s]:
-        """What has changed, as kernels take it: `touched`, `head`, `added`, `died`."""
+        """What has changed, as kernels take it."""
         return self.touched, self.head, self.added, self.died
 
     @property
     def version(self) -> int:
         """The version of the subscriptions that these rows have come to."""
-        return self.first + self.stamp
+        return self.first + self.published[0]
 
     @property
     def bytes(self) -> int:
         """The memory of the rows, as far as they are used."""
         laid_out = self.begin.nbytes + self.ids.nbytes + self.owners.nbytes
-        return (
-            laid_out
-            + self.head.nbytes
-            + self.died.nbytes
-            + self.live.nbytes
-            + self.touched.nbytes
-            + 4 * CELLS * self.count
-        )
+        changes = (self.head, self.tail, self.died, self.live, self.touched)
+        return laid_out + sum(column.nbytes for column in changes) + 4 * CELLS * self._count
 
     def live_counts(self, entry_count: int) -> Int32s:
         """How many subscriptions each entry has now."""
         counts = np.zeros(entry_count, dtype=np.int32)
-        if self.stamp:
+        if self._stamp:
             known = self.live[:entry_count]
             counts[: len(known)] = known
         else:
@@ -127,7 +122,7 @@ class Rows:
 
     def has_room(self, added: int, died: int, entry_count: int) -> bool:
         """Whether so many rows more can be added and die, with so many entries in the table; else lay out anew."""
-        return self.count + self._dead + added + died <= self._room and entry_count <= self.entry_count + self._room
+        return self._count + self._dead + added + died <= self._room and entry_count <= self.entry_count + self._room
 
     def open(self) -> None:
         """Make what changes need. (All zero, so that untouched pages cost nothing.)"""
@@ -139,19 +134,24 @@ class Rows:
         self._begin, self._ids, self._live = self.begin.data, self.ids.data, live.data
         died = np.zeros(len(self.ids) + self._room, dtype=np.int32)
         added = np.zeros(CELLS * self._room, dtype=np.int32)
-        head = np.zeros(len(live), dtype=np.int32)
+        head, tail = np.zeros(len(live), dtype=np.int32), np.zeros(len(live), dtype=np.int32)
         touched = np.zeros(len(live) + 7 >> 3, dtype=np.uint8)
-        self._died, self._added, self._head, self._touched = died.data, added.data, head.data, touched.data
+        self._died, self._added, self._head, self._tail = died.data, added.data, head.data, tail.data
+        self._touched = touched.data
         # `touched` leads to all others, so it comes last, and readers take it first.
-        self.live, self.died, self.added, self.head = live, died, added, head
+        self.live, self.died, self.added, self.head, self.tail = live, died, added, head, tail
         self.touched = touched
 
     def add(self, entry: int, id: int, owner: int) -> int:
         """Add a row; how many the entry had before."""
-        row, added, head = self.count, self._added, self._head
-        at = CELLS * row
-        added[at], added[at + 1], added[at + 2], added[at + 3] = head[entry], self.stamp + 1, id, owner
-        head[entry] = self.count = row + 1
+        row, added = self._count, self._added
+        added[CELLS * row + ID], added[CELLS * row + OWNER] = id, owner
+        last = self._tail[entry]
+        if last:
+            added[CELLS * (last - 1) + NEXT] = row + 1
+        else:
+            self._head[entry] = row + 1
+        self._tail[entry] = self._count = row + 1
         self._touched[entry >> 3] |= 1 << (entry & 7)
         self._row_of[id] = row
         self.largest = max(self.largest, id)
@@ -161,18 +161,18 @@ class Rows:
 
     def add_many(self, entries: Int32s, ids: Int32s, owners: Int32s) -> None:
         """Add rows."""
-        append_rows(entries, ids, owners, self.count, self.stamp + 1, self.added, self.head, self.touched, self.live)
-        self._row_of.update(zip(ids.tolist(), range(self.count, self.count + len(ids)), strict=True))
-        self.count += len(ids)
+        first, self._count = self._count, self._count + len(ids)
+        append_rows(entries, ids, owners, first, self.added, self.head, self.tail, self.touched, self.live)
+        self._row_of.update(zip(ids.tolist(), range(first, self._count), strict=True))
         self.largest = max(self.largest, int(ids.max(initial=0)))
 
     def remove(self, entry: int, id: int) -> int:
         """Let the row of an id die, which must be there; how many the entry has left."""
         row = self._row_of.pop(id, -1)
         if row >= 0:
-            self._died[len(self.ids) + row] = self.stamp + 1
+            self._died[len(self.ids) + row] = self._stamp + 1
         else:
-            self._died[bisect_left(self._ids, id, self._begin[entry], self._begin[entry + 1])] = self.stamp + 1
+            self._died[bisect_left(self._ids, id, self._begin[entry], self._begin[entry + 1])] = self._stamp + 1
             self._touched[entry >> 3] |= 1 << (entry & 7)
         self._dead += 1
         left = self._live[entry] - 1
@@ -181,4 +181,5 @@ class Rows:
 
     def publish(self) -> None:
         """Show what was changed."""
-        self.stamp += 1
+        self._stamp += 1
+        self.published = self._stamp, self._count

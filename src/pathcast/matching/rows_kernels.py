@@ -1,8 +1,11 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Rows that come and go: laying them out by entry, adding to them, and writing out those that a version sees.
 
-A row that was added is four numbers side by side: the link to the row before it of the same entry (its number plus 1;
-0 where there is none), the stamp at which it was born, its id and its owner. `head` links to an entry's last row.
+A row that was added is three numbers side by side: the link to the next row of the same entry (its number plus 1; 0
+where there is none), its id and its owner. `head` links to an entry's first row, `tail` to its last. A view knows how
+many rows there were when it was made: links that lead beyond these are not followed, so that nothing is read that may
+be half written.
+
 `died` has the stamp at which a row died, 0 for one that lives: first the rows that were laid out, then those that were
 added. `touched` has a bit for each entry that anything has happened to since its rows were laid out: they are few, and
 what is known of all others by a bit needs no look at the larger arrays.
@@ -13,7 +16,7 @@ import numpy as np
 from ..kernels import kernel, part, rare
 from .marks_kernels import mark, read_marks
 
-NEXT, BORN, ID, OWNER, CELLS = 0, 1, 2, 3, 4
+NEXT, ID, OWNER, CELLS = 0, 1, 2, 3
 
 
 @kernel("void(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], i8[::1], i4[::1], i4[::1])")
@@ -42,17 +45,19 @@ def lay_out(order, ids, entries, owners, begin, out_ids, out_owners):
     begin[0] = 0
 
 
-@kernel("void(ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, int64, i4[::1], i4[::1], u1[::1], i4[::1])")
-def append_rows(entries, ids, owners, first, stamp, rows, head, touched, live):
+@kernel("void(ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, i4[::1], i4[::1], i4[::1], u1[::1], i4[::1])")
+def append_rows(entries, ids, owners, first, rows, head, tail, touched, live):
     """Add many rows, from number `first` on, and count them."""
     for index in range(len(entries)):
         entry = entries[index]
         at = (first + index) * CELLS
-        rows[at + NEXT] = head[entry]
-        rows[at + BORN] = stamp
         rows[at + ID] = ids[index]
         rows[at + OWNER] = owners[index]
-        head[entry] = first + index + 1
+        if tail[entry] > 0:
+            rows[(tail[entry] - 1) * CELLS + NEXT] = first + index + 1
+        else:
+            head[entry] = first + index + 1
+        tail[entry] = first + index + 1
         touched[entry >> 3] |= 1 << (entry & 7)
         live[entry] += 1
 
@@ -109,10 +114,25 @@ def merge_sorted(out, start, end, added, more):
 
 @kernel(
     "int64(ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], boolean, ro_u1[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1],"
-    " int64, int64, i8[::1], i4[::1], i4[::1], int64)"
+    " int64, int64, int64, i8[::1], i4[::1], i4[::1], int64)"
 )
 def visible_rows(
-    offsets, entries, begin, values, single, touched, head, rows, died, stamp, cell, out_offsets, out, added, first
+    offsets,
+    entries,
+    begin,
+    values,
+    single,
+    touched,
+    head,
+    rows,
+    died,
+    stamp,
+    count,
+    cell,
+    out_offsets,
+    out,
+    added,
+    first,
 ):
     """The values of the rows behind each document's entries that are visible at a stamp, from document `first` on.
 
@@ -146,9 +166,9 @@ def visible_rows(
                     written += 1
                 row += 1
             link = head[entry]
-            while link > 0:
+            while 0 < link <= count:
                 at = np.int64(link - 1) * CELLS
-                if rows[at + BORN] <= stamp and lives(died, len(values) + link - 1, stamp):
+                if lives(died, len(values) + link - 1, stamp):
                     if written + more == len(out):
                         return document
                     if merging:
@@ -165,9 +185,9 @@ def visible_rows(
     return len(offsets) - 1
 
 
-@kernel("int64(ro_i4[::1], ro_i8[::1], ro_u1[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, int64)")
-def count_visible_rows(entries, begin, touched, head, rows, died, stamp, count):
-    """How many rows behind these entries are visible at a stamp; `count` were laid out in all."""
+@kernel("int64(ro_i4[::1], ro_i8[::1], ro_u1[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, int64, int64)")
+def count_visible_rows(entries, begin, touched, head, rows, died, stamp, count, laid_out):
+    """How many rows behind these entries are visible at a stamp, with `count` rows added to those `laid_out`."""
     total = 0
     for index in range(len(entries)):
         entry = entries[index]
@@ -180,16 +200,15 @@ def count_visible_rows(entries, begin, touched, head, rows, died, stamp, count):
                 total += begin[entry + 1] - begin[entry]
         if changed:
             link = head[entry]
-            while link > 0:
-                at = np.int64(link - 1) * CELLS
-                total += rows[at + BORN] <= stamp and lives(died, count + link - 1, stamp)
-                link = rows[at + NEXT]
+            while 0 < link <= count:
+                total += lives(died, laid_out + link - 1, stamp)
+                link = rows[np.int64(link - 1) * CELLS + NEXT]
     return total
 
 
 @kernel(
     "int64(ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_u1[::1], ro_i4[::1],"
-    " ro_i4[::1], ro_i4[::1], int64, u8[::1], i8[::1], i4[::1], int64)"
+    " ro_i4[::1], ro_i4[::1], int64, int64, u8[::1], i8[::1], i4[::1], int64)"
 )
 def distinct_visible_rows(
     offsets,
@@ -204,6 +223,7 @@ def distinct_visible_rows(
     rows,
     died,
     stamp,
+    count,
     marks,
     out_offsets,
     out,
@@ -233,10 +253,10 @@ def distinct_visible_rows(
                             mark(marks, rank[owners[row]])
                             total += 1
             link = head[entry] if changed else 0
-            while link > 0:
+            while 0 < link <= count:
                 at = np.int64(link - 1) * CELLS
                 owner = rows[at + OWNER]
-                if owner >= 0 and rows[at + BORN] <= stamp and lives(died, len(owners) + link - 1, stamp):
+                if owner >= 0 and lives(died, len(owners) + link - 1, stamp):
                     mark(marks, rank[owner])
                     total += 1
                 link = rows[at + NEXT]

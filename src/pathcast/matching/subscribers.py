@@ -131,6 +131,6 @@ class SubscriberRows:
             return int(distinct_rows(offsets, entries, ranked.begin, ranked.ranks, marks, out_offsets, out, first))
         done = distinct_visible_rows(
             offsets, entries, ranked.begin, ranked.ranks, rows.begin, rows.owners, ranked.order.rank,
-            *rows.changes(), self._expansion.stamp, marks, out_offsets, out, first,
+            *rows.changes(), self._expansion.stamp, self._expansion.added, marks, out_offsets, out, first,
         )  # fmt: skip
         return int(done)

@@ -69,7 +69,7 @@ class Subscriptions:
         self._owners = Owners()
         self._next_id = 1
         self._rows = Rows(np.zeros(1, dtype=np.int64), _NONE, _NONE, self._owners.names, 0)
-        self._expansion = Expansion(self._rows, 0)
+        self._expansion = Expansion(self._rows)
 
     # Changes.
 
@@ -296,10 +296,9 @@ class Subscriptions:
         """Which ids and subscribers stand behind each pattern, as of now and for good."""
         # Without the lock: the rows first, then how far they have come; another thread may be ahead of us here.
         rows = self._rows
-        stamp = rows.stamp
         expansion = self._expansion
-        if expansion.rows is not rows or expansion.stamp != stamp:
-            self._expansion = expansion = Expansion(rows, stamp)
+        if expansion.rows is not rows or expansion.stamp != rows.published[0]:
+            self._expansion = expansion = Expansion(rows)
         return expansion
 
     # Going on from here.
@@ -334,7 +333,7 @@ class Subscriptions:
         """Everything, as facts and arrays; `restore` takes them back."""
         with self._lock:
             columns = self._columns
-            rows = self._lay_out(self.version) if self._rows.stamp else self._rows
+            rows = self._lay_out(self.version) if self._rows.published[0] else self._rows
             facts: dict[str, Any] = {
                 "namespaces": self.namespaces,
                 "max_steps": self.table.max_steps,
