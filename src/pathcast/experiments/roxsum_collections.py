@@ -1,7 +1,8 @@
 """What the experiments about RoXSum run on: collections of documents, and profiles with targets.
 
-Two collections: notices of an auction house (one schema of XMark's shape), and documents of many schemas. The documents
-of a collection fall into *groups*, told by the beginning of their label paths: what the notice is about, or the schema.
+Two collections: notices of an auction house (one schema of XMark's shape), and documents of many schemas; for sizes
+also a third, the auction's with sentences as texts. The documents of a collection fall into *groups*, told by the
+beginning of their label paths: what the notice is about, or the schema.
 
 Profiles are plain paths of 3 to 7 steps. Some are taken from the documents, so that each document that is to be matched
 has one: label paths that cover the wanted groups, the one with the most documents first. The others are random
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
+from random import Random
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,11 +22,14 @@ if TYPE_CHECKING:
 
     from ..documents.schema import Schema
     from ..roxsum import RoXSum
+    from ..workloads import Values
 
-AUCTION, MIXED = "auction", "many schemas"
+AUCTION, MIXED, PROSE = "auction", "many schemas", "auction, prose"
 COLLECTIONS = (AUCTION, MIXED)
 STEPS = (3, 7)
 SCHEMAS = 30
+# Words and sentences of each element in prose.
+_WORDS, _SENTENCES = 2_000, 5_000
 PATIENCE = 20_000
 
 
@@ -47,7 +52,29 @@ def collection(name: str, size: int, seed: int) -> list[bytes]:
 
     if name == AUCTION:
         return list(generate_documents(auction_schema(), size, seed=seed))
+    if name == PROSE:
+        return list(generate_documents(auction_schema(), size, seed=seed, values=prose_values(seed)))
     return list(mixed_documents(schemas_of(name, seed), size, seed=seed))
+
+
+def prose_values(seed: int) -> "Values":
+    """Values for the auction whose texts are sentences that hardly repeat: words by Zipf's law, 3 to 30 of them."""
+    from ..workloads import Values, auction_schema
+    from ..workloads.values import Domain
+
+    class Prose(Values):
+        def of_text(self, element: str) -> Domain:
+            random = Random(f"pathcast/prose/{self.seed}/{element}")
+            words = [_word(random) for _ in range(_WORDS)]
+            weights = [1 / (rank + 1) for rank in range(_WORDS)]
+            sentences = (random.choices(words, weights, k=random.randint(3, 30)) for _ in range(_SENTENCES))
+            return Domain(tuple(" ".join(sentence) for sentence in sentences), False)
+
+    return Prose(auction_schema(), seed=seed)
+
+
+def _word(random: Random) -> str:
+    return "".join(random.choice("bcdfglmnprstv") + random.choice("aeiou") for _ in range(random.randint(1, 4)))
 
 
 @cache

@@ -8,7 +8,7 @@ from .claim import Claim, Judgement, judged
 from .plot import Plot
 from .registry import experiment
 from .rows import Row, Rows
-from .roxsum_collections import COLLECTIONS, collection
+from .roxsum_collections import COLLECTIONS, PROSE, collection
 from .run import Run
 
 MESSAGE, TREE, DOCUMENTS = "RoXSum message", "RoXSum tree and extents", "documents"
@@ -23,22 +23,31 @@ class Size:
 
     documents: tuple[int, ...] = (100, 1_000, 10_000)
     levels: tuple[int, ...] = (3, 19)
+    collections: tuple[str, ...] = (*COLLECTIONS, PROSE)
 
 
-def _at_each(wanted: Callable[[Rows, str, int, int], tuple[bool, str]], least: int = 1) -> Callable[[Rows], Judgement]:
-    """A judge that looks at every collection, batch size from `least` on, and level."""
+def _at_each(
+    wanted: Callable[[Rows, str, int, int], tuple[bool, str]],
+    *,
+    least: int = 1,
+    names: tuple[str, ...] = COLLECTIONS,
+    most: bool = False,
+) -> Callable[[Rows], Judgement]:
+    """A judge that looks at collections, batch sizes from `least` on and levels: all of them must do, or `most`."""
 
     def judge(rows: Rows) -> Judgement:
-        found = [
-            wanted(rows, str(name), size, level)
+        found = {
+            text: holds
             for name in rows.distinct("collection")
             for size in sorted({int(row["documents"]) for row in rows if isinstance(row["documents"], int)})
             for level in sorted({int(row["level"]) for row in rows if isinstance(row["level"], int) and row["level"]})
-            if size >= least
-        ]
+            if size >= least and name in names
+            for holds, text in [wanted(rows, str(name), size, level)]
+        }
         if not found:
             return judged(None, f"no batch of {least:,} documents or more")
-        return judged(all(holds for holds, _ in found), "; ".join(dict.fromkeys(text for _, text in found)))
+        share = sum(found.values()) / len(found)
+        return judged(share > 0.5 if most else share == 1, "; ".join(found))
 
     return judge
 
@@ -65,11 +74,22 @@ def _below_zstd(rows: Rows, name: str, size: int, level: int) -> tuple[bool, str
     small=Size(),
     paper=Size(documents=(100, 1_000, 10_000, 100_000)),
     claims=(
-        Claim("the tree is usually less than 5 % of the documents", "RoXSum, §5", _at_each(_tree_is_small)),
+        Claim("the tree is usually less than 5 % of the documents", "RoXSum, §5", _at_each(_tree_is_small, most=True)),
         Claim("the tree with the content is at least 10 times smaller", "RoXSum, §5", _at_each(_tenth)),
-        Claim("a message of 10,000 documents or more is at least 10 times smaller", "target", _at_each(_tenth, 10_000)),
         Claim(
-            "… and smaller than zstd makes the whole batch at the same level", "target", _at_each(_below_zstd, 10_000)
+            "a message of 10,000 documents or more is at least 10 times smaller",
+            "target",
+            _at_each(_tenth, least=10_000),
+        ),
+        Claim(
+            "… and smaller than zstd makes the whole batch at the same level",
+            "target",
+            _at_each(_below_zstd, least=10_000),
+        ),
+        Claim(
+            "sentences that hardly repeat are smaller than zstd makes the whole batch, too",
+            "target",
+            _at_each(_below_zstd, least=1_000, names=(PROSE,)),
         ),
     ),
     plots=tuple(
@@ -104,12 +124,12 @@ def roxsum_size(run: Run, parameters: Size) -> Iterator[Row]:
 
     The tree is counted with its names and extents, not packed. Every message is decoded and must give back the
     documents byte for byte. gzip has no level above 9 and takes that. Documents packed one by one are a sample of
-    1,000 where there are more.
+    1,000 where there are more. The prose is the hard case: its sentences hardly repeat.
     """
     from ..roxsum import RoXSum
     from ..roxsum.token_kernels import RAW_TEXT
 
-    for name in COLLECTIONS:
+    for name in parameters.collections:
         everything = collection(name, max(parameters.documents), run.seed)
         for size in run.steps(f"packing {name}", parameters.documents):
             documents = everything[:size]

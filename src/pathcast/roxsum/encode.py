@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import zstandard
 
 from ..documents.batch import Bytes, Int32s, Int64s
 from .encode_kernels import (
@@ -118,12 +119,13 @@ def encode(batch: "RoXSum", *, level: int) -> bytes:
     tables.numbers(lengths[:raw_values])
     table = np.frombuffer(tables.bytes(), dtype=np.uint8)
     whole = np.array([len(table)], dtype=np.int64)
+    compressor = zstandard.ZstdCompressor(level=level)
     frames = [
-        *compress(table, whole, level),
-        *compress(streams, stream_sizes, level),
-        *compress(columns.texts, columns.text_sizes, level),
-        *compress(columns.numbers, columns.number_sizes, level),
-        *compress(raw, np.array([len(raw)], dtype=np.int64), level),
+        *compress(table, whole, compressor),
+        *compress(streams, stream_sizes, compressor),
+        *compress(columns.texts, columns.text_sizes, compressor),
+        *compress(columns.numbers, columns.number_sizes, compressor),
+        *compress(raw, np.array([len(raw)], dtype=np.int64), compressor),
     ]
     counts = Counts(
         documents=len(batch), next_id=batch.next_id, size=batch.size, names=names, nodes=len(batch.nodes),

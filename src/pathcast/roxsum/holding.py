@@ -27,21 +27,30 @@ _LARGEST_ID = (1 << 32) - 1
 class Holding:
     """Documents under ids."""
 
-    def __init__(self, *, limits: Limits | None = None, entities: Entities = "refuse") -> None:
+    def __init__(
+        self, *, limits: Limits | None = None, entities: Entities = "refuse", skeletons: Skeletons | None = None
+    ) -> None:
         self.limits = limits or Limits()
         self.entities: Entities = entities
         self.errors: dict[int, PathcastError] = {}
         self._ids: Int64s = np.empty(0, dtype=np.int64)
         self._rows: Int64s = np.empty(0, dtype=np.int64)
         self._next = 0
-        self._share(Skeletons(LabelPaths()))
+        self._share(Skeletons(LabelPaths()) if skeletons is None else skeletons)
         self._parts = [Contents.empty()]
         self._extents: dict[int, BitMap] | None = {}
         self._nodes: Int32s | None = None
 
     def _share(self, skeletons: Skeletons) -> None:
         self.skeletons = skeletons
-        self._reader = Reader(skeletons.paths.names, self.limits, self.entities)
+        self._made_reader: Reader | None = None
+
+    @property
+    def _reader(self) -> Reader:
+        """Reads with the names that the tree has; most parts of a batch never need one."""
+        if self._made_reader is None:
+            self._made_reader = Reader(self.paths.names, self.limits, self.entities)
+        return self._made_reader
 
     def __len__(self) -> int:
         return len(self._ids)

@@ -70,7 +70,7 @@ class Skeletons:
 
     def __init__(self, paths: LabelPaths) -> None:
         self.paths = paths
-        self._node_kind = np.empty(0, dtype=np.int32)
+        self._node_kind = np.full(1, NONE, dtype=np.int32)
         self._first_of_kind: dict[tuple[int, int], int] = {}
         self._counts = np.zeros(N_COUNTS, dtype=np.int64)
         self._slots = np.full(1024, NONE, dtype=np.int32)
@@ -137,14 +137,14 @@ class Skeletons:
 
     def node_kinds(self) -> Int32s:
         """For each label path the first one that ends in the same two names, and `NONE` for the place of no element."""
-        known, count = len(self._node_kind), len(self.paths)
+        known, count = len(self._node_kind) - 1, len(self.paths)
         if known < count:
             names, parents = self.paths.name_ids, self.paths.parents
             above = np.where(parents[known:] < 0, np.int32(NONE), names[parents[known:]])
             pairs = zip(above.tolist(), names[known:].tolist(), range(known, count), strict=True)
             kinds = [self._first_of_kind.setdefault((parent, name), node) for parent, name, node in pairs]
-            self._node_kind = np.append(self._node_kind, np.array(kinds, dtype=np.int32))
-        return np.append(self._node_kind, np.int32(NONE))
+            self._node_kind = np.concatenate([self._node_kind[:-1], np.array([*kinds, NONE], dtype=np.int32)])
+        return self._node_kind
 
     # Growing.
 

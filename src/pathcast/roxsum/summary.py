@@ -177,8 +177,7 @@ class RoXSum(Holding):
         found = np.append(self._ids, -1)[places] == wanted
         if not np.all(found):
             raise KeyError(f"there is no document {int(wanted[~found][0])}")
-        part = RoXSum(limits=self.limits, entities=self.entities)
-        part._share(self.skeletons)
+        part = RoXSum(limits=self.limits, entities=self.entities, skeletons=self.skeletons)
         part._parts = [self.contents]
         part._ids, part._rows, part._next = wanted, self._rows[places], self._next
         part._extents = None

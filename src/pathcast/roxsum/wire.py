@@ -144,9 +144,10 @@ def _checksum(head: bytes | memoryview, body: bytes | memoryview) -> bytes:
     return digest.digest()
 
 
-def compress(block: npt.NDArray[np.uint8], segments: npt.NDArray[np.int64], level: int) -> list[tuple[int, bytes]]:
+def compress(
+    block: npt.NDArray[np.uint8], segments: npt.NDArray[np.int64], compressor: zstandard.ZstdCompressor
+) -> list[tuple[int, bytes]]:
     """A block as frames, cut between its segments (their sizes): large ones alone, small ones together."""
-    compressor = zstandard.ZstdCompressor(level=level, write_content_size=True)
     frames: list[tuple[int, bytes]] = []
     first = at = 0
 
