@@ -18,7 +18,7 @@ import numpy as np
 from ...kernels import kernel, part
 from ..marks_kernels import ONE, mark_with_summary, read_few_marks
 from ..yfilter.postponed_kernels import select_on_stack
-from ..yfilter.run_kernels import GATE, is_marked
+from ..yfilter.run_kernels import GATE, is_marked, wipe
 
 # Columns of a node of the tree of chains.
 C_PREDICATE, C_BEGIN, C_END, C_ENTRY, C_TASKS, C_TASKS_END, C_COLUMNS = range(7)
@@ -211,11 +211,7 @@ def run(
                 why = FEW_OUT
         if why != DONE:
             gated = gated_before
-            for index in range(len(summary)):
-                if summary[index]:
-                    summary[index] = 0
-                    for at in range(64 * index, min(64 * index + 64, len(marks))):
-                        marks[at] = 0
+            wipe(marks, summary)
             break
         written = read_few_marks(marks, summary, out, written)
         document += 1

@@ -17,7 +17,7 @@ is pending until then.
 
 import numpy as np
 
-from ...kernels import kernel, part
+from ...kernels import kernel, part, rare
 from ..marks_kernels import LOW_SIX, ONE, SIX, mark_with_summary, read_few_marks
 from .postponed_kernels import NO_ROOM, join, select_on_stack
 
@@ -37,6 +37,30 @@ def is_marked(marks, number):
     """Whether a number is in the set."""
     place = np.uint64(number)
     return (marks[place >> SIX] >> (place & LOW_SIX)) & ONE != 0
+
+
+@rare
+def wipe(marks, summary):
+    """Empty the set: a document is run again, or its entries were written as they came."""
+    for index in range(len(summary)):
+        if summary[index]:
+            summary[index] = 0
+            for at in range(64 * index, min(64 * index + 64, len(marks))):
+                marks[at] = 0
+
+
+@rare
+def announce(entry, time, stamp, marks, summary, link, link_stamps, state, out, out_times, written):
+    """Write down an entry of a stream, if it is new, and that its link is decided; how many are written."""
+    if is_marked(marks, entry):
+        return written
+    mark_with_summary(marks, summary, entry)
+    out[written] = entry
+    out_times[written] = time
+    if len(link) and link[entry] >= 0 and link_stamps[link[entry]] != stamp:
+        link_stamps[link[entry]] = stamp
+        state[WAITING] -= 1
+    return written + 1
 
 
 @part
@@ -100,15 +124,13 @@ def run(
         if end > first:
             entry = states[0, S_ENTRY]
             if entry >= 0 and not (skipping and is_marked(skips, entry)):
-                mark_with_summary(marks, summary, entry)
-                marked += 1
                 if streaming:
-                    out[written] = entry
-                    out_times[written] = 0
-                    written += 1
-                    if len(link) and link[entry] >= 0 and link_stamps[link[entry]] != stamp:
-                        link_stamps[link[entry]] = stamp
-                        state[WAITING] -= 1
+                    written = announce(
+                        entry, 0, stamp, marks, summary, link, link_stamps, state, out, out_times, written
+                    )
+                else:
+                    mark_with_summary(marks, summary, entry)
+                    marked += 1
             tasks = states[0, S_TASKS]
             if tasks >= 0 and gated + task_begin[tasks + 1] - task_begin[tasks] > len(out_gates):
                 why = FEW_GATES
@@ -135,14 +157,9 @@ def run(
                     entry, time = pending[0, k], pending[1, k]
                     waits -= 1
                     pending[0, k], pending[1, k] = pending[0, waits], pending[1, waits]
-                    if not is_marked(marks, entry):
-                        mark_with_summary(marks, summary, entry)
-                        out[written] = entry
-                        out_times[written] = time
-                        written += 1
-                        if len(link) and link[entry] >= 0 and link_stamps[link[entry]] != stamp:
-                            link_stamps[link[entry]] = stamp
-                            state[WAITING] -= 1
+                    written = announce(
+                        entry, time, stamp, marks, summary, link, link_stamps, state, out, out_times, written
+                    )
                 if len(link) and state[WAITING] == 0:
                     break
             depth = np.int64(depths[element])
@@ -185,17 +202,14 @@ def run(
                         n += 1
                     entry = states[target, S_ENTRY]
                     if entry >= 0 and not (skipping and is_marked(skips, entry)):
-                        if not streaming:
+                        if streaming:
+                            written = announce(
+                                entry, element - first + 1, stamp, marks, summary, link, link_stamps, state, out,
+                                out_times, written,
+                            )  # fmt: skip
+                        else:
                             mark_with_summary(marks, summary, entry)
                             marked += 1
-                        elif not is_marked(marks, entry):
-                            mark_with_summary(marks, summary, entry)
-                            out[written] = entry
-                            out_times[written] = element - first + 1
-                            written += 1
-                            if len(link) and link[entry] >= 0 and link_stamps[link[entry]] != stamp:
-                                link_stamps[link[entry]] = stamp
-                                state[WAITING] -= 1
                     tasks = states[target, S_TASKS]
                     if tasks < 0:
                         continue
@@ -269,15 +283,14 @@ def run(
                                 break
                             if not found:
                                 continue
-                        mark_with_summary(marks, summary, entry)
-                        marked += 1
                         if streaming:
-                            out[written] = entry
-                            out_times[written] = element - first + 1
-                            written += 1
-                            if len(link) and link[entry] >= 0 and link_stamps[link[entry]] != stamp:
-                                link_stamps[link[entry]] = stamp
-                                state[WAITING] -= 1
+                            written = announce(
+                                entry, element - first + 1, stamp, marks, summary, link, link_stamps, state, out,
+                                out_times, written,
+                            )  # fmt: skip
+                        else:
+                            mark_with_summary(marks, summary, entry)
+                            marked += 1
             levels[0, depth], levels[1, depth] = begin, n
             element += 1
             if streaming and len(link) and state[WAITING] == 0:
@@ -300,28 +313,22 @@ def run(
                 if found == NO_ROOM:
                     why = FEW_POOL
                     break
-                if found:
+                if found and streaming:
+                    written = announce(
+                        entry, end - first, stamp, marks, summary, link, link_stamps, state, out, out_times, written
+                    )
+                elif found:
                     mark_with_summary(marks, summary, entry)
                     marked += 1
-                    if streaming:
-                        out[written] = entry
-                        out_times[written] = element - first
-                        written += 1
             for k in range(waits):
-                entry = pending[0, k]
-                if not is_marked(marks, entry):
-                    mark_with_summary(marks, summary, entry)
-                    out[written] = entry
-                    out_times[written] = pending[1, k]
-                    written += 1
+                written = announce(
+                    pending[0, k], pending[1, k], stamp, marks, summary, link, link_stamps, state, out, out_times,
+                    written,
+                )  # fmt: skip
         if not streaming and why == DONE and written + min(marked, 64 * len(marks)) + 8 > len(out):
             why = FEW_OUT
         if streaming or why != DONE:
-            for index in range(len(summary)):
-                if summary[index]:
-                    summary[index] = 0
-                    for at in range(64 * index, min(64 * index + 64, len(marks))):
-                        marks[at] = 0
+            wipe(marks, summary)
         if why != DONE:
             gated = gated_before
             break
