@@ -52,8 +52,8 @@ class Selections:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The table for the kernels."""
-        rows, limits, literals, parts = self._conditions.arrays()
-        return {"selection_rows": rows, "limits": limits, "literals": literals, "parts": parts}
+        it = self._conditions.arrays()
+        return {"selection_rows": it.rows, "limits": it.limits, "literals": it.literals, "parts": it.parts}
 
 
 def text_room(data_offsets: npt.NDArray[np.int64], arena: npt.NDArray[np.uint8]) -> int:

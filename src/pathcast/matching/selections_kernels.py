@@ -7,7 +7,7 @@ Elements, attributes and text nodes lie in document order, so that those inside 
 import numpy as np
 
 from ..kernels import rare
-from .automaton.verify_kernels import ATTRIBUTE, C_KIND, C_TEST, DEEP, TEXT_NODE, element_passes, value_passes
+from .automaton.verify_kernels import ATTRIBUTE, C_KIND, C_TEST, DEEP, TEXT_NODE, element_passes, passes_all
 
 
 @rare
@@ -16,24 +16,24 @@ def selected(
     text_parent, text_start, text_length, data, arena, translation, rows, limits, literals, parts, joined,
 ):  # fmt: skip
     """Whether the element passes the selection; `joined` is room for its text."""
-    kind, last = rows[C_KIND, row], element + 1
+    kind, last = rows[row, C_KIND], element + 1
     deep = kind >= DEEP
     if deep:
         kind &= DEEP - 1
         last = np.int64(ends[element])
     if kind == ATTRIBUTE:
-        name = rows[C_TEST, row]
+        name = rows[row, C_TEST]
         for index in range(attribute_begin[element], attribute_begin[last]):
             if translation[attribute_names[index]] == name:
                 length = np.int64(attribute_length[index])
-                if value_passes(attribute_start[index], length, row, rows, limits, literals, parts, data, arena):
+                if passes_all(attribute_start[index], length, row, rows, limits, literals, parts, data, arena):
                     return True
         return False
     if kind == TEXT_NODE:
         for index in range(text_begin[element], text_end[element]):
             if deep or text_parent[index] == element:
                 length = np.int64(text_length[index])
-                if value_passes(text_start[index], length, row, rows, limits, literals, parts, data, arena):
+                if passes_all(text_start[index], length, row, rows, limits, literals, parts, data, arena):
                     return True
         return False
     return element_passes(

@@ -8,7 +8,7 @@ Left to the reference embedding: `contains()` and `starts-with()` on the first n
 attribute or text node other than a conjunction of value tests.
 """
 
-from collections.abc import Iterable
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +28,7 @@ from ...patterns.model import (
     Root,
     StringTest,
 )
+from .gates import longest_path
 from .growing import Growing
 from .value_kernels import (
     AT_LEAST,
@@ -37,12 +38,28 @@ from .value_kernels import (
     DIFFERENT_TEXT,
     EQUAL,
     EQUAL_TEXT,
+    HASH_A,
+    HASH_B,
     LESS,
     MORE,
     STARTS_WITH,
 )
-from .verify_kernels import ALL_OF, ANY_NAME, ANY_OF, ATTRIBUTE, DEEP, ELEMENT, NOT, ROOT, SELF, SELF_SET, TEXT_NODE
+from .verify_kernels import (
+    ALL_OF,
+    ANY_NAME,
+    ANY_OF,
+    ATTRIBUTE,
+    DEEP,
+    ELEMENT,
+    NOT,
+    ROOT,
+    SELF,
+    SELF_SET,
+    STEP,
+    TEXT_NODE,
+)
 
+_WORD = 1 << 64
 _NUMBER_TESTS = {"=": EQUAL, "!=": DIFFERENT, "<": LESS, "<=": AT_MOST, ">": MORE, ">=": AT_LEAST}
 _TEXT_TESTS = {"=": EQUAL_TEXT, "!=": DIFFERENT_TEXT, "contains": CONTAINS, "starts-with": STARTS_WITH}
 
@@ -52,10 +69,11 @@ class Unsupported(Exception):  # noqa: N818 - not an error: the pattern goes ano
 
 
 class ConditionArrays(NamedTuple):
-    """Rows (kind, test, literal, its length, first part, end of parts), number limits, literals, and parts."""
+    """Rows (kind, test, literal, its length, first part, end of parts), limits, hashes and texts of literals, parts."""
 
     rows: npt.NDArray[np.int32]
     limits: npt.NDArray[np.float64]
+    hashes: npt.NDArray[np.uint64]
     literals: npt.NDArray[np.uint8]
     parts: npt.NDArray[np.int32]
 
@@ -66,24 +84,39 @@ class Conditions:
     def __init__(self, names: Names) -> None:
         self.names = names
         self._numbers: dict[tuple[Condition, bool], int] = {}
+        self._steps: dict[tuple[int, str, str, tuple[int, ...]], int] = {}
         self.kinds: list[int] = []
         self.tests: list[int] = []  # the name of a node, or the kind of a value test
         self.limits: list[float] = []
         self.literals = bytearray()
+        self.hashes: list[int] = []
         self.literal_spans: list[tuple[int, int]] = []
         self.parts: list[tuple[int, ...]] = []
         self._synced = 0
-        self._rows = np.zeros((6, 64), dtype=np.int32)
+        self._rows = np.zeros((64, 6), dtype=np.int32)
         self._limits, self._literals, self._parts = Growing(np.float64), Growing(np.uint8), Growing(np.int32)
-        self._arrays = ConditionArrays(self._rows, self._limits.room, self._literals.room, self._parts.room)
+        self._hashes = Growing(np.uint64)
+        self._arrays = self._captured()
 
     def add(self, pattern: Pattern) -> tuple[list[int], int]:
         """The pattern's program and root; `Unsupported` leaves the table as it was but for unused conditions."""
         assert pattern.root is not None
-        root = self._condition(pattern.root)
-        return list(self._program(root)), root
+        if not pattern.root.is_element:
+            root = self._condition(pattern.root)
+            return self._program(root), root
+        program: list[int] = []
+        before = -1
+        spine = longest_path(pattern.root)
+        for node, below in itertools.zip_longest(spine, spine[1:]):
+            parts = self._all(tuple(part for part in node.conditions if part is not below))
+            for part in parts:
+                program.extend(number for number in self._program(part) if number not in program)
+            before = self._step(node, before, parts)
+            program.append(before)
+        return program, before
 
-    def _program(self, root: int) -> Iterable[int]:
+    def _program(self, root: int) -> list[int]:
+        """The conditions that one needs, parts first, and itself."""
         needed: set[int] = set()
         waiting = [root]
         while waiting:
@@ -92,6 +125,15 @@ class Conditions:
                 needed.add(number)
                 waiting.extend(self.parts[number])
         return sorted(number for number in needed if self.kinds[number] != SELF)
+
+    def _step(self, node: Node, before: int, parts: tuple[int, ...]) -> int:
+        """The number of a step of a pattern's longest path, after another one."""
+        key = (before, node.axis, node.test, parts)
+        known = self._steps.get(key)
+        if known is None:
+            known = self._steps[key] = self._new(STEP, node, parts)
+            self.literal_spans[known] = (before, 0)
+        return known
 
     def _condition(self, condition: Condition, *, alone: bool = False) -> int:
         """The number of a condition; `alone`: its set is asked for, not only what it leaves of others."""
@@ -145,7 +187,9 @@ class Conditions:
 
     def _row(self, kind: int, test: int, parts: tuple[int, ...], limit: float = 0.0, literal: str = "") -> int:
         begin = len(self.literals)
-        self.literals += literal.encode()
+        text = literal.encode()
+        self.literals += text
+        self.hashes.append(short_hash(text))
         self.kinds.append(kind)
         self.tests.append(test)
         self.limits.append(limit)
@@ -158,20 +202,28 @@ class Conditions:
         fresh = range(self._synced, len(self.kinds))
         if not fresh:
             return self._arrays
-        while len(self.kinds) > self._rows.shape[1]:
-            larger = np.zeros((self._rows.shape[0], 2 * self._rows.shape[1]), dtype=np.int32)
-            larger[:, : self._rows.shape[1]] = self._rows
-            self._rows = larger
+        while len(self.kinds) > len(self._rows):
+            self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
         parts = self.parts[fresh.start :]
         ends = self._parts.size + np.cumsum([len(some) for some in parts], dtype=np.int32)
         begins = np.concatenate([[self._parts.size], ends])[: len(ends)]
         spans = np.array(self.literal_spans[fresh.start :], dtype=np.int32).reshape(-1, 2)
-        self._rows[:, fresh.start : fresh.stop] = (
-            self.kinds[fresh.start :], self.tests[fresh.start :], spans[:, 0], spans[:, 1], begins, ends,
-        )  # fmt: skip
+        columns = (self.kinds[fresh.start :], self.tests[fresh.start :], spans[:, 0], spans[:, 1], begins, ends)
+        self._rows[fresh.start : fresh.stop] = np.array(columns, dtype=np.int32).T
         self._limits.extend(np.array(self.limits[fresh.start :], dtype=np.float64))
         self._parts.extend(np.array([part for some in parts for part in some], dtype=np.int32))
         self._literals.extend(np.frombuffer(bytes(self.literals[self._literals.size :]), dtype=np.uint8))
         self._synced = fresh.stop
-        self._arrays = ConditionArrays(self._rows, self._limits.room, self._literals.room, self._parts.room)
+        self._hashes.extend(np.array(self.hashes[fresh.start :], dtype=np.uint64))
+        self._arrays = self._captured()
         return self._arrays
+
+    def _captured(self) -> ConditionArrays:
+        columns = (self._limits, self._hashes, self._literals, self._parts)
+        return ConditionArrays(self._rows, *(column.room for column in columns))
+
+
+def short_hash(text: bytes) -> int:
+    """The plain twin of the kernels' hash of a text."""
+    first, second = int.from_bytes(text[:8], "little"), int.from_bytes(text[8:16], "little")
+    return ((first * int(HASH_A) ^ second) % _WORD * int(HASH_B) ^ len(text)) % _WORD

@@ -16,12 +16,12 @@ def gate(pattern: Pattern, encoder: PathEncoder) -> Steps:
     """The steps of the longest path of elements that the pattern demands; none when it demands no element."""
     if pattern.root is None or not pattern.root.is_element:
         return ()
-    return normalised(tuple(encoder.step(node) for node in _longest(pattern.root)))
+    return normalised(tuple(encoder.step(node) for node in longest_path(pattern.root)))
 
 
-def _longest(node: Node) -> list[Node]:
+def longest_path(node: Node) -> list[Node]:
     """The path below and including `node` with the most names, then the most steps."""
-    below = [_longest(part) for part in node.conditions if isinstance(part, Node) and part.is_element]
+    below = [longest_path(part) for part in node.conditions if isinstance(part, Node) and part.is_element]
     return [node, *max(below, key=_weight, default=[])]
 
 

@@ -10,6 +10,7 @@ from ...kernels import part, rare
 
 EQUAL_TEXT, DIFFERENT_TEXT, EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST, CONTAINS, STARTS_WITH = range(10)
 FRACTION_DIGITS = 20
+HASH_A, HASH_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 LARGEST_EXPONENT = 1_000_000
 NAN = np.nan
 # Powers of ten as C's pow() gives them, from -LARGEST_POWER on: a compiler is free to compute others.
@@ -93,6 +94,17 @@ def same_text(a, p, length, b, q, wanted):
     return True
 
 
+@part
+def short_hash(data, p, length):
+    """A hash of a text's first sixteen bytes and its length; `conditions.py` has its plain twin."""
+    first, second = np.uint64(0), np.uint64(0)
+    for k in range(min(length, 8)):
+        first |= np.uint64(data[p + k]) << np.uint64(8 * k)
+    for k in range(8, min(length, 16)):
+        second |= np.uint64(data[p + k]) << np.uint64(8 * k - 64)
+    return (first * HASH_A ^ second) * HASH_B ^ np.uint64(length)
+
+
 @rare
 def contains(a, p, length, b, q, wanted):
     """Whether a text has another one inside."""
@@ -103,6 +115,22 @@ def contains(a, p, length, b, q, wanted):
         if k == wanted:
             return True
     return False
+
+
+@part
+def compares(test, value, limit):
+    """Whether a number passes a test against another one."""
+    if test == EQUAL:
+        return value == limit
+    if test == DIFFERENT:
+        return value != limit
+    if test == LESS:
+        return value < limit
+    if test == AT_MOST:
+        return value <= limit
+    if test == MORE:
+        return value > limit
+    return value >= limit
 
 
 @rare
@@ -116,15 +144,4 @@ def passes(test, limit, literals, q, wanted, data, p, length):
         return contains(data, p, length, literals, q, wanted)
     if test == STARTS_WITH:
         return length >= wanted and same_text(data, p, wanted, literals, q, wanted)
-    value = number(data, p, length)
-    if test == EQUAL:
-        return value == limit
-    if test == DIFFERENT:
-        return value != limit
-    if test == LESS:
-        return value < limit
-    if test == AT_MOST:
-        return value <= limit
-    if test == MORE:
-        return value > limit
-    return value >= limit
+    return compares(test, number(data, p, length), limit)

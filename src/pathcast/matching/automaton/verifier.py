@@ -18,7 +18,7 @@ from ..reference.embedding import Embedding
 from ..table import PatternTable
 from .conditions import ConditionArrays, Conditions, Unsupported
 from .growing import Growing
-from .verify_kernels import verify
+from .verify_kernels import K_COLUMNS, verify
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -32,22 +32,21 @@ class _Scratch(threading.local):
 
     def __init__(self) -> None:
         self.state = np.zeros(1, dtype=np.int64)
-        self.stamps = np.zeros(0, dtype=np.int64)
-        self.places = np.zeros(0, dtype=np.int64)
-        self.at_document = np.zeros(0, dtype=np.bool_)
+        self.known = np.zeros((0, K_COLUMNS), dtype=np.int64)
         self.bits = np.zeros(0, dtype=np.uint64)
         self.width = np.zeros(0, dtype=np.uint64)
         self.heads = np.zeros((2, 0), dtype=np.int32)
         self.head_stamps = np.zeros((2, 0), dtype=np.int64)
         self.lists = np.zeros((3, 0), dtype=np.int32)
+        self.hashes = np.zeros((2, 0), dtype=np.uint64)
+        self.numbers = np.zeros((2, 0), dtype=np.float64)
+        self.value_stamps = np.zeros((4, 0), dtype=np.int64)
         self.joined = np.zeros(0, dtype=np.uint8)
 
     def fit(self, conditions: int, words: int, width: int, names: int, rows: int, text: int) -> None:
         """Make room; stamps are kept or begin again with room that is all unstamped."""
-        if len(self.stamps) < conditions:
-            self.stamps = np.zeros(2 * conditions, dtype=np.int64)
-            self.places = np.zeros(2 * conditions, dtype=np.int64)
-            self.at_document = np.zeros(2 * conditions, dtype=np.bool_)
+        if len(self.known) < conditions:
+            self.known = np.zeros((2 * conditions, K_COLUMNS), dtype=np.int64)
         if len(self.bits) < words:
             self.bits = np.zeros(2 * words, dtype=np.uint64)
         if len(self.width) < width:
@@ -57,6 +56,9 @@ class _Scratch(threading.local):
             self.head_stamps = np.zeros((2, 2 * names), dtype=np.int64)
         if self.lists.shape[1] < rows:
             self.lists = np.zeros((3, 2 * rows), dtype=np.int32)
+            self.hashes = np.zeros((2, 2 * rows), dtype=np.uint64)
+            self.numbers = np.zeros((2, 2 * rows), dtype=np.float64)
+            self.value_stamps = np.zeros((4, 2 * rows), dtype=np.int64)
         if len(self.joined) < text:
             self.joined = np.zeros(2 * text, dtype=np.uint8)
 
@@ -138,21 +140,26 @@ class Verifier:
     ) -> None:
         counts = np.diff(batch.offsets)
         attributes = np.diff(batch.attribute_begin.astype(np.int64)[batch.offsets])
-        sizes = programs.begin[candidates + 1] - programs.begin[candidates]
+        sizes = 2 * (programs.begin[candidates + 1] - programs.begin[candidates])
         documents, begin, words = _tasks(offsets, sizes, counts + 63 >> 6)
         scratch = self._scratch
         longest = int(counts.max(initial=0))
         text = int(np.diff(batch.data_offsets).max(initial=0)) + len(batch.arena)
-        rows = max(longest, int(attributes.max(initial=0)))
-        scratch.fit(programs.conditions.rows.shape[1], words, longest + 63 >> 6, len(self.table.names), rows, text)
+        readable = np.flatnonzero(counts)
+        firsts = batch.offsets[:-1][readable]
+        texts = batch.text_end[firsts] - batch.text_begin[firsts]
+        rows = max(longest, int(attributes.max(initial=0)), int(texts.max(initial=0)))
+        scratch.fit(len(programs.conditions.rows), words, longest + 63 >> 6, len(self.table.names), rows, text)
         verify(
-            batch.offsets, batch.name, batch.parent, batch.attribute_begin, batch.attribute_name, batch.attribute_start,
-            batch.attribute_length, batch.text_begin, batch.text_end, batch.text_parent, batch.text_start,
+            batch.offsets, batch.name, batch.parent, batch.end,
+            batch.attribute_begin, batch.attribute_name, batch.attribute_start, batch.attribute_length,
+            batch.text_begin, batch.text_end, batch.text_parent, batch.text_start,
             batch.text_length, batch.data, batch.arena, self.table.translation(batch),
             *programs.conditions, programs.programs, programs.begin, programs.roots,
             documents, begin, candidates, answers,
-            scratch.state, scratch.stamps, scratch.places, scratch.at_document, scratch.bits, scratch.width,
+            scratch.state, scratch.known, scratch.bits, scratch.width,
             scratch.heads, scratch.head_stamps, scratch.lists, scratch.joined,
+            scratch.hashes, scratch.numbers, scratch.value_stamps,
         )  # fmt: skip
 
     def _by_embedding(
