@@ -158,6 +158,14 @@ def test_a_claim_must_hold_in_every_case() -> None:
     assert judged.verdict is Verdict.NOT_HELD and "other" in judged.measured
 
 
+@pytest.mark.parametrize(("us", "verdict"), [(11_000, Verdict.NOT_HELD), (18_000, Verdict.HELD)])
+def test_times_that_the_paper_names_are_judged_where_it_took_them(us: float, verdict: Verdict) -> None:
+    claim = gpx_claims.ABSOLUTE[1]
+    row = {"case": "0.06 % match", "x": 90_000, "engine": "yfilter", "us": us}
+    assert claim.judge_rows(Rows([row])).verdict is verdict
+    assert claim.judge_rows(Rows([{**row, "x": 50_000}])).verdict is Verdict.NOT_MEASURABLE
+
+
 def test_what_is_handed_on_is_told() -> None:
     row = {"engine": "bpa", "delegated_patterns": 0.0, "delegated_documents": 0.25}
     judged = gpx_claims.nothing_delegated(Rows([row]))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from .claim import Claim
 from .gpx_claims import (
+    ABSOLUTE,
     BPA,
     CLUSTERING,
     DESCENDANTS,
@@ -111,7 +112,7 @@ def _filters(letter: str, schema: str, title: str, many: bool) -> Figure:
 _PSD, _NASA = "protein (for PSD)", "astronomy (for NASA)"
 FIGURES = (
     _distinct("a", NITF, "NITF", (5_000, 20_000, 50_000), (10_000, 30_000, 50_000, 70_000, 90_000),
-              ORDER_OF_MAGNITUDE + PAPERS_ORDER + CLUSTERING + YFILTER_FIRST + PARSING, RATES),
+              ORDER_OF_MAGNITUDE + PAPERS_ORDER + CLUSTERING + YFILTER_FIRST + PARSING + ABSOLUTE, RATES),
     _distinct("b", PROTEIN, _PSD, (1_000, 3_000, 9_000), (1_000, 3_000, 5_000, 7_000, 9_000),
               GPX_BEFORE_YFILTER + ORDER_OF_MAGNITUDE[:1] + CLUSTERING),
     _distinct("c", ASTRONOMY, _NASA, (1_000, 3_000, 9_000), (10_000, 20_000, 30_000, 40_000, 50_000),
