@@ -3,11 +3,13 @@
 from pathlib import Path
 from random import Random
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 import pathcast
-from pathcast import Subscriptions
-from pathcast.documents import read_batch
+from pathcast import LimitError, Limits, Subscriptions
+from pathcast.documents import DocumentBatch, read_batch
 from pathcast.matching.gpx import GpxEngine, GpxFirstEngine, GpxLastEngine, predicate_kernels
 from pathcast.matching.gpx.encode import Distance, FromEnd, Length, Position, Predicate, predicates
 from pathcast.matching.gpx.match_kernels import MOST_REPEATS
@@ -154,6 +156,27 @@ def test_delegated_patterns_are_counted_and_answered(engine: type) -> None:
     assert matcher.statistics()["delegated patterns"] == 5
 
 
+def test_a_delegated_document_that_is_refused_keeps_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refusing:
+        limits = Limits()
+
+        @classmethod
+        def build(cls, table: PatternTable) -> "Refusing":
+            return cls()
+
+        def match_batch(self, batch: DocumentBatch) -> tuple[object, npt.NDArray[np.int32]]:
+            batch.errors[0] = LimitError(f"at most {self.limits.work}")
+            return None, np.empty(0, dtype=np.int32)
+
+    monkeypatch.setattr("pathcast.matching.gpx.delegate.AutomatonEngine", Refusing)
+    matcher = GpxEngine(table_of(["//a"]))
+    matcher.limits = Limits(work=7)
+    batch = read_batch(["<a/>", "<a>" * 20 + "</a>" * 20, "<a/>"])
+    offsets, _ = matcher.match_batch(batch)
+    assert offsets.tolist() == [0, 1, 1, 2]
+    assert {index: error.reason for index, error in batch.errors.items()} == {1: "at most 7"}
+
+
 # Joins.
 
 
@@ -162,6 +185,8 @@ def test_delegated_patterns_are_counted_and_answered(engine: type) -> None:
     [
         ("/a[b]/c", "<a><b/><c/></a>", True),
         ("/a/c[d][e]", "<a><c><d/></c><c><e/></c></a>", False),
+        ("/a[b]/c[d][e]", "<a><b/><c><d/><e/></c></a>", True),
+        ("/a[b]/c[d][e]", "<a><c><d/><e/></c></a>", False),
         ("//a[b]//c[d][e]", "<a><b/><a><c><d/><e/></c></a></a>", True),
         ("//a[b]//c[d][e]", "<r><a><b/></a><a><c><d/><e/></c></a></r>", False),
         ("//a[b][c]", "<a><b/><a><c/></a></a>", False),
@@ -238,7 +263,7 @@ def test_an_empty_table_and_an_empty_batch(engine: type) -> None:
 
 
 def test_attributes_of_one_local_name_are_asked_together_where_namespaces_are_ignored() -> None:
-    table = table_of(["//a[@k = 1][@k = 2]", "//a[@k >= 1 and @k <= 1]"], namespaces="ignore")
+    table = table_of(["//a[@k = 1][@k = 2]", "//a[@k[. >= 2][. <= 1]]", "//a[@k >= 2][@k <= 1]"], namespaces="ignore")
     texts = ["<a xmlns:p='u' xmlns:q='v' p:k='1' q:k='2'/>", "<a k='1'/>"]
     for engine in FAMILY:
         assert answers(engine(table), texts) == answers(ReferenceEngine.build(table), texts)

@@ -65,7 +65,7 @@ def test_a_match_is_certain_at_the_first_start_tag_after_which_the_document_matc
 @pytest.mark.parametrize("seed", range(10))
 def test_skipped_entries_are_left_out_and_others_are_not(seed: int) -> None:
     random = Random(seed)
-    table = table_of([random_pattern(random) for _ in range(20)])
+    table = table_of(["//a[not(k)]", "//b[. = '' or c]", *(random_pattern(random) for _ in range(20))])
     texts = [random_element(random) for _ in range(4)]
     skip = np.array([random.random() < 0.5 for _ in range(len(table))])
     batch = read_batch(texts)
@@ -104,6 +104,7 @@ def test_a_stream_stops_when_every_link_is_decided() -> None:
     assert run([0, -1, -1, -1, -1, -1]) == ([0], [2], 2)
     assert run([0, 1, 0, 1, 0, 1]) == ([0, 1], [2, 3], 3)
     assert run([0, 1, 1, 0, -1, -1], skip=[0, 1]) == ([2, 3], [4, 5], 5)
+    assert run([0, 1, 1, -1, -1, 1], skip=[1, 2, 5]) == ([0], [2], 2)
     assert run([-1] * 6) == ([], [], 0)
     # The link of a pattern that never matches stays open to the end, that of a delegated one is decided there.
     assert run([0, -1, -1, -1, 1, -1])[2] == 6
