@@ -44,7 +44,7 @@ class Waiting:
         """A batch's entries and those of the patterns that match besides; how many were candidates and matched."""
         translation = self.table.translation(batch)
         candidate_offsets, candidates = self.access.candidates(batch, translation, gate_offsets, gates, self.patterns)
-        holding = self.verifier.verify(batch, candidate_offsets, candidates, self.programs)
+        holding = self.verifier.verify(batch, candidate_offsets, candidates, self.programs, translation)
         verified = int(np.count_nonzero(holding))
         out = np.empty(len(entries) + verified + 8, dtype=np.int32)
         out_offsets = np.zeros(len(offsets), dtype=np.int64)

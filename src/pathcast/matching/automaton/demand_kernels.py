@@ -98,8 +98,13 @@ def index_tests(rows, numbers, literals, first, count, hashes, slots, grams):
 
 
 @rare
-def find_test(slots, rows, hashes, numbers, literals, hashed, element, place, kind, value, data, start, length):
-    """The test of this kind that a value passes, or -1; for ranges, one of their group."""
+def find_test(
+    count, slots, rows, hashes, numbers, literals, hashed, element, place, kind, value, data, start, length,
+):  # fmt: skip
+    """The test of this kind, among the first `count`, that a value passes, or -1; for ranges, one of their group.
+
+    Another thread may put later ones into the table meanwhile.
+    """
     mask = len(slots) - 1
     slot = slot_of(hashed, element, place, kind, mask)
     while True:
@@ -107,7 +112,8 @@ def find_test(slots, rows, hashes, numbers, literals, hashed, element, place, ki
         if test < 0:
             return test
         if (
-            hashes[test] == hashed
+            test < count
+            and hashes[test] == hashed
             and rows[D_KIND, test] == kind
             and rows[D_ELEMENT, test] == element
             and rows[D_PLACE, test] == place
@@ -125,7 +131,7 @@ def find_test(slots, rows, hashes, numbers, literals, hashed, element, place, ki
 def call(test, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state, out):
     """A test is met: add the patterns that wait for it and whose gate is open; whether there was room."""
     stamp, written = state[S_STAMP], state[S_WRITTEN]
-    if test < 0 or test >= len(test_stamps) or test_stamps[test] == stamp:
+    if test < 0 or test_stamps[test] == stamp:
         return True
     test_stamps[test] = stamp
     hits[test] += 1
@@ -160,20 +166,20 @@ def look_up(
             if element < 0:
                 break
         if asked & ASKS_TEXT:
-            test = find_test(slots, rows, hashes, numbers, literals, hashed, holder, place, np.int32(EQUAL_TEXT), 0.0,
+            test = find_test(len(test_stamps), slots, rows, hashes, numbers, literals, hashed, holder, place, np.int32(EQUAL_TEXT), 0.0,
                              data, start, length)  # fmt: skip
             if not call(test, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state, out):
                 return False
         if np.isnan(value):
             continue
         if asked & ASKS_NUMBER:
-            test = find_test(slots, rows, hashes, numbers, literals, hash_number(value), holder, place,
+            test = find_test(len(test_stamps), slots, rows, hashes, numbers, literals, hash_number(value), holder, place,
                              np.int32(EQUAL_NUMBER), value, data, start, length)  # fmt: skip
             if not call(test, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state, out):
                 return False
         if asked & ASKS_RANGE:
             for kind in range(LOW, HIGH + 1):
-                test = find_test(slots, rows, hashes, numbers, literals, SEED, holder, place, np.int32(kind), 0.0, data,
+                test = find_test(len(test_stamps), slots, rows, hashes, numbers, literals, SEED, holder, place, np.int32(kind), 0.0, data,
                                  start, length)  # fmt: skip
                 if test >= 0 and groups[test] < len(group_stamps):
                     group = groups[test]
@@ -214,7 +220,7 @@ def look_up_grams(
             continue
         place = gram_place(gram)
         if grams[place >> 6] >> np.uint64(place & 63) & np.uint64(1):
-            test = find_test(slots, rows, hashes, numbers, literals, gram, np.int32(ANY), np.int32(ANY), np.int32(GRAM),
+            test = find_test(len(test_stamps), slots, rows, hashes, numbers, literals, gram, np.int32(ANY), np.int32(ANY), np.int32(GRAM),
                              0.0, data, start, np.int64(0))  # fmt: skip
             if not call(test, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state, out):
                 return gram, np.int64(FULL)

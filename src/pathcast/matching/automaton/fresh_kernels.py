@@ -37,6 +37,8 @@ def mark_fresh(
         depth = depths[element]
         symbol = symbols[names[element]]
         row = rows[symbol] if symbol < len(rows) else 0
+        if row >= table.shape[0]:
+            row = 0  # a path that came later asks for it
         carry, carry_deep = np.uint64(0), np.uint64(0)
         for word in range(words):
             above, higher = levels[HERE, depth - 1, word], levels[HIGHER, depth - 1, word]

@@ -118,22 +118,30 @@ class Verifier:
         return len(self._slow)
 
     def verify(
-        self, batch: DocumentBatch, offsets: Int64s, candidates: Int32s, programs: Programs | None = None
+        self,
+        batch: DocumentBatch,
+        offsets: Int64s,
+        candidates: Int32s,
+        programs: Programs | None = None,
+        translation: Int32s | None = None,
     ) -> npt.NDArray[np.bool_]:
         """Which candidates (numbers of patterns; those of document `i` are `offsets[i] : offsets[i + 1]`) match.
 
-        `programs` is given where patterns may be added at the same time.
+        `programs` is given where patterns may be added at the same time, `translation` where it is known.
         """
         answers = np.zeros(len(candidates), dtype=np.bool_)
-        self._by_kernel(programs or self.programs(), batch, offsets, candidates, answers)
+        if translation is None:
+            translation = self.table.translation(batch)
+        self._by_kernel(programs or self.programs(), batch, translation, offsets, candidates, answers)
         if self._slow:
-            self._by_embedding(batch, offsets, candidates, answers)
+            self._by_embedding(batch, translation, offsets, candidates, answers)
         return answers
 
     def _by_kernel(
         self,
         programs: Programs,
         batch: DocumentBatch,
+        translation: Int32s,
         offsets: Int64s,
         candidates: Int32s,
         answers: npt.NDArray[np.bool_],
@@ -154,7 +162,7 @@ class Verifier:
             batch.offsets, batch.name, batch.parent, batch.end,
             batch.attribute_begin, batch.attribute_name, batch.attribute_start, batch.attribute_length,
             batch.text_begin, batch.text_end, batch.text_parent, batch.text_start,
-            batch.text_length, batch.data, batch.arena, self.table.translation(batch),
+            batch.text_length, batch.data, batch.arena, translation,
             *programs.conditions, programs.programs, programs.begin, programs.roots,
             documents, begin, candidates, answers,
             scratch.state, scratch.known, scratch.bits, scratch.width,
@@ -163,10 +171,15 @@ class Verifier:
         )  # fmt: skip
 
     def _by_embedding(
-        self, batch: DocumentBatch, offsets: Int64s, candidates: Int32s, answers: npt.NDArray[np.bool_]
+        self,
+        batch: DocumentBatch,
+        translation: Int32s,
+        offsets: Int64s,
+        candidates: Int32s,
+        answers: npt.NDArray[np.bool_],
     ) -> None:
         names, entries = self.table.names, self._entries.room
-        numbers = self.table.translation(batch).tolist()
+        numbers = translation.tolist()
         for index in range(len(batch)):
             places = [
                 place for place in range(*offsets[index : index + 2].tolist()) if int(candidates[place]) in self._slow
