@@ -18,7 +18,7 @@ from xml.parsers import expat
 from .claim import Claim, Judgement, judged
 from .data import nitf_documents
 from .measure import Timing, race
-from .plot import Plot
+from .plot import over_subscriptions
 from .registry import experiment
 from .rows import Row, Rows
 from .run import Run
@@ -113,18 +113,15 @@ def _bytes_each(rows: Rows) -> Judgement:
         Claim("a distinct subscription takes at most 250 bytes", "target", _bytes_each),
     ),
     plots=(
-        Plot(
-            name="time",
-            title="Time a document, one core",
+        over_subscriptions(
+            "time",
+            "Time a document, one core",
             y="us",
             y_label="µs a document",
-            series="series",
-            x="subscriptions",
-            x_label="subscriptions (copies of the same distinct paths)",
-            ours=(IDS,),
-            floors=(FLOOR,),
-            log="xy",
+            ours=IDS,
+            floor=FLOOR,
             only=lambda row: row["workload"] == PATHS,
+            x_label="subscriptions (copies of the same distinct paths)",
         ),
     ),
     show={

@@ -60,6 +60,33 @@ class Plot:
     only: Callable[[Row], bool] | None = None
 
 
+def over_subscriptions(
+    name: str,
+    title: str,
+    *,
+    y: str,
+    y_label: str,
+    ours: str,
+    floor: str,
+    only: Callable[[Row], bool],
+    x_label: str = "subscriptions",
+) -> Plot:
+    """The lines of `series` over the number of subscriptions, both axes logarithmic."""
+    return Plot(
+        name,
+        title,
+        y,
+        y_label,
+        series="series",
+        x="subscriptions",
+        x_label=x_label,
+        ours=(ours,),
+        floors=(floor,),
+        log="xy",
+        only=only,
+    )
+
+
 def draw(plot: Plot, rows: Rows, footer: str, folder: Path) -> list[Path]:
     """Draw the plot into the folder, once a format; gives the files."""
     if plot.only is not None:

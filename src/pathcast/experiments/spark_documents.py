@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from .claim import Claim, Judgement, judged
 from .measure import Timing, race
-from .plot import Plot
+from .plot import over_subscriptions
 from .registry import experiment
 from .rows import Row, Rows
 from .run import Run
@@ -101,17 +101,13 @@ def _two_cores(rows: Rows) -> Judgement:
         Claim("two cores match at least 1.6 times as fast as one", "target", _two_cores),
     ),
     plots=(
-        Plot(
-            name="speed",
-            title="Documents a second, 50 matches a document",
+        over_subscriptions(
+            "speed",
+            "Documents a second, 50 matches a document",
             y="documents_s",
             y_label="documents/s",
-            series="series",
-            x="subscriptions",
-            x_label="subscriptions",
-            ours=(BY_SUBSCRIBER,),
-            floors=(IDENTITY,),
-            log="xy",
+            ours=BY_SUBSCRIBER,
+            floor=IDENTITY,
             only=lambda row: row.get("wanted") == 50 and row.get("documents_s") is not None,
         ),
     ),
@@ -126,6 +122,7 @@ def _two_cores(rows: Rows) -> Judgement:
         "ms": "ms",
         "mapped_mb": "index mapped by a worker, MB",
         "share_mb": "by all together, MB",
+        "own_mb": "besides, of a worker's own, MB",
         "workers": "workers",
     },
 )
@@ -331,8 +328,9 @@ def _memory(run: Run, parameters: SparkDocuments, stage: "Stage", folder: Path) 
         "series": INDEX_MEMORY,
         "subscriptions": size,
         "wanted": None,
-        "mapped_mb": max(mapped for mapped, _, _ in workers) / 1e6,
-        "share_mb": sum(share for _, share, _ in workers) / 1e6,
+        "mapped_mb": max(worker.mapped for worker in workers) / 1e6,
+        "share_mb": sum(worker.share for worker in workers) / 1e6,
+        "own_mb": max(worker.own for worker in workers) / 1e6,
         "workers": len(workers),
     }
 

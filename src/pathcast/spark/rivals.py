@@ -11,23 +11,35 @@ everything away, so that a time is that of the function and of the Arrow transfe
 Streams are timed by what Spark says a micro-batch took.
 """
 
+import os
 import re
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from .matching import match_documents
+from .columns import parts_of_values
+from .matching import match_documents, match_part
 from .opening import Index
 from .sessions import session
 
 Batches = Iterator[pa.RecordBatch]
+# Seconds that a task waits which measures memory.
+_PAUSE = 0.1
+
+
+class Memory(NamedTuple):
+    """Bytes of an index in a worker's memory: of its files, the worker's share of those, and what it made itself."""
+
+    mapped: int
+    share: int
+    own: int
 
 
 def identity(batches: Batches) -> Batches:
@@ -119,12 +131,17 @@ class Stage:
         taken = [one.durationMs["triggerExecution"] / 1000 for one in query.recentProgress if one.numInputRows]
         return statistics.median(taken[len(taken) // 3 :])  # the first ones load classes and open the index
 
-    def index_memory(self, index: Path, count: int) -> list[tuple[int, int, int]]:
-        """Of each worker, after matching: bytes of the index in its memory, its fair share of them, and its own."""
+    def index_memory(self, index: Path, count: int) -> list[Memory]:
+        """What the index takes of each worker's memory, once all of them have matched with it."""
         documents = self.documents(count)
-        _throw_away(match_documents(documents, index, by="subscriber"))
-        rows = documents.mapInArrow(_measuring(str(index)), "pid int, mapped long, share long, own long").collect()
-        return list({row["pid"]: (row["mapped"], row["share"], row["own"]) for row in rows}.values())
+        seen: dict[int, Memory] = {}
+        for _ in range(2):  # first all open it, then each one's share is known
+            rows = documents.mapInArrow(_measuring(str(index)), "pid int, mapped long, share long, own long").collect()
+            for row in rows:
+                before = seen.get(row["pid"])
+                own = row["own"] if before is None else max(row["own"], before.own)
+                seen[row["pid"]] = Memory(row["mapped"], row["share"], own)
+        return list(seen.values())
 
     def close(self) -> None:
         """End this Spark."""
@@ -152,29 +169,42 @@ def _throw_away(frame: DataFrame) -> None:
 
 
 def _measuring(index: str) -> Callable[[Batches], Batches]:
-    """A function that tells what the index takes in the memory of the worker that runs it."""
+    """A function that matches with an index and tells what that took of the memory of the worker that runs it."""
 
     def measure(batches: Batches) -> Batches:
-        import os
-
-        Index(index).open()
-        for _ in batches:
-            pass
-        mapped = share = own = 0
-        inside = False
-        for line in Path("/proc/self/smaps").read_text(encoding="utf-8", errors="replace").splitlines():
-            if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
-                inside = index in line
-            elif inside and line.startswith("Rss:"):
-                mapped += int(line.split()[1]) * 1024
-            elif inside and line.startswith("Pss:"):
-                share += int(line.split()[1]) * 1024
-            elif inside and line.startswith("Private_Dirty:"):
-                own += int(line.split()[1]) * 1024
-        columns = [
-            pa.array([os.getpid()], pa.int32()),
-            *(pa.array([size], pa.int64()) for size in (mapped, share, own)),
-        ]
-        yield pa.record_batch(columns, names=["pid", "mapped", "share", "own"])
+        before = _own_memory()
+        matcher, _ = Index(index).open()
+        for batch in batches:
+            for part in parts_of_values(batch.column("xml")):
+                match_part(part, matcher, "subscriber")
+        own = _own_memory() - before
+        time.sleep(_PAUSE)  # so that the other workers get their share of the tasks
+        values = (os.getpid(), *_mapped(index), own)
+        yield pa.record_batch(
+            [pa.array([value], kind) for value, kind in zip(values, (pa.int32(), *[pa.int64()] * 3), strict=True)],
+            names=["pid", "mapped", "share", "own"],
+        )
 
     return measure
+
+
+def _mapped(folder: str) -> tuple[int, int]:
+    """Bytes of the files below a folder that this process has in its memory, and its share: a page that n processes
+    have counts one n-th.
+    """
+    mapped = share = 0
+    inside = False
+    for line in Path("/proc/self/smaps").read_text(encoding="utf-8", errors="replace").splitlines():
+        if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
+            inside = folder in line
+        elif inside and line.startswith("Rss:"):
+            mapped += int(line.split()[1]) * 1024
+        elif inside and line.startswith("Pss:"):
+            share += int(line.split()[1]) * 1024
+    return mapped, share
+
+
+def _own_memory() -> int:
+    """Bytes of this process's memory that are in no file."""
+    text = Path("/proc/self/smaps_rollup").read_text(encoding="ascii")
+    return 1024 * sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Anonymous:"))

@@ -22,9 +22,9 @@ def main(folder: Path) -> None:
             "spark.master": "local[2,4]",
             "spark.sql.shuffle.partitions": "2",
             "spark.sql.execution.arrow.maxRecordsPerBatch": "5",
-            # A stream that lives for seconds never pays back the second compiler.
+            # A stream that lives for seconds never pays back the second compiler, nor threads for the garbage.
             "spark.driver.extraJavaOptions": LOCAL_SETTINGS["spark.driver.extraJavaOptions"]
-            + " -XX:TieredStopAtLevel=1",
+            + " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         },
     )
     files = spark.readStream.schema("id long, xml binary").option("maxFilesPerTrigger", 10).parquet(str(folder / "in"))
