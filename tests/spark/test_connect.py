@@ -1,6 +1,7 @@
 """Through Spark Connect: the same functions, with a client that has no JVM of its own."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -14,8 +15,8 @@ import json, os, sys, time
 from pathlib import Path
 os.environ["SPARK_REMOTE"] = "local[2]"  # a server in the same program, which ends with it
 from pathcast.spark import (
-    ProgressListener, compile_subscriptions, dead_letters, deliver, match_documents, observed, pack_index, session,
-    with_source,
+    ProgressListener, compile_subscriptions, dead_letters, deliver, match_documents, observed, pack_index, pin_version,
+    session, with_source, write_once,
 )
 from pathcast.spark.pins import pins_of
 from pathcast.spark.versions import version_folder
@@ -29,6 +30,8 @@ news = [(1, b"<news><p/></news>"), (2, b"<p/>"), (3, b"<news>")]
 spark.createDataFrame(news, "id int, xml binary").coalesce(1).write.parquet(str(folder / "news"))
 
 matched = match_documents(with_source(spark.read.parquet(str(folder / "news"))), folder / "index", by="subscriber")
+delivered = sorted([row.id, row.subscriber] for row in deliver(matched).collect())
+dead = [[row.id, row.error.line, row.source_offset] for row in dead_letters(matched).collect()]
 pack_index(folder / "index", folder / "packed.zip")
 spark.addArtifacts(f"{folder}/packed.zip#packed", archive=True)
 
@@ -45,14 +48,34 @@ for _ in range(200):
         break
     time.sleep(0.05)
 spark.streams.removeListener(listener)  # its thread would keep the program from ending
+
+index, pins, split = str(folder / "index"), str(folder / "pins"), str(folder / "split")
+pin_version(index, "split", 0, pins)  # a batch that was begun and not finished, with what was the newest version
+compile_subscriptions(spark.createDataFrame([(9, "new", "/news")], "id int, subscriber string, xpath string"), index)
+def write(rows, batch):
+    matched = match_documents(rows, index, by="subscriber", version=pin_version(index, "split", batch, pins))
+    write_once(deliver(matched).select("id", "subscriber"), batch, split)
+writer = stream.writeStream.foreachBatch(write).option("checkpointLocation", str(folder / "split-checkpoint"))
+writer.trigger(availableNow=True).start().awaitTermination()
+def unpinned(rows, batch):
+    rows.collect()
+hidden = match_documents(stream, index).writeStream.foreachBatch(unpinned).trigger(availableNow=True)
+hidden = hidden.option("checkpointLocation", str(folder / "hidden-checkpoint")).start()
+try:
+    hidden.awaitTermination()
+    refused = ""
+except Exception as error:
+    refused = str(error)
 said = {
     "report": [report.version, report.subscriptions, [row.reason for row in report.invalid.collect()]],
     "kind": type(spark).__module__,
-    "delivered": sorted([row.id, row.subscriber] for row in deliver(matched).collect()),
-    "dead": [[row.id, row.error.line, row.source_offset] for row in dead_letters(matched).collect()],
+    "delivered": delivered,
+    "dead": dead,
     "artifact": sorted([row.id, row.matches] for row in
                        match_documents(spark.read.parquet(str(folder / "news")), "artifact:packed").collect()),
     "stream": sorted([row.id, row.matches] for row in spark.read.parquet(str(folder / "out")).collect()),
+    "split": sorted([row.id, row.subscriber] for row in spark.read.parquet(split).collect()),
+    "refused": "pin_version(index, name, batch_id)" in refused,
     "pins": pins_of(folder / "index", str(query.id)),
     "reports": [[report["batch"], report["rows"], report["version"]] for report in reports],
 }
@@ -63,7 +86,9 @@ spark.stop()
 
 def test_tables_and_streams_are_matched_through_connect(tmp_path):
     run = [sys.executable, "-c", PROGRAM, str(tmp_path)]
-    answer = subprocess.run(run, capture_output=True, text=True, check=False, timeout=200)
+    # A server that lives for seconds never pays back the JVM's second compiler, nor threads for the garbage.
+    environment = os.environ | {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+    answer = subprocess.run(run, env=environment, capture_output=True, text=True, check=False, timeout=200)
     assert answer.returncode == 0, answer.stderr[-5000:]
     said = json.loads(answer.stdout.splitlines()[-1])
     assert said["kind"].startswith("pyspark.sql.connect")
@@ -72,4 +97,6 @@ def test_tables_and_streams_are_matched_through_connect(tmp_path):
     assert said["dead"] == [[3, 1, 2]]
     assert said["artifact"] == said["stream"] == [[1, [1, 2]], [2, [1]], [3, None]]
     assert said["pins"] == {"0": 1}
+    assert said["split"] == said["delivered"]
+    assert said["refused"]
     assert said["reports"] == [[0, 3, 1]]

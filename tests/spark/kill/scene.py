@@ -26,6 +26,8 @@ from pathcast.spark.versions import publish
 
 HERE = Path(__file__).parent
 PER_FILE = 8
+# So many files more than the stream has taken up may wait: some three micro-batches.
+AHEAD = 30
 VERSION = 1000
 
 
@@ -76,6 +78,8 @@ class Scene:
 
     def _feed(self) -> None:
         while not self._end.wait(0.25):
+            if self.documents // PER_FILE - min(map(self._taken, self.pins)) > AHEAD:
+                continue  # a slow machine gets fewer documents, not a backlog that it can't work off in the end
             numbers = range(self.documents, self.documents + PER_FILE)
             table = pa.table({"id": pa.array(numbers, pa.int64()), "xml": [document(number) for number in numbers]})
             hidden = self.folder / "in" / f".{self.documents}"
@@ -84,6 +88,16 @@ class Scene:
             self.documents += PER_FILE
             if self.documents % (6 * PER_FILE) == 0:
                 self.publish()
+
+    def _taken(self, query: str) -> int:
+        """How many files a query has taken up, by Spark's log."""
+        log = self.folder / f"{query}-checkpoint" / "sources" / "0"
+        files: set[str] = set()
+        for entry in log.iterdir() if log.is_dir() else ():
+            if not entry.name.startswith("."):
+                with contextlib.suppress(OSError):  # merged with others meanwhile
+                    files.update(json.loads(line)["path"] for line in entry.read_text().splitlines()[1:])
+        return len(files)
 
     # The program.
 

@@ -18,7 +18,7 @@ def test_a_killed_batch_is_replayed_with_its_version_and_dead_workers_cost_nothi
     with Scene(tmp_path, seed=1) as scene:
         scene.start()
         scene.wait_until_streaming()
-        scene.wait_for(lambda: scene.unfinished("filed", first=2), "a batch")
+        scene.wait_for(lambda: scene.unfinished("filed", first=1), "a batch")
         scene.kill_driver()
         killed = {query: scene.unfinished(query) for query in scene.pins}
         scene.publish()  # a replay must not take this one
