@@ -43,9 +43,9 @@ _SAMPLE = 100
 class SparkDocuments:
     """`sizes` are numbers of subscriptions, `matches` of matches a document; `documents` pass in one measurement."""
 
-    sizes: tuple[int, ...] = (10_000, 150_000)
+    sizes: tuple[int, ...] = (10_000, 150_000, 1_000_000)
     matches: tuple[int, ...] = (5, 50, 5_000)
-    documents: int = 20_000
+    documents: int = 12_000
     distinct: int = 1_000
     candidates: int = 150_000
     cores: int = 2
@@ -86,9 +86,7 @@ def _two_cores(rows: Rows) -> Judgement:
     "spark-documents",
     title="Matching on Spark against the limit of mapInArrow",
     small=SparkDocuments(),
-    paper=SparkDocuments(
-        sizes=(10_000, 150_000, 1_000_000), documents=40_000, distinct=4_000, candidates=400_000, rounds=7
-    ),
+    paper=SparkDocuments(documents=40_000, distinct=4_000, candidates=400_000, rounds=7),
     claims=(
         Claim(
             "8 kB documents, 150,000 subscriptions, 50 matches a document, by subscriber: at least 60 % of identity "

@@ -1,0 +1,74 @@
+"""The examples of the room's README run, one after the other, and do what the text says."""
+
+import json
+import logging
+import re
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql.streaming.query import StreamingQueryManager
+
+import pathcast.spark
+from pathcast.spark.versions import versions
+
+PAGE = Path(pathcast.spark.__file__).with_name("README.md")
+
+
+@pytest.fixture
+def listeners(spark, monkeypatch):
+    """The listeners that an example adds, taken away in the end."""
+    added = []
+    add = StreamingQueryManager.addListener
+    monkeypatch.setattr(StreamingQueryManager, "addListener", lambda self, one: (added.append(one), add(self, one)))
+    yield added
+    for one in added:
+        spark.streams.removeListener(one)
+
+
+def placed(text: str, folder: Path) -> str:
+    """An example whose files lie in a folder: the JVM does not follow when Python's working directory changes."""
+    names = "index|documents|deliveries|dead-letters|subscriptions|versions-of-the-index|invalid-subscriptions"
+    return re.sub(rf'"({names}|checkpoint|changes)"', rf'"{folder}/\1"', text)
+
+
+def test_the_examples_do_what_they_say(spark, tmp_path, monkeypatch, listeners, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "documents").mkdir()
+    news = [b"<news><head><title/></head></news>", b"<news>"]
+    pq.write_table(pa.table({"xml": pa.array(news, pa.binary())}), "documents/1.parquet")
+    wanted = {"id": [1, 2], "subscriber": ["ada", "bob"], "xpath": ["//title", "//["]}
+    pq.write_table(pa.table(wanted), "subscriptions")
+    change = {"id": [3], "subscriber": ["cyd"], "xpath": ["//title"], "change": ["added"]}
+    pq.write_table(pa.table(change), "changes")
+    page = placed(PAGE.read_text(encoding="utf-8"), tmp_path)
+    batch, stream, watching = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+
+    known: dict = {}
+    exec(batch, known)  # noqa: S102
+    assert [row["subscriber"] for row in pq.read_table("deliveries").to_pylist()] == ["ada"]
+    assert len(pq.read_table("dead-letters")) == 1
+
+    root = logging.getLogger("pathcast")
+    handlers, level = list(root.handlers), root.level
+    try:
+        exec(watching, known)  # noqa: S102
+        exec(stream.replace('deliveries"', 'delivered"').replace('dead-letters"', 'dead"'), known)  # noqa: S102
+        known["query"].processAllAvailable()
+        known["query"].stop()
+        said, deadline = "", time.monotonic() + 20
+        while '"dead_letters"' not in said and time.monotonic() < deadline:  # listeners hear of a batch a little later
+            time.sleep(0.05)
+            said += capsys.readouterr().err
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+    assert len(listeners) == 1
+    # The stream may begin before the changes are published or after.
+    assert [row["subscriber"] for row in pq.read_table("delivered").to_pylist()] in (["ada"], ["ada", "cyd"])
+    assert [row["id"] for row in pq.read_table("invalid-subscriptions").to_pylist()] == [2]
+    assert versions("versions-of-the-index") == [1, 2]
+    reports = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    assert any(report.get("dead_letters") == 1 and report.get("deliveries") in (1, 2) for report in reports)
