@@ -66,7 +66,7 @@ def environment() -> dict[str, str]:
 def pathcast_run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [*PROGRAM, *arguments]
     return subprocess.run(
-        command, cwd=folder, env=environment(), capture_output=True, text=True, check=False, timeout=55
+        command, cwd=folder, env=environment(), capture_output=True, text=True, check=False, timeout=150
     )
 
 
@@ -124,9 +124,9 @@ def test_ctrl_c_stops_a_stream_cleanly(folder):
         start_new_session=True,
     ) as running:
         try:
-            assert first_line(running, 50).startswith("batch 0:")
+            assert first_line(running, 150).startswith("batch 0:")
             os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to every process of the group
-            out, errors = (text.decode() for text in running.communicate(timeout=50))
+            out, errors = (text.decode() for text in running.communicate(timeout=60))
         finally:
             if running.poll() is None:
                 os.killpg(running.pid, signal.SIGKILL)

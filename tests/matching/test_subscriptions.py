@@ -243,3 +243,26 @@ def test_the_public_face_is_small_and_lazy() -> None:
     assert set(pathcast.__all__) <= set(dir(pathcast))
     with pytest.raises(AttributeError, match="no attribute 'Subscription_'"):
         pathcast.Subscription_  # noqa: B018
+
+
+def test_what_the_table_has_entered_is_added_as_rows_would_be():
+    one, other = pathcast.Subscriptions(), pathcast.Subscriptions()
+    xpaths, names, ids = ["//a", "b[@c]", "//a", "/c"], ["ada", None, "bob", "ada"], [7, 3, 9, 12]
+    one.add_many(xpaths, names, ids)
+    entered = other.table.enter(xpaths)
+    owners = np.array([0, -1, 1, 0], dtype=np.int32)
+    given = other.add_entered(entered, 0, ["ada", "bob"], owners, np.array(ids, dtype=np.int32))
+    assert given == ids
+    assert list(other) == list(one)
+    assert (other.add("//d"), len(other)) == (13, 5)
+    assert list(other.add_entered(entered, 5, [], np.full(4, -1, np.int32), None)) == [14, 15, 16, 17]
+
+
+@pytest.mark.parametrize(("ids", "reason"), [([1, 1], "twice"), ([0, 1], "id 0"), ([5, 2], "id 5 is in use")])
+def test_what_was_entered_with_wrong_ids_is_refused_and_changes_nothing(ids, reason):
+    subscriptions = pathcast.Subscriptions()
+    subscriptions.add("/a", id=5)
+    entered = subscriptions.table.enter(["/a", "/b"])
+    with pytest.raises(ValueError, match=reason):
+        subscriptions.add_entered(entered, 1, ["ada"], np.zeros(2, np.int32), np.array(ids, dtype=np.int32))
+    assert (len(subscriptions), subscriptions.subscribers) == (1, [])

@@ -4,13 +4,11 @@
     report = compile_subscriptions(None, "index", changes=spark.read.parquet("changes"))
     report.invalid.write.mode("append").parquet("invalid-subscriptions")
 
-Workers check ids and parse expressions (parsing.py); what is wrong comes back as a row with its reason and stops
-nothing. The driver takes the good ones as Arrow columns, enters their patterns without parsing them again, compiles and
-publishes. A stream takes up the new version with its next micro-batch.
+Spark reads the table; the driver checks and parses its rows (parsing.py), compiles and publishes. What is wrong
+becomes a row with its reason and stops nothing. A stream takes up the new version with its next micro-batch.
 
 Invariant: every row of the table is in the index or in `invalid`; none is in both.
-Cost: a pattern with predicates takes some 100 µs on one of the workers and 20 µs on the driver, a plain path 3 and 1;
-compiling and writing the index is the driver's alone.
+Cost: some 5 µs for a plain path and 110 µs for a pattern with predicates, most of it compiling and writing the index.
 """
 
 import os
