@@ -190,8 +190,9 @@ def _measure(run: Run, parameters: Routing) -> Iterator[Row]:
 
 def _point(run: Run, parameters: Routing, name: str, documents: list[bytes], drawn: Profiles) -> Iterator[Row]:
     from ..matching import engines
-    from ..roxsum import RoXSum, Targets
+    from ..roxsum import MessageLimits, RoXSum, Targets
 
+    limits = MessageLimits(bytes=1 << 30)
     targets = Targets(drawn.by_target)
     # What the broker has before documents come: its table of profiles, compiled.
     targets.matcher.match(documents[0])
@@ -205,7 +206,7 @@ def _point(run: Run, parameters: Routing, name: str, documents: list[bytes], dra
         rivals[engine] = lambda matcher=matcher: _one_by_one(few, matcher, order)  # type: ignore[misc]
     rivals[GROUPS] = lambda: _in_groups(few, matchers[AUTOMATON], order)
     messages = _by_summary(documents, targets, parameters.level)
-    parts = {targets.of_name(number): RoXSum.decode(messages[number]) for number in order}
+    parts = {targets.of_name(number): RoXSum.decode(messages[number], limits=limits) for number in order}
     answers = {engine: _digests(_one_by_one(few, matcher, order)) for engine, matcher in matchers.items()}
     _check(run, documents, len(few), parts, answers)
     sent = {OURS: sum(map(len, messages.values()))}

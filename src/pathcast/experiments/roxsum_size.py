@@ -126,9 +126,10 @@ def roxsum_size(run: Run, parameters: Size) -> Iterator[Row]:
     documents byte for byte. gzip has no level above 9 and takes that. Documents packed one by one are a sample of
     1,000 where there are more. The prose is the hard case: its sentences hardly repeat.
     """
-    from ..roxsum import RoXSum
+    from ..roxsum import MessageLimits, RoXSum
     from ..roxsum.token_kernels import RAW_TEXT
 
+    limits = MessageLimits(bytes=1 << 30)
     for name in parameters.collections:
         everything = collection(name, max(parameters.documents), run.seed)
         for size in run.steps(f"packing {name}", parameters.documents):
@@ -140,7 +141,10 @@ def roxsum_size(run: Run, parameters: Size) -> Iterator[Row]:
             sizes: list[tuple[str, int, float]] = [(DOCUMENTS, 0, total), (TREE, 0, batch.summary_size)]
             for level in parameters.levels:
                 message = batch.encode(level=level)
-                run.check("every document comes back byte for byte", RoXSum.decode(message).documents() == documents)
+                run.check(
+                    "every document comes back byte for byte",
+                    RoXSum.decode(message, limits=limits).documents() == documents,
+                )
                 sizes.append((MESSAGE, level, len(message)))
                 sizes += _packed(documents, level)
             for what, level, length in sizes:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import zstandard
 
 from ..documents.batch import Bytes, Int32s, Int64s
+from ..errors import LimitError
 from .encode_kernels import (
     FIXED,
     MAX_DISTINCT,
@@ -25,7 +25,7 @@ from .encode_kernels import (
     write_streams,
 )
 from .token_kernels import K_ATTRIBUTE, K_RAW_TEXT, M_COLUMN, M_FLAGS, M_NODE, NONE, RAW_TEXT
-from .wire import Counts, TableWriter, compress, pack
+from .wire import MAX_PAIRS, Counts, TableWriter, compress, compressor_of, pack
 
 if TYPE_CHECKING:
     from .skeletons import Skeletons
@@ -44,6 +44,23 @@ class _Survey(NamedTuple):
     tokens: Int64s
     columns: Int64s
     column_bytes: Int64s
+
+
+class _Pairs(NamedTuple):
+    """Which tokens follow which: `ranks` by slot, `after` by the token before and by rank.
+
+    For each token with followers, in `before`: how many different ones, how often it comes, the size of its stream.
+    For each token: the bytes of a rank in its stream, and where that begins.
+    """
+
+    ranks: Int32s
+    after: Int64s
+    before: Int64s
+    followers: Int64s
+    occurrences: Int64s
+    widths: Int32s
+    stream_at: Int64s
+    stream_sizes: Int64s
 
 
 class _Columns(NamedTuple):
@@ -70,30 +87,16 @@ def encode(batch: "RoXSum", *, level: int) -> bytes:
     used_tokens, used_columns = np.flatnonzero(found.tokens), np.flatnonzero(found.columns)
     found.tokens[: RAW_TEXT + 1] -= 1
     found.columns[: RAW_TEXT + 1] -= 1
-    # Pairs by the token before, the most frequent first: a pair's rank is its place among those.
-    slots = np.flatnonzero(found.keys != NONE)
-    before, after = np.divmod(found.keys[slots], none + 1)
-    order = np.lexsort((after, -found.pair_counts[slots], before))
-    slots, before, after = slots[order], before[order], after[order]
-    firsts = np.flatnonzero(np.diff(before, prepend=-1))
-    followers = np.diff(firsts, append=len(before))
-    ranks = np.zeros(len(found.keys), dtype=np.int32)
-    ranks[slots] = np.arange(len(before)) - np.repeat(firsts, followers)
-    occurrences = np.add.reduceat(found.pair_counts[slots], firsts) if len(firsts) else firsts
-    context = before[firsts]
-    widths = np.zeros(none + 1, dtype=np.int32)
-    widths[context] = stream_widths(followers)
-    stream_sizes: Int64s = occurrences * widths[context].astype(np.int64)
-    stream_at = np.zeros(none + 1, dtype=np.int64)
-    stream_at[context] = np.cumsum(stream_sizes) - stream_sizes
-    streams = np.empty(int(stream_sizes.sum()), dtype=np.uint8)
+    pairs = _ranked(found, none)
+    streams = np.empty(int(pairs.stream_sizes.sum()), dtype=np.uint8)
     column_begin = np.zeros(len(found.columns) + 1, dtype=np.int64)
     np.cumsum(found.columns, out=column_begin[1:])
     starts = np.empty(int(column_begin[-1]), dtype=np.int64)
     lengths = np.empty(len(starts), dtype=np.int32)
     write_streams(
         rows, contents.token_begin, contents.tokens, contents.value_begin, contents.value_start, contents.value_length,
-        token_column, none, found.keys, ranks, widths, stream_at, column_begin[:-1].copy(), streams, starts, lengths,
+        token_column, none, found.keys, pairs.ranks, pairs.widths, pairs.stream_at, column_begin[:-1].copy(),
+        streams, starts, lengths,
     )  # fmt: skip
     raw_values = int(column_begin[RAW_TEXT + 1])
     raw = _raw(contents.pool, starts[:raw_values], lengths[:raw_values])
@@ -112,24 +115,24 @@ def encode(batch: "RoXSum", *, level: int) -> bytes:
     _write_tokens(tables, skeletons, used_tokens, used_columns, kinds)
     # One list of followers for each token, then one for none, in the order of the tokens' numbers in the message.
     by_context = np.zeros(len(used_tokens) + 1, dtype=np.int64)
-    by_context[numbers[context]] = followers
+    by_context[numbers[pairs.before]] = pairs.followers
     tables.numbers(by_context)
-    tables.signed(numbers[after] - np.repeat(numbers[context], followers))
-    tables.numbers(occurrences[followers > 1])
+    tables.signed(numbers[pairs.after] - np.repeat(numbers[pairs.before], pairs.followers))
+    tables.numbers(pairs.occurrences[pairs.followers > 1])
     tables.numbers(lengths[:raw_values])
     table = np.frombuffer(tables.bytes(), dtype=np.uint8)
     whole = np.array([len(table)], dtype=np.int64)
-    compressor = zstandard.ZstdCompressor(level=level)
+    compressor = compressor_of(level)
     frames = [
         *compress(table, whole, compressor),
-        *compress(streams, stream_sizes, compressor),
+        *compress(streams, pairs.stream_sizes, compressor),
         *compress(columns.texts, columns.text_sizes, compressor),
         *compress(columns.numbers, columns.number_sizes, compressor),
         *compress(raw, np.array([len(raw)], dtype=np.int64), compressor),
     ]
     counts = Counts(
         documents=len(batch), next_id=batch.next_id, size=batch.size, names=names, nodes=len(batch.nodes),
-        columns=len(used_columns), tokens=len(used_tokens), pairs=len(after), token_total=int(found.tokens.sum()),
+        columns=len(used_columns), tokens=len(used_tokens), pairs=len(pairs.after), token_total=int(found.tokens.sum()),
         values=len(starts), raw=raw_values, tables=len(table), streams=len(streams), texts=len(columns.texts),
         numbers=len(columns.numbers), raw_bytes=len(raw), frames=len(frames),
     )  # fmt: skip
@@ -139,7 +142,7 @@ def encode(batch: "RoXSum", *, level: int) -> bytes:
 def _surveyed(batch: "RoXSum", token_column: Int32s) -> _Survey:
     contents, skeletons = batch.contents, batch.skeletons
     none, columns = len(skeletons), skeletons.columns
-    size = 1 << 10
+    size = 1 << 12
     while True:
         keys, pair_counts = np.full(size, NONE, dtype=np.int64), np.zeros(size, dtype=np.int64)
         tokens = np.zeros(none, dtype=np.int64)
@@ -148,14 +151,36 @@ def _surveyed(batch: "RoXSum", token_column: Int32s) -> _Survey:
             batch.rows, contents.token_begin, contents.tokens, contents.value_begin, contents.value_length,
             token_column, none, keys, pair_counts, tokens, column_counts, column_bytes,
         )  # fmt: skip
+        if pairs > MAX_PAIRS:
+            raise LimitError(f"the documents have {pairs:,} kinds of neighbouring markup; split the batch")
         if pairs != NONE:
             return _Survey(keys, pair_counts, tokens, column_counts, column_bytes)
         size *= 8
 
 
+def _ranked(found: _Survey, none: int) -> _Pairs:
+    """Pairs by the token before, the most frequent first: a pair's rank is its place among those."""
+    slots = np.flatnonzero(found.keys != NONE)
+    before, after = np.divmod(found.keys[slots], none + 1)
+    order = np.lexsort((after, -found.pair_counts[slots], before))
+    slots, before, after = slots[order], before[order], after[order]
+    firsts = np.flatnonzero(np.diff(before, prepend=-1))
+    followers = np.diff(firsts, append=len(before))
+    ranks = np.zeros(len(found.keys), dtype=np.int32)
+    ranks[slots] = np.arange(len(before)) - np.repeat(firsts, followers)
+    occurrences = np.add.reduceat(found.pair_counts[slots], firsts) if len(firsts) else firsts
+    context = before[firsts]
+    widths = np.zeros(none + 1, dtype=np.int32)
+    widths[context] = stream_widths(followers)
+    sizes: Int64s = occurrences * widths[context].astype(np.int64)
+    stream_at = np.zeros(none + 1, dtype=np.int64)
+    stream_at[context] = np.cumsum(sizes) - sizes
+    return _Pairs(ranks, after, context, followers, occurrences, widths, stream_at, sizes)
+
+
 def stream_widths(followers: Int64s) -> Int32s:
     """Bytes of a rank, by how many tokens ever follow."""
-    return np.select([followers <= 1, followers <= 1 << 8, followers <= 1 << 16], [0, 1, 2], 4).astype(np.int32)
+    return np.array([0, 1, 2, 4], dtype=np.int32)[np.searchsorted([1, 1 << 8, 1 << 16], followers)]
 
 
 def _raw(pool: Bytes, starts: Int64s, lengths: Int32s) -> Bytes:
@@ -176,8 +201,8 @@ def _written(pool: Bytes, begin: Int64s, starts: Int64s, lengths: Int32s, sizes:
         (distinct == 1) | (2 * distinct <= count) & ((distinct <= 256) | (4 * distinct <= count))
     )
     even = ~repeats & (fixed > 0) & (count >= 16)
-    codecs = np.select([repeats, even], [NUMBERED, FIXED], PLAIN).astype(np.int32)
-    text_sizes = np.select([repeats, even], [distinct_bytes + distinct, sizes], sizes + count)
+    codecs = np.where(repeats, NUMBERED, np.where(even, FIXED, PLAIN)).astype(np.int32)
+    text_sizes = np.where(repeats, distinct_bytes + distinct, np.where(even, sizes, sizes + count))
     widths = np.where(repeats & (distinct > 1), np.where(distinct <= 256, 1, 2), 0).astype(np.int32)
     number_sizes: Int64s = widths.astype(np.int64) * count
     texts, out = (np.empty(int(each.sum()), dtype=np.uint8) for each in (text_sizes, number_sizes))
@@ -196,13 +221,15 @@ def _write_tree(tables: TableWriter, batch: "RoXSum", columns: Int64s) -> tuple[
     kinds[skeletons.node_kinds()[nodes[::-1]]] = np.arange(len(nodes))[::-1]
     sorts = skeletons.column_kind[columns].astype(np.int64)
     named = sorts >= K_ATTRIBUTE
-    names, places = np.unique(np.concatenate([paths.name_ids[nodes], sorts[named] - K_ATTRIBUTE]), return_inverse=True)
-    sorts[named] = places[len(nodes) :] + K_ATTRIBUTE
+    used = np.zeros(len(paths.names), dtype=np.bool_)
+    used[paths.name_ids[nodes]] = used[sorts[named] - K_ATTRIBUTE] = True
+    names, places = np.flatnonzero(used), np.cumsum(used) - 1
+    sorts[named] = places[sorts[named] - K_ATTRIBUTE] + K_ATTRIBUTE
     number = np.full(len(paths) + 1, NONE, dtype=np.int64)
     number[nodes] = np.arange(len(nodes))
-    tables.texts("\0".join(paths.names[name] for name in names.tolist()).encode())
+    tables.texts("\0".join(map(paths.names.__getitem__, names.tolist())).encode())
     tables.numbers(np.arange(len(nodes)) - number[paths.parents[nodes]])
-    tables.numbers(places[: len(nodes)])
+    tables.numbers(places[paths.name_ids[nodes]])
     tables.signed(np.diff(kinds[skeletons.column_node[columns]], prepend=0))
     tables.numbers(sorts - K_RAW_TEXT)
     return len(names), kinds

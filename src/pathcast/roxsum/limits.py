@@ -10,11 +10,12 @@ class MessageLimits:
     """Bounds on one message.
 
     documents: how many it may carry. bytes: of all documents together, as they come out; everything that decoding
-    allocates is a small multiple of it, and is allocated only after the message's own figures were checked.
+    allocates is a small multiple of it (20 times at worst, twice as a rule), and is allocated only after the message's
+    own figures were checked.
     """
 
     documents: int = 1 << 20
-    bytes: int = 1 << 29
+    bytes: int = 1 << 27
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -16,6 +16,7 @@ against what is there.
 """
 
 import struct
+import threading
 from dataclasses import dataclass, fields
 from hashlib import blake2b
 from typing import Any
@@ -26,6 +27,7 @@ import zstandard
 
 from ..errors import MessageError
 from .limits import MessageLimits
+from .skeletons import MAX_TOKENS
 
 MAGIC = b"RoXS"
 VERSION = 1
@@ -33,6 +35,9 @@ CHECKSUM = 16
 # A segment of a block begins a frame of its own from this size on; smaller ones share frames up to that one.
 OWN_FRAME = 16 << 10
 SHARED_FRAME = 128 << 10
+# Different label paths, and pairs of tokens that follow each other, in one message.
+MAX_NODES = 1 << 20
+MAX_PAIRS = 1 << 24
 _PREFIX = struct.Struct("<4sHH")
 _FRAME = struct.Struct("<II")
 _WIDTHS = (1, 2, 4, 8)
@@ -67,8 +72,10 @@ class Counts:
         # The shortest token has two bytes, but for white space after the root.
         most = self.size // 2 + 2 * self.documents + 2
         bounds = {
-            "token_total": most, "tokens": self.token_total + 2, "pairs": self.token_total + self.documents + 1,
-            "values": self.token_total, "columns": self.values + 2, "nodes": self.tables,
+            "token_total": most, "tokens": min(self.token_total, MAX_TOKENS) + 2,
+            "pairs": min(self.token_total + self.documents + 1, MAX_PAIRS),
+            "values": self.token_total, "columns": min(self.values, self.tokens) + 2,
+            "nodes": min(self.tables, MAX_NODES),
             "names": self.nodes + self.columns, "raw": self.documents, "raw_bytes": self.size,
             "streams": 4 * (self.token_total + self.documents), "texts": self.size + 2 * self.values,
             "numbers": 2 * self.values, "next_id": 1 << 32, "frames": 64 + self.block_bytes // (OWN_FRAME // 2),
@@ -167,6 +174,24 @@ def compress(
     return frames
 
 
+class _Compressors(threading.local):
+    """Compressors by level: one costs more to make than a small message to compress. One set a thread."""
+
+    def __init__(self) -> None:
+        self.by_level: dict[int, zstandard.ZstdCompressor] = {}
+
+
+_compressors = _Compressors()
+
+
+def compressor_of(level: int) -> zstandard.ZstdCompressor:
+    """A compressor of this level, for this thread."""
+    found = _compressors.by_level.get(level)
+    if found is None:
+        found = _compressors.by_level[level] = zstandard.ZstdCompressor(level=level)
+    return found
+
+
 class TableWriter:
     """Numbers and texts one after the other."""
 
@@ -175,7 +200,10 @@ class TableWriter:
 
     def numbers(self, values: npt.NDArray[Any]) -> None:
         """Numbers from 0 up."""
-        largest = int(values.max(initial=0))
+        largest = int(values.max()) if len(values) else 0
+        if largest < 1 << 8:
+            self.parts += [b"\x01", values.astype(np.uint8).tobytes()]
+            return
         width = next(width for width in _WIDTHS if largest < 1 << 8 * width)
         planes = values.astype(f"<u{width}").view(np.uint8).reshape(-1, width).T
         self.parts += [bytes([width]), planes.tobytes()]
