@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from pathcast.documents import DocumentBatch, read_batch
 from pathcast.matching.contract import Skipping, Streaming
 from pathcast.matching.yfilter import YFilterEngine
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+from tests import oracle
+from tests.generators import NAMESPACES, expression, random_document, random_pattern
 
 DOCUMENTS = list(generate_documents(news_schema(), 30, seed=3))
 PLAIN = generate_subscriptions(news_schema(), 300, seed=3, max_depth=7, wildcard=0.3, descendant=0.3)
@@ -161,6 +164,27 @@ def test_a_stream_stops_when_every_link_is_decided() -> None:
     assert stream([-1, 2, 2, -1, 7]) == ([0, 1, 2, 4], [2, 3, 4, 5], 5)
     assert stream([1, 1, 1, 0, 1], [False, False, False, True, False]) == ([0], [2], 2)
     assert stream([-1] * 5) == ([], [], 0)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_stream_finds_what_a_batch_finds_over_the_whole_fragment(seed: int) -> None:
+    """Delegated patterns, tests of text and joins included; and what is skipped is left out of both."""
+    random = Random(seed)
+    documents = [random_document(random, odd=0.3).data for _ in range(12)]
+    trees = [oracle.read(document).getroot() for document in documents]
+    xpaths = [expression(random_pattern(random, random.choice(trees)), random) for _ in range(150)]
+    subscriptions = Subscriptions(namespaces=NAMESPACES)
+    subscriptions.add_many(xpaths)
+    engine = YFilterEngine.build(subscriptions.table)
+    skip = np.random.default_rng(seed).random(len(subscriptions.table)) < 0.3
+    batch = read_batch(documents, entities="expand")
+    everything, rest = rows(*engine.match_batch(batch)), rows(*engine.match_except(batch, skip))
+    assert sum(map(len, everything)) > 100
+    for document, found, left in zip(batch, everything, rest, strict=True):
+        stream = engine.match_stream(document)
+        assert stream.entries.tolist() == found
+        assert stream.read == len(document) >= stream.positions.max(initial=0)
+        assert engine.match_stream(document, skip=skip).entries.tolist() == left == [e for e in found if not skip[e]]
 
 
 def test_new_subscriptions_are_taken_up() -> None:
