@@ -97,24 +97,14 @@ class _Words:
         self.values = Values()
         self.forms: list[int] = []
         self.tags: list[int] = []
-        self._known: dict[Predicate, tuple[int, int]] = {}
 
     def add(self, predicate: Predicate) -> None:
-        words = self._known.get(predicate)
-        if words is None:
-            words = self._known[predicate] = self._words(predicate)
-        self.forms.append(words[0])
-        self.tags.append(words[1])
+        form, tags = self._words(predicate)
+        self.forms.append(form)
+        self.tags.append(tags)
 
     def _words(self, predicate: Predicate) -> tuple[int, int]:
         match predicate:
-            case Position(tag, operator, value):
-                return self._form(POSITION, _OPERATORS[operator], tag, None, value), self._name(tag) << TAG_SHIFT
-            case Distance(first, second, operator, value):
-                tags = self._name(first) << TAG_SHIFT | self._name(second)
-                return self._form(DISTANCE, _OPERATORS[operator], first, second, value), tags
-            case FromEnd(tag, value):
-                return self._form(FROM_END, AT_LEAST, tag, None, value), self._name(tag) << TAG_SHIFT
             case Filter((tag, steps), attribute, test):
                 operator_code, value = EXISTS, 0
                 if test is not None:
@@ -123,6 +113,13 @@ class _Words:
                 tags = (DOCUMENT if tag is None else self._name(tag)) << TAG_SHIFT | self.names.add(attribute)
                 seen_from = (Tag("") if tag is None else tag, Tag("", STEPS_ABOVE + steps))
                 return self._form(FILTER, operator_code, *seen_from, value), tags
+            case Position(tag, operator, value):
+                return self._form(POSITION, _OPERATORS[operator], tag, None, value), self._name(tag) << TAG_SHIFT
+            case Distance(first, second, operator, value):
+                tags = self._name(first) << TAG_SHIFT | self._name(second)
+                return self._form(DISTANCE, _OPERATORS[operator], first, second, value), tags
+            case FromEnd(tag, value):
+                return self._form(FROM_END, AT_LEAST, tag, None, value), self._name(tag) << TAG_SHIFT
             case Length():
                 raise AssertionError("a length is no predicate of a path with tags")
 
@@ -136,61 +133,69 @@ class _Words:
         return self.names.add(tag.name)
 
 
+class _TreePaths:
+    """The paths of patterns with filters or branches, and what became of each pattern."""
+
+    def __init__(self, table: PatternTable) -> None:
+        self.table = table
+        self.words = _Words(table.names)
+        self.begins = [0]
+        self.structural: list[int] = []
+        self.entries: list[int] = []
+        self.uses: list[list[Use]] = []
+        self.delegated: list[int] = []
+        self._pieces: dict[tuple[Predicate, ...], int] = {}
+        for entry in table.trees:
+            self._take(entry)
+
+    def _take(self, entry: int) -> None:
+        parts = _taken_apart(self.table, entry)
+        if parts is None:
+            self.delegated.append(entry)
+        elif not parts.branches:
+            self._add(parts.pieces[0].predicates, entry)
+        else:
+            for place, piece in enumerate(parts.pieces):
+                self.uses[self._piece(piece)].append((entry, parts, place))
+
+    def _piece(self, piece: Piece) -> int:
+        """The number of a piece among those with other predicates."""
+        number = self._pieces.setdefault(piece.predicates, len(self.uses))
+        if number == len(self.uses):
+            self.uses.append([])
+            self._add(piece.predicates, -1 - number)
+        return number
+
+    def _add(self, predicates: tuple[Predicate, ...], entry: int) -> None:
+        for predicate in predicates:
+            self.words.add(predicate)
+        self.begins.append(len(self.words.forms))
+        self.structural.append(sum([not isinstance(predicate, Filter) for predicate in predicates]))
+        self.entries.append(entry)
+
+
 def encode_table(table: PatternTable) -> Paths:
     """The paths of all entries of a table."""
-    words = _Words(table.names)
-    begins, structural, entries = [0], [], []
-    pieces: dict[tuple[Predicate, ...], int] = {}
-    uses: list[list[Use]] = []
-    lengths: list[tuple[int, int]] = []
-    delegated: list[int] = []
-
-    def add(predicates: tuple[Predicate, ...], entry: int) -> None:
-        for predicate in predicates:
-            words.add(predicate)
-        begins.append(len(words.forms))
-        structural.append(sum(not isinstance(predicate, Filter) for predicate in predicates))
-        entries.append(entry)
-
-    for entry in table.trees:
-        parts = _taken_apart(table, entry)
-        if parts is None:
-            delegated.append(entry)
-            continue
-        if not parts.branches:
-            predicates = parts.pieces[0].predicates
-            if isinstance(predicates[0], Length):
-                lengths.append((predicates[0].value, entry))
-            else:
-                add(predicates, entry)
-            continue
-        for place, piece in enumerate(parts.pieces):
-            number = pieces.get(piece.predicates)
-            if number is None:
-                number = pieces[piece.predicates] = len(uses)
-                uses.append([])
-                add(piece.predicates, -1 - number)
-            uses[number].append((entry, parts, place))
+    trees = _TreePaths(table)
     ends, plain = _plain(table)
-    deep = _depths(table, ends)
-    delegated.extend(plain[deep > OCCURRENCE_MASK].tolist())
-    short = deep <= OCCURRENCE_MASK
+    depths = _depths(table, ends)
+    short = depths <= OCCURRENCE_MASK
+    delegated = sorted([*trees.delegated, *plain[~short].tolist()])
     plain = plain[short]
-    encoded = _numbered(table, words, ends[short], deep[short])
+    encoded = _numbered(table, trees.words, ends[short], depths[short])
     kept = encoded.lengths < 0
-    lengths.extend(zip(encoded.lengths[~kept].tolist(), plain[~kept].tolist(), strict=True))
     sizes = np.diff(encoded.plain_begin)[kept]
     return Paths(
-        begin=np.concatenate([np.array(begins, dtype=np.int64), begins[-1] + np.cumsum(sizes)]),
+        begin=np.concatenate([np.array(trees.begins, dtype=np.int64), trees.begins[-1] + np.cumsum(sizes)]),
         predicates=np.concatenate([encoded.tree_predicates, encoded.plain_predicates]),
-        structural=np.concatenate([np.array(structural, dtype=np.int32), sizes.astype(np.int32)]),
-        entry=np.concatenate([np.array(entries, dtype=np.int32), plain[kept]]),
-        uses=uses,
-        lengths=sorted(lengths),
-        delegated=sorted(delegated),
+        structural=np.concatenate([np.array(trees.structural, dtype=np.int32), sizes.astype(np.int32)]),
+        entry=np.concatenate([np.array(trees.entries, dtype=np.int32), plain[kept]]),
+        uses=trees.uses,
+        lengths=sorted(zip(encoded.lengths[~kept].tolist(), plain[~kept].tolist(), strict=True)),
+        delegated=delegated,
         forms=encoded.forms,
         tag_pairs=encoded.tag_pairs,
-        values=words.values,
+        values=trees.words.values,
     )
 
 
