@@ -112,3 +112,14 @@ def test_kernels_read_numbers_as_the_plain_twin_does(text: str) -> None:
     data = np.frombuffer(text.encode("utf-8", "ignore"), dtype=np.uint8)
     found = number(data, 0, len(data))
     assert found == wanted or (math.isnan(found) and math.isnan(wanted)), (text, found, wanted)
+
+
+def test_paths_that_come_after_trees_are_found_beside_them() -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add_many(["//a[@x = '1']", "//b"])
+    matcher = subscriptions.compile()
+    document = b"<a x='1'>" + b"".join(b"<n%d/>" % place for place in range(300)) + b"</a>"
+    assert list(matcher.match(document)) == [1]
+    for place in range(300):
+        subscriptions.add(f"/a/n{place}")
+        assert list(matcher.match(document)) == [1, *range(3, 4 + place)]

@@ -39,9 +39,18 @@ class Waiting:
     entries: int
 
     def add_matches(
-        self, batch: DocumentBatch, offsets: Offsets, entries: Entries, gate_offsets: Offsets, gates: Int32s
+        self,
+        batch: DocumentBatch,
+        offsets: Offsets,
+        entries: Entries,
+        gate_offsets: Offsets,
+        gates: Int32s,
+        entry_count: int,
     ) -> tuple[Offsets, Entries, int, int]:
-        """A batch's entries and those of the patterns that match besides; how many were candidates and matched."""
+        """A batch's entries and those of the patterns that match besides; how many were candidates and matched.
+
+        `entry_count` is more than all of the batch's entries.
+        """
         translation = self.table.translation(batch)
         candidate_offsets, candidates = self.access.candidates(batch, translation, gate_offsets, gates, self.patterns)
         holding = self.verifier.verify(batch, candidate_offsets, candidates, self.programs, translation)
@@ -49,7 +58,7 @@ class Waiting:
         out = np.empty(len(entries) + verified + 8, dtype=np.int32)
         out_offsets = np.zeros(len(offsets), dtype=np.int64)
         more = self.programs.entries[candidates]
-        marks = np.zeros(self.entries + 63 >> 6, dtype=np.uint64)
+        marks = np.zeros(max(self.entries, entry_count) + 63 >> 6, dtype=np.uint64)
         summary = np.zeros(len(marks) + 63 >> 6, dtype=np.uint64)
         merge_entries(offsets, entries, candidate_offsets, more, holding, marks, summary, out_offsets, out)
         return out_offsets, out[: out_offsets[-1]], len(candidates), verified

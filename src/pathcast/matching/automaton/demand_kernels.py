@@ -152,7 +152,7 @@ def look_up(
     gate_of, gate_stamps, test_stamps, hits, extremes, group_stamps, touched, state, out,
 ):  # fmt: skip
     """Look up a value of an element, for that element and for whichever; whether there was room for who is called."""
-    hashed = SEED
+    known, hashed = len(test_stamps), SEED
     if asked & ASKS_TEXT:
         for k in range(length):
             hashed = hash_byte(hashed, data[start + k])
@@ -166,21 +166,21 @@ def look_up(
             if element < 0:
                 break
         if asked & ASKS_TEXT:
-            test = find_test(len(test_stamps), slots, rows, hashes, numbers, literals, hashed, holder, place, np.int32(EQUAL_TEXT), 0.0,
-                             data, start, length)  # fmt: skip
+            test = find_test(known, slots, rows, hashes, numbers, literals, hashed, holder, place,
+                             np.int32(EQUAL_TEXT), 0.0, data, start, length)  # fmt: skip
             if not call(test, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state, out):
                 return False
         if np.isnan(value):
             continue
         if asked & ASKS_NUMBER:
-            test = find_test(len(test_stamps), slots, rows, hashes, numbers, literals, hash_number(value), holder, place,
+            test = find_test(known, slots, rows, hashes, numbers, literals, hash_number(value), holder, place,
                              np.int32(EQUAL_NUMBER), value, data, start, length)  # fmt: skip
             if not call(test, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state, out):
                 return False
         if asked & ASKS_RANGE:
             for kind in range(LOW, HIGH + 1):
-                test = find_test(len(test_stamps), slots, rows, hashes, numbers, literals, SEED, holder, place, np.int32(kind), 0.0, data,
-                                 start, length)  # fmt: skip
+                test = find_test(known, slots, rows, hashes, numbers, literals, SEED, holder, place, np.int32(kind),
+                                 0.0, data, start, length)  # fmt: skip
                 if test >= 0 and groups[test] < len(group_stamps):
                     group = groups[test]
                     if group_stamps[group] != state[S_STAMP]:
@@ -213,6 +213,7 @@ def look_up_grams(
     gate_stamps, test_stamps, hits, state, out,
 ):  # fmt: skip
     """Look up the four-byte pieces of a text that goes on from `gram`: the last piece, -1 for want of room."""
+    known = len(test_stamps)
     for k in range(length):
         gram = gram >> np.uint64(8) | np.uint64(data[start + k]) << np.uint64(24)
         seen += 1
@@ -220,8 +221,8 @@ def look_up_grams(
             continue
         place = gram_place(gram)
         if grams[place >> 6] >> np.uint64(place & 63) & np.uint64(1):
-            test = find_test(len(test_stamps), slots, rows, hashes, numbers, literals, gram, np.int32(ANY), np.int32(ANY), np.int32(GRAM),
-                             0.0, data, start, np.int64(0))  # fmt: skip
+            test = find_test(known, slots, rows, hashes, numbers, literals, gram, np.int32(ANY), np.int32(ANY),
+                             np.int32(GRAM), 0.0, data, start, np.int64(0))  # fmt: skip
             if not call(test, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state, out):
                 return gram, np.int64(FULL)
     return gram, seen

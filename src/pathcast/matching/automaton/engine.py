@@ -85,7 +85,7 @@ class AutomatonEngine:
         counts = {"elements": len(batch.name)}
         if made.waiting is not None:
             offsets, entries, candidates, verified = made.waiting.add_matches(
-                batch, offsets, entries, gate_offsets, gates
+                batch, offsets, entries, gate_offsets, gates, made.entries
             )
             counts |= {"candidates": candidates, "candidates that match": verified}
             self._generations.seen(len(batch))

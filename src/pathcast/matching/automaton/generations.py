@@ -86,7 +86,8 @@ class Generations:
         if len(added) > FRESH_BITS:
             return False
         paths = [(entry, steps) for entry in added if (steps := table.steps(entry)) is not None]
-        bits = sum(len(steps) or 2 * FRESH_BITS for _, steps in paths)
+        # The empty path, which matches every document, has no bit.
+        bits = sum(len(steps) or 2 * FRESH_BITS + 1 for _, steps in paths)
         trees = len(added) - len(paths)
         if self._fresh.bits + bits > 2 * FRESH_BITS or self._ungated() + trees > 2 * FRESH_TREES:
             return False
