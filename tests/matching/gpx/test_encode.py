@@ -19,6 +19,7 @@ from pathcast.matching.gpx.encode import (
 from pathcast.matching.gpx.places import Place, Tag, Unencodable
 from pathcast.matching.reference.embedding import Embedding
 from pathcast.patterns import parse
+from tests.test_readme import PROJECT, of_language, run_python
 
 from .drawn import random_element, random_path
 
@@ -166,3 +167,9 @@ def test_a_document_matches_when_a_publication_satisfies_all_predicates() -> Non
             answers.append(embedding.matches(pattern))
             assert matches(conjunction, read) == answers[-1], (xpath, text)
     assert 0.1 < sum(answers) / len(answers) < 0.8
+
+
+def test_the_rooms_example_gives_what_it_shows() -> None:
+    (block,) = of_language(PROJECT / "src/pathcast/matching/gpx/README.md", "python")
+    assert block.text.count("→") == 2
+    assert run_python(block, {}) == ""

@@ -8,7 +8,8 @@ Equal subscriptions are one entry of the table already, the paper's representati
 
 Invariant: the index is that of the table as of the last `refresh`.
 Cost: publications times tuples to find predicates, then what the engine's way of finding paths costs; both are in
-`statistics()`.
+`statistics()`. A pattern that is new to the table costs building the index, about a second for a million paths.
+Not done: choosing access predicates by statistics of documents, which the paper mentions and does not do either.
 """
 
 import threading
