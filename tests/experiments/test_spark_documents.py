@@ -39,7 +39,7 @@ def rows(ours: float = 60, identity: float = 100, ms: float = 150, share: float 
     common = {"subscriptions": 150_000, "wanted": 50}
     return Rows(
         [
-            {"series": BY_SUBSCRIBER, **common, "documents_s": ours, "times_one_core": cores},
+            {"series": BY_SUBSCRIBER, **common, "documents_s": ours, "share": ours / identity, "times_one_core": cores},
             {"series": IDENTITY, **common, "documents_s": identity},
             {"series": IDENTITY_STREAM, "ms": 100.0},
             {"series": MATCHING_STREAM, "ms": ms},

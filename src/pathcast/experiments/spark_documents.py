@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .claim import Claim, Judgement, judged
-from .measure import Timing, race
+from .measure import Timing, race, ratio
 from .plot import over_subscriptions
 from .registry import experiment
 from .rows import Row, Rows
@@ -61,7 +61,8 @@ def _speed(rows: Rows, series: str, subscriptions: int, matches: int) -> float:
 def _share_of_identity(rows: Rows) -> Judgement:
     ours = _speed(rows, BY_SUBSCRIBER, 150_000, 50)
     limit = _speed(rows, IDENTITY, 150_000, 50)
-    return judged(ours >= 0.6 * limit, f"{100 * ours / limit:.0f} % ({ours:,.0f} of {limit:,.0f} documents/s)")
+    share = rows.number("share", series=BY_SUBSCRIBER, subscriptions=150_000, wanted=50)
+    return judged(share >= 0.6, f"{100 * share:.0f} % ({ours:,.0f} against {limit:,.0f} documents/s)")
 
 
 def _latency(rows: Rows) -> Judgement:
@@ -278,7 +279,8 @@ def _measure(
             "wanted": wanted,
             "matches": matches,
             "documents_s": speed,
-            "share": speed / speeds[IDENTITY],
+            # Round by round where both run in turn, so that noise which hits both cancels.
+            "share": ratio(times[IDENTITY], times[series]).median if series in times else speed / speeds[IDENTITY],
             "spread": times[series].spread if series in times else None,
         }
 
