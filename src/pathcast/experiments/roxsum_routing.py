@@ -76,6 +76,15 @@ def _at_least(times: float, rival: str, least: int = 0) -> Callable[[Rows], Judg
     return judge
 
 
+def _mostly(times: float, rival: str) -> Callable[[Rows], Judgement]:
+    def judge(rows: Rows) -> Judgement:
+        found = [value for _, value in _times(rows, rival)]
+        enough = sum(value >= times for value in found)
+        return judged(2 * enough > len(found), f"{min(found):.1f} to {max(found):.1f} times")
+
+    return judge
+
+
 def _at_the_largest(times: float, rival: str, documents: int, targets: int) -> Callable[[Rows], Judgement]:
     def judge(rows: Rows) -> Judgement:
         found = [value for row, value in _times(rows, rival, documents) if row["targets"] == targets]
@@ -144,7 +153,7 @@ def roxsum_fig4a(run: Run, parameters: Routing) -> Iterator[Row]:
     small=Routing(documents=(3_000,), profiles=(1_000, 10_000), selectivity=(0.5,)),
     paper=Routing(profiles=(1_000, 5_000, 10_000, 20_000, 50_000), selectivity=(0.5,), rival_documents=10_000),
     claims=(
-        Claim("around 10 times faster in most cases", "RoXSum, §5", _at_least(8, YFILTER)),
+        Claim("around 10 times faster in most cases", "RoXSum, §5", _mostly(8, YFILTER)),
         Claim("no slower than the default engine, document by document", "target", _at_least(1, AUTOMATON)),
     ),
     plots=(_plot("profiles", "profiles"),),

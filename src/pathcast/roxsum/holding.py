@@ -19,8 +19,8 @@ from .filtering import bitmap_of
 from .skeletons import Skeletons
 from .token_kernels import GIVEN_UP
 
-# So many documents added one by one wait before they are joined with the rest.
-_WAITING = 256
+# Up to so many documents at a time are put into extents one by one; with more, extents are worked out anew in bulk.
+_FEW = 8
 _LARGEST_ID = (1 << 32) - 1
 
 
@@ -160,7 +160,7 @@ class Holding:
 
     def _enter(self, contents: Contents, rows: Int64s, ids: Int64s) -> None:
         """Take up contents of which these rows get these ids."""
-        if self._extents is not None and len(rows) <= _WAITING:
+        if self._extents is not None and len(rows) <= _FEW:
             for row, id in zip(rows.tolist(), ids.tolist(), strict=True):
                 for node in contents.leaves[contents.leaf_begin[row] : contents.leaf_begin[row + 1]].tolist():
                     self._extents.setdefault(node, BitMap()).add(id)
@@ -168,8 +168,9 @@ class Holding:
             self._extents = None
         base = sum(map(len, self._parts))
         self._parts = [part for part in self._parts if len(part)] + [contents]
-        if len(self._parts) > _WAITING:
-            self._parts = [Contents.joined(self._parts)]
+        # A part is joined with the one before it once it is as large: so no document is copied often.
+        while len(self._parts) > 1 and len(self._parts[-1]) >= len(self._parts[-2]):
+            self._parts[-2:] = [Contents.joined(self._parts[-2:])]
         ascends = not len(self._ids) or not len(ids) or ids[0] > self._ids[-1]
         self._ids, self._rows = np.concatenate([self._ids, ids]), np.concatenate([self._rows, rows + base])
         if not ascends:
@@ -220,6 +221,15 @@ class Holding:
         for id, one, another in zip(ids.tolist(), documents, others, strict=True):
             if one != another:
                 raise ValueError(f"two different documents have the id {id}; join such batches with extend")
+
+    def _leaves(self, row: int) -> list[int]:
+        """The leaves of the document in a row."""
+        for part in self._parts:
+            if row < len(part):
+                leaves: list[int] = part.leaves[part.leaf_begin[row] : part.leaf_begin[row + 1]].tolist()
+                return leaves
+            row -= len(part)
+        raise IndexError(row)
 
     def _place(self, id: int) -> int | None:
         place = int(np.searchsorted(self._ids, id))
