@@ -9,6 +9,7 @@ import pytest
 
 import pathcast
 from pathcast import Subscriptions
+from pathcast.matching import table
 from pathcast.matching.automaton import generations as room
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
 
@@ -76,6 +77,7 @@ def test_every_answer_is_that_of_the_subscriptions_at_one_moment(
     monkeypatch.setattr(room, "FRESH_BITS", 60)
     monkeypatch.setattr(room, "FRESH_TREES", 4)
     monkeypatch.setattr(room, "FIRST_CHOICE", 8)
+    monkeypatch.setattr(table, "FEW_UNUSED", 10)
     wanted = truth()
     history = History(Random(1))
     matcher = history.subscriptions.compile(engine=engine)

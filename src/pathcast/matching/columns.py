@@ -95,6 +95,12 @@ class Columns:
         owners[owners >= 0] = numbers[owners[owners >= 0]]
         self.owners = _column(owners)
 
+    def renumber_entries(self, numbers: Int32s) -> None:
+        """Put `numbers[entry]` in place of each entry."""
+        entries = np.array(self.entries, dtype=np.int32)
+        entries[entries >= 0] = numbers[entries[entries >= 0]]
+        self.entries = _column(entries)
+
     # Looking.
 
     def find(self, id: int) -> int:

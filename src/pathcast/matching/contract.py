@@ -30,6 +30,7 @@ class Engine(Protocol):
     """Matches batches of documents against a table of patterns."""
 
     name: ClassVar[str]
+    table: PatternTable
 
     @classmethod
     def build(cls, table: PatternTable) -> Self:
@@ -63,6 +64,15 @@ class Concurrent(Protocol):
     """Matches in several threads at once, while another one calls `refresh`."""
 
     concurrent: ClassVar[bool]
+
+
+@runtime_checkable
+class Learning(Protocol):
+    """Remembers what documents have shown; an engine for another table with the same names can go on with it."""
+
+    def learn_from(self, other: Engine) -> None:
+        """Take over what another engine of the same kind has learnt."""
+        ...
 
 
 @runtime_checkable

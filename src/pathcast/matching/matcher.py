@@ -20,7 +20,7 @@ from ..documents import Document, DocumentBatch, Limits
 from ..documents.expat_reader import Entities
 from ..documents.reader import Readable, Reader
 from ..errors import PathcastError
-from .contract import Concurrent, Engine, Limited
+from .contract import Concurrent, Engine, Learning, Limited
 from .expansion import Expansion
 from .matches import Matches
 from .registry import engine_class
@@ -70,9 +70,9 @@ class Matcher:
         self.engine: Engine = engine
         if isinstance(engine, Limited):
             engine.limits = self._reader.limits
-        self._followed = -1
+        self._followed: tuple[Engine, int] | None = None
         self._subscriber_rows: tuple[Expansion, SubscriberRows] | None = None
-        self._lock = threading.Lock()
+        self._lock, self._counting = threading.Lock(), threading.Lock()
         self._turn = nullcontext() if isinstance(engine, Concurrent) else threading.Lock()
         self._documents = self._unreadable = self._matches = 0
 
@@ -183,22 +183,39 @@ class Matcher:
 
     # Inside.
 
-    def _follow(self) -> Expansion:
-        """A view of the subscriptions as they are now, whose patterns the engine knows."""
-        expansion = self.subscriptions.expansion()
+    def _follow(self) -> tuple[Engine, Expansion]:
+        """A view of the subscriptions as they are now, and the engine, which knows its patterns."""
+        while True:
+            expansion = self.subscriptions.expansion()
+            engine = self.engine
+            if engine.table is expansion.rows.table:
+                break
+            self._change_table()
         version = expansion.version
-        if self._followed != version:
+        if self._followed != (engine, version):
             with self._turn:
-                self.engine.refresh()
+                engine.refresh()
             # Another thread may have been faster, with a later version; then it is only looked at once more.
-            self._followed = version
-        return expansion
+            self._followed = engine, version
+        return engine, expansion
+
+    def _change_table(self) -> None:
+        """Go on with an engine for the table that took the place of the engine's own."""
+        with self._lock:
+            table = self.subscriptions.expansion().rows.table
+            if table is not None and self.engine.table is not table:
+                engine = engine_class(self.engine.name).build(table)
+                if isinstance(engine, Learning):
+                    engine.learn_from(self.engine)
+                if isinstance(engine, Limited):
+                    engine.limits = self._reader.limits
+                self.engine = engine
 
     def _match(self, batch: DocumentBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], Expansion]:
-        expansion = self._follow()
+        engine, expansion = self._follow()
         with self._turn:
-            offsets, entries = self.engine.match_batch(batch)
-        with self._lock:
+            offsets, entries = engine.match_batch(batch)
+        with self._counting:
             self._documents += len(batch)
             self._unreadable += len(batch.errors)
             self._matches += len(entries)

@@ -28,6 +28,7 @@ from .rows_kernels import CELLS, ID, NEXT, OWNER, append_rows, lay_out
 
 if TYPE_CHECKING:
     from .subscribers import NameOrder, RankedRows
+    from .table import PatternTable
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -46,6 +47,7 @@ class Rows:
         self.ids = ids
         self.owners = owners
         self.names = names
+        self.table: PatternTable | None = None  # whose entries they are
         self.entry_count = len(begin) - 1
         self.ascending = bool(np.all(ids[1:] > ids[:-1]))  # from entry to entry: then no sorting is needed
         self.single = len(ids) == self.entry_count and bool(np.all(begin == np.arange(len(begin))))

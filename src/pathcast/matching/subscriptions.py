@@ -69,6 +69,7 @@ class Subscriptions:
         self._owners = Owners()
         self._next_id = 1
         self._rows = Rows(np.zeros(1, dtype=np.int64), _NONE, _NONE, self._owners.names, 0)
+        self._rows.table = self.table
         self._expansion = Expansion(self._rows)
 
     # Changes.
@@ -83,6 +84,7 @@ class Subscriptions:
                 id = checked_id(id)
                 if self._columns.find(id) >= 0:
                     raise ValueError(f"id {id} is in use")
+            self._compact()
             known = len(self.table)
             entry, text = self.table.enter_one(xpath)
             rows = self._open_rows(added=1)
@@ -134,6 +136,7 @@ class Subscriptions:
         numbers = None if ids is None else checked_ids(ids, len(xpaths))
         with self._lock:
             self._check_free(numbers)
+            self._compact()
             known = len(self.table)
             with collector_resting():
                 entered = self.table.enter(xpaths, collect=errors == "collect")
@@ -196,10 +199,12 @@ class Subscriptions:
             if left == 0:
                 self.table.released(entry)
             rows.publish()
+            self._compact()
 
     def replace(self, id: int, xpath: str) -> None:
         """Give a subscription another expression; its id and subscriber stay."""
         with self._lock:
+            self._compact()
             slot = self._slot(id)
             known = len(self.table)
             entry, text = self.table.enter_one(xpath)
@@ -235,8 +240,16 @@ class Subscriptions:
         rows = Rows.laid_out(columns.by_id(), *columns.arrays(), counts, self._owners.names, version)
         if before.ranked is not None and before.names is rows.names:
             rows.name_order = before.ranked.order
+        rows.table = self.table
         self._rows = rows
         return rows
+
+    def _compact(self) -> None:
+        """When most patterns are unused, go on with a table of the others."""
+        if self.table.is_wasteful:
+            self.table, moved = self.table.compacted(self.live_counts() > 0)
+            self._columns.renumber_entries(moved)
+            self._lay_out(self.version)
 
     # Looking.
 
@@ -370,6 +383,7 @@ class Subscriptions:
         self._owners = Owners(Texts(arrays["owner_names"], arrays["owner_name_offsets"]))
         begin, ids, owners = (np.asarray(arrays[name]) for name in ("row_begin", "row_ids", "row_owners"))
         self._rows = Rows(begin, ids, owners, self._owners.names, 0)
+        self._rows.table = self.table
         self._next_id = facts["next_id"]
         return self
 

@@ -20,6 +20,7 @@ Int32s = npt.NDArray[np.int32]
 
 # Paths go in in groups, so that room is made for a group's steps and not for those of a million paths at once.
 _GROUP = 1 << 14
+_FEW = 1 << 10
 
 
 class Trie:
@@ -76,6 +77,27 @@ class Trie:
             if entry == NONE:
                 self.entry[node] = entry = first
             return entry
+
+    def give(self, ends: Int32s, entries: Int32s) -> None:
+        """Give the paths that end in these nodes, all different, their entries."""
+        with self._lock:
+            self.entry[ends] = entries
+
+    def paths(self, nodes: Int32s) -> tuple[Int32s, Int32s]:
+        """The paths to these nodes, as `insert` takes them."""
+        steps: list[Int32s] = [np.empty(0, dtype=np.int32)]
+        lengths: list[Int32s] = [np.empty(0, dtype=np.int32)]
+        for begin in range(0, len(nodes), _FEW):
+            # From the last step to the first, a column for each; paths that are shorter have no step left.
+            current = nodes[begin : begin + _FEW]
+            columns = [np.full(len(current), NONE, dtype=np.int32)]
+            while np.any(current > 0):
+                columns.append(np.where(current > 0, self.step[current], NONE))
+                current = np.where(current > 0, self.parent[current], 0)
+            table = np.stack(columns[::-1], axis=1)
+            lengths.append(np.count_nonzero(table != NONE, axis=1).astype(np.int32))
+            steps.append(table[table != NONE].astype(np.int32))
+        return np.concatenate(steps), np.concatenate(lengths)
 
     def path(self, node: int) -> Steps:
         """The steps from the document to a node."""

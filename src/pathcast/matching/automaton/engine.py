@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from ...documents import DocumentBatch, Limits
 from ...errors import LimitError
-from ..contract import Entries, Offsets
+from ..contract import Engine, Entries, Offsets
 from ..table import PatternTable
 from . import generations
 from .generation import Generation
@@ -70,6 +70,12 @@ class AutomatonEngine:
 
     def refresh(self) -> None:
         self._generations.refresh()
+
+    def learn_from(self, other: Engine) -> None:
+        """Work out the states of the label paths that another engine knows, and go on with its counts."""
+        if isinstance(other, AutomatonEngine):
+            self._generations.learn_from(other._generations)
+            self._counts = dict(other._counts)
 
     # Matching.
 

@@ -55,6 +55,13 @@ class Generations:
         states = States.restore(self.table.trie, made.states.gate_of_node, made.entries, arrays)
         self.current = replace(made, states=states)
 
+    def learn_from(self, other: "Generations") -> None:
+        """Work out the states of the label paths that another one knows; names have the same numbers in both tables."""
+        with self.lock:
+            self.evictions, self.renewals = other.evictions, other.renewals
+            made = self.current
+            made.states.relearn(other.current.states, MEMORY_LIMIT // 2, made.symbols)
+
     # Following the table.
 
     def refresh(self) -> None:
@@ -143,9 +150,9 @@ class Generations:
         gate_of_node = np.full(table.trie.count, NONE, dtype=np.int32)
         gate_of_node[nodes] = np.arange(len(nodes), dtype=np.int32)
         states = States(table.trie, gate_of_node, entries)
-        if old is not None:
-            states.relearn(old, MEMORY_LIMIT // 2)
         symbols = symbols_for(table, names)
+        if old is not None:
+            states.relearn(old, MEMORY_LIMIT // 2, symbols)
         return Generation(table, states, Fresh().view(), None, len(nodes), entries, names, symbols), access
 
     def _with_trees(self, made: Generation, access: "Access | None") -> Generation:

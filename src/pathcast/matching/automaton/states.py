@@ -212,9 +212,10 @@ class States:
                 index_rows(fresh[hashes], int(sizes[counter]), fresh[slots])
         self._pools = {name: fresh[name] for name in _POOLS}
 
-    def relearn(self, old: "States", limit: int) -> None:
+    def relearn(self, old: "States", limit: int, symbols_of: Int32s) -> None:
         """Work out the states of all label paths that another generation has seen, as far as `limit` allows.
 
+        `symbols_of` has the symbol that each name has now; the other generation's may have been of a name, or of none.
         Its transitions are walked like the elements of one document: each below the one that first led to its state.
         """
         with old.lock:
@@ -228,8 +229,9 @@ class States:
         first[targets[::-1]] = np.arange(len(targets) - 1, -1, -1, dtype=np.int32)
         first[0] = NONE
         parents = first[sources]
-        same = np.arange(int(symbols.max(initial=0)) + 1, dtype=np.int32)
-        self.learn(symbols, parents, same, 0, len(keys), np.empty(len(keys), dtype=np.int32), limit)
+        now = np.zeros(int(symbols.max(initial=0)) + 1, dtype=np.int32)
+        now[1 : len(symbols_of) + 1] = symbols_of[: len(now) - 1]
+        self.learn(symbols, parents, now, 0, len(keys), np.empty(len(keys), dtype=np.int32), limit)
 
     # On disk.
 
