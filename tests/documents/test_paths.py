@@ -1,5 +1,6 @@
 """Label paths: one number per root-to-element name sequence, the same for every document."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,3 +48,53 @@ def test_an_elements_path_is_its_ancestors_names(forest: list[tuple[str, list]])
         numbers = paths.add(document.batch)
         for element, number in enumerate(numbers.tolist()):
             assert "/" + "/".join(paths.labels(number)) == document.path(element)
+
+
+def test_a_tree_is_made_of_its_parents_and_names() -> None:
+    paths = LabelPaths.of(["a", "b"], np.array([-1, 0, 1], dtype=np.int32), np.array([0, 1, 1], dtype=np.int32))
+    assert list(paths) == [("a",), ("a", "b"), ("a", "b", "b")]
+    assert paths.add(read_batch([b"<a><b/><c/></a>"])).tolist() == [0, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("parents", "names", "reason"),
+    [
+        ([-1, 1], [0, 1], "come before"),
+        ([-2], [0], "come before"),
+        ([-1, 0, 0], [0, 1, 1], "there twice"),
+        ([-1], [2], "a name that is not there"),
+    ],
+)
+def test_what_makes_no_tree_is_refused(parents: list[int], names: list[int], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        LabelPaths.of(["a", "b"], np.array(parents, dtype=np.int32), np.array(names, dtype=np.int32))
+    with pytest.raises(LimitError, match="capacity"):
+        LabelPaths.of(["a"], np.array([-1], dtype=np.int32), np.array([0], dtype=np.int32), capacity=0)
+
+
+def test_a_tree_takes_in_part_of_another() -> None:
+    one, other = LabelPaths(), LabelPaths()
+    one.add(read_batch([b"<a><c/></a>"]))
+    other.add(read_batch([b"<a><b><c/></b><d/></a>", b"<c/>"]))
+    wanted = other.closed(np.array([2], dtype=np.int32))
+    assert wanted.tolist() == [0, 1, 2] and other.depth(wanted) == 3
+    assert one.absorb(other, wanted).tolist() == [0, 2, 3, -1, -1]
+    assert list(one) == [("a",), ("a", "c"), ("a", "b"), ("a", "b", "c")]
+
+
+@given(st.lists(trees, min_size=1, max_size=4))
+def test_many_documents_at_once_have_the_paths_of_one_after_the_other(forest: list[tuple[str, list]]) -> None:  # type: ignore[type-arg]
+    together, apart = LabelPaths(), LabelPaths()
+    texts = list(map(xml, forest))
+    numbers = together.add(read_batch(texts)).tolist()
+    assert numbers == [number for text in texts for number in apart.add(read_batch([text])).tolist()]
+    assert list(together) == list(apart)
+
+
+def test_a_child_is_numbered_once() -> None:
+    paths = LabelPaths()
+    a = paths.child(-1, "a")
+    assert (a, paths.child(a, "b"), paths.child(a, "b"), paths.child(-1, "a")) == (0, 1, 1, 0)
+    for number in range(500):
+        assert paths.child(a, f"n{number}") == number + 2
+    assert paths.find("a", "n499") == 501

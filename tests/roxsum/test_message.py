@@ -267,3 +267,15 @@ except MessageError as error:
     )
     assert len(found.printed) == 6 and found.printed[4] == "True"
     assert found.megabytes < 600, found
+
+
+def test_documents_with_entities_travel_raw_and_need_a_receiver_that_expands_them() -> None:
+    document = b'<!DOCTYPE a [<!ENTITY e "<b>x</b>">]><a>&e;<c/></a>'
+    batch = RoXSum.build([document, b"<a/>"], entities="expand")
+    assert batch.summary() == {("a",): [1], ("a", "b"): [0], ("a", "c"): [0]}
+    data = batch.encode()
+    for trusted in (False, True):
+        again = RoXSum.decode(data, entities="expand", trusted=trusted)
+        assert same(again, batch)
+        assert {t: list(d) for t, d in again.route({"t": ["/a[b = 'x']"]}).items()} == {"t": [0]}
+        assert "can't be read" in refused(data, trusted=trusted)
