@@ -102,7 +102,6 @@ def engine_changes(run: Run, parameters: EngineChanges) -> Iterator[Row]:
     for _ in matcher.match_many(documents):
         pass
     run.check("the index has subscriptions", len(subscriptions) == parameters.size)
-    yield from _alone(run, parameters, subscriptions, matcher, documents, known, fresh, trees)
     run.begin("matching, quiet")
     yield {"series": QUIET, **_latencies(matcher, documents, parameters.seconds / 2)}
     run.begin("matching, during changes")
@@ -114,6 +113,7 @@ def engine_changes(run: Run, parameters: EngineChanges) -> Iterator[Row]:
         for _ in matcher.match_many(many, threads=threads):
             pass
         yield {"series": series, "per_second": len(many) / (perf_counter() - begin)}
+    yield from _alone(run, parameters, subscriptions, matcher, documents, known, fresh, trees)
     anew = pathcast.Subscriptions()
     ids, xpaths = zip(*((each.id, each.xpath) for each in subscriptions), strict=True)
     anew.add_many(xpaths, ids=ids)

@@ -162,6 +162,7 @@ KEYS = (
     Key("limits.attributes", "number", "Attributes of one element.", "4,096"),
     Key("limits.name_length", "number", "Characters of a name.", "4,096"),
     Key("limits.amplification", "number", "Bytes of text that entities may make out of one byte.", "20"),
+    Key("limits.work", "number", "Look-ups in the subscriptions' paths, where too many to remember.", "134,217,728"),
 )
 
 BY_NAME = {key.name: key for key in KEYS}
