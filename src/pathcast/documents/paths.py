@@ -101,14 +101,14 @@ class LabelPaths:
 
     def closed(self, paths: Int32s) -> Int32s:
         """These paths and all above them, each once, ascending."""
-        used = np.zeros(len(self), dtype=np.bool_)
+        used = np.zeros(len(self) + 1, dtype=np.bool_)
+        used[ROOT] = True
         front = paths
         while len(front):
             used[front] = True
-            front = np.unique(self.parents[front])
-            front = front[front != ROOT]
+            front = self.parents[front]
             front = front[~used[front]]
-        return np.flatnonzero(used).astype(np.int32)
+        return np.flatnonzero(used[:-1]).astype(np.int32)
 
     def depth(self, paths: Int32s) -> int:
         """How many names the longest of these paths has."""

@@ -107,7 +107,7 @@ def encode(batch: "RoXSum", *, level: int) -> bytes:
     numbers = np.full(none + 1, len(used_tokens), dtype=np.int64)
     numbers[used_tokens] = np.arange(len(used_tokens))
     tables = TableWriter()
-    tables.numbers(np.diff(batch.ids, prepend=0))
+    tables.numbers(_steps(batch.ids))
     names, kinds = _write_tree(tables, batch, used_columns)
     tables.numbers(columns.codecs)
     tables.numbers(columns.lengths)
@@ -230,7 +230,7 @@ def _write_tree(tables: TableWriter, batch: "RoXSum", columns: Int64s) -> tuple[
     tables.texts("\0".join(map(paths.names.__getitem__, names.tolist())).encode())
     tables.numbers(np.arange(len(nodes)) - number[paths.parents[nodes]])
     tables.numbers(places[paths.name_ids[nodes]])
-    tables.signed(np.diff(kinds[skeletons.column_node[columns]], prepend=0))
+    tables.signed(_steps(kinds[skeletons.column_node[columns]]))
     tables.numbers(sorts - K_RAW_TEXT)
     return len(names), kinds
 
@@ -242,9 +242,16 @@ def _write_tokens(tables: TableWriter, skeletons: "Skeletons", tokens: Int64s, c
     tables.numbers(lengths)
     tables.texts(skeletons.stored[np.repeat(offsets[tokens] - edges, lengths) + np.arange(lengths.sum())].tobytes())
     meta = skeletons.meta[:, tokens]
-    tables.signed(np.diff(kinds[meta[M_NODE]], prepend=0))
+    tables.signed(_steps(kinds[meta[M_NODE]]))
     places = np.full(skeletons.columns + 1, NONE, dtype=np.int64)
     places[columns] = np.arange(len(columns))
     with_value = meta[M_COLUMN] >= 0
     tables.numbers(meta[M_FLAGS] + WITH_VALUE * with_value)
-    tables.signed(np.diff(places[meta[M_COLUMN][with_value]], prepend=0))
+    tables.signed(_steps(places[meta[M_COLUMN][with_value]]))
+
+
+def _steps(values: Int64s) -> Int64s:
+    """The first value, then the difference of each from the one before."""
+    steps = values.copy()
+    steps[1:] -= values[:-1]
+    return steps

@@ -155,6 +155,8 @@ def compress(
     block: npt.NDArray[np.uint8], segments: npt.NDArray[np.int64], compressor: zstandard.ZstdCompressor
 ) -> list[tuple[int, bytes]]:
     """A block as frames, cut between its segments (their sizes): large ones alone, small ones together."""
+    if len(block) < OWN_FRAME:
+        return [(len(block), compressor.compress(block.data))] if len(block) else []
     frames: list[tuple[int, bytes]] = []
     first = at = 0
 
