@@ -21,7 +21,7 @@ from .run import Run
 
 if TYPE_CHECKING:
     from ..matching import Matcher
-    from ..roxsum import RoXSum, Targets
+    from ..roxsum import Targets
 
 OURS, YFILTER, AUTOMATON, GROUPS = "RoXSum", "yfilter", "automaton", "automaton, in groups"
 
@@ -199,9 +199,8 @@ def _measure(run: Run, parameters: Routing) -> Iterator[Row]:
 
 def _point(run: Run, parameters: Routing, name: str, documents: list[bytes], drawn: Profiles) -> Iterator[Row]:
     from ..matching import engines
-    from ..roxsum import MessageLimits, RoXSum, Targets
+    from ..roxsum import Targets
 
-    limits = MessageLimits(bytes=1 << 30)
     targets = Targets(drawn.by_target)
     # What the broker has before documents come: its table of profiles, compiled.
     targets.matcher.match(documents[0])
@@ -215,12 +214,9 @@ def _point(run: Run, parameters: Routing, name: str, documents: list[bytes], dra
         rivals[engine] = lambda matcher=matcher: _one_by_one(few, matcher, order)  # type: ignore[misc]
     rivals[GROUPS] = lambda: _in_groups(few, matchers[AUTOMATON], order)
     messages = _by_summary(documents, targets, parameters.level)
-    parts = {targets.of_name(number): RoXSum.decode(messages[number], limits=limits) for number in order}
     answers = {engine: _digests(_one_by_one(few, matcher, order)) for engine, matcher in matchers.items()}
-    _check(run, documents, len(few), parts, answers)
+    copies, raw = _check(run, documents, len(few), messages, answers)
     sent = {OURS: sum(map(len, messages.values()))}
-    copies = sum(len(part) for part in parts.values()) / len(documents)
-    raw = sum(part.size for part in parts.values())
     run.begin(
         f"{name}: {len(documents):,} documents, {drawn.count:,} profiles, {len(targets)} targets", parameters.rounds
     )
@@ -237,7 +233,7 @@ def _point(run: Run, parameters: Routing, name: str, documents: list[bytes], dra
             "profiles": drawn.count,
             "distinct": drawn.distinct,
             "selectivity": round(drawn.selectivity, 3),
-            "copies": copies,
+            "copies": copies / len(documents),
             "rival": rival,
             "seconds": time.median,
             "us": time.median / len(documents) * 1e6,
@@ -285,14 +281,22 @@ def _digests(messages: dict[str, bytes]) -> dict[str, str]:
 
 
 def _check(
-    run: Run, documents: list[bytes], few: int, parts: "dict[object, RoXSum]", answers: dict[str, dict[str, str]]
-) -> None:
-    """Every target gets the same of the first few documents from all rivals, and ours are the bytes that came."""
+    run: Run, documents: list[bytes], few: int, messages: dict[str, bytes], answers: dict[str, dict[str, str]]
+) -> tuple[int, int]:
+    """Every target gets the same of the first few documents from all rivals, and ours are the bytes that came.
+
+    Gives how many documents the messages carry together, and how many bytes those have.
+    """
+    from ..roxsum import MessageLimits, RoXSum
+
     ours: dict[str, str] = {}
-    same = True
-    for number, part in enumerate(parts.values()):
+    same, copies, size = True, 0, 0
+    for target, message in messages.items():
+        part = RoXSum.decode(message, limits=MessageLimits(bytes=1 << 30))
         pairs = list(zip(part, part.documents(), strict=True))
         same = same and all(document == documents[id] for id, document in pairs)
-        ours |= _digests({str(number): b"".join(document for id, document in pairs if id < few)})
+        copies, size = copies + len(part), size + part.size
+        ours |= _digests({target: b"".join(document for id, document in pairs if id < few)})
     run.check_equal("all rivals give every target the same documents, byte for byte", {OURS: ours, **answers})
     run.check("messages carry the documents as they came", same)
+    return copies, size
