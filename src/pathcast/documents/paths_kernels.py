@@ -28,7 +28,7 @@ def edge_slot(slots, node_parent, node_name, parent, name):
         slot = (slot + np.uint64(1)) & mask
 
 
-@kernel("int64(ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, i4[::1], i4[::1], i4[::1], i8[::1], i4[::1])")
+@kernel("int64(ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, i4[::1], i4[::1], i4[::1], i8[::1], i4[::1])", late=True)
 def walk_paths(names, parents, translate, first, slots, node_parent, node_name, count, paths):
     """Write the path of every element from `first` on; the first element that found no room for a new node."""
     room = min(len(node_parent), len(slots) >> 1)
@@ -50,7 +50,7 @@ def walk_paths(names, parents, translate, first, slots, node_parent, node_name, 
     return len(names)
 
 
-@kernel("void(ro_i4[::1], ro_i4[::1], int64, int64, i4[::1])")
+@kernel("void(ro_i4[::1], ro_i4[::1], int64, int64, i4[::1])", late=True)
 def place_edges(node_parent, node_name, first, count, slots):
     """Enter the edges of the nodes from `first` on."""
     for node in range(first, count):

@@ -8,6 +8,7 @@ Cost: compiled code loads in some 6 ms; compiling takes a second or more, once p
 """
 
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -60,8 +61,14 @@ _NAMES: dict[str, Any] = {
 }
 
 
-def kernel(signature: str) -> Callable[[Function], Function]:
-    """Compile the function for `signature` now, or load what was compiled before."""
+def kernel(signature: str, *, late: bool = False) -> Callable[[Function], Function]:
+    """Compile the function for `signature` now, or load what was compiled before.
+
+    `late`: not before it is first called. For kernels that few need, so that others do not wait for them; a call costs
+    some 0.2 µs more.
+    """
+    if late:
+        return lambda function: _Late(signature, function)
 
     def compiled(function: Function) -> Function:
         dispatcher: Any = numba.jit(**_OPTIONS)(function)
@@ -77,6 +84,24 @@ def kernel(signature: str) -> Callable[[Function], Function]:
         return dispatcher  # type: ignore[no-any-return]
 
     return compiled
+
+
+class _Late:
+    """A kernel that is compiled when it is first called."""
+
+    def __init__(self, signature: str, function: Function) -> None:
+        self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
+        self.py_func = function
+        self._signature = signature
+        self._compiled: Function | None = None
+        self._lock = threading.Lock()
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self._compiled is None:
+            with self._lock:
+                if self._compiled is None:
+                    self._compiled = kernel(self._signature)(self.py_func)
+        return self._compiled(*arguments)
 
 
 def part(function: Function) -> Function:

@@ -30,7 +30,7 @@ def write_rows(entries, begin, values, out):
             written += 1
 
 
-@kernel("int64(ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], u8[::1], i8[::1], i4[::1], int64)")
+@kernel("int64(ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], u8[::1], i8[::1], i4[::1], int64)", late=True)
 def distinct_rows(offsets, entries, begin, values, marks, out_offsets, out, first):
     """For each document from `first` on the distinct values of its entries' rows, ascending; `marks` is all zero.
 
@@ -72,7 +72,7 @@ def pick(places, values, out):
         out[index] = values[np.uint32(places[index])]
 
 
-@kernel("void(ro_i8[::1], ro_i4[::1], u8[::1], u8[::1], i4[::1])")
+@kernel("void(ro_i8[::1], ro_i4[::1], u8[::1], u8[::1], i4[::1])", late=True)
 def order_ids(offsets, ids, marks, summary, out):
     """Each document's ids, which are distinct, ascending; marks are all zero, `out` has room for all and 8 besides."""
     for document in range(len(offsets) - 1):

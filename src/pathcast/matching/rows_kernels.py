@@ -45,7 +45,7 @@ def lay_out(order, ids, entries, owners, begin, out_ids, out_owners):
     begin[0] = 0
 
 
-@kernel("void(ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, i4[::1], i4[::1], i4[::1], u1[::1], i4[::1])")
+@kernel("void(ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, i4[::1], i4[::1], i4[::1], u1[::1], i4[::1])", late=True)
 def append_rows(entries, ids, owners, first, rows, head, tail, touched, live):
     """Add many rows, from number `first` on, and count them."""
     for index in range(len(entries)):
@@ -114,7 +114,8 @@ def merge_sorted(out, start, end, added, more):
 
 @kernel(
     "int64(ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], boolean, ro_u1[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1],"
-    " int64, int64, int64, i8[::1], i4[::1], i4[::1], int64)"
+    " int64, int64, int64, i8[::1], i4[::1], i4[::1], int64)",
+    late=True,
 )
 def visible_rows(
     offsets,
@@ -185,7 +186,7 @@ def visible_rows(
     return len(offsets) - 1
 
 
-@kernel("int64(ro_i4[::1], ro_i8[::1], ro_u1[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, int64, int64)")
+@kernel("int64(ro_i4[::1], ro_i8[::1], ro_u1[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, int64, int64)", late=True)
 def count_visible_rows(entries, begin, touched, head, rows, died, stamp, count, laid_out):
     """How many rows behind these entries are visible at a stamp, with `count` rows added to those `laid_out`."""
     total = 0
@@ -208,7 +209,8 @@ def count_visible_rows(entries, begin, touched, head, rows, died, stamp, count, 
 
 @kernel(
     "int64(ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_u1[::1], ro_i4[::1],"
-    " ro_i4[::1], ro_i4[::1], int64, int64, u8[::1], i8[::1], i4[::1], int64)"
+    " ro_i4[::1], ro_i4[::1], int64, int64, u8[::1], i8[::1], i4[::1], int64)",
+    late=True,
 )
 def distinct_visible_rows(
     offsets,
@@ -269,7 +271,7 @@ def distinct_visible_rows(
     return len(offsets) - 1
 
 
-@kernel("void(ro_i4[::1], ro_i4[::1], int64, int64, i4[::1])")
+@kernel("void(ro_i4[::1], ro_i4[::1], int64, int64, i4[::1])", late=True)
 def index_ids(ids, entries, first, shift, cells):
     """Enter the subscriptions from slot `first` on that are not gone: a cell holds a slot plus 1.
 

@@ -68,7 +68,7 @@ def insert_paths(steps, lengths, slots, node_parent, node_step, count, ends):
     return count
 
 
-@kernel("void(ro_i4[::1], ro_i4[::1], int64, i4[::1])")
+@kernel("void(ro_i4[::1], ro_i4[::1], int64, i4[::1])", late=True)
 def rebuild_slots(node_parent, node_step, count, slots):
     """Put all edges into a fresh table."""
     mask = len(slots) - 1

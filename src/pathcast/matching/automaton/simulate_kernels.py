@@ -23,7 +23,8 @@ P_ELEMENT, P_DEEP, P_LEVEL, P_WORK, P_GATES, P_COUNTS = range(6)
 @kernel(
     "int64(int64, int64, ro_i4[::1], ro_i4[::1], ro_i4[::1],"
     " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_b1[::1], ro_i4[::1], int64, int64,"
-    " i8[::1], i4[::1], i8[::1], i4[::1], i8[::1], b1[::1], u8[::1], i8[::1], int64, i4[::1])"
+    " i8[::1], i4[::1], i8[::1], i4[::1], i8[::1], b1[::1], u8[::1], i8[::1], int64, i4[::1])",
+    late=True,
 )
 def simulate(
     begin, end, names, depths, symbols,

@@ -277,7 +277,7 @@ def learn(
     return end
 
 
-@kernel("void(ro_i8[::1], ro_i4[::1], i8[::1], i4[::1])")
+@kernel("void(ro_i8[::1], ro_i4[::1], i8[::1], i4[::1])", late=True)
 def copy_transitions(old_keys, old_targets, keys, targets):
     """Put all transitions into a larger table."""
     for index in range(len(old_keys)):
@@ -286,7 +286,7 @@ def copy_transitions(old_keys, old_targets, keys, targets):
             put_transition(keys, targets, key >> 32, key & 0xFFFFFFFF, old_targets[index])
 
 
-@kernel("void(ro_u8[::1], int64, i4[::1])")
+@kernel("void(ro_u8[::1], int64, i4[::1])", late=True)
 def index_rows(hashes, count, slots):
     """Put the rows of a pool into a fresh table."""
     mask = len(slots) - 1
