@@ -156,6 +156,7 @@ class Matcher:
 
     def statistics(self) -> dict[str, Any]:
         """What has been done so far, and how large the index is."""
+        size = self.subscriptions.bytes
         return {
             "engine": self.engine_name,
             "subscriptions": len(self.subscriptions),
@@ -163,7 +164,8 @@ class Matcher:
             "documents": self._documents,
             "unreadable": self._unreadable,
             "matches": self._matches,
-            "index bytes": self.subscriptions.bytes,
+            "index bytes": size,
+            "bytes per subscription": size / max(1, len(self.subscriptions)),
             **self.engine.statistics(),
         }
 
