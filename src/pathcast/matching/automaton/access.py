@@ -14,8 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...documents import DocumentBatch
-from .demand_kernels import D_KIND, HIGH, LOW, S_COUNTS, candidates_of
+from .demand_kernels import S_COUNTS, candidates_of
 from .demands import Tests
+from .lookup_kernels import (
+    D_KIND,
+    HIGH,
+    LOW,
+)
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]

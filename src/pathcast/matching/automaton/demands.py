@@ -21,7 +21,9 @@ import numpy.typing as npt
 
 from ...documents import Names
 from ...patterns.model import WILDCARD, Compare, Node, Pattern, StringTest
-from .demand_kernels import (
+from .demand_kernels import MOST_NUMBER, SAMPLES
+from .growing import Growing
+from .lookup_kernels import (
     ANY,
     ASKS_NUMBER,
     ASKS_RANGE,
@@ -36,16 +38,13 @@ from .demand_kernels import (
     GRAM_BYTES,
     HIGH,
     LOW,
-    MOST_NUMBER,
     OF_ATTRIBUTE,
     OF_SELF,
     OF_TEXT,
-    SAMPLES,
     SELF_VALUE,
     TEXT_VALUE,
     index_tests,
 )
-from .growing import Growing
 
 Int32s = npt.NDArray[np.int32]
 

@@ -1,0 +1,115 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""The hash table of value tests, for kernels: by element, place, kind and literal.
+
+A test on whichever element has the element ANY. Of a group of ranges (the same value against different thresholds) one
+stands in the table for all. Tests are added while other threads look up; these go by the number that they know of.
+"""
+
+import numpy as np
+
+from ...kernels import kernel, part, rare
+from .value_kernels import same_text
+
+ANY, SELF_VALUE, TEXT_VALUE = -1, -2, -3
+EQUAL_TEXT, EQUAL_NUMBER, LOW, HIGH, GRAM = range(5)
+# Rows of the table of tests, and what a value is asked about.
+D_ELEMENT, D_PLACE, D_KIND, D_LITERAL, D_LENGTH, D_ROWS = range(6)
+ASKS_TEXT, ASKS_NUMBER, ASKS_RANGE = 1, 2, 4
+# Rows of `asks`, by name + 1: attributes, string-values and text nodes; at 0: of whichever element.
+OF_ATTRIBUTE, OF_SELF, OF_TEXT = range(3)
+GRAM_BYTES = 4
+HASH_A, HASH_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0x100000001B3)
+SEED = np.uint64(0xCBF29CE484222325)
+
+
+@part
+def hash_byte(hashed, byte):
+    """Take one byte more into a hash."""
+    return (hashed ^ np.uint64(byte)) * HASH_B
+
+
+@part
+def slot_of(hashed, element, place, kind, mask):
+    """Where the search for a test begins."""
+    mixed = (hashed ^ np.uint64(element + 8) * HASH_A) * HASH_B ^ np.uint64(place + 8) * HASH_A + np.uint64(kind)
+    mixed ^= mixed >> np.uint64(29)
+    return np.int64(mixed * HASH_A >> np.uint64(20) & np.uint64(mask))
+
+
+@part
+def hash_number(value):
+    """A hash that is equal for equal numbers."""
+    scaled = value * 1024.0
+    whole = np.int64(scaled) if -9e18 < scaled < 9e18 else np.int64(0)
+    return SEED ^ np.uint64(whole) * HASH_A
+
+
+@part
+def gram_place(gram):
+    """A four-byte piece's bit in the filter."""
+    return np.int64(gram * HASH_A >> np.uint64(48))
+
+
+@kernel("void(ro_i4[:, ::1], ro_f8[::1], ro_u1[::1], int64, int64, u8[::1], i4[::1], u8[::1])")
+def index_tests(rows, numbers, literals, first, count, hashes, slots, grams):
+    """Put the tests from `first` on into the table; of a group of ranges only one, which stands for all."""
+    mask = len(slots) - 1
+    for test in range(first, count):
+        kind = rows[D_KIND, test]
+        hashed = SEED
+        if kind == EQUAL_NUMBER:
+            hashed = hash_number(numbers[test])
+        elif kind == EQUAL_TEXT or kind == GRAM:
+            gram = np.uint64(0)
+            for k in range(rows[D_LENGTH, test]):
+                byte = literals[rows[D_LITERAL, test] + k]
+                hashed = hash_byte(hashed, byte)
+                gram = gram >> np.uint64(8) | np.uint64(byte) << np.uint64(24)
+            if kind == GRAM:
+                place = gram_place(gram)
+                grams[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
+                hashed = gram
+        hashes[test] = hashed
+        slot = slot_of(hashed, rows[D_ELEMENT, test], rows[D_PLACE, test], kind, mask)
+        known = False
+        while slots[slot] >= 0 and not known:
+            other = slots[slot]
+            known = (
+                (kind == LOW or kind == HIGH)
+                and rows[D_KIND, other] == kind
+                and rows[D_ELEMENT, other] == rows[D_ELEMENT, test]
+                and rows[D_PLACE, other] == rows[D_PLACE, test]
+            )
+            slot = (slot + 1) & mask
+        if not known:
+            slots[slot] = test
+
+
+@rare
+def find_test(
+    count, slots, rows, hashes, numbers, literals, hashed, element, place, kind, value, data, start, length,
+):  # fmt: skip
+    """The test of this kind, among the first `count`, that a value passes, or -1; for ranges, one of their group.
+
+    Another thread may put later ones into the table meanwhile.
+    """
+    mask = len(slots) - 1
+    slot = slot_of(hashed, element, place, kind, mask)
+    while True:
+        test = np.int64(slots[slot])
+        if test < 0:
+            return test
+        if (
+            test < count
+            and hashes[test] == hashed
+            and rows[D_KIND, test] == kind
+            and rows[D_ELEMENT, test] == element
+            and rows[D_PLACE, test] == place
+            and (kind != EQUAL_NUMBER or numbers[test] == value)
+            and (
+                kind != EQUAL_TEXT
+                or same_text(data, start, length, literals, rows[D_LITERAL, test], rows[D_LENGTH, test])
+            )
+        ):
+            return test
+        slot = (slot + 1) & mask

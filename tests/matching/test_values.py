@@ -1,0 +1,99 @@
+"""Value tests of the automaton: what a document does not have costs it nothing, and what it has is found."""
+
+import pytest
+
+from pathcast import Subscriptions
+from pathcast.documents import Names
+from pathcast.matching import Matcher
+from pathcast.matching.automaton import generations
+from pathcast.matching.automaton.demands import DemandTable, demands
+from pathcast.patterns import parse
+
+MANY = 500
+# How the pattern of a number looks, a document that has all but the values, and one that has the value 7.
+KINDS = {
+    "text of an attribute": ("/a/b[@x = 'v{}']", "<a><b x='w'/></a>", "<a><b x='v7'/></a>"),
+    "number of an attribute": ("/a/b[@x = {}]", "<a><b x='-1'/></a>", "<a><b x=' 7.0 '/></a>"),
+    "attribute of whichever element": ("/a//*[@x = 'v{}']", "<a><b x='w'/></a>", "<a><c><b x='v7'/></c></a>"),
+    "attribute at any depth": ("/a[.//@x = 'v{}']", "<a><b x='w'/></a>", "<a><c><b x='v7'/></c></a>"),
+    "value of an element": ("/a[b = 'v{}']", "<a><b>w</b></a>", "<a><b>v<i>7</i></b></a>"),
+    "number of an element": ("/a/b[. = {}]", "<a><b>-1</b></a>", "<a><b>7</b></a>"),
+    "a text node": ("/a/b[text() = 'v{}']", "<a><b>w<i/></b></a>", "<a><b>w<i/>v7</b></a>"),
+    "at least": ("/a/b[@x >= {}0]", "<a><b x='-1'/></a>", "<a><b x='9.5'/><b x='w'/></a>"),
+    "at most": ("/a/b[@x <= -{}0]", "<a><b x='1'/></a>", "<a><b x='-9.5'/></a>"),
+    "more, of an element": ("/a[b > {}0]", "<a><b>-1</b></a>", "<a><b>9</b></a>"),
+    "contains": ("/a/b[contains(@x, 'word {} ')]", "<a><b x='words'/></a>", "<a><b x='a word 7 here'/></a>"),
+    "contains, of an element": (
+        "/a[contains(., 'word{}.')]",
+        "<a><b>words</b></a>",
+        "<a><b>wo</b>r<!-- c -->d<i>7</i>.</a>",
+    ),
+    "starts-with": ("/a/b[starts-with(@x, 'word{}.')]", "<a><b x='words'/></a>", "<a><b x='word7.'/></a>"),
+}
+
+
+def counted(matcher: Matcher, document: str) -> tuple[list[int], int]:
+    """The ids that a document matches, and how many patterns were looked at."""
+    before = matcher.statistics()["candidates"]
+    ids = matcher.match(document).ids.tolist()
+    return ids, matcher.statistics()["candidates"] - before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_patterns_whose_value_a_document_lacks_cost_nothing(kind: str) -> None:
+    pattern, without, having = KINDS[kind]
+    subscriptions = Subscriptions()
+    subscriptions.add_many([pattern.format(number) for number in range(MANY)])
+    matcher = subscriptions.compile()
+    assert counted(matcher, without) == ([], 0)
+    ids, looked_at = counted(matcher, having)
+    reference = subscriptions.compile(engine="reference").match(having).ids.tolist()
+    assert ids == reference != []
+    assert looked_at < 30, "of those that wait for other values hardly any is looked at"
+
+
+def test_the_value_that_documents_hardly_ever_have_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generations, "FIRST_CHOICE", 32)
+    subscriptions = Subscriptions()
+    # Before any document, the attribute that is asked for more values seems the rarer one: here it is not.
+    subscriptions.add_many([f"/a[@often = 'v{number % 50}'][@seldom = '{number % 3}']" for number in range(300)])
+    subscriptions.add_many([f"/a[@often = 'w{number}']" for number in range(100)])
+    matcher = subscriptions.compile()
+    document = "<a often='v1' seldom='never'/>"
+    _, first = counted(matcher, document)
+    for _ in range(40):
+        assert counted(matcher, document)[0] == []
+    assert counted(matcher, document) == ([], 0)
+    assert first > 0
+    assert matcher.match("<a often='v1' seldom='1'/>").ids.tolist() == [
+        number + 1 for number in range(300) if number % 50 == 1 and number % 3 == 1
+    ]
+
+
+def test_a_number_in_very_much_text_is_still_a_number() -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add_many(["/a/b[. = 5]", "/a/b[. > 4]", "/a/b[. < 4]", "/a[b = 6]", "/a/b[. = '5']"])
+    matcher = subscriptions.compile()
+    long = " " * 3000 + "5" + "\n" * 3000
+    assert matcher.match(f"<a><b>{long}</b></a>").ids.tolist() == [1, 2]
+
+
+def test_values_under_or_and_not_are_never_waited_for() -> None:
+    names = Names()
+    for text in ("/a[@x = 1 or @y = 2]", "/a[not(@x = 1)]", "/a[@x != 'v']", "//*[. = 'v']", "/a[contains(., 'abc')]"):
+        assert list(demands(parse(text), names)) == [], text
+    assert len(list(demands(parse("/a[@x = 1][b > 2][text() = 'v'][contains(c, 'four')]/d[. = 'w']"), names))) >= 4
+
+
+def test_equal_tests_of_different_patterns_are_one() -> None:
+    table = DemandTable(Names())
+    first, second = (table.add(parse(text)) for text in ("/a/b[@x = 'v']", "//b[@x = 'v'][@y > 3]"))
+    assert first == second[:1] and len(table) == 2
+
+
+def test_not_a_number_is_passed_over() -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add_many(["/a[@x > 3]", "/a[@x < 3]", "/a[@x = 3]", "/a[@x != 3]"])
+    matcher = subscriptions.compile()
+    for value, wanted in {"w": [4], "": [4], "NaN": [4], "3": [3], "1e99": [1, 4], "-0": [2, 4]}.items():
+        assert matcher.match(f"<a x='{value}'/>").ids.tolist() == wanted, value
