@@ -28,7 +28,9 @@ class Measured:
 def compile_kernels() -> None:
     """Have all kernels on disk."""
     for source in kernel_sources():
-        importlib.import_module(".".join(["pathcast", *source.relative_to(PACKAGE).with_suffix("").parts]))
+        module = importlib.import_module(".".join(["pathcast", *source.relative_to(PACKAGE).with_suffix("").parts]))
+        for late in [value for value in vars(module).values() if hasattr(value, "ready")]:
+            late.ready()
 
 
 def measured(code: str) -> Measured:

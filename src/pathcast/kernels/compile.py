@@ -96,12 +96,15 @@ class _Late:
         self._compiled: Function | None = None
         self._lock = threading.Lock()
 
+    def ready(self) -> Function:
+        """The kernel, compiled by now."""
+        with self._lock:
+            if self._compiled is None:
+                self._compiled = kernel(self._signature)(self.py_func)
+            return self._compiled
+
     def __call__(self, *arguments: Any) -> Any:
-        if self._compiled is None:
-            with self._lock:
-                if self._compiled is None:
-                    self._compiled = kernel(self._signature)(self.py_func)
-        return self._compiled(*arguments)
+        return (self._compiled or self.ready())(*arguments)
 
 
 def part(function: Function) -> Function:
