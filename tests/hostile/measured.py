@@ -29,8 +29,9 @@ def compile_kernels() -> None:
     """Have all kernels on disk."""
     for source in kernel_sources():
         module = importlib.import_module(".".join(["pathcast", *source.relative_to(PACKAGE).with_suffix("").parts]))
-        for late in [value for value in vars(module).values() if hasattr(value, "ready")]:
-            late.ready()
+        for value in list(vars(module).values()):
+            if hasattr(value, "ready") and not isinstance(value, type):
+                value.ready()
 
 
 def measured(code: str) -> Measured:

@@ -18,6 +18,7 @@ from pathcast import LimitError, PathcastError, Subscriptions
 from pathcast.documents import Limits, read_batch
 from pathcast.matching import Matcher
 from pathcast.matching.automaton import generations as automaton
+from pathcast.matching.automaton.states import States
 from tests.documents.collisions import colliding_names, crowding_names
 from tests.hostile.measured import measured
 
@@ -262,9 +263,9 @@ class Watch:
 def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     """A match that works out states again and again without getting anywhere fails, instead of running for ever."""
     watch = Watch()
-    learn = automaton.States.learn
+    learn = States.learn
 
-    def watched(states: automaton.States, *arguments: Any) -> Any:
+    def watched(states: States, *arguments: Any) -> Any:
         watch.times += 1
         if watch.times > 20_000:
             raise NeverEndsError
@@ -272,7 +273,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
         watch.most = max(watch.most, states.bytes)
         return result
 
-    monkeypatch.setattr(automaton.States, "learn", watched)
+    monkeypatch.setattr(States, "learn", watched)
     return watch
 
 
