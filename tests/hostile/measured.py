@@ -1,6 +1,5 @@
 """A process of its own for what may take much memory, or may not end well: what it prints, and the most it held."""
 
-import importlib
 import os
 import subprocess
 import sys
@@ -8,12 +7,21 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from pathcast.kernels.cache import PACKAGE, kernel_sources
-
 _CHECKOUT = Path(__file__).resolve().parents[2]
+# (Not `ru_maxrss`: that of a process begins with what its parent held.)
 _AFTER = """
-import resource as _resource
-print(_resource.getrusage(_resource.RUSAGE_SELF).ru_maxrss // 1024)
+for _line in open("/proc/self/status"):
+    if _line.startswith("VmHWM:"):
+        print(int(_line.split()[1]) // 1024)
+"""
+_ALL_KERNELS = """
+import importlib
+from pathcast.kernels.cache import PACKAGE, kernel_sources
+for source in kernel_sources():
+    module = importlib.import_module(".".join(["pathcast", *source.relative_to(PACKAGE).with_suffix("").parts]))
+    for value in list(vars(module).values()):
+        if hasattr(value, "ready") and not isinstance(value, type):
+            value.ready()
 """
 
 
@@ -26,12 +34,8 @@ class Measured:
 
 @cache
 def compile_kernels() -> None:
-    """Have all kernels on disk."""
-    for source in kernel_sources():
-        module = importlib.import_module(".".join(["pathcast", *source.relative_to(PACKAGE).with_suffix("").parts]))
-        for value in list(vars(module).values()):
-            if hasattr(value, "ready") and not isinstance(value, type):
-                value.ready()
+    """Have all kernels on disk, by a process of their own."""
+    subprocess.run([sys.executable, "-c", _ALL_KERNELS], cwd=_CHECKOUT, check=True)
 
 
 def measured(code: str) -> Measured:
