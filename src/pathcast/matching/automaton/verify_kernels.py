@@ -17,7 +17,7 @@ end alike:
 Elements of a name, and attributes of a name, are linked lists made once a document, so that a node costs its name's
 occurrences and not the document's size.
 
-Cost: linear in the document for each distinct condition; some 100 ns for one on a small document, with many thousands.
+Cost: linear in the document for each distinct condition; some 30 ns for one on a small document.
 """
 
 import numpy as np
