@@ -47,21 +47,55 @@ def test_a_changed_constant_in_another_file_gives_the_new_answer(tiny: Tiny) -> 
     assert tiny.run() == f"43 {COMPILED_ALL}"
 
 
-def test_the_hash_covers_all_kernel_sources_and_nothing_else(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_compiles_only_the_kernels_that_it_touches(tiny: Tiny) -> None:
+    alone = "from .kernels import kernel\n\n\n@kernel('int64(int64)')\ndef other(number):\n    return number + 1\n"
+    (tiny.folder / "tiny" / "alone_kernels.py").write_text(alone)
+    run = f"from tiny.alone_kernels import other; {RUN}"
+    assert tiny.run(run) == "42 tiny.alone_kernels.other"
+    tiny.replace("alone_kernels.py", "number + 1", "number + 2")
+    assert tiny.run(run) == "42 tiny.alone_kernels.other"
+    tiny.replace("callee_kernels.py", "FACTOR = 2", "FACTOR = 3")
+    assert tiny.run(run) == f"43 {COMPILED_ALL}"
+
+
+def test_the_hash_covers_a_kernel_source_with_all_that_it_imports_and_nothing_else(tiny: Tiny) -> None:
+    package = tiny.folder / "tiny"
+    caller = package / "caller_kernels.py"
+
+    def hashed() -> str:
+        cache.imported_sources.cache_clear()
+        cache.source_hash.cache_clear()
+        return cache.source_hash(caller, package)
+
+    hashes = [hashed()]
+    (package / "other.py").write_text("FACTOR = 2")
+    (package / "deeper").mkdir()
+    deeper = package / "deeper" / "more_kernels.py"
+    deeper.write_text("MORE = 1")
+    assert hashed() == hashes[0]
+    tiny.replace("callee_kernels.py", "FACTOR = 2", "from .deeper.more_kernels import MORE\n\nFACTOR = 2")
+    hashes.append(hashed())
+    deeper.write_text("from ..callee_kernels import FACTOR\n\nMORE = 2")  # a circle is no trap
+    hashes.append(hashed())
+    deeper.write_text("MORE = 3")
+    hashes.append(hashed())
+    tiny.replace("caller_kernels.py", "found = 0", "found = 1")
+    hashes.append(hashed())
+    assert len(set(hashes)) == len(hashes)
+
+
+def test_all_kernels_are_compiled_anew_for_another_room_of_kernels_or_with_bounds_checked(
+    tiny: Tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
     package = tiny.folder / "tiny"
     monkeypatch.delenv("NUMBA_BOUNDSCHECK", raising=False)
-    hashes = [cache.source_hash(package)]
-    (package / "other.py").write_text("FACTOR = 2")
-    assert cache.source_hash(package) == hashes[0]
-    (package / "deeper").mkdir()
-    (package / "deeper" / "more_kernels.py").write_text("")
-    hashes.append(cache.source_hash(package))
-    (package / "deeper" / "more_kernels.py").rename(package / "more_kernels.py")
-    hashes.append(cache.source_hash(package))
+    hashes = [cache.room_hash(package)]
+    tiny.replace("caller_kernels.py", "found = 0", "found = 1")
+    assert cache.room_hash(package) == hashes[0]
     tiny.replace("kernels/compile.py", '"nogil": True', '"nogil": False')
-    hashes.append(cache.source_hash(package))
+    hashes.append(cache.room_hash(package))
     monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
-    hashes.append(cache.source_hash(package))
+    hashes.append(cache.room_hash(package))
     assert len(set(hashes)) == len(hashes)
 
 

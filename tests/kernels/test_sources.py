@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pathcast.kernels.cache import PACKAGE, kernel_sources
+from pathcast.kernels.cache import PACKAGE, imported_sources, kernel_sources
 
 ROOM = PACKAGE / "kernels"
 SOURCES = {str(path.relative_to(PACKAGE)): path for path in kernel_sources()}
@@ -36,6 +36,14 @@ def test_a_kernel_source_imports_only_numpy_kernels_and_other_kernel_sources(nam
     for module, _ in imports(SOURCES[name]):
         ours = module == "./kernels" or (module.startswith("./") and f"{module[2:]}.py" in SOURCES)
         assert ours or module in {"numpy", "typing"}, f"{name} imports {module}"
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if name.endswith("_kernels.py")])
+def test_the_cache_sees_every_import_of_a_kernel_source(name: str) -> None:
+    """It looks for them in a quicker way than Python's own reading."""
+    ours = {f"{module[2:]}.py" for module, _ in imports(SOURCES[name]) if module.startswith("./")}
+    known = {str(path.relative_to(PACKAGE)) for path in imported_sources(SOURCES[name])}
+    assert known == ours & SOURCES.keys()
 
 
 @pytest.mark.parametrize("name", [name for name in SOURCES if name.startswith("kernels/")])

@@ -1,9 +1,10 @@
-"""The kernel cache: compiled kernels on disk, in a folder that belongs to exactly this source.
+"""The kernel cache: compiled kernels on disk, in files that belong to exactly their source.
 
 Numba looks only at the file of a kernel itself: when a function or constant that the kernel uses from another module
-changes, it runs the old machine code. So the folder's name holds a hash of all kernel sources, of the versions of
-Numba and Python, and of the bounds-checking switch; within a folder nothing is ever stale. Kernel sources are the
-files named `*_kernels.py` and this room; a test holds them to importing constants and parts from each other only.
+changes, it runs the old machine code. So a file's name holds a hash of the kernel's source, of the kernel sources that
+it imports, of those that they import, and so on; and the folder's name one of this room, of the versions of Numba and
+Python and of the bounds-checking switch. Nothing is ever stale, and a change compiles no more than it has to. Kernel
+sources are the files named `*_kernels.py`; a test holds them to importing NumPy, this room and each other only.
 
 The folder lies in `PATHCAST_CACHE`, or the user's cache folder, or (where that cannot be written) a temporary one of
 the user's own. Processes may fill it at the same time: files are written aside and renamed.
@@ -11,10 +12,12 @@ the user's own. Processes may fill it at the same time: files are written aside 
 
 import hashlib
 import os
+import re
 import sys
 import tempfile
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
@@ -22,17 +25,50 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache
 PACKAGE = Path(__file__).resolve().parent.parent
 
 
+# How kernel sources import each other: from files beside them, or in folders above.
+_IMPORT = re.compile(rb"^from (\.+)([\w.]+) import ", re.MULTILINE)
+
+
 def kernel_sources(package: Path = PACKAGE) -> list[Path]:
     """All files whose text decides what a kernel computes."""
-    return sorted([*package.rglob("*_kernels.py"), *(package / "kernels").glob("*.py")])
+    return sorted([*package.rglob("*_kernels.py"), *_room(package)])
 
 
-def source_hash(package: Path = PACKAGE) -> str:
-    """A hash of everything that compiled kernels depend on, but for the processor (Numba's own key has that)."""
-    digest = hashlib.sha256()
+def _room(package: Path) -> list[Path]:
+    return sorted((package / "kernels").glob("*.py"))
+
+
+@cache
+def imported_sources(source: Path) -> frozenset[Path]:
+    """The kernel sources that one imports."""
+    found = set()
+    for dots, module in _IMPORT.findall(source.read_bytes()):
+        path = source.parents[len(dots) - 1].joinpath(*module.decode().split(".")).with_suffix(".py")
+        if path.name.endswith("_kernels.py"):
+            found.add(path)
+    return frozenset(found)
+
+
+@cache
+def source_hash(source: Path, package: Path = PACKAGE) -> str:
+    """A hash of a kernel source and of all that it imports, directly or not."""
+    needed, waiting = {source}, [source]
+    while waiting:
+        more = imported_sources(waiting.pop()) - needed
+        needed |= more
+        waiting.extend(more)
+    return _hash("", sorted(needed), package)
+
+
+def room_hash(package: Path = PACKAGE) -> str:
+    """A hash of everything that all compiled kernels depend on, but for the processor (Numba's own key has that)."""
     checked = os.environ.get("NUMBA_BOUNDSCHECK", "")
-    digest.update(f"{numba.__version__} {sys.version} {checked}".encode())
-    for path in kernel_sources(package):
+    return _hash(f"{numba.__version__} {sys.version} {checked}", _room(package), package)
+
+
+def _hash(first: str, paths: list[Path], package: Path) -> str:
+    digest = hashlib.sha256(first.encode())
+    for path in paths:
         digest.update(f"\0{path.relative_to(package)}\0".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:20]
@@ -40,8 +76,8 @@ def source_hash(package: Path = PACKAGE) -> str:
 
 @cache
 def cache_folder() -> Path:
-    """The folder of this source's compiled kernels, made if need be."""
-    name = f"kernels-{source_hash()}"
+    """The folder of compiled kernels, made if need be."""
+    name = f"kernels-{room_hash()}"
     for root in _roots():
         folder = root / name
         try:
@@ -81,13 +117,14 @@ class _Locator:
         cache_folder().mkdir(parents=True, exist_ok=True)
 
     def get_source_stamp(self) -> str:
-        return ""  # the folder's name is the stamp
+        return ""  # the names of folder and file are the stamp
 
 
 class _Implementation(CompileResultCacheImpl):
-    def __init__(self, function: object) -> None:
+    def __init__(self, function: FunctionType) -> None:
         self._locator = _Locator()
-        self._filename_base = f"{function.__module__}.{function.__qualname__}"  # type: ignore[attr-defined]
+        source = Path(function.__code__.co_filename).resolve()
+        self._filename_base = f"{function.__module__}.{function.__qualname__}-{source_hash(source)}"
 
 
 class KernelCache(FunctionCache):
