@@ -4,11 +4,13 @@ from collections import defaultdict
 from operator import attrgetter
 from random import Random
 
+import numpy as np
 import pytest
 
 import pathcast
 from pathcast.matching import engines
 from pathcast.roxsum import RoXSum
+from pathcast.roxsum.filtering import Filtering
 from tests import oracle
 from tests.corpus import Case, cases
 from tests.generators import NAMESPACES, expression, random_document, random_pattern
@@ -75,6 +77,24 @@ def test_subscriptions_that_change_are_followed() -> None:
     assert found(batch, matcher) == {0: [1], 1: [2]}
     subscriptions.remove(first)
     assert found(batch, matcher) == {1: [2]}
+
+
+def test_a_batch_meets_the_subscriptions_of_one_moment_whatever_changes_while_it_is_filtered() -> None:
+    subscriptions = pathcast.Subscriptions()
+    first, second = subscriptions.add_many(["//b", "//a[b = 'x']"])
+    matcher = subscriptions.compile()
+    batch = RoXSum.build(["<a><b>x</b></a>", "<a><b>y</b></a>", "<c/>"])
+    filtering = Filtering(batch, matcher)
+    subscriptions.remove(first)
+    subscriptions.remove(second)
+    subscriptions.add_many(["//a", "//c[not(d)]", *(f"//a/n{number}" for number in range(5_000))])
+    for id in range(5, 5_005):  # so many that the table of patterns is laid out anew
+        subscriptions.remove(id)
+    matcher.match("<a/>")
+    assert matcher.engine.table is not filtering.view.table
+    offsets, ids = filtering.ids()
+    assert [part.tolist() for part in np.split(ids, offsets[1:-1])] == [[first, second], [first], []]
+    assert found(batch, matcher) == {0: [3], 1: [3], 2: [4]}
 
 
 @pytest.mark.parametrize("engine", engines())

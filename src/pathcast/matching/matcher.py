@@ -10,7 +10,7 @@ import itertools
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ from .matches import Matches
 from .registry import engine_class
 from .subscribers import SubscriberRows
 from .subscriptions import Subscriptions
+from .table import PatternTable
 from .threads import in_threads
 
 if TYPE_CHECKING:
@@ -50,6 +51,32 @@ class MatchedData(NamedTuple):
     values: npt.NDArray[np.int32]
     names: list[str]
     errors: Mapping[int, PathcastError]
+
+
+class View(NamedTuple):
+    """A matcher's subscriptions as they were at one moment: what is asked of a view is answered for that moment.
+
+    For who works with *entries*, the distinct patterns: `expansion` turns them into ids or subscribers.
+    """
+
+    engine: Engine
+    expansion: Expansion
+    size: int  # how many entries there are
+    turn: AbstractContextManager[object]
+
+    @property
+    def table(self) -> PatternTable:
+        """The patterns that entries stand for."""
+        return self.engine.table
+
+    def match_batch(self, batch: DocumentBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """The entries that document `i` matches are `entries[offsets[i] : offsets[i + 1]]`, ascending."""
+        with self.turn:
+            offsets, entries = self.engine.match_batch(batch)
+        if entries.max(initial=-1) < self.size:
+            return offsets, entries
+        kept = entries < self.size  # the others came later
+        return np.concatenate([[0], np.cumsum(kept)])[offsets].astype(np.int64), entries[kept]
 
 
 class Matcher:
@@ -153,6 +180,11 @@ class Matcher:
             self._subscriber_rows = rows = (expansion, SubscriberRows(expansion))
         offsets, ranks = rows[1].of_all(offsets, entries)
         return MatchedData(offsets, ranks, rows[1].names, batch.errors)
+
+    def view(self) -> View:
+        """The subscriptions as they are now, for several questions about the same moment."""
+        engine, expansion = self._follow()
+        return View(engine, expansion, len(engine.table), self._turn)
 
     def statistics(self) -> dict[str, Any]:
         """What has been done so far, and how large the index is."""

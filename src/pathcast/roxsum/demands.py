@@ -9,8 +9,11 @@ Invariant: the candidates of a pattern hold all documents that match it.
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from ..documents.names import local_part
 from ..matching import Matcher, Subscriptions
+from ..matching.matcher import View
 from ..patterns import Namespaces, Pattern
 from ..patterns.model import AllOf, Condition, Node, Root
 
@@ -39,12 +42,14 @@ def _below(condition: Condition, above: Path) -> Iterator[Path]:
 
 
 class Demands:
-    """The demands of a matcher's tree patterns, as a matcher of plain paths of their own."""
+    """The demands of a view's tree patterns, as a matcher of plain paths of their own."""
 
-    def __init__(self, matcher: Matcher) -> None:
-        table = matcher.subscriptions.table
-        self.version = matcher.subscriptions.version
-        self.trees = list(table.trees)
+    def __init__(self, view: View) -> None:
+        table = view.table
+        self._of = table, view.size
+        self.trees = table.trees.between(0, view.size)
+        self.is_tree = np.zeros(view.size, dtype=np.bool_)
+        self.is_tree[self.trees] = True
         self.prefixes: dict[str, str] = {}
         numbers: dict[str, int] = {}
         self.of_tree: list[list[int]] = []  # ids of the paths, from 1
@@ -57,6 +62,10 @@ class Demands:
             paths = Subscriptions(namespaces)
             paths.add_many(list(numbers))
             self.matcher = paths.compile()
+
+    def fit(self, view: View) -> bool:
+        """Whether these are the demands of a view."""
+        return self._of[0] is view.table and self._of[1] == view.size
 
     def _namespaces(self) -> dict[str, str]:
         return {prefix: uri for uri, prefix in self.prefixes.items()}

@@ -31,6 +31,7 @@ from ..documents.batch import Int32s, Int64s
 from ..documents.reader import Reader
 from ..errors import MessageError, PathcastError
 from ..matching import Matcher
+from ..matching.matcher import View
 from ..matching.subscribers import SubscriberRows
 from .contents import with_rows_replaced
 from .demands import Demands
@@ -94,19 +95,14 @@ def chains(paths: LabelPaths, nodes: Int32s) -> DocumentBatch:
 
 
 class Filtering:
-    """One batch before one matcher."""
+    """One batch before one matcher, whose subscriptions it takes as they are when it is made."""
 
     def __init__(self, batch: "RoXSum", matcher: Matcher) -> None:
         self.batch = batch
-        self.matcher = matcher
         self.errors: dict[int, PathcastError] = {}
-        if len(batch):
-            matcher.match_batch(chains(batch.paths, batch.nodes[:1]))  # takes up new subscriptions
-        subscriptions = matcher.subscriptions
-        self.expansion = subscriptions.expansion()
-        self.demands = _demands_of(matcher)
-        self.is_tree = np.zeros(len(subscriptions.table), dtype=np.bool_)
-        self.is_tree[self.demands.trees] = True
+        self.view = matcher.view()
+        self.expansion = self.view.expansion
+        self.demands = _demands_of(matcher, self.view)
 
     # The two questions.
 
@@ -172,7 +168,7 @@ class Filtering:
         entries = entries[own]
         contents = batch.contents
         leaves = place[contents.leaves]
-        marks = np.zeros((len(self.is_tree) + 63 >> 6) + 1, dtype=np.uint64)
+        marks = np.zeros((self.view.size + 63 >> 6) + 1, dtype=np.uint64)
         summary = np.zeros((len(marks) + 63 >> 6) + 1, dtype=np.uint64)
         offsets = np.zeros(len(batch) + 1, dtype=np.int64)
         out = np.empty(16 * len(batch) + 1024, dtype=np.int32)
@@ -203,12 +199,12 @@ class Filtering:
         None when one of the paths, as a document, would cost the engine more than it allows.
         """
         paths = chains(self.batch.paths, nodes)
-        offsets, entries = self.matcher.engine.match_batch(paths)
+        offsets, entries = self.view.match_batch(paths)
         if paths.errors:
             return None
         if not len(self.demands.trees):
             return offsets, entries
-        plain = ~self.is_tree[entries]
+        plain = ~self.demands.is_tree[entries]
         return np.concatenate([[0], np.cumsum(plain)])[offsets].astype(np.int64), entries[plain]
 
     def _by_subscriber(self) -> dict[str, BitMap] | None:
@@ -275,7 +271,7 @@ class Filtering:
         """The ids that documents (by their places in the batch) match, each matched as a document."""
         offsets, ids = [np.zeros(1, dtype=np.int64)], []
         for group, read in self._read(places):
-            more_offsets, more = self.matcher.match_batch(read)
+            more_offsets, more = self.expansion.ids_of_all(*self.view.match_batch(read))
             self._note_errors(group, read)
             offsets.append(more_offsets[1:] + offsets[-1][-1])
             ids.append(more)
@@ -285,7 +281,7 @@ class Filtering:
         """For each subscriber the places in the batch of those documents that it gets."""
         offsets, entries = [np.zeros(1, dtype=np.int64)], []
         for group, read in self._read(places):
-            more_offsets, more = self.matcher.engine.match_batch(read)
+            more_offsets, more = self.view.match_batch(read)
             self._note_errors(group, read)
             offsets.append(more_offsets[1:] + offsets[-1][-1])
             entries.append(more)
@@ -295,7 +291,7 @@ class Filtering:
     def _read(self, places: Int64s) -> Iterator[tuple[Int64s, DocumentBatch]]:
         """The documents at places of the batch, in groups, read."""
         batch = self.batch
-        reader = Reader(self.matcher.subscriptions.table.names, batch.limits, batch.entities)
+        reader = Reader(self.view.table.names, batch.limits, batch.entities)
         sizes = np.cumsum(batch.contents.sizes[batch.rows[places]])
         for group in np.split(places, np.flatnonzero(np.diff(sizes // _GROUP_BYTES)) + 1):
             read = reader.read(batch.contents.readable(batch.skeletons, batch.rows[group]))
@@ -308,10 +304,10 @@ class Filtering:
         self.errors.update((int(self.batch.ids[places[index]]), error) for index, error in read.errors.items())
 
 
-def _demands_of(matcher: Matcher) -> Demands:
+def _demands_of(matcher: Matcher, view: View) -> Demands:
     known = _demands.get(matcher)
-    if known is None or known.version != matcher.subscriptions.version:
-        known = _demands[matcher] = Demands(matcher)
+    if known is None or not known.fit(view):
+        known = _demands[matcher] = Demands(view)
     return known
 
 
