@@ -1,0 +1,130 @@
+"""Intervals over one family of values: ends open, closed or absent.
+
+`Interval(5, 10)` is [5, 10]; `Interval(5, None, low_open=True)` is everything above 5. NULL and values of another
+family are in no interval, not even in one without ends.
+
+Invariant: the ends are of one family. An interval may be empty (`Interval(5, 3)`); it then holds nothing and lies in
+every other.
+"""
+
+from dataclasses import dataclass
+
+from ..errors import MessageError
+from .values import Scalar, check_scalar, family, shown
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The values from `low` to `high`; None means no end on that side."""
+
+    low: Scalar = None
+    high: Scalar = None
+    low_open: bool = False
+    high_open: bool = False
+
+    def __post_init__(self) -> None:
+        check_scalar(self.low)
+        check_scalar(self.high)
+        if self.low is not None and self.high is not None and family(self.low) != family(self.high):
+            raise MessageError(f"an interval can't reach from {shown(self.low)} to {shown(self.high)}")
+
+    @classmethod
+    def only(cls, value: Scalar) -> "Interval":
+        """The interval that holds one value."""
+        return cls(value, value)
+
+    @property
+    def family(self) -> str | None:
+        """The family of its ends; None when it has none."""
+        return family(self.low) or family(self.high)
+
+    @property
+    def empty(self) -> bool:
+        """Whether no value of any type can be in it."""
+        if self.low is None or self.high is None:
+            return False
+        return bool(
+            self.low > self.high  # type: ignore[operator]
+            or (self.low == self.high and (self.low_open or self.high_open))
+        )
+
+    def __contains__(self, value: Scalar) -> bool:
+        return self.covers(value, value)
+
+    def covers(self, low: Scalar, high: Scalar) -> bool:
+        """Whether it begins at `low` or before and ends at `high` or after: a skyline point's test.
+
+        Both are judged alone: `low` may exceed `high`, and then it is enough to reach into what lies between. An empty
+        interval covers nothing.
+        """
+        return _begins(self, low) and _ends(self, high) and not self.empty
+
+    def holds(self, other: "Interval") -> bool:
+        """Whether every value of the other is in this one."""
+        if other.empty:
+            return True
+        if self.low is not None and (
+            other.low is None or not _begins(self, other.low, strictly=self.low_open and not other.low_open)
+        ):
+            return False
+        return self.high is None or (
+            other.high is not None and _ends(self, other.high, strictly=self.high_open and not other.high_open)
+        )
+
+    def between(self, low: Scalar, high: Scalar) -> bool:
+        """Whether it lies strictly between two values (NULL: no bound on that side)."""
+        if low is not None and not (
+            family(low) == family(self.low) and (self.low > low or (self.low == low and self.low_open))  # type: ignore[operator]
+        ):
+            return False
+        return high is None or (
+            family(high) == family(self.high) and bool(self.high < high or (self.high == high and self.high_open))  # type: ignore[operator]
+        )
+
+    def __and__(self, other: "Interval") -> "Interval":
+        """The values that are in both."""
+        low, low_open = _tighter(self.low, self.low_open, other.low, other.low_open, 1)
+        high, high_open = _tighter(self.high, self.high_open, other.high, other.high_open, -1)
+        return Interval(low, high, low_open, high_open)
+
+    def __str__(self) -> str:
+        left = "(" if self.low_open or self.low is None else "["
+        right = ")" if self.high_open or self.high is None else "]"
+        low = "-∞" if self.low is None else shown(self.low)
+        high = "∞" if self.high is None else shown(self.high)
+        return f"{left}{low}, {high}{right}"
+
+
+def _begins(interval: Interval, at: Scalar, *, strictly: bool | None = None) -> bool:
+    """Whether the interval has begun at a value, or strictly before it (as its low end says, unless told)."""
+    if at is None:
+        return False
+    if interval.low is None:
+        return interval.high is None or family(at) == family(interval.high)
+    if family(at) != family(interval.low):
+        return False
+    beyond = interval.low_open if strictly is None else strictly
+    return bool(interval.low < at if beyond else interval.low <= at)  # type: ignore[operator]
+
+
+def _ends(interval: Interval, at: Scalar, *, strictly: bool | None = None) -> bool:
+    """Whether the interval ends at a value or after it, or strictly after it."""
+    if at is None:
+        return False
+    if interval.high is None:
+        return interval.low is None or family(at) == family(interval.low)
+    if family(at) != family(interval.high):
+        return False
+    beyond = interval.high_open if strictly is None else strictly
+    return bool(interval.high > at if beyond else interval.high >= at)  # type: ignore[operator]
+
+
+def _tighter(one: Scalar, one_open: bool, other: Scalar, other_open: bool, sign: int) -> tuple[Scalar, bool]:
+    if one is None or other is None:
+        return (other, other_open) if one is None else (one, one_open)
+    if family(one) != family(other):
+        raise MessageError(f"{shown(one)} and {shown(other)} can't be compared")
+    if one == other:
+        return one, one_open or other_open
+    above = one > other  # type: ignore[operator]
+    return (one, one_open) if above == (sign > 0) else (other, other_open)

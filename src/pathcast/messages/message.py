@@ -1,0 +1,87 @@
+"""Messages: attribute–value pairs, some of which are payload.
+
+A message is what a server hands to a content network (§2.1 of the select-join paper). Filters read its attributes;
+attributes that are named in `payload` are bulky and read by nobody on the way, so a network may leave them out where
+the same payload has passed before, and put them back by `payload_id`.
+
+Invariant: a message never changes; equal messages have equal bytes, whatever the order in which attributes were given.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
+
+from ..errors import MessageError
+from .values import Value, check_scalar, check_value, shown
+
+PAYLOAD_ID = 16
+
+
+class Message(Mapping[str, Value]):
+    """Attributes and their values; `payload` names those that only the last receiver reads."""
+
+    __slots__ = ("_attributes", "_bytes", "payload")
+
+    def __init__(self, attributes: Mapping[str, Value], payload: Iterable[str] = ()) -> None:
+        for name, value in attributes.items():
+            if type(name) is not str or not name:
+                raise MessageError(f"an attribute's name is a string that is not empty, not {name!r}")
+            check_scalar(name)
+            check_value(value)
+        self._attributes = dict(attributes)
+        self.payload = frozenset(payload)
+        self._bytes: bytes | None = None
+        if not self.payload <= self._attributes.keys():
+            missing = ", ".join(sorted(self.payload - self._attributes.keys()))
+            raise MessageError(f"the payload names attributes that the message lacks: {missing}")
+
+    def __getitem__(self, name: str) -> Value:
+        return self._attributes[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._attributes)
+
+    def __len__(self) -> int:
+        return len(self._attributes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Message) and self.encode() == other.encode()
+
+    def __hash__(self) -> int:
+        return hash(self.encode())
+
+    def encode(self) -> bytes:
+        """The wire form (`wire.py`)."""
+        from .wire import encode
+
+        if self._bytes is None:
+            self._bytes = encode(self)
+        return self._bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes on the wire."""
+        return len(self.encode())
+
+    def bare(self) -> "Message":
+        """The message without its payload."""
+        return Message({name: value for name, value in self.items() if name not in self.payload})
+
+    def payload_message(self) -> "Message":
+        """The payload alone, as a message."""
+        return Message({name: self[name] for name in sorted(self.payload)}, self.payload)
+
+    def with_payload(self, payload: "Message") -> "Message":
+        """The message and a payload that was taken off it."""
+        return Message({**self, **payload}, self.payload | payload.payload)
+
+    def payload_id(self) -> bytes | None:
+        """A hash of the payload, the same for the same payload in every message; None without payload."""
+        if not self.payload:
+            return None
+        return blake2b(self.payload_message().encode(), digest_size=PAYLOAD_ID).digest()
+
+    def __str__(self) -> str:
+        return f"({', '.join(f'{name}: {shown(value)}' for name, value in self.items())})"
+
+    def __repr__(self) -> str:
+        return f"Message{self}"
