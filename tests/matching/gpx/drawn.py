@@ -14,8 +14,8 @@ def random_element(random: Random, depth: int = 4) -> str:
 
 
 def _filter(random: Random) -> str:
-    operator = random.choice(["", " = ", " >= ", " <= "])
-    values = ["1", "2", "3", "2.5", "'2'", *(["'x'"] if operator == " = " else [])]
+    operator = random.choice(["", " = ", " != ", " >= ", " <= ", " > ", " < "])
+    values = ["1", "2", "3", "2.5", "'2'", *(["'x'"] if operator in (" = ", " != ") else [])]
     return f"[@{random.choice('kl')}{operator}{random.choice(values) if operator else ''}]"
 
 

@@ -146,14 +146,43 @@ def test_names_that_no_pattern_has_repeat_for_free(engine: type) -> None:
     assert matcher.statistics()["publications"] == 1
 
 
+# Not conjunctions; text and functions; an attribute of any element below; a `*` that is at no fixed place; more parts
+# than bits; a comparison with infinity.
+DELEGATED = [
+    "//a[not(b)]", "//a[b or c]", "//a[. = 1]", "//a[contains(@k, '2')]", "//a[contains(., 'x')]", "//a//@k", "//@k",
+    "//a/text()", "//*[@k]", "//a[b]//*[c]//*[a][b]", "//a" + "".join(f"[x{n}]" for n in range(63)),
+    f"//a[@k < {'9' * 400}]",
+]  # fmt: skip
+
+
 @every_engine
 def test_delegated_patterns_are_counted_and_answered(engine: type) -> None:
-    xpaths = ["//a[not(b)]", "//a[@k != 1]", "//a[contains(., 'x')]", "//*[@k]", "//a[b]//*[c]//*[a][b]", "//a/b"]
-    table = table_of(xpaths)
+    table = table_of([*DELEGATED, "//a/b"])
     matcher = engine(table)
     texts = ["<a k='2'><b/></a>", "<c>x<a>x</a></c>", "<a><b/><c/></a>"]
     assert answers(matcher, texts) == answers(ReferenceEngine.build(table), texts)
-    assert matcher.statistics()["delegated patterns"] == 5
+    assert matcher.statistics()["delegated patterns"] == len(DELEGATED)
+    assert answers(matcher, []) == []
+
+
+TAKEN = [
+    "/*[@k]", "/*/*[@k = 2]/*", "/*[@k]//b", "/*[*/*][a]", "/*[@k != 'x'][a/b]", "//a[@k != 2]", "//a[@k != 'x']",
+    "//a[@k > 2]", "//a[@k < 2.5]", "//a[@k > 1][@k < 3]", "//a[@l != 1]/b", "/a[/a/b]/c", "//b[/a[@k]][//c]",
+    "/*[/*/*/b]",
+]  # fmt: skip
+
+
+@every_engine
+@every_way
+def test_what_the_calculus_can_say_is_not_delegated(engine: type, reuse: bool) -> None:
+    table = table_of(TAKEN)
+    random = Random(7)
+    texts = [random_element(random, 3) for _ in range(60)] + ["<a k='nan'/>", "<a k=''><b/></a>", "<a k='2'><b/></a>"]
+    matcher = engine(table, reuse=reuse)
+    found = answers(matcher, texts)
+    assert found == answers(ReferenceEngine.build(table), texts)
+    assert matcher.statistics()["delegated patterns"] == 0
+    assert {entry for entries in found for entry in entries} == set(range(len(table)))
 
 
 def test_a_delegated_document_that_is_refused_keeps_its_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,18 +8,18 @@ of its parts does: a path that ends below it, or the next branch. Elements of al
 `//a[b]//c[d][e]` asks d, e and b of one and the same a. Section 3.1.4 of the paper leaves this to "a scheme similar to"
 YFilter's; joining on bindings is that scheme, but while the document is read and not after it.
 
+An absolute path inside a predicate is one more path, and the document the branch that joins them.
+
 A branch is found in a publication by a tag of the path and a number of steps from it (`places.py`). A `*` between two
 `//` stands nowhere in particular, and such a branch can't be taken (`Unencodable`).
 """
 
 from dataclasses import dataclass, field
 
-from ...patterns.model import WILDCARD, Node, Pattern
-from .encode import Predicate, elements_below, path_predicates
+from ...patterns.model import Node, Pattern
+from ..bindings import MOST_PARTS
+from .encode import Predicate, elements_below, path_predicates, roots_in
 from .places import Place, Unencodable, place_of
-
-# The parts of a branch are bits of a word.
-MOST_PARTS = 62
 
 
 @dataclass(slots=True)
@@ -55,27 +55,42 @@ def decompose(pattern: Pattern) -> Decomposition:
     if pattern.root is None:
         result.pieces.append(Piece(path_predicates(()), (), (), 0))
     else:
-        _descend(pattern.root, [], [], 0, result)
+        tops = [pattern.root]
+        for top in tops:  # which grows meanwhile
+            tops += [root for root in _absolute(top) if root not in tops]
+        _branch(tops, [], [], 0, result)
     return result
+
+
+def _absolute(top: Node) -> list[Node]:
+    """The absolute paths in predicates of a tree of elements."""
+    nodes, found = [top], []
+    for node in nodes:  # which grows meanwhile
+        found += roots_in(node)
+        nodes += elements_below(node)
+    return found
+
+
+def _branch(
+    below: list[Node], steps: list[Node], branches: list[tuple[int, int]], part: int, result: Decomposition
+) -> None:
+    """Go on below a step, or below the document; with several parts, it is a branch."""
+    if len(below) > MOST_PARTS:
+        raise Unencodable(f"a step with more than {MOST_PARTS} branches")
+    if len(below) > 1:
+        number = len(result.branches)
+        result.branches.append(Branch(branches[-1][0] if branches else -1, part, len(below)))
+        branches = [*branches, (number, len(steps) - 1)]
+    for place, child in enumerate(below):
+        _descend(child, steps, branches, place if len(below) > 1 else part, result)
 
 
 def _descend(node: Node, above: list[Node], branches: list[tuple[int, int]], part: int, result: Decomposition) -> None:
     """Follow the pattern down; `branches` are those above, each with its number and its step."""
     steps = [*above, node]
     below = elements_below(node)
-    if not below:
-        places = tuple(place_of(steps, step) for _, step in branches)
-        conjunction = path_predicates(steps)
-        if branches and all(step.test == WILDCARD for step in steps):
-            raise Unencodable("a branch without any tag is only a length")
-        result.pieces.append(Piece(conjunction, tuple(number for number, _ in branches), places, part))
+    if below:
+        _branch(below, steps, branches, part, result)
         return
-    if len(below) == 1:
-        _descend(below[0], steps, branches, part, result)
-        return
-    if len(below) > MOST_PARTS:
-        raise Unencodable(f"a step with more than {MOST_PARTS} branches")
-    number = len(result.branches)
-    result.branches.append(Branch(branches[-1][0] if branches else -1, part, len(below)))
-    for place, child in enumerate(below):
-        _descend(child, steps, [*branches, (number, len(steps) - 1)], place, result)
+    places = tuple(place_of(steps, step) for _, step in branches)
+    result.pieces.append(Piece(path_predicates(steps), tuple(number for number, _ in branches), places, part))

@@ -48,7 +48,8 @@ class Delegate:
         for index in np.flatnonzero(over).tolist():
             found[index] = self._whole(batch, index, skip)
         sizes = [len(entries) for entries in found]
-        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), np.concatenate(found).astype(np.int32)
+        ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return ends, np.concatenate([np.empty(0, dtype=np.int32), *found]).astype(np.int32)
 
     def _whole(self, batch: DocumentBatch, index: int, skip: Mask | None) -> Entries:
         """All entries that match one document."""

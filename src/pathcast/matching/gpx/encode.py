@@ -12,20 +12,21 @@ there is a publication for each choice of repetitions that are left out, but for
 Invariant: a document has the pattern's path if and only if one of its publications satisfies all its predicates.
 Where the paper contradicts itself: `p⁻¹ ≥ v` holds when `length − position ≥ v`, and the length of a publication is the
 whole path's, also where tags were left out.
-Beyond the paper: the filter `[@a]`, comparisons of attributes with texts, and filters on a `*` that stands a fixed
-number of steps from a tag.
-Not encoded: operators other than `=`, `>=`, `<=`, conditions on text, `or`, `not`, filters on other `*`; `Unencodable`.
+Beyond the evaluation: the filter `[@a]`, the operators `!=`, `<` and `>`, comparisons with texts, and filters on
+a `*` that stands a fixed number of steps from a tag or from the document.
+Not encoded: conditions on text, functions, `or`, `not`, `.//@a`, and filters on other `*`; `Unencodable`.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import isinf
 from typing import Literal
 
 from ...documents import Document
 from ...documents.names import local_part
-from ...patterns.model import Compare, Condition, Node, Pattern
+from ...patterns.model import Compare, Condition, Node, Pattern, Root
 from ...patterns.values import holds
 from .places import Place, Tag, Unencodable, place_of, tags_of
 
@@ -89,7 +90,7 @@ def predicates(pattern: Pattern) -> tuple[Predicate, ...]:
     while node is not None:
         steps.append(node)
         below = elements_below(node)
-        if len(below) > 1:
+        if len(below) > 1 or roots_in(node):
             raise Unencodable(f"{pattern} has more than one path")
         node = below[0] if below else None
     return path_predicates(steps)
@@ -98,6 +99,11 @@ def predicates(pattern: Pattern) -> tuple[Predicate, ...]:
 def elements_below(node: Node) -> list[Node]:
     """The elements that a node demands below itself."""
     return [part for part in node.conditions if isinstance(part, Node) and part.is_element]
+
+
+def roots_in(node: Node) -> list[Node]:
+    """The absolute paths that a node's conditions demand."""
+    return [part.node for part in node.conditions if isinstance(part, Root)]
 
 
 def path_predicates(steps: Sequence[Node]) -> tuple[Predicate, ...]:
@@ -121,9 +127,7 @@ def path_predicates(steps: Sequence[Node]) -> tuple[Predicate, ...]:
         structure.append(Position(tag, operator, gap) if last is None else Distance(last, tag, operator, gap))
         last, gap, deep = tag, 0, False
     if last is None:
-        if filters:
-            raise Unencodable("a path with a filter, but without any tag")
-        return (Length(gap),)
+        return (Length(gap), *filters)
     if gap:
         structure.append(FromEnd(last, gap))
     first = structure[0]
@@ -133,7 +137,7 @@ def path_predicates(steps: Sequence[Node]) -> tuple[Predicate, ...]:
 
 
 def _is_filter(condition: Condition) -> bool:
-    return not (isinstance(condition, Node) and condition.is_element)
+    return not isinstance(condition, Root) and not (isinstance(condition, Node) and condition.is_element)
 
 
 def _filters(place: Place, conditions: Iterable[Condition]) -> Iterator[Filter]:
@@ -144,8 +148,10 @@ def _filters(place: Place, conditions: Iterable[Condition]) -> Iterator[Filter]:
         if not condition.conditions:
             yield Filter(place, attribute, None)
         for test in condition.conditions:
-            if not isinstance(test, Compare) or test.operator not in ("=", ">=", "<="):
-                raise Unencodable("a filter compares with =, >= or <=")
+            if not isinstance(test, Compare):
+                raise Unencodable("a filter compares with a literal")
+            if test.operator in ("<", ">") and test.number is not None and isinf(test.number):
+                raise Unencodable("there is no number beyond infinity")
             yield Filter(place, attribute, test)
 
 

@@ -24,7 +24,9 @@ from ..expansion_kernels import merge_entries
 from ..table import PatternTable
 from .delegate import Delegate
 from .index import KERNEL_ARRAYS, Arrays, build_index
-from .match_kernels import (
+from .match_kernels import match_documents
+from .scratch import Scratch
+from .subscription_kernels import (
     CHECKED,
     COMPARED,
     COUNT,
@@ -36,9 +38,7 @@ from .match_kernels import (
     SATISFIED,
     TUPLES,
     WAITING,
-    match_documents,
 )
-from .scratch import Scratch
 
 Bits = npt.NDArray[np.uint64]
 _NO_BITS: Bits = np.zeros(0, dtype=np.uint64)

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from ..table import PatternTable
 from .join_kernels import C_ROWS
-from .match_kernels import COUNT, LAST
 from .paths import Paths, Use, encode_table
-from .predicate_kernels import DISTANCE, FILTER
+from .predicate_kernels import DISTANCE, DOCUMENT, FILTER
+from .subscription_kernels import COUNT, LAST
 from .tables import Columns, predicate_tables
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -28,7 +28,8 @@ KERNEL_ARRAYS = (
     "row_equal", "row_least", "cells", "position_row", "end_begin", "end_row",
     "distance_begin", "distance_slots", "distance_keys", "distance_row",
     "asks", "filter_steps", "filter_keys", "filter_slots", "filter_exists", "limits", "limit_begin", "limit_predicate",
-    "text_keys", "text_slots", "text_predicate", "literals", "literal_begin", "literal_hashes", "literal_slots",
+    "text_keys", "text_slots", "text_predicate", "unlike_begin", "unlike_text", "unlike_predicate",
+    "literals", "literal_begin", "literal_hashes", "literal_slots",
     "member_begin", "members", "other_begin", "others", "path_entry", "length_entries", "length_ends",
     "use_begin", "use_entry", "chain_begin", "chain", "use_part", "branch_part", "branch_full",
 )  # fmt: skip
@@ -53,7 +54,7 @@ def build_index(table: PatternTable, mode: int) -> Arrays:
 def _tags(columns: Columns, names: int) -> npt.NDArray[np.bool_]:
     """Which names are tags of some predicate: other elements of a document only make paths longer."""
     is_tag = np.zeros(names, dtype=np.bool_)
-    is_tag[columns.tag[columns.kind != FILTER]] = True
+    is_tag[columns.tag[(columns.kind != FILTER) & (columns.tag != DOCUMENT)]] = True
     is_tag[columns.other[columns.kind == DISTANCE]] = True
     return is_tag
 

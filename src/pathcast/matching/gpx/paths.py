@@ -9,6 +9,7 @@ Cost: about 1 µs a plain path, some 50 µs another pattern.
 """
 
 from dataclasses import dataclass, field
+from math import inf, nextafter
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,8 @@ from .predicate_kernels import (
     STEPS,
     STEPS_ABOVE,
     TAG_SHIFT,
+    UNLIKE_NUMBER,
+    UNLIKE_TEXT,
     VALUE_SHIFT,
     encode_trie,
     number_predicates,
@@ -50,7 +53,13 @@ Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Use = tuple[int, Decomposition, int]
 _OPERATORS = {"=": EQUAL, ">=": AT_LEAST}
-_NUMBER_OPERATORS = {"=": EQUAL_NUMBER, ">=": AT_LEAST_NUMBER, "<=": AT_MOST_NUMBER}
+_TEXT_OPERATORS = {"=": EQUAL_TEXT, "!=": UNLIKE_TEXT}
+# `>` is `≥` the next number, and `<` is `≤` the one before.
+_NUMBER_OPERATORS = {
+    "=": EQUAL_NUMBER, "!=": UNLIKE_NUMBER, ">=": AT_LEAST_NUMBER, ">": AT_LEAST_NUMBER,
+    "<=": AT_MOST_NUMBER, "<": AT_MOST_NUMBER,
+}  # fmt: skip
+_NEXT = {">": inf, "<": -inf}
 
 
 @dataclass(slots=True)
@@ -82,11 +91,12 @@ class Values:
     numbers: dict[float, int] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
 
-    def number(self, test: Compare) -> int:
-        """The number of a test's literal."""
-        if test.number is not None:
-            return self.numbers.setdefault(test.number, len(self.numbers))
-        return self.texts.setdefault(test.string or "", len(self.texts))
+    def add(self, test: Compare) -> tuple[int, int]:
+        """A test's operator, and the number of its literal."""
+        if test.number is None:
+            return _TEXT_OPERATORS[test.operator], self.texts.setdefault(test.string or "", len(self.texts))
+        number = nextafter(test.number, _NEXT[test.operator]) if test.operator in _NEXT else test.number
+        return _NUMBER_OPERATORS[test.operator], self.numbers.setdefault(number, len(self.numbers))
 
 
 class _Words:
@@ -106,10 +116,7 @@ class _Words:
     def _words(self, predicate: Predicate) -> tuple[int, int]:
         match predicate:
             case Filter((tag, steps), attribute, test):
-                operator_code, value = EXISTS, 0
-                if test is not None:
-                    operator_code = EQUAL_TEXT if test.number is None else _NUMBER_OPERATORS[test.operator]
-                    value = self.values.number(test)
+                operator_code, value = (EXISTS, 0) if test is None else self.values.add(test)
                 tags = (DOCUMENT if tag is None else self._name(tag)) << TAG_SHIFT | self.names.add(attribute)
                 seen_from = (Tag("") if tag is None else tag, Tag("", STEPS_ABOVE + steps))
                 return self._form(FILTER, operator_code, *seen_from, value), tags
@@ -120,8 +127,8 @@ class _Words:
                 return self._form(DISTANCE, _OPERATORS[operator], first, second, value), tags
             case FromEnd(tag, value):
                 return self._form(FROM_END, AT_LEAST, tag, None, value), self._name(tag) << TAG_SHIFT
-            case Length():
-                raise AssertionError("a length is no predicate of a path with tags")
+            case Length(value):
+                return self._form(FROM_END, AT_LEAST, Tag(""), None, value), DOCUMENT << TAG_SHIFT
 
     @staticmethod
     def _form(kind: int, operator: int, first: Tag, second: Tag | None, value: int) -> int:

@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
 
 def place_of(steps: Sequence[Node], step: int) -> Place:
-    """Where a step of the path is; `Unencodable` when that can't be told from tags."""
+    """Where a step of the path is (-1: the document); `Unencodable` when that can't be told from tags."""
     tags = tags_of(steps)
     at = step
     while at >= 0 and tags[at] is None and steps[at].axis == "/":

@@ -2,7 +2,8 @@
 """Numbering predicates: each distinct one stands once, whichever paths it belongs to (section 4.1's identifiers).
 
 A predicate is two words. The first has its kind, operator, the occurrences of its tags and its value, the second the
-tags. A filter has its attribute for the second tag, and its steps from the first for the second occurrence. Plain paths
+tags. A filter has its attribute for the second tag, and its steps from the first for the second occurrence. A length is
+a place from the end, that of the document. Plain paths
 come from the trie, in bulk: the predicate that a node brings is the same for all paths through it, so it is worked out
 once a node.
 """
@@ -14,7 +15,7 @@ from ...kernels import kernel, part
 POSITION, DISTANCE, FROM_END, FILTER = range(4)
 EQUAL, AT_LEAST = 0, 1
 # Operators of filters.
-EXISTS, EQUAL_NUMBER, AT_LEAST_NUMBER, AT_MOST_NUMBER, EQUAL_TEXT = range(5)
+EXISTS, EQUAL_NUMBER, AT_LEAST_NUMBER, AT_MOST_NUMBER, UNLIKE_NUMBER, EQUAL_TEXT, UNLIKE_TEXT = range(7)
 OPERATOR_SHIFT, FIRST_SHIFT, SECOND_SHIFT, VALUE_SHIFT = 2, 5, 17, 29
 OCCURRENCE_MASK = 0xFFF
 # A filter's steps from its tag, in place of a second occurrence: from -STEPS_ABOVE on; and the tag of the document.

@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...documents import DocumentBatch
+from ..bindings import Bindings
 from .index import Arrays
-from .join_kernels import B_ROWS
-from .match_kernels import COUNTS, FULL_JOIN, FULL_OUT, K_ROWS, L_ROWS, WHY, WRITTEN
+from .publication_kernels import K_ROWS, L_ROWS
+from .subscription_kernels import COUNTS, FULL_JOIN, FULL_OUT, WHY, WRITTEN
 
 
 class Scratch:
@@ -23,18 +24,11 @@ class Scratch:
         self.matched = np.empty(paths, dtype=np.int32)
         self.marks = np.zeros(entries + 63 >> 6, dtype=np.uint64)
         self.summary = np.zeros(len(self.marks) + 63 >> 6, dtype=np.uint64)
-        self.join_state = np.zeros(1, dtype=np.int64)
+        self.bindings = Bindings()
         self.out = np.empty(64 * len(self.marks) + 4096, dtype=np.int32)
         self._positions = np.empty(0, dtype=np.int32)
-        self._joins(64)
         self._depth(16)
         self._attributes(64)
-
-    def _joins(self, size: int) -> None:
-        self.binding_slots = np.empty(size, dtype=np.int32)
-        self.binding_stamps = np.zeros(size, dtype=np.int64)
-        self.bindings = np.empty((B_ROWS, size), dtype=np.int32)
-        self.binding_parts = np.empty(size, dtype=np.int64)
 
     def _depth(self, depth: int) -> None:
         self.levels = np.zeros((L_ROWS, depth), dtype=np.int64)
@@ -66,7 +60,7 @@ class Scratch:
         if self.counts[WHY] == FULL_OUT:
             self.out = np.concatenate([self.out, np.empty(len(self.out), dtype=np.int32)])
         elif self.counts[WHY] == FULL_JOIN:
-            self._joins(2 * len(self.binding_slots))
+            self.bindings.double()
 
     @property
     def arrays(self) -> tuple[npt.NDArray[Any], ...]:
@@ -74,6 +68,5 @@ class Scratch:
         return (
             self.counts, self.truth, self.found, self.hits, self.matched, self.levels, self.kept,
             self.kept_tag, self.kept_occurrence, self.kept_depth, self.path, self.numbers, self.texts,
-            self.binding_slots, self.binding_stamps, self.bindings, self.binding_parts, self.join_state,
-            self.marks, self.summary,
+            *self.bindings.arrays, self.marks, self.summary,
         )  # fmt: skip

@@ -5,8 +5,8 @@ distance of two tags, a tag's place from the end) and has two tables over the va
 
     distance   tag ──▶ its own hash table ──(occurrence, tag, occurrence)──▶ row
     position   tag ──▶ row                                                  cells:  = 1 2 3 …  ≥ 1 2 3 …
-    from end   tag, occurrence ──▶ row
-    filter     (tag, occurrence, steps, attribute) ──▶ limits in order for =, ≥, ≤; texts by hash
+    from end   tag, occurrence ──▶ row                                      (the length: from the document)
+    filter     (tag, occurrence, steps, attribute) ──▶ limits in order for =, ≥, ≤, !=; texts by hash
 
 Invariant: a cell has the number of the predicate with just this operator and value, or -1.
 Cost: 8 bytes a value up to the largest that a row is asked for, 20 bytes a row.
@@ -18,6 +18,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .filter_kernels import (
+    ASKS_ANY,
+    ASKS_NUMBER,
+    ASKS_TEXT,
+    ATTRIBUTE_BITS,
+    LIMIT_KINDS,
+    STEPS_BITS,
+    TEXT_PRIME,
+    TEXT_SEED,
+)
 from .paths import Paths, slots_for
 from .predicate_kernels import (
     AT_LEAST,
@@ -34,19 +44,12 @@ from .predicate_kernels import (
     POSITION,
     SECOND_SHIFT,
     TAG_SHIFT,
+    UNLIKE_NUMBER,
+    UNLIKE_TEXT,
     VALUE_SHIFT,
     index_keys,
 )
-from .tuple_kernels import (
-    ASKS_ANY,
-    ASKS_NUMBER,
-    ASKS_TEXT,
-    ATTRIBUTE_BITS,
-    OCCURRENCE_BITS,
-    STEPS_BITS,
-    TEXT_PRIME,
-    TEXT_SEED,
-)
+from .tuple_kernels import OCCURRENCE_BITS
 
 Arrays = dict[str, npt.NDArray[Any]]
 Int32s = npt.NDArray[np.int32]
@@ -100,12 +103,13 @@ def _structure(columns: Columns, names: int) -> Arrays:
 
 
 def _from_end(rows: Int64s, tag: Int64s, occurrence: Int64s, names: int) -> Arrays:
-    """For each tag its rows by occurrence."""
-    most = np.zeros(names, dtype=np.int64)
-    np.maximum.at(most, tag[rows], occurrence[rows])
+    """For each tag its rows by occurrence; the document stands behind all tags."""
+    most = np.zeros(names + 1, dtype=np.int64)
+    whose = np.minimum(tag[rows], names)
+    np.maximum.at(most, whose, occurrence[rows])
     begin = np.concatenate([[0], np.cumsum(most)]).astype(np.int64)
     table = np.full(int(begin[-1]), NONE, dtype=np.int32)
-    table[begin[tag[rows]] + occurrence[rows] - 1] = rows
+    table[begin[whose] + occurrence[rows] - 1] = rows
     return {"end_begin": begin, "end_row": table}
 
 
@@ -138,15 +142,16 @@ def _filters(columns: Columns, paths: Paths, names: int) -> Arrays:
     exists[row[operator == EXISTS]] = chosen[operator == EXISTS]
     asks = np.zeros(names, dtype=np.int8)
     asks[attribute] = ASKS_ANY
-    is_text = operator == EQUAL_TEXT
-    is_number = (operator != EXISTS) & ~is_text
-    asks[attribute[is_text]] |= ASKS_TEXT
+    is_text, is_unlike = operator == EQUAL_TEXT, operator == UNLIKE_TEXT
+    is_number = (operator >= EQUAL_NUMBER) & (operator <= UNLIKE_NUMBER)
+    asks[attribute[is_text | is_unlike]] |= ASKS_TEXT
     asks[attribute[is_number]] |= ASKS_NUMBER
     numbers = np.array(list(paths.values.numbers) or [0.0], dtype=np.float64)
     limits = numbers[value[is_number]]
-    segment = row[is_number] * 3 + (operator[is_number] - EQUAL_NUMBER)
+    segment = row[is_number] * LIMIT_KINDS + (operator[is_number] - EQUAL_NUMBER)
     order = np.lexsort((limits, segment))
     text_keys = row[is_text] << 32 | value[is_text]
+    unlike = np.flatnonzero(is_unlike)[np.argsort(row[is_unlike], kind="stable")]
     return {
         "asks": asks,
         "filter_steps": seen_from,
@@ -155,10 +160,13 @@ def _filters(columns: Columns, paths: Paths, names: int) -> Arrays:
         "filter_exists": exists,
         "limits": limits[order],
         "limit_predicate": chosen[is_number][order].astype(np.int32),
-        "limit_begin": np.searchsorted(segment[order], np.arange(3 * len(wanted) + 1)).astype(np.int64),
+        "limit_begin": np.searchsorted(segment[order], np.arange(LIMIT_KINDS * len(wanted) + 1)).astype(np.int64),
         "text_keys": text_keys,
         "text_slots": _slots(text_keys),
         "text_predicate": chosen[is_text].astype(np.int32),
+        "unlike_begin": np.searchsorted(row[unlike], np.arange(len(wanted) + 1)).astype(np.int64),
+        "unlike_text": value[unlike].astype(np.int32),
+        "unlike_predicate": chosen[unlike].astype(np.int32),
         **_literals(paths.values.texts),
     }
 

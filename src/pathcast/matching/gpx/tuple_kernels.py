@@ -1,27 +1,27 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Predicate matching: the predicates that the tuples of a publication satisfy (section 4.1).
+"""Predicate matching: the predicates on structure that the tuples of a publication satisfy (section 4.1).
 
 A publication is a list of kept elements of a path, each with its tag, the tag's occurrence among those kept, and its
-depth. `found` collects the satisfied predicates, `truth` says which they are: those with the publication's epoch. There
-are two truths, so that what a path has in common with the one before outlasts a publication of its own: `base` is where
-the one in use begins.
+depth. `truths` are: which predicates are satisfied (those with the publication's epoch), where the ones in use begin,
+the epoch, and the list of the satisfied. There are two truths, so that what a path has in common with the one before
+outlasts a publication of its own.
+
+Cost: a look-up for every two tags, and a step for each predicate that is satisfied.
 """
 
 import numpy as np
 
-from ...kernels import part, rare
-from ..automaton.value_kernels import number, same_text
+from ...kernels import part
 from .predicate_kernels import mixed
 
-OCCURRENCE_BITS, STEPS_BITS, ATTRIBUTE_BITS = 12, 6, 22
-ASKS_ANY, ASKS_TEXT, ASKS_NUMBER = 1, 2, 4
-TEXT_SEED, TEXT_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+OCCURRENCE_BITS = 12
 ONE = np.uint64(1)
 
 
 @part
-def holds(predicate, truth, base, epoch, found, n):
+def holds(predicate, truths, n):
     """Note that a predicate is satisfied, once; how many are."""
+    truth, base, epoch, found = truths
     if truth[base + predicate] != epoch:
         truth[base + predicate] = epoch
         found[n] = predicate
@@ -30,23 +30,25 @@ def holds(predicate, truth, base, epoch, found, n):
 
 
 @part
-def row_predicates(row, value, row_equal, row_least, cells, truth, base, epoch, found, n):
+def row_predicates(row, value, rows, truths, n):
     """The predicates of a row that a value from 1 up satisfies: the one for `=`, and those for `≥` up to it."""
+    row_equal, row_least, cells = rows
     equal, least, end = row_equal[row], row_least[row], row_equal[row + 1]
     if equal + value <= least:
         predicate = cells[equal + value - 1]
         if predicate >= 0:
-            n = holds(predicate, truth, base, epoch, found, n)
+            n = holds(predicate, truths, n)
     for at in range(least, min(end, least + value)):
         predicate = cells[at]
         if predicate >= 0:
-            n = holds(predicate, truth, base, epoch, found, n)
+            n = holds(predicate, truths, n)
     return n
 
 
 @part
-def distance_row_of(first, key, distance_begin, distance_slots, distance_keys, distance_row):
+def distance_row_of(first, key, distances):
     """The row of two tags, or -1: a table per first tag, in it the key of the rest (Figure 1)."""
+    distance_begin, distance_slots, distance_keys, distance_row = distances
     begin = distance_begin[first]
     size = distance_begin[first + 1] - begin
     if size == 0:
@@ -63,95 +65,42 @@ def distance_row_of(first, key, distance_begin, distance_slots, distance_keys, d
 
 
 @part
-def key_index(key, keys, slots):
-    """Where a key stands in a hash table, or -1."""
-    mask = np.uint64(len(slots) - 1)
-    slot = mixed(key, 0) & mask
-    while True:
-        index = np.int64(slots[slot])
-        if index < 0 or keys[index] == key:
-            return index
-        slot = (slot + ONE) & mask
+def tuple_predicates(from_kept, count, publication, structure, truths, n):
+    """What the positions and distances of the kept elements from `from_kept` on satisfy."""
+    kept_tag, kept_occurrence, kept_depth = publication
+    rows, position_row, distances, _ = structure
+    for second in range(from_kept, count):
+        tag = np.int64(kept_tag[second])
+        occurrence, at_depth = np.int64(kept_occurrence[second]), np.int64(kept_depth[second])
+        if occurrence == 1 and position_row[tag] >= 0:
+            n = row_predicates(position_row[tag], at_depth, rows, truths, n)
+        key = tag << 2 * OCCURRENCE_BITS | occurrence
+        for before in range(second):
+            row = distance_row_of(
+                np.int64(kept_tag[before]), key | np.int64(kept_occurrence[before]) << OCCURRENCE_BITS, distances
+            )
+            if row >= 0:
+                n = row_predicates(row, at_depth - kept_depth[before], rows, truths, n)
+    return n
 
 
-@rare
-def literal_number(data, start, length, literals, literal_begin, literal_hashes, literal_slots):
-    """The number of the literal with this text, or -1."""
-    hashed = TEXT_SEED
-    for k in range(length):
-        hashed = (hashed ^ np.uint64(data[start + k])) * TEXT_PRIME
-    mask = np.uint64(len(literal_slots) - 1)
-    key = np.int64(hashed)
-    slot = mixed(key, 0) & mask
-    while True:
-        index = np.int64(literal_slots[slot])
-        if index < 0:
-            return index
-        begin = literal_begin[index]
-        if literal_hashes[index] == key and same_text(
-            data, start, length, literals, begin, literal_begin[index + 1] - begin
-        ):
-            return index
-        slot = (slot + ONE) & mask
+@part
+def end_predicates(depth, only_fresh, count, publication, structure, truths, n):
+    """What the number of elements below each tag satisfies, and, seen from the document, the path's length.
 
-
-@rare
-def read_values(
-    first, end, attribute_names, attribute_start, attribute_length, data, arena, translation, asks,
-    literals, literal_begin, literal_hashes, literal_slots, numbers, texts,
-):  # fmt: skip
-    """The values of a document's attributes that filters ask about: as numbers, and as numbers of literals."""
-    for index in range(first, end):
-        name = translation[attribute_names[index]]
-        asked = asks[name] if 0 <= name < len(asks) else 0
-        start, length = attribute_start[index], np.int64(attribute_length[index])
-        at = index - first
-        numbers[at], texts[at] = np.nan, -1
-        if asked & ASKS_NUMBER:
-            numbers[at] = number(data, start, length) if start >= 0 else number(arena, -1 - start, length)
-        if asked & ASKS_TEXT:
-            if start >= 0:
-                texts[at] = literal_number(data, start, length, literals, literal_begin, literal_hashes, literal_slots)
-            else:
-                texts[at] = literal_number(
-                    arena, -1 - start, length, literals, literal_begin, literal_hashes, literal_slots
-                )
-
-
-@rare
-def filter_predicates(
-    key, value, text, filter_keys, filter_slots, filter_exists, limits, limit_begin, limit_predicate,
-    text_keys, text_slots, text_predicate, truth, base, epoch, found, n,
-):  # fmt: skip
-    """The filters that one attribute satisfies: the key is a tag, its occurrence, the steps from there, and a name."""
-    row = key_index(key, filter_keys, filter_slots)
-    if row < 0:
-        return n
-    if filter_exists[row] >= 0:
-        n = holds(filter_exists[row], truth, base, epoch, found, n)
-    if not np.isnan(value):
-        first, least, most, end = (
-            limit_begin[3 * row], limit_begin[3 * row + 1], limit_begin[3 * row + 2], limit_begin[3 * row + 3]
-        )  # fmt: skip
-        low, high = first, least
-        while low < high:
-            middle = (low + high) >> 1
-            if limits[middle] < value:
-                low = middle + 1
-            else:
-                high = middle
-        if low < least and limits[low] == value:
-            n = holds(limit_predicate[low], truth, base, epoch, found, n)
-        at = least
-        while at < most and limits[at] <= value:
-            n = holds(limit_predicate[at], truth, base, epoch, found, n)
-            at += 1
-        at = end - 1
-        while at >= most and limits[at] >= value:
-            n = holds(limit_predicate[at], truth, base, epoch, found, n)
-            at -= 1
-    if text >= 0:
-        index = key_index(row << 32 | np.int64(text), text_keys, text_slots)
-        if index >= 0:
-            n = holds(text_predicate[index], truth, base, epoch, found, n)
+    `only_fresh`: those that this depth is the first to satisfy; the others were found when they were.
+    """
+    kept_tag, kept_occurrence, kept_depth = publication
+    rows, _, _, (end_begin, end_row) = structure
+    row_equal, row_least, cells = rows
+    for k in range(-1, count):
+        tag, occurrence, below = np.int64(len(end_begin) - 2), np.int64(1), depth
+        if k >= 0:
+            tag, occurrence, below = np.int64(kept_tag[k]), np.int64(kept_occurrence[k]), depth - kept_depth[k]
+        at = end_begin[tag] + occurrence - 1
+        if below > 0 and at < end_begin[tag + 1] and end_row[at] >= 0:
+            least, limit = row_least[end_row[at]], row_equal[end_row[at] + 1]
+            for cell in range(least + below - 1 if only_fresh else least, min(limit, least + below)):
+                if cells[cell] >= 0:
+                    n = holds(cells[cell], truths, n)
     return n
