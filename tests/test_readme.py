@@ -38,7 +38,10 @@ XPATH = PROJECT / "docs" / "xpath.md"
 EXPLAIN = PROJECT / "docs" / "explain.md"
 PAGES = sorted({*PROJECT.glob("*.md"), *(PROJECT / "docs").glob("*.md"), *(PROJECT / "src").rglob("*.md")})
 
-ROOMS = [PROJECT / "src" / "pathcast" / room / "README.md" for room in ("documents", "messages", "patterns", "store")]
+ROOMS = [
+    PROJECT / "src" / "pathcast" / room / "README.md"
+    for room in ("documents", "messages", "patterns", "store", "transmission")
+]
 
 SHOWN = re.compile(r"#\s*→\s*(?P<value>.+)$", re.MULTILINE)
 

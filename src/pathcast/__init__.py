@@ -22,10 +22,11 @@ from .errors import (
     PatternError,
     PipelineError,
     SnapshotError,
+    TopologyError,
 )
 
 if TYPE_CHECKING:
-    from . import roxsum
+    from . import roxsum, transmission
     from .documents import Document, Limits
     from .matching import Matcher, Matches, Subscription, Subscriptions, open_index
 
@@ -46,8 +47,10 @@ __all__ = [
     "SnapshotError",
     "Subscription",
     "Subscriptions",
+    "TopologyError",
     "open_index",
     "roxsum",
+    "transmission",
 ]
 
 _ROOMS = {
@@ -62,7 +65,7 @@ _ROOMS = {
 
 
 # Rooms that are used under their own name, as in `pathcast.roxsum.RoXSum`.
-_OPEN_ROOMS = frozenset({"roxsum"})
+_OPEN_ROOMS = frozenset({"roxsum", "transmission"})
 
 
 def __getattr__(name: str) -> Any:

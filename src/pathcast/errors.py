@@ -112,3 +112,7 @@ class MessageError(PathcastError):
 
 class PipelineError(PathcastError):
     """A pipeline's description or its environment (Java, Spark, a folder) is not usable."""
+
+
+class TopologyError(PathcastError):
+    """A topology, a link or the speed of one can't be used, or there is no such node."""

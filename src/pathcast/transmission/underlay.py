@@ -1,0 +1,105 @@
+"""An overlay upon a physical network: hosts are some of its nodes, and a link of the overlay is a path below.
+
+The path is the shortest by latency, the same both ways. An overlay link has the latency of its path and the bandwidth
+of its narrowest link: what is sent flows through the nodes on the way, which don't wait for its end.
+
+Cost: a shortest-path tree per host that is asked about (5 ms at 20,000 nodes). The path between two hosts is followed
+when it is first asked for, and kept: some tens of bytes.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import TopologyError
+from .ledger import Ledger
+from .paths import ShortestPaths
+from .topology import Node, Topology
+
+
+class Underlay:
+    """A physical topology and the nodes of it that are hosts of an overlay."""
+
+    def __init__(self, physical: Topology, hosts: Sequence[Node]) -> None:
+        self.physical = physical
+        self.hosts = [physical.name(host) for host in hosts]
+        if len(set(self.hosts)) != len(self.hosts) or not self.hosts:
+            raise TopologyError("an overlay has at least one host, and each once")
+        self.paths = ShortestPaths(physical, "latency")
+        self._kept: dict[tuple[str, str], npt.NDArray[np.int32]] = {}
+
+    def lanes(self, source: str, target: str) -> npt.NDArray[np.int32]:
+        """The lanes of the physical network on the way from one host to another."""
+        if (back := self._kept.get((target, source))) is not None:
+            return back[::-1] ^ 1
+        if (source, target) not in self._kept:
+            self._kept[source, target] = np.array(self.paths.lanes(source, target), np.int32)
+        return self._kept[source, target]
+
+    def latencies(self) -> npt.NDArray[np.float64]:
+        """Seconds between hosts, a row a host."""
+        numbers = np.array([self.physical.number(host) for host in self.hosts], np.int64)
+        found = np.empty((len(numbers), len(numbers)))
+        for row, number in enumerate(numbers.tolist()):
+            found[row] = self.paths.latencies_from(number)[numbers]
+        return found
+
+    def topology(self, pairs: Iterable[tuple[Node, Node]], *, root: Node | None = None) -> Topology:
+        """The overlay with links between these pairs of hosts (names, or numbers among the hosts)."""
+        numbers = {host: number for number, host in enumerate(self.hosts)}
+        ends = [tuple(numbers[end] if isinstance(end, str) else int(end) for end in pair) for pair in pairs]
+        bandwidth, latency = [], []
+        for one, other in ends:
+            links = self.lanes(self.hosts[one], self.hosts[other]) >> 1
+            bandwidth.append(float(self.physical.bandwidth[links].min(initial=np.inf)))
+            latency.append(float(self.physical.latency[links].sum()))
+        top = None if root is None else numbers[root] if isinstance(root, str) else root
+        return Topology(
+            self.hosts, np.array(ends, np.int32), bandwidth=np.array(bandwidth), latency=np.array(latency), root=top
+        )
+
+    def mesh(self, degree: int = 4, *, root: Node | None = None) -> Topology:
+        """Every host linked to the `degree` hosts nearest to it, and, so that all are reached, a minimal tree."""
+        apart = self.latencies()
+        if np.isinf(apart).any():
+            raise TopologyError("some hosts can't reach each other")
+        count = len(self.hosts)
+        pairs = {(min(a, b), max(a, b)) for a, b in _minimal_tree(apart)}
+        near = np.argsort(apart + np.diag(np.full(count, np.inf)), axis=1, kind="stable")[:, : min(degree, count - 1)]
+        pairs |= {(min(a, b), max(a, b)) for a, row in enumerate(near.tolist()) for b in row}
+        return self.topology(sorted(pairs), root=root)
+
+    def tree(self, *, root: Node | None = None) -> Topology:
+        """A minimal spanning tree of the hosts."""
+        return self.topology(sorted(_minimal_tree(self.latencies())), root=root)
+
+    def below(self, ledger: Ledger) -> Ledger:
+        """What the physical links carried when the overlay's links carried what its ledger says."""
+        found = Ledger(self.physical)
+        overlay = ledger.topology
+        for kind in ledger.kinds:
+            sums, counts = found._columns(kind)
+            size, messages = ledger.bytes_of(kind), ledger.messages_of(kind)
+            for lane in np.flatnonzero(size + messages).tolist():
+                path = self.lanes(*overlay.lane_ends(lane))
+                sums[path] += size[lane]
+                counts[path] += messages[lane]
+        return found
+
+
+def _minimal_tree(apart: npt.NDArray[np.float64]) -> list[tuple[int, int]]:
+    """Prim's algorithm on a matrix of distances; ties go to the smaller number."""
+    count = len(apart)
+    best, comes, left = apart[0].copy(), np.zeros(count, np.int64), np.ones(count, bool)
+    left[0] = False
+    found = []
+    for _ in range(count - 1):
+        new = int(np.argmin(np.where(left, best, np.inf)))
+        if not np.isfinite(best[new]) or not left[new]:
+            raise TopologyError("some hosts can't reach each other")
+        found.append((int(comes[new]), new))
+        left[new] = False
+        nearer = apart[new] < best
+        best[nearer], comes[nearer] = apart[new][nearer], new
+    return found

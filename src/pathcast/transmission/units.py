@@ -1,0 +1,98 @@
+"""Bandwidth and latency as people write them: "10MB/s", "100Mbps", "0ms"; numbers are bytes a second and seconds.
+
+A capital B is bytes, a small b is bits, as network engineers write them; `k`, `M`, `G`, `T` count in thousands, `Ki`,
+`Mi`, `Gi`, `Ti` in 1,024s. Whatever can't be read is a `TopologyError` that says what is missing and shows an example.
+"""
+
+import math
+import re
+from typing import Any
+
+from ..errors import TopologyError
+
+_SCALES = {"": 1.0} | {
+    letter + middle: base**power
+    for middle, base in (("", 1000.0), ("i", 1024.0))
+    for power, letter in enumerate("kMGT", 1)
+}
+_SCALES |= {"K": 1000.0, "Ki": 1024.0}
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
+_NUMBER = r"(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+)"
+_BANDWIDTH = re.compile(rf"{_NUMBER}\s*([kKMGT]i?)?\s*(B|b|bits?|[Bb]ytes?)\s*(?:/\s*s(?:ec)?|ps)")
+_RATELESS = re.compile(rf"{_NUMBER}\s*([kKMGT]i?)?\s*(?:B|b|bits?|[Bb]ytes?)?")
+_LATENCY = re.compile(rf"{_NUMBER}\s*([a-zµμ]+)")
+_UNLIMITED = {"unlimited", "infinite", "inf"}
+
+
+def bandwidth(value: Any) -> float:
+    """Bytes a second, more than 0; `inf` where a link takes no time for bytes."""
+    if isinstance(value, str):
+        return _written_bandwidth(value)
+    number = _number("bandwidth", value, "bytes a second", '"10MB/s"')
+    if not number > 0:
+        raise TopologyError(f"bandwidth {value!r}: a link carries more than 0 bytes a second")
+    return number
+
+
+def latency(value: Any) -> float:
+    """Seconds, 0 or more."""
+    if isinstance(value, str):
+        return _written_latency(value)
+    number = _number("latency", value, "seconds", '"20ms"')
+    if not 0 <= number < math.inf:
+        raise TopologyError(f"latency {value!r}: seconds are 0 or more, and not without end")
+    return number
+
+
+def _number(what: str, value: Any, unit: str, example: str) -> float:
+    if isinstance(value, bool) or not hasattr(value, "__float__"):
+        raise TopologyError(f"{what} {value!r} is neither text such as {example} nor a number of {unit}")
+    return float(value)
+
+
+def _written_bandwidth(text: str) -> float:
+    bare = text.strip()
+    if bare.lower() in _UNLIMITED:
+        return math.inf
+    found = _BANDWIDTH.fullmatch(bare)
+    if found is None:
+        lacks = "it has no unit of time" if _RATELESS.fullmatch(bare) else "it is not a number with a unit"
+        advice = 'write for example "10MB/s" (bytes), "100Mb/s" (bits) or "unlimited"'
+        raise TopologyError(f'bandwidth "{text}" can\'t be read: {lacks}; {advice}')
+    number, scale, unit = found.groups()
+    value = float(number) * _SCALES[scale or ""] / (8.0 if unit[:1] == "b" and not unit.startswith("byte") else 1.0)
+    if not 0 < value < math.inf:
+        raise TopologyError(f'bandwidth "{text}": a link carries more than 0 bytes a second')
+    return value
+
+
+def _written_latency(text: str) -> float:
+    found = _LATENCY.fullmatch(text.strip())
+    if found is None or found[2] not in _SECONDS:
+        lacks = f"there is no unit '{found[2]}'" if found else "it is not a number with a unit"
+        raise TopologyError(f'latency "{text}" can\'t be read: {lacks}; write for example "0ms", "20ms" or "1.5s"')
+    value = float(found[1]) * _SECONDS[found[2]]
+    if value == math.inf:
+        raise TopologyError(f'latency "{text}": seconds are not without end')
+    return value
+
+
+def shown_bytes(count: float) -> str:
+    """`7.2 kB`: bytes for people."""
+    for scale, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= scale:
+            return f"{count / scale:.3g} {unit}"
+    return f"{count:.3g} B"
+
+
+def shown_bandwidth(value: float) -> str:
+    """`10 MB/s`: what `bandwidth` reads."""
+    return "unlimited" if math.isinf(value) else f"{shown_bytes(value)}/s"
+
+
+def shown_seconds(value: float) -> str:
+    """`20 ms`: what `latency` reads."""
+    for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if value >= scale:
+            return f"{value / scale:.3g} {unit}"
+    return f"{value / 1e-9:.3g} ns" if value else "0 s"
