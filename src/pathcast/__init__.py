@@ -26,7 +26,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
-    from . import roxsum, transmission
+    from . import routing, roxsum, transmission
     from .documents import Document, Limits
     from .matching import Matcher, Matches, Subscription, Subscriptions, open_index
 
@@ -49,6 +49,7 @@ __all__ = [
     "Subscriptions",
     "TopologyError",
     "open_index",
+    "routing",
     "roxsum",
     "transmission",
 ]
@@ -65,7 +66,7 @@ _ROOMS = {
 
 
 # Rooms that are used under their own name, as in `pathcast.roxsum.RoXSum`.
-_OPEN_ROOMS = frozenset({"roxsum", "transmission"})
+_OPEN_ROOMS = frozenset({"routing", "roxsum", "transmission"})
 
 
 def __getattr__(name: str) -> Any:

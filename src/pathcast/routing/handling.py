@@ -1,0 +1,232 @@
+"""One document at one router: annotations are taken in, the document is matched, and copies leave (§5 of the paper).
+
+    message ──▶ annotations: who is known to want it, which entries need no matching
+                    │ forwarded at once, without a look at the document            (§5.1, steps 1 to 3)
+                    ▼
+                document read, matched as a stream (ES) or to its end (L)           (step 4, §5.2)
+                    │
+                    ▼
+                annotations for each neighbour that gets it                         (§4, §5.3)
+
+Every step is timed; `Outcome` says when, in seconds of this router's work, each copy leaves. What only the simulation
+does (building engines, writing reports) is not timed.
+
+Invariant: a document leaves for a target at most once, and for every target with an entry that matches.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+
+from ..documents import Document, DocumentBatch
+from ..matching.contract import Engine, Entries, Mask, Skipping, Streaming
+from .annotations import Annotations
+from .clock import Clock, Stream, run_stream
+from .making import Making, mask_of
+from .policy import Policy
+from .report import RouterReport
+from .router import Router
+from .table import Target
+from .taking import Taken, take
+from .wire import Encoded, Message, decode, encode
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """A copy for a neighbour: the header it gets, and when it leaves."""
+
+    neighbour: str
+    header: Encoded
+    after: float
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a router made of a document; times are seconds of its work."""
+
+    sendings: list[Sending] = field(default_factory=list)
+    deliveries: list[tuple[str, float]] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class Handling:
+    """Takes one message through a router; `run` fills `outcome` and the report."""
+
+    def __init__(
+        self,
+        router: Router,
+        sender: str | None,
+        policy: Policy,
+        engine: str | None,
+        clock: Clock,
+        report: RouterReport,
+    ) -> None:
+        self.router, self.sender, self.policy, self.clock = router, sender, policy, clock
+        self.engine: Engine = router.table.engine(engine)
+        self.view = router.table.view(sender)
+        self.report = report
+        self.outcome = Outcome()
+        self._decided: set[Target] = set()
+
+    def run(self, data: bytes) -> Outcome:
+        """Handle a message."""
+        message = self._timed(lambda: decode(data))
+        self._text = message.text
+        taken = self._timed(lambda: self._take(message))
+        self._making = Making(self.router, self.sender, self.policy, taken, len(message.document))
+        report, view = self.report, self.view
+        report.wanted, report.annotations, report.skipped = view.busy, message.sizes, taken.skipped
+        report.refused = message.refused or taken.refused
+        self._forward_at_once(taken)
+        skip = self._timed(lambda: view.idle | taken.failed | ~self._open_groups()[view.group])
+        if not skip.all():
+            self._process(message.document, skip, taken.expiry)
+        report.processing = self.outcome.seconds
+        return self.outcome
+
+    def _timed(self, step: Callable[[], T]) -> T:
+        result, seconds = self.clock.timed(step)
+        self.outcome.seconds += seconds
+        return result
+
+    # Annotations that came.
+
+    def _take(self, message: Message) -> Taken:
+        made = None if self.sender is None else self.router.made.get(self.sender)
+        return take(message.annotations, made, self.view, trusted=self.sender not in self.router.untrusted)
+
+    def _forward_at_once(self, taken: Taken) -> None:
+        """Send the document where annotations say that it is wanted, whatever the policy (§5.1, step 1)."""
+        wanting = sorted(taken.wanting)
+        for target in wanting:
+            if not target.is_router:
+                self._deliver(target, self.outcome.seconds)
+        for target in wanting:
+            if target.is_router:
+                self._send(target, self._timed(partial(self._making.early, target.name, None, complete=False)))
+
+    def _open_groups(self) -> Mask:
+        """For each group whether one of its targets waits for the document; a last one, for idle entries, never."""
+        waiting = np.ones(len(self.view.targets) + 1, dtype=np.bool_)
+        waiting[-1] = False
+        if self._decided:
+            waiting[:-1] = [not self._decided.issuperset(targets) for targets in self.view.targets]
+        return waiting
+
+    # The document.
+
+    def _process(self, data: bytes, skip: Mask, expiry: Entries | None) -> None:
+        batch, reading = self.clock.timed(lambda: self._read(data))
+        self.report.parsed = True
+        if 0 in batch.errors:
+            raise batch.errors[0]
+        if self.policy.forwarding == "ES" or (self.policy.forwarding == "adaptive" and self._is_early(batch[0], skip)):
+            self._forward_early(batch[0], reading, skip)
+        else:
+            self._forward_late(batch, reading, skip, expiry)
+
+    def _read(self, data: bytes) -> DocumentBatch:
+        return self.router.read(data, text=self._text)
+
+    def _is_early(self, document: Document, skip: Mask) -> bool:
+        """Whether the first match for a neighbour comes within the policy's threshold.
+
+        A router runs one stream and decides when the match comes; here the decision is a run of its own, not timed.
+        """
+        assert isinstance(self.engine, Streaming)
+        assert self.policy.early is not None
+        for_router = np.array([*map(_has_router, self.view.targets), False], dtype=np.bool_)
+        waited_for = np.where(for_router[self.view.group] & ~skip, 0, -1).astype(np.int32)
+        if not (waited_for == 0).any():
+            return True
+        matches = self.engine.match_stream(document, skip=skip, link=waited_for)
+        first = matches.positions[waited_for[matches.entries] == 0]
+        if not len(first):
+            return False
+        place = int(first.min())
+        begins = int(document.batch.position[document.first + place]) if place < len(document) else len(document.data)
+        return begins <= self.policy.early * len(document.data)
+
+    def _forward_late(self, batch: DocumentBatch, reading: float, skip: Mask, expiry: Entries | None) -> None:
+        """`L`: all of the document first, then all copies."""
+        self.report.forwarding, self.report.read = "L", int(batch.offsets[-1])
+        entries = self._timed(lambda: self._match(batch, skip, expiry))
+        self.outcome.seconds += reading
+        matched = mask_of(entries, len(skip)) & ~skip
+        wanting = sorted(self.view.targets_of(entries[matched[entries]]) - self._decided)
+        for target in wanting:
+            if not target.is_router:
+                self._deliver(target, self.outcome.seconds)
+        seen = None
+        if any(target.is_router for target in wanting):
+            seen = self._timed(lambda: self._making.see(batch, len(batch.name)))
+        for target in wanting:
+            if target.is_router:
+                self._send(target, self._timed(partial(self._making.late, target.name, seen, matched)))
+
+    def _match(self, batch: DocumentBatch, skip: Mask, expiry: Entries | None) -> Entries:
+        if isinstance(self.engine, Skipping):
+            _, entries = self.engine.match_except(batch, skip)
+        else:
+            _, entries = self.engine.match_batch(batch)
+        if 0 in batch.errors:
+            raise batch.errors[0]
+        return entries
+
+    def _forward_early(self, document: Document, reading: float, skip: Mask) -> None:
+        """`ES`: a copy leaves when the stream has its first match."""
+        self.report.forwarding = "ES"
+        assert isinstance(self.engine, Streaming)
+        for_router = [_has_router(targets) for targets in self.view.targets]
+        stream = run_stream(
+            self.clock, self.engine, self._read, document, reading,
+            skip=skip, group=self.view.group, urgent=for_router.__getitem__,
+        )  # fmt: skip
+        self.report.read = stream.matches.read
+        began, spent = self.outcome.seconds, 0.0
+        for place, target in self._first_places(stream):
+            self.outcome.seconds = began + stream.seconds[place] + spent
+            if target.is_router:
+                before = self.outcome.seconds
+                self._send_early(target, document, place)
+                spent += self.outcome.seconds - before
+            else:
+                self._deliver(target, self.outcome.seconds)
+        self.outcome.seconds = began + stream.total + spent
+
+    def _send_early(self, target: Target, document: Document, place: int) -> None:
+        making = self._making
+        batch = document.alone()
+        seen = self._timed(lambda: making.see(batch, place))
+        complete = place >= len(document)
+        self._send(target, self._timed(lambda: making.early(target.name, seen, complete=complete)))
+
+    def _first_places(self, stream: Stream) -> list[tuple[int, Target]]:
+        """The targets that get the document, in the order in which their first matches came."""
+        first: dict[Target, int] = {}
+        for group, place in stream.decided.items():
+            for target in self.view.targets[group]:
+                if target not in self._decided:
+                    first[target] = min(place, first.get(target, place))
+        return sorted((place, target) for target, place in first.items())
+
+    # Copies.
+
+    def _send(self, target: Target, annotations: Annotations) -> None:
+        """Let a copy leave as soon as its header is written."""
+        self._decided.add(target)
+        header = self._timed(lambda: encode(annotations, text=self._text))
+        self.outcome.sendings.append(Sending(target.name, header, self.outcome.seconds))
+
+    def _deliver(self, target: Target, after: float) -> None:
+        self._decided.add(target)
+        self.outcome.deliveries.append((target.name, after))
+
+
+def _has_router(targets: tuple[Target, ...]) -> bool:
+    return any(target.is_router for target in targets)

@@ -1,0 +1,279 @@
+"""The overlay: routers joined by links, subscriptions at routers, documents published at one and delivered by all.
+
+    overlay = Overlay.tree(levels=4, fanout=2)
+    overlay.subscribe(router="r7", xpath="/nitf//p", subscriber="ada")
+    overlay.advertise(keep=0.25)
+    overlay.publish(document, policy="L+s-sd").deliveries
+
+Routers run in this process, one after the other: what they do is what they would do on machines of their own, bytes on
+links included, and is timed; how long links take is the transmission room's to say.
+
+Invariant: a document reaches exactly the subscribers, at the routers where they subscribed, that one matcher over all
+subscriptions would name, for every policy and engine. Advertisements follow subscriptions before anything is
+published.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from os import PathLike
+from typing import Any
+
+from ..documents import Document, Limits
+from ..documents.reader import Readable, content
+from ..errors import PathcastError
+from ..matching.checks import check_namespaces
+from ..matching.registry import engine_class, engines
+from ..patterns import Namespaces, parse
+from ..patterns.parse import MAX_STEPS
+from ..transmission import Topology
+from .advertising import Advertising
+from .annotations import NOTHING
+from .clock import Clock
+from .handling import Handling
+from .policy import Policy
+from .report import Delivery, Report, RouterReport
+from .router import Router
+from .wire import encode, split
+
+Receiver = Callable[[Delivery, bytes], None]
+
+
+class Overlay:
+    """Routers and links.
+
+    A topology with cycles is broken by a spanning tree of shortest paths from its root. `untrusted` links, as pairs of
+    names (sender, receiver), may carry annotations that lie: they can cost time but no delivery.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        *,
+        namespaces: Namespaces = None,
+        limits: Limits | None = None,
+        untrusted: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        check_namespaces(namespaces)
+        self.topology = topology if topology.is_tree else topology.spanning_tree()
+        self.limits = limits or Limits()
+        self.namespaces = namespaces
+        self._routers = {
+            self.topology.nodes[number]: Router(self.topology.nodes[number], namespaces, MAX_STEPS, self.limits)
+            for number in self.topology.rooted().order.tolist()
+        }
+        self._advertising = Advertising(self.topology, self._routers)
+        self._router_of: dict[int, str] = {}
+        self._next_id = 1
+        self._lock = threading.RLock()
+        for sender, receiver in untrusted:
+            self.distrust(sender, receiver)
+
+    @classmethod
+    def tree(
+        cls,
+        levels: int,
+        fanout: int = 2,
+        *,
+        bandwidth: str | float = "10MB/s",
+        latency: str | float = "0ms",
+        **options: Any,
+    ) -> "Overlay":
+        """A complete tree of routers, r1 its root."""
+        return cls(Topology.tree(levels, fanout, bandwidth=bandwidth, latency=latency), **options)
+
+    @classmethod
+    def from_graph(
+        cls,
+        graph: Any,
+        *,
+        bandwidth: str | float = "10MB/s",
+        latency: str | float = "0ms",
+        root: Any = None,
+        **options: Any,
+    ) -> "Overlay":
+        """The routers and links of a networkx graph; edges may carry `bandwidth` and `latency` of their own."""
+        return cls(Topology.from_graph(graph, bandwidth=bandwidth, latency=latency, root=root), **options)
+
+    @classmethod
+    def from_file(cls, file: str | PathLike[str], **options: Any) -> "Overlay":
+        """The topology that a TOML file describes."""
+        return cls(Topology.from_file(file), **options)
+
+    @property
+    def routers(self) -> list[str]:
+        """The names of all routers, the root first, each after the one that is nearer to the root."""
+        return list(self._routers)
+
+    @property
+    def root(self) -> str:
+        """Where documents are published unless another router is named."""
+        return self.topology.root
+
+    def __len__(self) -> int:
+        """How many subscriptions there are."""
+        return len(self._router_of)
+
+    def __repr__(self) -> str:
+        return f"<Overlay: {len(self._routers):,} routers, {len(self):,} subscriptions>"
+
+    def router(self, name: str) -> Router:
+        """The router of this name."""
+        return self._routers[self.topology.name(name)]
+
+    # Subscriptions.
+
+    def subscribe(self, router: str, xpath: str, subscriber: str) -> int:
+        """Subscribe at a router; the subscription's id."""
+        pattern = parse(xpath, self.namespaces, max_steps=MAX_STEPS)
+        with self._lock:
+            at = self.router(router)
+            id = self._next_id
+            at.subscribe(id, pattern, subscriber)
+            self._next_id += 1
+            self._router_of[id] = at.name
+            self._advertising.changed(at.name)
+            return id
+
+    def subscribe_many(self, router: str, xpaths: Sequence[str], subscribers: Sequence[str] | str) -> list[int]:
+        """Subscribe many at once, for one subscriber or one each: all or none; their ids."""
+        if isinstance(xpaths, str):
+            raise TypeError("subscribe_many takes several expressions; use subscribe for one")
+        names = [subscribers] * len(xpaths) if isinstance(subscribers, str) else list(subscribers)
+        if len(names) != len(xpaths):
+            raise ValueError(f"{len(xpaths):,} expressions and {len(names):,} subscribers")
+        patterns = []
+        for index, xpath in enumerate(xpaths):
+            try:
+                patterns.append(parse(xpath, self.namespaces, max_steps=MAX_STEPS))
+            except PathcastError as error:
+                error.index = index
+                raise
+        with self._lock:
+            at = self.router(router)
+            ids = list(range(self._next_id, self._next_id + len(patterns)))
+            at.subscribe_many(dict(zip(ids, patterns, strict=True)), dict(zip(ids, names, strict=True)))
+            self._next_id += len(ids)
+            self._router_of.update(dict.fromkeys(ids, at.name))
+            self._advertising.changed(at.name)
+            return ids
+
+    def unsubscribe(self, id: int) -> None:
+        """Give up a subscription; `KeyError` for an id that there is not."""
+        with self._lock:
+            name = self._router_of.pop(id, None)
+            if name is None:
+                raise KeyError(f"there is no subscription {id}")
+            self._routers[name].unsubscribe(id)
+            self._advertising.changed(name)
+
+    def advertise(self, keep: float = 0.25) -> None:
+        """Aggregate what is wanted into this part of its steps, and tell upstream routers, from the leaves up.
+
+        Later changes are added to what was advertised; call it again to aggregate anew.
+        """
+        if not 0.0 < keep <= 1.0:
+            raise ValueError(f"keep={keep}: the part of the steps to keep is above 0 and at most 1")
+        with self._lock:
+            self._advertising.advertise(keep, self.root)
+
+    def distrust(self, sender: str, receiver: str) -> None:
+        """Let no annotation that `sender` adds for `receiver` cost a delivery."""
+        self.topology.link(sender, receiver)
+        self.router(receiver).untrusted.add(self.topology.name(sender))
+
+    # Documents.
+
+    def publish(
+        self,
+        document: Readable | Document,
+        policy: str | Policy = "L+s-sd",
+        engine: str | None = None,
+        *,
+        at: str | None = None,
+        repeats: int = 1,
+        receive: Receiver | None = None,
+    ) -> Report:
+        """Publish a document at a router (the root, unless `at` names another), and follow it to its subscribers.
+
+        `engine` is any for policies that read to the end, and one that runs as a stream (`streaming_engines`) for `ES`
+        and `adaptive`. Steps are timed `repeats` times, and the quickest counts. `receive` gets each delivery with the
+        document's original bytes.
+        """
+        policy = Policy.read(policy)
+        name = _engine_for(policy, engine)
+        if repeats < 1:
+            raise ValueError(f"repeats={repeats}: a step is timed once at least")
+        data, text = _content(document, self.limits)
+        with self._lock:
+            source = self.router(self.root if at is None else at).name
+            self._advertising.follow(source)
+            errors = self._routers[source].read(data, text=text).errors
+            if errors:
+                raise errors[0]
+            return self._publish(data, text, source, policy, name, Clock(repeats), receive)
+
+    def _publish(
+        self,
+        data: bytes,
+        text: bool,
+        source: str,
+        policy: Policy,
+        engine: str,
+        clock: Clock,
+        receive: Receiver | None,
+    ) -> Report:
+        deliveries: list[Delivery] = []
+        reports: dict[str, RouterReport] = {}
+        first = encode(NOTHING, text=text).header + data
+        waiting: list[tuple[float, str, str | None, bytes]] = [(0.0, source, None, first)]
+        while waiting:
+            waiting.sort(key=lambda each: each[0], reverse=True)
+            arrived, name, sender, message = waiting.pop()
+            report = reports[name] = RouterReport(arrived, len(message))
+            outcome = Handling(self._routers[name], sender, policy, engine, clock, report).run(message)
+            for subscriber, after in outcome.deliveries:
+                deliveries.append(Delivery(subscriber, name, arrived + after))
+                if receive is not None:
+                    receive(deliveries[-1], split(message)[1])
+            for sending in outcome.sendings:
+                copy = sending.header.header + split(message)[1]
+                left = arrived + sending.after
+                report.sent += len(copy)
+                report.forwarded[sending.neighbour] = left
+                there = left + self.topology.time(name, sending.neighbour, len(copy))
+                waiting.append((there, sending.neighbour, name, copy))
+        deliveries.sort(key=lambda each: (each.time, each.router, each.subscriber))
+        return Report(str(policy), engine, tuple(deliveries), reports)
+
+
+def streaming_engines() -> tuple[str, ...]:
+    """The engines that can forward early."""
+    return tuple(name for name in engines() if isinstance(engine_class(name), type) and _streams(name))
+
+
+def _streams(name: str) -> bool:
+    return hasattr(engine_class(name), "match_stream")
+
+
+def _engine_for(policy: Policy, engine: str | None) -> str:
+    """The engine's name; the default is one that the policy can run with."""
+    needs_stream = policy.forwarding != "L"
+    if engine is None:
+        return streaming_engines()[0] if needs_stream else engines()[0]
+    name = engine_class(engine).name
+    if needs_stream and not _streams(name):
+        raise ValueError(
+            f"policy '{policy}' forwards within a document, and the engine '{name}' reads to its end first; "
+            f"engines that run as a stream: {', '.join(streaming_engines())}"
+        )
+    return name
+
+
+def _content(document: Readable | Document, limits: Limits) -> tuple[bytes, bool]:
+    """The document's original bytes, and whether they are text, UTF-8 whatever they declare."""
+    if isinstance(document, Document):
+        if document.error is not None:
+            raise document.error
+        return document.data, document.batch.encodings.get(document.index) == "utf-8"
+    data, encoding = content(document, limits)
+    return data, encoding is not None

@@ -1,0 +1,94 @@
+"""Policies: when a router forwards a document, and which annotations it adds.
+
+§3 of the paper (Chan, Ni: Efficient XML Data Dissemination with Piggybacking, SIGMOD 2007). `ES` forwards as soon as a
+link has a match and skips the link's other subscriptions; `L` reads the document to its end first. Either may take
+annotations: `+s` bindings of subscriptions that match, `+d` the last places of data patterns, `-s` subscriptions that
+don't match, `-d` data patterns that don't occur, and `+t` the document's structure (`structure.py`).
+
+    ES    ES+s    ES+sd    L    L-sd    L+s-sd    L+sdt-sd    adaptive
+
+`adaptive` forwards as `ES` a document whose first match comes early and as `L+s-sd` any other (§6.2); its threshold is
+a fraction of the document's bytes, `adaptive(0.4)`.
+
+Invariant: a policy that was read prints as itself in canonical order, and equal policies are equal.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Forwarding = Literal["ES", "L", "adaptive"]
+
+POSITIVE, NEGATIVE = "sdt", "sd"
+# Up to which part of a document a first match counts as early. Measured: see docs/routing.md.
+EARLY = 0.3
+
+_POLICY = re.compile(r"(?P<forwarding>ES|L)(?P<sets>(?:[+-][a-z]+)*)")
+_ADAPTIVE = re.compile(r"adaptive(?:\((?P<early>[0-9.]+)\))?")
+_SET = re.compile(r"([+-])([a-z]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """When to forward (`forwarding`), and the annotations to add, each set as letters in canonical order."""
+
+    forwarding: Forwarding
+    positive: str = ""
+    negative: str = ""
+    early: float | None = None
+
+    def __str__(self) -> str:
+        if self.forwarding == "adaptive":
+            return "adaptive" if self.early == EARLY else f"adaptive({self.early:g})"
+        positive = f"+{self.positive}" if self.positive else ""
+        return self.forwarding + positive + (f"-{self.negative}" if self.negative else "")
+
+    @classmethod
+    def read(cls, text: "str | Policy") -> "Policy":
+        """The policy that a text like `L+s-sd` names; `ValueError` says what is wrong with another one."""
+        if isinstance(text, Policy):
+            return text
+        adaptive = _ADAPTIVE.fullmatch(text)
+        if adaptive:
+            return _adaptive(text, adaptive["early"])
+        found = _POLICY.fullmatch(text)
+        if not found:
+            raise ValueError(
+                f"policy '{text}': a policy is 'ES', 'L' or 'adaptive'; the first two take annotations: "
+                "+s +d +t, and with 'L' -s -d, as in 'L+s-sd'"
+            )
+        letters = {"+": "", "-": ""}
+        for sign, some in _SET.findall(found["sets"]):
+            letters[sign] += some
+        positive, negative = _ordered(text, "+", letters["+"]), _ordered(text, "-", letters["-"])
+        if found["forwarding"] == "ES":
+            if negative:
+                raise ValueError(
+                    f"policy '{text}': ES takes no negative annotations; it forwards a document before it has read all "
+                    "of it, and what has not matched or occurred by then still may. Use 'L' with them, or 'adaptive'"
+                )
+            return cls("ES", positive)
+        return cls("L", positive, negative)
+
+
+def _adaptive(text: str, early: str | None) -> Policy:
+    try:
+        threshold = EARLY if early is None else float(early)
+    except ValueError:
+        threshold = -1.0
+    if not 0.0 <= threshold <= 1.0:
+        raise ValueError(f"policy '{text}': the threshold is the part of a document that counts as early, 0 to 1")
+    return Policy("adaptive", "s", "sd", threshold)
+
+
+def _ordered(text: str, sign: str, letters: str) -> str:
+    allowed = POSITIVE if sign == "+" else NEGATIVE
+    for letter in letters:
+        if letter not in allowed:
+            raise ValueError(
+                f"policy '{text}': there is no annotation '{sign}{letter}'; there are "
+                + " ".join(f"{sign}{each}" for each in allowed)
+            )
+        if letters.count(letter) > 1:
+            raise ValueError(f"policy '{text}': '{sign}{letter}' is there twice")
+    return "".join(letter for letter in allowed if letter in letters)

@@ -1,0 +1,102 @@
+"""A router: local subscriptions, what its neighbours advertised, and what it advertised to them.
+
+    neighbours' advertisements ──▶ routing table ◀── local subscriptions
+                                        │
+                                        ▼ all that others want, aggregated
+                              advertisement for a neighbour
+
+A router knows its table, the advertisements it received (aggregates and derived information, no more) and those it
+made (with the tables of §5, which tell what annotations that refer to them mean). Documents: `handling.py`.
+
+Invariant: an advertisement that was made stays as it is; a change makes a new one with a higher version. Annotations
+that refer to another version than the last one made are not looked at.
+"""
+
+from dataclasses import dataclass
+
+from ..documents import DocumentBatch, Limits
+from ..documents.reader import Reader
+from ..patterns import Namespaces, Pattern
+from .advertisement import Advertisement
+from .labels import LabelMemory
+from .table import RoutingTable, Target
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSubscription:
+    """A subscription at its router: the table's entry, and who wants it."""
+
+    entry: int
+    target: Target
+
+
+class Router:
+    """One node of the overlay."""
+
+    def __init__(self, name: str, namespaces: Namespaces, max_steps: int, limits: Limits) -> None:
+        self.name = name
+        self.namespaces, self.max_steps, self.limits = namespaces, max_steps, limits
+        self.subscriptions: dict[int, LocalSubscription] = {}
+        self.received: dict[str, Advertisement] = {}
+        self.made: dict[str, Advertisement] = {}
+        self.untrusted: set[str] = set()
+        self.labels = LabelMemory(namespaces)
+        self._entries: dict[str, list[int]] = {}
+        self._open_table()
+
+    def _open_table(self) -> None:
+        self.table = RoutingTable(self.namespaces, self.max_steps, self.limits)
+        self._reader = Reader(self.table.patterns.names, self.limits, "refuse")
+
+    # Changes.
+
+    def subscribe(self, id: int, pattern: Pattern, subscriber: str) -> None:
+        """Take up a local subscription."""
+        target = Target(subscriber, is_router=False)
+        self.subscriptions[id] = LocalSubscription(self.table.enter([pattern], target)[0], target)
+
+    def subscribe_many(self, patterns: dict[int, Pattern], subscriber_of: dict[int, str]) -> None:
+        """Take up local subscriptions, by id."""
+        for subscriber in dict.fromkeys(subscriber_of.values()):
+            target = Target(subscriber, is_router=False)
+            ids = [id for id in patterns if subscriber_of[id] == subscriber]
+            for id, entry in zip(ids, self.table.enter([patterns[id] for id in ids], target), strict=True):
+                self.subscriptions[id] = LocalSubscription(entry, target)
+
+    def unsubscribe(self, id: int) -> None:
+        """Give up a local subscription."""
+        gone = self.subscriptions.pop(id)
+        self.table.release([gone.entry], gone.target)
+        self._tidy()
+
+    def receive(self, advertisement: Advertisement) -> None:
+        """Take up what a neighbour advertises, in place of what it advertised before."""
+        neighbour = advertisement.downstream
+        target = Target(neighbour, is_router=True)
+        before = self._entries.get(neighbour, [])
+        self._entries[neighbour] = self.table.enter(advertisement.aggregates, target)
+        self.table.release(before, target)
+        self.received[neighbour] = advertisement
+        self._tidy()
+
+    def entries_of(self, neighbour: str) -> list[int]:
+        """The table's entry of each aggregate that a neighbour advertised, by the aggregate's number."""
+        return self._entries.get(neighbour, [])
+
+    def _tidy(self) -> None:
+        """Make a new table when most entries of this one are wanted by nobody."""
+        if not self.table.is_wasteful:
+            return
+        old, held = self.table, self.subscriptions
+        self._open_table()
+        self.subscriptions = {}
+        for id, local in held.items():
+            self.subscribe(id, old.patterns.pattern(local.entry), local.target.name)
+        for neighbour, advertisement in self.received.items():
+            self._entries[neighbour] = self.table.enter(advertisement.aggregates, Target(neighbour, is_router=True))
+
+    # Documents.
+
+    def read(self, data: bytes, *, text: bool) -> DocumentBatch:
+        """A document as a batch; `text`: it is UTF-8 whatever it declares."""
+        return self._reader.scanner.read([data], encodings={0: "utf-8"} if text else {})

@@ -1,0 +1,160 @@
+"""The routing table of one router: which patterns are wanted, and by whom (§2 of the paper: pairs (S, p)).
+
+A *target* is a neighbour or a local subscriber. A pattern that several targets want is one entry of the table, so an
+entry has a set of targets; entries with the same set form a *group*, and groups are what a stream waits for.
+
+    entry        0     1     2     3          group   0: r3   1: ada   2: r3, ada
+    targets      r3   ada   r3,ada  r3        entries 0, 3       1          2
+
+Seen from the link by which a document came, its sender wants nothing: the table has a *view* for each sender, in which
+entries that only the sender wants are idle.
+
+Invariant: an entry's number never changes while the table lives; entries that nobody wants any more are idle in every
+view. When most are, the router makes a new table.
+Cost: a view is made once per sender and change, some 2 µs an entry.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..documents import Limits
+from ..matching.contract import Engine, Limited
+from ..matching.registry import engine_class
+from ..matching.table import FEW_UNUSED, PatternTable
+from ..patterns import Namespaces, Pattern
+
+Int32s = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Target:
+    """Where a document may go: a neighbour, or a local subscriber."""
+
+    name: str
+    is_router: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """The table for documents of one sender.
+
+    `group` of each entry, -1 for idle ones; `targets` of each group; `entries_of` the entries of each neighbour.
+    """
+
+    group: Int32s
+    targets: tuple[tuple[Target, ...], ...]
+    idle: Mask
+    entries_of: dict[str, Int32s]
+
+    @property
+    def busy(self) -> int:
+        """How many entries somebody wants."""
+        return int(np.count_nonzero(~self.idle))
+
+    def targets_of(self, entries: Int32s) -> set[Target]:
+        """Who wants one of these entries."""
+        groups = np.unique(self.group[entries]).tolist()
+        return {target for group in groups if group >= 0 for target in self.targets[group]}
+
+
+class RoutingTable:
+    """Patterns and the targets that want them."""
+
+    def __init__(self, namespaces: Namespaces, max_steps: int, limits: Limits) -> None:
+        self.patterns = PatternTable(namespaces, max_steps)
+        self.limits = limits
+        self._wanted: list[dict[Target, int]] = []
+        self._unused = 0
+        self._engines: dict[str, Engine] = {}
+        self._views: dict[str | None, View] = {}
+
+    def __len__(self) -> int:
+        return len(self.patterns)
+
+    @property
+    def is_wasteful(self) -> bool:
+        """Whether most entries, and not just a few, are wanted by nobody."""
+        return self._unused > FEW_UNUSED and 2 * self._unused > len(self)
+
+    def enter(self, patterns: Iterable[Pattern], target: Target) -> list[int]:
+        """The entries of patterns that a target wants; each is wanted once more."""
+        entries = _enter(self.patterns, list(patterns))
+        fresh = len(self.patterns) - len(self._wanted)
+        self._wanted.extend({} for _ in range(fresh))
+        self._unused += fresh
+        for entry in entries:
+            wanted = self._wanted[entry]
+            self._unused -= not wanted
+            wanted[target] = wanted.get(target, 0) + 1
+        self._views.clear()
+        return entries
+
+    def release(self, entries: Iterable[int], target: Target) -> None:
+        """A target wants these entries once less."""
+        for entry in entries:
+            wanted = self._wanted[entry]
+            wanted[target] -= 1
+            if not wanted[target]:
+                del wanted[target]
+                self._unused += not wanted
+        self._views.clear()
+
+    def wanted(self, sender: str | None) -> Iterator[int]:
+        """The entries that somebody else than `sender` wants, ascending."""
+        for entry, targets in enumerate(self._wanted):
+            if targets and (len(targets) > 1 or next(iter(targets)) != Target(sender or "", True)):
+                yield entry
+
+    def view(self, sender: str | None) -> View:
+        """The table for documents that come from `sender`."""
+        found = self._views.get(sender)
+        if found is None:
+            found = self._views[sender] = self._view(None if sender is None else Target(sender, True))
+        return found
+
+    def _view(self, sender: Target | None) -> View:
+        numbers: dict[frozenset[Target], int] = {}
+        group = np.full(len(self._wanted), -1, dtype=np.int32)
+        entries_of: dict[str, list[int]] = {}
+        for entry, wanted in enumerate(self._wanted):
+            targets = frozenset(wanted) - {sender} if sender in wanted else frozenset(wanted)
+            if targets:
+                group[entry] = numbers.setdefault(targets, len(numbers))
+        targets_of = [tuple(sorted(targets)) for targets in numbers]
+        for entry, number in enumerate(group.tolist()):
+            for target in targets_of[number] if number >= 0 else ():
+                if target.is_router:
+                    entries_of.setdefault(target.name, []).append(entry)
+        columns = {name: np.array(entries, dtype=np.int32) for name, entries in entries_of.items()}
+        return View(group, tuple(targets_of), group < 0, columns)
+
+    def engine(self, name: str | None) -> Engine:
+        """The engine of this name over the table, knowing all its entries."""
+        kind = engine_class(name)
+        found = self._engines.get(kind.name)
+        if found is None:
+            found = self._engines[kind.name] = kind.build(self.patterns)
+            if isinstance(found, Limited):
+                found.limits = self.limits
+        found.refresh()
+        return found
+
+
+def _enter(table: PatternTable, patterns: list[Pattern]) -> list[int]:
+    """The entries of patterns, made now where there are none."""
+    steps: list[int] = []
+    lengths: list[int] = []
+    trees: list[tuple[int, Pattern]] = []
+    for place, pattern in enumerate(patterns):
+        path = table.encoder.steps_of(pattern)
+        if path is None:
+            trees.append((place, pattern))
+        else:
+            steps += path
+            lengths.append(len(path))
+    entries = table.number(np.array(steps, dtype=np.int32), np.array(lengths, dtype=np.int32), trees)
+    return [int(entry) for entry in entries]

@@ -1,0 +1,260 @@
+"""Messages between routers: a header with annotations, then the document as it was published.
+
+    length of the header │ flags │ version │ NS bits │ ND bits │ PD │ PS │ structure │ document's bytes
+
+Numbers are written seven bits a byte, low bits first, the last byte below 128. NS and ND are bit strings, a bit for
+each aggregate or data pattern of the advertisement (§4.3, §4.4). PS has a table of the labels that its bindings use. A
+message without annotations costs one byte.
+
+Invariant: `decode` gives what was encoded, or raises `MessageError`; it makes nothing larger than some hundred bytes
+for each byte that it was given, and refuses headers beyond `MOST_HEADER` bytes.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..errors import MessageError
+from .annotations import NOTHING, Annotations, Bound, LastPlace, Mask
+
+MOST_HEADER = 16 << 20
+_LONGEST_NUMBER = 5
+_TEXT, _PS, _PD, _NS, _ND, _STRUCTURE = (1 << bit for bit in range(6))
+_KNOWN = (1 << 6) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A message's header, and the bytes that each kind of annotation takes in it."""
+
+    header: bytes
+    sizes: dict[str, int] = field(default_factory=dict)
+
+
+def encode(annotations: Annotations, *, text: bool = False) -> Encoded:
+    """The header for a document; `text`: it is UTF-8 whatever it declares."""
+    if not annotations:
+        return Encoded(b"\x01\x01" if text else b"\x00")
+    flags = _TEXT if text else 0
+    sections = bytearray()
+    sizes: dict[str, int] = {}
+    for kind, flag, section in (
+        ("-s", _NS, _bits(annotations.failed)),
+        ("-d", _ND, _bits(annotations.absent)),
+        ("+d", _PD, _last_places(annotations.last_places)),
+        ("+s", _PS, _bindings(annotations.bindings)),
+        ("+t", _STRUCTURE, _block(annotations.structure)),
+    ):
+        if section:
+            flags |= flag
+            sections += section
+            sizes[kind] = len(section)
+    body = bytes([flags]) + _number(annotations.version) + bytes(sections)
+    header = _number(len(body)) + body
+    sizes["header"] = len(header) - len(sections)
+    return Encoded(header, sizes)
+
+
+def _number(value: int) -> bytes:
+    written = bytearray()
+    while value >= 128:
+        written.append(value & 127 | 128)
+        value >>= 7
+    written.append(value)
+    return bytes(written)
+
+
+def _bits(mask: Mask | None) -> bytes:
+    return b"" if mask is None else _number(len(mask)) + np.packbits(mask, bitorder="little").tobytes()
+
+
+def _block(data: bytes | None) -> bytes:
+    return b"" if data is None else _number(len(data)) + data
+
+
+def _last_places(places: tuple[LastPlace, ...]) -> bytes:
+    if not places:
+        return b""
+    written = bytearray(_number(len(places)))
+    before = 0
+    for pattern, place in sorted(places):
+        written += _number(pattern - before) + _number(place)
+        before = pattern
+    return bytes(written)
+
+
+def _bindings(bindings: tuple[Bound, ...]) -> bytes:
+    if not bindings:
+        return b""
+    numbers: dict[str, int] = {}
+    written = bytearray(_number(len(bindings)))
+    for aggregate, wildcards in bindings:
+        written += _number(aggregate) + _number(len(wildcards))
+        for place, labels in wildcards:
+            written += _number(place) + _number(len(labels))
+            for label in labels:
+                written += _number(numbers.setdefault(label, len(numbers)))
+    table = bytearray(_number(len(numbers)))
+    for label in numbers:
+        name = label.encode()
+        table += _number(len(name)) + name
+    return bytes(table + written)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message taken apart: annotations, the document, whether it is text, bytes by kind of annotation.
+
+    `refused`: why the annotations could not be read, if they could not; the document is there all the same.
+    """
+
+    annotations: Annotations
+    document: bytes
+    text: bool
+    sizes: dict[str, int]
+    refused: str | None = None
+
+
+def decode(data: bytes) -> Message:
+    """Take a message apart; `MessageError` when it is not clear where its document begins."""
+    header, document = split(data)
+    if not header:
+        return Message(NOTHING, document, text=False, sizes={})
+    sizes: dict[str, int] = {}
+    text = bool(header[0] & _TEXT)
+    try:
+        annotations = decode_header(header, sizes)
+    except MessageError as error:
+        return Message(NOTHING, document, text, {"header": len(data) - len(document)}, refused=error.reason)
+    sizes["header"] = len(data) - len(document) - sum(sizes.values())
+    return Message(annotations, document, text, sizes)
+
+
+def decode_header(header: bytes, sizes: dict[str, int] | None = None) -> Annotations:
+    """The annotations of a header (without its length); `MessageError` when something is wrong with it."""
+    reader = _HeaderReader(header)
+    flags = reader.byte()
+    if flags & ~_KNOWN or flags == 0:
+        raise MessageError(f"the header has flags {flags:#x}, which this Pathcast does not know")
+    annotations = _annotations(reader, flags, {} if sizes is None else sizes) if flags & ~_TEXT else NOTHING
+    reader.close()
+    return annotations
+
+
+def split(data: bytes) -> tuple[bytes, bytes]:
+    """The header, without its length, and the document; `MessageError` when the length is not that of a header."""
+    reader = _HeaderReader(data)
+    length = reader.number()
+    if length > MOST_HEADER:
+        raise MessageError(f"the header has {length:,} bytes; at most {MOST_HEADER:,} are read")
+    if length > len(data) - reader.at:
+        raise MessageError("the message is cut off within its header")
+    return data[reader.at : reader.at + length], data[reader.at + length :]
+
+
+def _annotations(reader: "_HeaderReader", flags: int, sizes: dict[str, int]) -> Annotations:
+    version = reader.number()
+    failed = absent = structure = None
+    last_places: tuple[LastPlace, ...] = ()
+    bindings: tuple[Bound, ...] = ()
+    at = reader.at
+    if flags & _NS:
+        failed = reader.bits()
+        sizes["-s"], at = reader.at - at, reader.at
+    if flags & _ND:
+        absent = reader.bits()
+        sizes["-d"], at = reader.at - at, reader.at
+    if flags & _PD:
+        last_places = reader.last_places()
+        sizes["+d"], at = reader.at - at, reader.at
+    if flags & _PS:
+        bindings = reader.bindings()
+        sizes["+s"], at = reader.at - at, reader.at
+    if flags & _STRUCTURE:
+        structure = reader.take(reader.number())
+        sizes["+t"] = reader.at - at
+    return Annotations(version, bindings, last_places, failed, absent, structure)
+
+
+class _HeaderReader:
+    """Reads a header, believing nothing."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def take(self, size: int) -> bytes:
+        if size > len(self.data) - self.at:
+            raise MessageError("the header is cut off")
+        self.at += size
+        return self.data[self.at - size : self.at]
+
+    def byte(self) -> int:
+        return self.take(1)[0]
+
+    def number(self) -> int:
+        value = 0
+        for place in range(_LONGEST_NUMBER):
+            byte = self.byte()
+            value |= (byte & 127) << 7 * place
+            if byte < 128:
+                if place and not byte:
+                    raise MessageError("a number of the header is written longer than it needs to be")
+                return value
+        raise MessageError(f"a number of the header has more than {_LONGEST_NUMBER} bytes")
+
+    def count(self) -> int:
+        """How many things follow: each takes a byte at least."""
+        count = self.number()
+        if count > len(self.data) - self.at:
+            raise MessageError("the header is cut off")
+        return count
+
+    def bits(self) -> Mask:
+        count = self.number()
+        packed = np.frombuffer(self.take(count + 7 >> 3), dtype=np.uint8)
+        if count & 7 and packed[-1] >> (count & 7):
+            raise MessageError("a bit string of the header has bits beyond its end")
+        return np.unpackbits(packed, count=count, bitorder="little").astype(np.bool_)
+
+    def last_places(self) -> tuple[LastPlace, ...]:
+        found = []
+        pattern = 0
+        for index in range(self._some()):
+            step = self.number()
+            if index and not step:
+                raise MessageError("the header names a data pattern twice")
+            pattern += step
+            found.append(LastPlace(pattern, self.number()))
+        return tuple(found)
+
+    def bindings(self) -> tuple[Bound, ...]:
+        labels = [self._label() for _ in range(self.count())]
+        found = []
+        for _ in range(self._some()):
+            aggregate = self.number()
+            wildcards = []
+            for _ in range(self.count()):
+                place = self.number()
+                numbers = [self.number() for _ in range(self.count())]
+                if any(number >= len(labels) for number in numbers):
+                    raise MessageError("a binding of the header has a label that is not in its table")
+                wildcards.append((place, tuple(labels[number] for number in numbers)))
+            found.append(Bound(aggregate, tuple(wildcards)))
+        return tuple(found)
+
+    def _some(self) -> int:
+        count = self.count()
+        if not count:
+            raise MessageError("the header has an empty list of annotations")
+        return count
+
+    def _label(self) -> str:
+        try:
+            return self.take(self.number()).decode()
+        except UnicodeDecodeError:
+            raise MessageError("a label of the header is no UTF-8") from None
+
+    def close(self) -> None:
+        if self.at != len(self.data):
+            raise MessageError("the header has bytes left over")

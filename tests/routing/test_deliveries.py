@@ -1,0 +1,80 @@
+"""Whatever the policy, the topology and the engine: who gets a document is what one matcher over everything says."""
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pathcast.matching import engines
+from pathcast.routing import Overlay, streaming_engines
+from pathcast.transmission import Topology
+from tests.routing.drawn import delivered, plain_pattern, world_of
+
+LATE = ("L", "L-s")
+EARLY = ("ES",)
+seeds = st.integers(0, 1 << 20)
+
+
+def pairs() -> list[tuple[str, str]]:
+    late = [(policy, engine) for policy in LATE for engine in engines()]
+    return late + [(policy, engine) for policy in EARLY for engine in streaming_engines()]
+
+
+@pytest.mark.parametrize(("policy", "engine"), pairs())
+@settings(max_examples=12)
+@given(seeds)
+def test_deliveries_are_those_of_a_flat_matcher(policy: str, engine: str, seed: int) -> None:
+    world = world_of(seed)
+    keep = Random(seed).choice((None, 1.0, 0.5, 0.1))
+    if keep is not None:
+        world.overlay.advertise(keep)
+    for document in world.documents:
+        report = world.overlay.publish(document, policy, engine)
+        assert delivered(report) == world.flat(document)
+
+
+@settings(max_examples=25)
+@given(seeds)
+def test_subscriptions_come_and_go_and_documents_come_from_anywhere(seed: int) -> None:
+    world, random = world_of(seed), Random(seed)
+    for document in world.documents * 2:
+        for id in random.sample(sorted(world.subscriptions), k=len(world.subscriptions) // 4):
+            world.overlay.unsubscribe(id)
+            del world.subscriptions[id]
+        for _ in range(random.randrange(4)):
+            router, xpath = random.choice(world.overlay.routers), plain_pattern(random)
+            world.subscriptions[world.overlay.subscribe(router, xpath, "eve")] = router, xpath, "eve"
+        if random.random() < 0.2:
+            world.overlay.advertise(random.choice((0.1, 0.5, 1.0)))
+        at = random.choice(world.overlay.routers)
+        report = world.overlay.publish(document, random.choice(LATE + EARLY), "yfilter", at=at)
+        assert delivered(report) == world.flat(document)
+
+
+def copies(overlay: Overlay, document: bytes, policy: str) -> dict[str, bytes]:
+    """What subscribers got, by router."""
+    got: dict[str, bytes] = {}
+    overlay.publish(document, policy, "yfilter", receive=lambda who, data: got.update({who.router: data}))
+    return got
+
+
+@pytest.mark.parametrize("policy", ["ES", "L"])
+def test_subscribers_get_the_original_bytes(policy: str) -> None:
+    overlay = Overlay(Topology.chain(3))
+    for router in overlay.routers:
+        overlay.subscribe(router, "//b", f"at {router}")
+    for document in (
+        '<?xml version="1.0" encoding="ISO-8859-1"?>\n<a  x = "1"><b>é</b>\r\n</a>'.encode("latin-1"),
+        "<?xml version='1.0'?><a><b>é</b></a>".encode("utf-16"),
+        b"<a><b/><!-- c --></a>\n\n",
+    ):
+        assert copies(overlay, document, policy) == dict.fromkeys(overlay.routers, document)
+
+
+@pytest.mark.parametrize("policy", ["ES", "L"])
+def test_text_stays_text_whatever_encoding_it_declares(policy: str) -> None:
+    overlay = Overlay(Topology.chain(2))
+    overlay.subscribe("r2", "/a[. = 'é']", "ada")
+    report = overlay.publish('<?xml version="1.0" encoding="ISO-8859-1"?><a>é</a>', policy, "yfilter")
+    assert delivered(report) == {("ada", "r2")}
