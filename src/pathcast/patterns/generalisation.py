@@ -1,11 +1,12 @@
 """Generalisation by one small change, and the size of a pattern: the steps on which aggregation walks.
 
-Each change gives a pattern that contains the one it came from, and nothing smaller of its kind lies between:
+Each change gives a pattern that contains the one it came from; all but the last but one are as small as can be:
 
     wildcard    a name becomes `*`               /a/b/c  →  /a/*/c
     descendant  `/` becomes `//`                 /a/b/c  →  /a/b//c
     absorb      a bare `*` before a step goes    /a/*/c  →  /a//c
     drop        a bare last `*`, `@x`, `text()`  /a/b/*  →  /a/b
+    leaf        another last step goes           /a/b/c  →  /a/b
     condition   a comparison, `or`, `not`, … goes
 
 Only mandatory positive parts are changed; what stands under `or` and `not()` goes as a whole or stays. Repeated, they
@@ -20,7 +21,7 @@ from typing import Literal
 from . import normal
 from .model import WILDCARD, Condition, Node, Pattern, conditions_in
 
-Change = Literal["wildcard", "descendant", "absorb", "drop", "condition"]
+Change = Literal["wildcard", "descendant", "absorb", "drop", "leaf", "condition"]
 
 
 def size(pattern: Pattern) -> int:
@@ -39,13 +40,12 @@ def generalisations(pattern: Pattern) -> Iterator[tuple[Change, Pattern]]:
 def _changed(node: Node) -> Iterator[tuple[Change, Node | None]]:
     """The node after one change, to itself or further down; None when it goes."""
     conditions = node.conditions
-    bare = not conditions
     if node.is_element and node.test != WILDCARD:
         yield from _built("wildcard", node, conditions, test=WILDCARD)
     if node.axis == "/":
         yield from _built("descendant", node, conditions, deep=True)
-    if bare and (node.test == WILDCARD or not node.is_element):
-        yield "drop", None
+    if not any(isinstance(condition, Node) for condition in conditions):
+        yield "leaf" if conditions or (node.is_element and node.test != WILDCARD) else "drop", None
     if node.test == WILDCARD and len(conditions) == 1 and isinstance(conditions[0], Node) and conditions[0].is_element:
         yield from _built("absorb", conditions[0], conditions[0].conditions, deep=True)
     for index, condition in enumerate(conditions):

@@ -1,7 +1,17 @@
 """Routing: an overlay of routers that reuse each other's work. See README.md beside this file."""
 
+from .aggregation import Aggregation, aggregate
 from .overlay import Overlay, streaming_engines
 from .policy import Policy
 from .report import Delivery, Report, RouterReport
 
-__all__ = ["Delivery", "Overlay", "Policy", "Report", "RouterReport", "streaming_engines"]
+__all__ = [
+    "Aggregation",
+    "Delivery",
+    "Overlay",
+    "Policy",
+    "Report",
+    "RouterReport",
+    "aggregate",
+    "streaming_engines",
+]

@@ -1,0 +1,158 @@
+"""Aggregation: many subscriptions as few looser ones, within a space bound (§2 of the piggyback paper).
+
+    S = {/a/b/c, /a/b/d, /a/b/e[x]}   →   S' = {/a/b/*}      with S ⊑ S'
+
+First patterns go that others contain, where these are little looser first: no document more matches then. If that is
+not enough, rounds of clustering: patterns that one small change
+(`patterns/generalisation.py`) makes equal are a cluster, its least upper bound is what the change makes of them. Of all
+clusters those are taken that save the most steps for the least loss, until the steps fit the bound; a pattern alone may
+be loosened, too, by losing a last step. After each round, what the new patterns contain goes.
+
+The paper leaves the algorithm to Chan, Fan, Felber, Garofalakis and Rastogi (VLDB 2002), which it describes as
+partitioning and aggregating each part within a bound on steps; their estimate of selectivity from sampled documents is
+replaced by weights of the changes (`LOSSES`).
+
+Invariant: each pattern is contained in the aggregates that cover it (every one is covered by exactly one), so what
+matches a pattern matches an aggregate. Minimal forms only. The steps of all aggregates are at most `keep` of the
+patterns' steps, equal patterns counted as often as they come.
+Cost: see `covering.py`, and per round a hash for each change of each pattern.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..patterns import Pattern
+from ..patterns.generalisation import Change, generalisations, size
+from ..patterns.minimal import minimised
+from .covering import covers
+
+Int32s = npt.NDArray[np.int32]
+
+LOSSES: dict[Change, float] = {
+    "wildcard": 1.0,
+    "descendant": 1.5,
+    "absorb": 1.0,
+    "drop": 2.0,
+    "leaf": 4.0,
+    "condition": 2.0,
+}
+ALONE = 4.0
+"""How much more it counts as a loss when a pattern is loosened without another one that it saves."""
+_WORTH = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aggregation:
+    """`aggregates`, and for each the indices, ascending, of the patterns that it covers."""
+
+    aggregates: list[Pattern]
+    covered: list[Int32s]
+
+    @property
+    def steps(self) -> int:
+        """The space that the aggregates take."""
+        return sum(map(size, self.aggregates))
+
+
+def aggregate(patterns: Sequence[Pattern], keep: float = 0.25) -> Aggregation:
+    """Aggregates that have at most `keep` (a share, 0 to 1) of the patterns' steps and contain all of them."""
+    if not 0 <= keep <= 1:
+        raise ValueError(f"keep must lie in 0..1, not {keep}")
+    bound = int(keep * sum(map(size, patterns)))
+    clusters = _Clusters(patterns)
+    clusters.cover(bound)
+    while clusters.steps > bound:
+        clusters.merge(bound)
+        clusters.cover(bound)
+    return clusters.aggregation()
+
+
+class _Clusters:
+    """The aggregates so far, each with what it covers and what it has lost."""
+
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
+        members: dict[Pattern, list[int]] = defaultdict(list)
+        for index, pattern in enumerate(patterns):
+            members[pattern].append(index)
+        small: dict[Pattern, list[int]] = defaultdict(list)
+        for pattern, indices in members.items():
+            small[minimised(pattern)] += indices
+        self.patterns = list(small)
+        self.members = list(small.values())
+        self.losses = [0.0] * len(self.patterns)
+
+    @property
+    def steps(self) -> int:
+        return sum(map(size, self.patterns))
+
+    def cover(self, bound: int) -> None:
+        """Let go what others contain, for as long as the steps do not fit."""
+        steps = self.steps
+        if steps <= bound or len(self.patterns) < 2:
+            return
+        found = covers(self.patterns)
+        sizes = np.array(list(map(size, self.patterns)), dtype=np.int64)
+        widened = found.reach[found.cover] / found.reach
+        going = np.flatnonzero(found.cover != np.arange(len(sizes)))
+        going = going[np.argsort(-(sizes / (1 + np.log2(widened)))[going], kind="stable")]
+        needed = int(np.searchsorted(np.cumsum(sizes[going]), steps - bound)) + 1
+        stays = np.ones(len(sizes), dtype=np.bool_)
+        stays[going[:needed]] = False
+        last = np.arange(len(sizes))
+        for index in found.order.tolist():
+            if not stays[index]:
+                by = last[index] = last[found.cover[index]]
+                self.members[by] += self.members[index]
+        self._keep(np.flatnonzero(stays).tolist())
+
+    def _keep(self, kept: list[int]) -> None:
+        self.patterns = [self.patterns[index] for index in kept]
+        self.members = [self.members[index] for index in kept]
+        self.losses = [self.losses[index] for index in kept]
+
+    def merge(self, bound: int) -> None:
+        """One round: put clusters together, the best first, until the steps fit or no good ones are left."""
+        found: dict[Pattern, list[int]] = defaultdict(list)
+        loss: dict[Pattern, float] = {}
+        for index, pattern in enumerate(self.patterns):
+            for change, looser in generalisations(pattern):
+                if not found[looser] or found[looser][-1] != index:
+                    found[looser].append(index)
+                loss[looser] = max(loss.get(looser, 0.0), self.losses[index] + LOSSES[change])
+        sizes = list(map(size, self.patterns))
+        scored = []
+        for order, (looser, indices) in enumerate(found.items()):
+            saved = sum(sizes[index] for index in indices) - size(looser)
+            if saved > 0:
+                alone = ALONE if len(indices) == 1 else 1.0
+                scored.append((-saved / (len(indices) * loss[looser] * alone), order, looser, indices))
+        scored.sort(key=lambda each: each[:2])
+        alive = [True] * len(self.patterns)
+        steps = sum(sizes)
+        for score, _, looser, indices in scored:
+            if steps <= bound:
+                break
+            left = [index for index in indices if alive[index]]
+            saved = sum(sizes[index] for index in left) - size(looser)
+            if saved <= 0 or (len(left) == 1 < len(indices)):
+                continue
+            if saved / (len(left) * loss[looser]) < -score * _WORTH:
+                continue
+            for index in left:
+                alive[index] = False
+            self.patterns.append(minimised(looser))
+            self.members.append([member for index in left for member in self.members[index]])
+            self.losses.append(loss[looser])
+            steps -= saved
+        self._keep([index for index in range(len(self.patterns)) if index >= len(alive) or alive[index]])
+
+    def aggregation(self) -> Aggregation:
+        order = sorted(range(len(self.patterns)), key=lambda index: min(self.members[index]))
+        return Aggregation(
+            [self.patterns[index] for index in order],
+            [np.array(sorted(self.members[index]), dtype=np.int32) for index in order],
+        )
