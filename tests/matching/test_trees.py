@@ -46,9 +46,28 @@ def test_a_number_is_found_however_it_was_written(opened: Trees) -> None:
     assert opened.find(parse("/a[b < 0.2345678901234567890123450]")) is None
 
 
-def test_texts_with_the_same_checksum_are_told_apart(opened: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "crc32", lambda data: 7)
-    test_a_pattern_of_a_snapshot_is_found(opened)
+def test_many_are_told_apart_and_found_by_their_texts() -> None:
+    expressions = [f"/a[b = {number}]/c{number % 7}" for number in range(3000)]
+    opened = reopened(entered(expressions, Trees(NAMESPACES), 0))
+    assert [opened.find(parse(expression)) for expression in expressions] == list(range(0, 6000, 2))
+    assert opened.find(parse("/a[b = 3000]/c4")) is None
+
+
+def test_trees_of_another_process_are_taken_over_once() -> None:
+    trees = entered(["/x[y]", *EXPRESSIONS[:2]], Trees(NAMESPACES), 0)
+    others = entered([*EXPRESSIONS[:5], "/z[y]"], Trees(NAMESPACES), 0)
+    assert trees.merge(others.arrays(), 7).tolist() == [2, 4, 7, 8, 9, 10]
+    assert list(trees) == [0, 2, 4, 7, 8, 9, 10]
+    assert trees[10] == parse("/z[y]") and trees.find(parse(EXPRESSIONS[3])) == 8
+    assert trees.merge(others.arrays(), 11).tolist() == [2, 4, 7, 8, 9, 10]
+
+
+def test_some_are_left_out_without_being_parsed(opened: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
+    moved = np.array([-1, -1, 0, -1, 1, -1, -1, -1, 2, -1, -1], dtype=np.int32)
+    fewer = opened.selected(moved)
+    assert list(fewer) == [0, 1, 2]
+    assert [fewer.find(parse(EXPRESSIONS[place], NAMESPACES)) for place in (1, 2, 4, 3)] == [0, 1, 2, None]
+    assert fewer[2] == parse(EXPRESSIONS[4], NAMESPACES)
 
 
 def test_what_was_added_to_an_opened_one_is_found_too(opened: Trees) -> None:

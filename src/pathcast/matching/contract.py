@@ -74,6 +74,10 @@ class Learning(Protocol):
         """Take over what another engine of the same kind has learnt."""
         ...
 
+    def compiled(self) -> dict[str, npt.NDArray[Any]]:
+        """Of `arrays`, what is not learnt from documents."""
+        ...
+
 
 @runtime_checkable
 class Limited(Protocol):

@@ -1,30 +1,45 @@
 """The index on disk: subscriptions and engine as one snapshot."""
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..documents import Limits
 from ..documents.expat_reader import Entities
 from ..errors import SnapshotError
 from ..store import open_snapshot, write_snapshot
 from ..store.snapshot import AnyArray
+from .contract import Learning
 from .registry import engine_class, engines
+from .spans import part_of
 from .subscriptions import Subscriptions
 
 if TYPE_CHECKING:
     from .matcher import Matcher
 
 KIND = "index"
+# Of the arrays that make up an index, by name, shape and meaning: whoever changes these gives it the next number.
+LAYOUT = 2
 _SUBSCRIPTIONS, _ENGINE = "subscriptions_", "engine_"
 
 
-def save_index(matcher: "Matcher", directory: str | os.PathLike[str], *, memo: bool) -> None:
-    """Write a matcher's subscriptions and engine to a folder; `memo`: with what the engine has learnt."""
+def index_state(matcher: "Matcher", *, memo: bool) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    """A matcher's subscriptions and engine as facts and arrays; `memo`: with what the engine has learnt."""
+    # The engine first: its patterns' gates are nodes of the table's trie, some of which it may add now.
+    engine = matcher.engine
+    compiled: dict[str, AnyArray] = {}
+    if memo:
+        compiled = engine.arrays()
+    elif isinstance(engine, Learning):
+        compiled = engine.compiled()
     facts, columns = matcher.subscriptions.state()
     arrays = {_SUBSCRIPTIONS + name: array for name, array in columns.items()}
-    if memo:
-        arrays.update({_ENGINE + name: array for name, array in matcher.engine.arrays().items()})
-    write_snapshot(directory, KIND, {"engine": matcher.engine_name, **facts}, arrays)
+    arrays |= {_ENGINE + name: array for name, array in compiled.items()}
+    return {"engine": matcher.engine_name, "layout": LAYOUT, **facts}, arrays
+
+
+def write_index(directory: str | os.PathLike[str], facts: dict[str, Any], arrays: dict[str, AnyArray]) -> None:
+    """Write what `index_state` gave to a folder."""
+    write_snapshot(directory, KIND, facts, arrays)
 
 
 def open_index(
@@ -44,10 +59,10 @@ def open_index(
     name = snapshot.facts["engine"]
     if name not in engines():
         raise SnapshotError(f"the index was written for the engine '{name}', which this Pathcast lacks")
-    subscriptions = Subscriptions.restore(snapshot.facts, _part(snapshot.arrays, _SUBSCRIPTIONS))
-    engine = engine_class(name).restore(subscriptions.table, _part(snapshot.arrays, _ENGINE))
+    layout = snapshot.facts.get("layout", 1)
+    if layout != LAYOUT:
+        advice = "update Pathcast" if layout > LAYOUT else "compile the subscriptions anew"
+        raise SnapshotError(f"the index {directory} has layout {layout}, this Pathcast reads {LAYOUT}; {advice}")
+    subscriptions = Subscriptions.restore(snapshot.facts, part_of(snapshot.arrays, _SUBSCRIPTIONS))
+    engine = engine_class(name).restore(subscriptions.table, part_of(snapshot.arrays, _ENGINE))
     return Matcher(subscriptions, engine, limits=limits, entities=entities)
-
-
-def _part(arrays: dict[str, AnyArray], prefix: str) -> dict[str, AnyArray]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -206,11 +206,14 @@ class Matcher:
 
         With `memo`, what the engine has learnt from the documents so far goes along.
         """
-        from .index import save_index
+        from .index import index_state, write_index
 
-        self._follow()
-        with self._turn:
-            save_index(self, directory, memo=memo)
+        # Subscriptions and engine as of one moment; what is written then no one changes.
+        with self.subscriptions.unchanged():
+            self._follow()
+            with self._turn:
+                state = index_state(self, memo=memo)
+        write_index(directory, *state)
 
     def __repr__(self) -> str:
         return f"<Matcher: {self.engine_name}, {len(self.subscriptions):,} subscriptions>"

@@ -43,12 +43,12 @@ class Selections:
         number = self._numbers.get(condition)
         if number is None:
             _, holder = self._conditions.add(Pattern(Node("/", WILDCARD, (condition,))))
-            number = self._numbers[condition] = self._conditions.parts[holder][0]
+            number = self._numbers[condition] = self._conditions.parts(holder)[0]
         return number
 
     def is_late(self, number: int) -> bool:
         """Whether the selection is certain only when the element has ended: all are but tests of its own attributes."""
-        return self._conditions.kinds[number] != ATTRIBUTE
+        return self._conditions.kind(number) != ATTRIBUTE
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The table for the kernels."""

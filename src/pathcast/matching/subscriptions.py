@@ -12,6 +12,7 @@ Cost: some 10 µs to add, remove or replace a plain path, one at a time; 2 µs i
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from numbers import Integral
 from operator import index
 from threading import RLock
@@ -304,6 +305,12 @@ class Subscriptions:
         """How many subscriptions each entry of the table has now."""
         with self._lock:
             return self._rows.live_counts(len(self.table))
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """While the block runs, other threads wait with their changes."""
+        with self._lock:
+            yield
 
     def expansion(self) -> Expansion:
         """Which ids and subscribers stand behind each pattern, as of now and for good."""

@@ -11,7 +11,7 @@ Cost: about 1 µs to enter a plain path among many, some 15 µs to enter a patte
 
 from array import array
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from ..errors import LimitError, PatternError
 from ..patterns import Namespaces, Pattern, parse
 from ..patterns.linear import PathEncoder, Steps, path_text, pattern_of
 from ..store.texts import Texts, pack
+from .spans import part_of
 from .trees import Trees
 from .trie import Trie
 from .trie_kernels import NONE
@@ -46,6 +47,18 @@ class Entered:
     good: range | list[int]
     texts: dict[int, str] = field(default_factory=dict)
     bad: list[PatternError | LimitError] = field(default_factory=list)
+
+
+class Moved(NamedTuple):
+    """What became of another table that was merged into this one, which had `first` entries before.
+
+    Of each of its names, trie nodes and entries the number here.
+    """
+
+    first: int
+    names: Int32s
+    nodes: Int32s
+    entries: Int32s
 
 
 class PatternTable:
@@ -156,21 +169,12 @@ class PatternTable:
         numbered = np.full(int(np.count_nonzero(used)), NONE, dtype=np.int32)
         numbered[moved[plain]] = ends
         table._nodes.frombytes(numbered.tobytes())
-        for entry in self.trees:
-            if used[entry]:
-                table.trees.add(int(moved[entry]), self.trees[entry])
+        table.trees = self.trees.selected(moved)
         return table, moved
 
     def number(self, steps: Int32s, lengths: Int32s, trees: list[tuple[int, Pattern]]) -> Int32s:
         """Entries of paths and trees, made now where there are none; trees have their places, paths fill the others."""
-        ends = self.trie.insert(steps, lengths)
-        before = len(self)
-        paths, after = self.trie.number(ends, before)
-        if after > before:
-            fresh = np.full(after - before, NONE, dtype=np.int32)
-            is_fresh = paths >= before
-            fresh[paths[is_fresh] - before] = ends[is_fresh]
-            self._nodes.frombytes(fresh.tobytes())
+        paths = self._path_entries(self.trie.insert(steps, lengths))
         if not trees:
             return paths
         places = [place for place, _ in trees]
@@ -180,6 +184,17 @@ class PatternTable:
         entries[plain] = paths
         entries[places] = [self._tree_entry(pattern) for _, pattern in trees]
         return entries
+
+    def _path_entries(self, ends: Int32s) -> Int32s:
+        """The entries of paths that end in these nodes, made now where there are none."""
+        before = len(self)
+        paths, after = self.trie.number(ends, before)
+        if after > before:
+            fresh = np.full(after - before, NONE, dtype=np.int32)
+            is_fresh = paths >= before
+            fresh[paths[is_fresh] - before] = ends[is_fresh]
+            self._nodes.frombytes(fresh.tobytes())
+        return paths
 
     def _tree_entry(self, pattern: Pattern) -> int:
         entry = self.trees.find(pattern)
@@ -223,10 +238,10 @@ class PatternTable:
         trie = self.trie
         return 4 * len(self._nodes) + sum(column.nbytes for column in (trie.slots, trie.parent, trie.step, trie.entry))
 
-    # On disk.
+    # As arrays: on disk, and from other processes.
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The table as arrays; `restore` takes them back."""
+        """The table as arrays; `restore` takes them back, `merge` takes them over."""
         names, name_offsets = pack(self.names)
         arrays: dict[str, npt.NDArray[Any]] = {"names": names, "name_offsets": name_offsets}
         arrays["nodes"] = np.array(self._nodes, dtype=np.int32)
@@ -240,15 +255,30 @@ class PatternTable:
         for name in Texts(arrays["names"], arrays["name_offsets"]):
             table.names.add(name)
         table._nodes.frombytes(arrays["nodes"].view(np.uint8).data)
-        table.trie = Trie.restore(_part(arrays, _TRIE))
-        table.trees = Trees.restore(namespaces, _part(arrays, _TREES))
+        table.trie = Trie.restore(part_of(arrays, _TRIE))
+        table.trees = Trees.restore(namespaces, part_of(arrays, _TREES))
         return table
+
+    def merge(self, arrays: dict[str, npt.NDArray[Any]]) -> Moved:
+        """Take over the entries of another table, with the same namespaces, whose patterns all have one text.
+
+        Cost: less than 1 µs an entry; no object is made for any.
+        """
+        first = len(self)
+        names = np.array([self.names.add(name) for name in Texts(arrays["names"], arrays["name_offsets"])], np.int32)
+        trie, trees = part_of(arrays, _TRIE), part_of(arrays, _TREES)
+        nodes = self.trie.merge(np.asarray(trie["parent"]), np.asarray(trie["step"]), names)
+        ends = np.asarray(arrays["nodes"])
+        plain = np.flatnonzero(ends != NONE)
+        entries = np.empty(len(ends), dtype=np.int32)
+        entries[plain] = self._path_entries(nodes[ends[plain]])
+        entries[trees["entries"]] = found = self.trees.merge(trees, len(self))
+        fresh = int(found.max(initial=-1)) + 1 - len(self)
+        if fresh > 0:
+            self._nodes.frombytes(np.full(fresh, NONE, dtype=np.int32).tobytes())
+        return Moved(first, names, nodes, entries)
 
 
 def _is_printed(path: str) -> bool:
     """Whether a plain path reads as the table would print it."""
     return path[0] == "/" and ":" not in path and "//*" not in path
-
-
-def _part(arrays: dict[str, npt.NDArray[Any]], prefix: str) -> dict[str, npt.NDArray[Any]]:
-    return {name.removeprefix(prefix): column for name, column in arrays.items() if name.startswith(prefix)}

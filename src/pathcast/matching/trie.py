@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..patterns.linear import Steps
-from .trie_kernels import NONE, insert_paths, number_paths, rebuild_slots
+from .trie_kernels import NONE, insert_paths, merge_nodes, number_paths, rebuild_slots
 
 Int32s = npt.NDArray[np.int32]
 
@@ -61,6 +61,14 @@ class Trie:
             self._make_room(len(steps))
             self.count = insert_paths(path, length, self.slots, self.parent, self.step, self.count, end)
             return int(end[0])
+
+    def merge(self, parent: Int32s, step: Int32s, names: Int32s) -> Int32s:
+        """Take over the nodes of another trie, whose names are `names` here; the node that each is here."""
+        moved = np.empty(len(parent), dtype=np.int32)
+        with self._lock:
+            self._make_room(len(parent))
+            self.count = merge_nodes(parent, step, names, self.slots, self.parent, self.step, self.count, moved)
+        return moved
 
     def number(self, ends: Int32s, first: int) -> tuple[Int32s, int]:
         """The entries of the paths that end in these nodes; new ones count from `first` on. And the next number."""
@@ -126,9 +134,11 @@ class Trie:
             self.slots = self.slots.copy()
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The trie as arrays; `restore` takes them back."""
-        nodes = slice(0, self.count)
-        return {"slots": self.slots, "parent": self.parent[nodes], "step": self.step[nodes], "entry": self.entry[nodes]}
+        """The trie as arrays; `restore` takes them back. What may be changed in its place is copied."""
+        with self._lock:
+            nodes = slice(0, self.count)
+            slots, entry = (column.copy() if column.flags.writeable else column for column in (self.slots, self.entry))
+            return {"slots": slots, "parent": self.parent[nodes], "step": self.step[nodes], "entry": entry[nodes]}
 
     @classmethod
     def restore(cls, arrays: dict[str, npt.NDArray[Any]]) -> "Trie":

@@ -88,3 +88,24 @@ def number_paths(ends, node_entry, first, entries):
             first += 1
         entries[path] = node_entry[ends[path]]
     return first
+
+
+@kernel("int64(ro_i4[::1], ro_i4[::1], ro_i4[::1], i4[::1], i4[::1], i4[::1], int64, i4[::1])", late=True)
+def merge_nodes(their_parent, their_step, names, slots, node_parent, node_step, count, moved):
+    """Take over the nodes of another trie, whose names are `names` here; `moved` gets their numbers. The new count."""
+    mask = len(slots) - 1
+    moved[0] = 0
+    for their in range(1, len(their_parent)):
+        parent, step = moved[their_parent[their]], their_step[their]
+        if step > 1:
+            step = 2 * (names[(step >> 1) - 1] + 1) + (step & 1)
+        slot = edge_slot(parent, step, mask)
+        while slots[slot] >= 0 and (node_parent[slots[slot]] != parent or node_step[slots[slot]] != step):
+            slot = (slot + 1) & mask
+        if slots[slot] < 0:
+            slots[slot] = count
+            node_parent[count] = parent
+            node_step[count] = step
+            count += 1
+        moved[their] = slots[slot]
+    return count

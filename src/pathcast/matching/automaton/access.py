@@ -9,6 +9,7 @@ that some pattern asks about, a binary search for each group of ranges that is m
 """
 
 import threading
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,29 +37,56 @@ class _Scratch(threading.local):
         self.joined = np.zeros(0, dtype=np.uint8)
 
 
-class Access:
-    """Candidates of documents: patterns by their gates and access predicates.
+class AccessRows(NamedTuple):
+    """Patterns by what they wait for, in the arrays that the kernel reads.
 
-    `gate_of` has the gate of each pattern, `chosen` its access predicate or -1.
+    `gate_of` has the gate of each pattern, `chosen` its access predicate or -1. Of each gate the patterns that wait
+    behind it alone (`behind`), and all (`all`); of each test those that wait for it (`patterns`); of each group of
+    ranges those that wait for a value beyond a threshold.
     """
 
-    def __init__(self, tests: Tests, gate_of: Int32s, gates: int, chosen: Int32s) -> None:
-        self._tests = tests
-        self.gate_of, self.gates, self.chosen = gate_of, gates, chosen
-        kinds = np.where(chosen < 0, -1, tests.rows[D_KIND][chosen])
-        ranged = (kinds == LOW) | (kinds == HIGH)
-        self._behind_begin, self._behind = _rows(gate_of, np.flatnonzero(chosen < 0), gates)
-        self._all_begin, self._all = _rows(gate_of, np.arange(len(gate_of)), gates)
-        self._begin, self._patterns = _rows(chosen, np.flatnonzero((chosen >= 0) & ~ranged), tests.tests)
-        groups, limits = tests.group_of[: tests.tests], tests.numbers[: tests.tests]
-        self._range_kinds = np.full(tests.groups, LOW, dtype=np.int32)
-        known = np.flatnonzero(groups >= 0)
-        self._range_kinds[groups[known]] = tests.rows[D_KIND][known]
-        waiting = np.flatnonzero(ranged)
-        waiting = waiting[np.lexsort((limits[chosen[waiting]], groups[chosen[waiting]]))]
-        self._range_patterns = waiting.astype(np.int32)
-        self._thresholds = np.ascontiguousarray(limits[chosen[waiting]])
-        self._range_begin = np.searchsorted(groups[chosen[waiting]], np.arange(tests.groups + 1)).astype(np.int64)
+    gate_of: Int32s
+    chosen: Int32s
+    behind_begin: Int64s
+    behind: Int32s
+    all_begin: Int64s
+    all: Int32s
+    begin: Int64s
+    patterns: Int32s
+    range_kinds: Int32s
+    range_begin: Int64s
+    thresholds: npt.NDArray[np.float64]
+    range_patterns: Int32s
+
+
+def laid_out(tests: Tests, gate_of: Int32s, gates: int, chosen: Int32s) -> AccessRows:
+    """Patterns by their gates, of which there are so many, and access predicates."""
+    kinds = np.where(chosen < 0, -1, tests.rows[D_KIND][chosen]) if tests.tests else np.full(len(chosen), -1)
+    ranged = (kinds == LOW) | (kinds == HIGH)
+    groups, limits = tests.group_of[: tests.tests], tests.numbers[: tests.tests]
+    range_kinds = np.full(tests.groups, LOW, dtype=np.int32)
+    known = np.flatnonzero(groups >= 0)
+    range_kinds[groups[known]] = tests.rows[D_KIND][known]
+    waiting = np.flatnonzero(ranged)
+    waiting = waiting[np.lexsort((limits[chosen[waiting]], groups[chosen[waiting]]))]
+    return AccessRows(
+        gate_of, chosen,
+        *_rows(gate_of, np.flatnonzero(chosen < 0), gates),
+        *_rows(gate_of, np.arange(len(gate_of)), gates),
+        *_rows(chosen, np.flatnonzero((chosen >= 0) & ~ranged), tests.tests),
+        range_kinds,
+        np.searchsorted(groups[chosen[waiting]], np.arange(tests.groups + 1)).astype(np.int64),
+        np.ascontiguousarray(limits[chosen[waiting]]),
+        waiting.astype(np.int32),
+    )  # fmt: skip
+
+
+class Access:
+    """Candidates of documents: patterns by their gates and access predicates."""
+
+    def __init__(self, tests: Tests, gates: int, rows: AccessRows) -> None:
+        self._tests, self.gates, self.rows = tests, gates, rows
+        self.gate_of, self.chosen = rows.gate_of, rows.chosen
         self._scratch = _Scratch()
 
     @property
@@ -70,7 +98,7 @@ class Access:
         self, batch: DocumentBatch, translation: Int32s, gate_offsets: Int64s, gates: Int32s, patterns: int
     ) -> tuple[Int64s, Int32s]:
         """The candidates of each document, given its open gates; `patterns` is how many there are by now."""
-        scratch, tests = self._fitting(), self._tests
+        scratch, tests, rows = self._fitting(), self._tests, self.rows
         offsets = np.zeros(len(batch) + 1, dtype=np.int64)
         done = 0
         while True:
@@ -81,8 +109,8 @@ class Access:
                 batch.text_length, batch.data, batch.arena, translation,
                 tests.longest, tests.has_grams, tests.asks, tests.grams, tests.slots, tests.rows, tests.hashes,
                 tests.numbers, tests.group_of, tests.literals,
-                self.gate_of, self._behind_begin, self._behind, self._all_begin, self._all, self._begin, self._patterns,
-                self._range_kinds, self._range_begin, self._thresholds, self._range_patterns,
+                rows.gate_of, rows.behind_begin, rows.behind, rows.all_begin, rows.all, rows.begin, rows.patterns,
+                rows.range_kinds, rows.range_begin, rows.thresholds, rows.range_patterns,
                 len(self.gate_of), patterns,
                 scratch.state, scratch.gate_stamps, scratch.test_stamps, tests.hits, tests.samples, tests.sampled,
                 scratch.extremes, scratch.group_stamps, scratch.touched, scratch.joined,

@@ -4,12 +4,16 @@ A condition stands once, whoever asks for it: patterns with equal branches share
 larger than those of its parts. A pattern is the list of its conditions, parts first (`programs`), and the root's
 number.
 
+Conditions that came as arrays, from a snapshot or from another process (`restore`, `merge`), are found by their content
+(`interning_kernels.py`), the others by the parts of patterns that they were made from.
+
 Left to the reference embedding: `contains()` and `starts-with()` on the first node of a path, and conditions on an
 attribute or text node other than a conjunction of value tests.
 """
 
 import itertools
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +32,9 @@ from ...patterns.model import (
     Root,
     StringTest,
 )
+from ..growing import Growing
 from .gates import longest_path
-from .growing import Growing
+from .interning_kernels import N_SIZES, find_condition, index_conditions, merge_conditions
 from .value_kernels import (
     AT_LEAST,
     AT_MOST,
@@ -49,6 +54,9 @@ from .verify_kernels import (
     ANY_NAME,
     ANY_OF,
     ATTRIBUTE,
+    C_KIND,
+    C_PARTS,
+    C_PARTS_END,
     DEEP,
     ELEMENT,
     NOT,
@@ -60,6 +68,9 @@ from .verify_kernels import (
 )
 
 _WORD = 1 << 64
+_COLUMNS = 6
+_NOTHING = np.empty(0, dtype=np.int32)
+_NO_SLOTS = np.full(256, -1, dtype=np.int32)
 _NUMBER_TESTS = {"=": EQUAL, "!=": DIFFERENT, "<": LESS, "<=": AT_MOST, ">": MORE, ">=": AT_LEAST}
 _TEXT_TESTS = {"=": EQUAL_TEXT, "!=": DIFFERENT_TEXT, "contains": CONTAINS, "starts-with": STARTS_WITH}
 
@@ -85,18 +96,36 @@ class Conditions:
         self.names = names
         self._numbers: dict[tuple[Condition, bool], int] = {}
         self._steps: dict[tuple[int, str, str, tuple[int, ...]], int] = {}
-        self.kinds: list[int] = []
-        self.tests: list[int] = []  # the name of a node, or the kind of a value test
-        self.limits: list[float] = []
-        self.literals = bytearray()
-        self.hashes: list[int] = []
-        self.literal_spans: list[tuple[int, int]] = []
-        self.parts: list[tuple[int, ...]] = []
-        self._synced = 0
-        self._rows = np.zeros((64, 6), dtype=np.int32)
+        self._first = 0  # those before it came as arrays; of the others there are lists:
+        self._kinds: list[int] = []
+        self._tests: list[int] = []  # the name of a node, or the kind of a value test
+        self._numbers_of: list[float] = []
+        self._texts = bytearray()
+        self._text_hashes: list[int] = []
+        self._spans: list[tuple[int, int]] = []
+        self._parts_of: list[tuple[int, ...]] = []
+        self._synced = 0  # those before it are in the arrays
+        self._rows = Growing(np.int32, width=_COLUMNS)
         self._limits, self._literals, self._parts = Growing(np.float64), Growing(np.uint8), Growing(np.int32)
         self._hashes = Growing(np.uint64)
+        self._slots, self._indexed = _NO_SLOTS, 0
         self._arrays = self._captured()
+
+    def __len__(self) -> int:
+        return self._first + len(self._kinds)
+
+    def kind(self, number: int) -> int:
+        """The kind of a condition."""
+        at = number - self._first
+        return self._kinds[at] if at >= 0 else int(self._rows.room[number, C_KIND])
+
+    def parts(self, number: int) -> Sequence[int]:
+        """The numbers of the conditions that one is made of."""
+        at = number - self._first
+        if at >= 0:
+            return self._parts_of[at]
+        row = self._rows.room[number]
+        return cast(list[int], self._parts.room[row[C_PARTS] : row[C_PARTS_END]].tolist())
 
     def add(self, pattern: Pattern) -> tuple[list[int], int]:
         """The pattern's program and root; `Unsupported` leaves the table as it was but for unused conditions."""
@@ -123,16 +152,15 @@ class Conditions:
             number = waiting.pop()
             if number not in needed:
                 needed.add(number)
-                waiting.extend(self.parts[number])
-        return sorted(number for number in needed if self.kinds[number] != SELF)
+                waiting.extend(self.parts(number))
+        return sorted(number for number in needed if self.kind(number) != SELF)
 
     def _step(self, node: Node, before: int, parts: tuple[int, ...]) -> int:
         """The number of a step of a pattern's longest path, after another one."""
         key = (before, node.axis, node.test, parts)
         known = self._steps.get(key)
         if known is None:
-            known = self._steps[key] = self._new(STEP, node, parts)
-            self.literal_spans[known] = (before, 0)
+            known = self._steps[key] = self._new(STEP, node, parts, before)
         return known
 
     def _condition(self, condition: Condition, *, alone: bool = False) -> int:
@@ -168,15 +196,15 @@ class Conditions:
     def _all(self, conditions: tuple[Condition, ...], *, alone: bool = False) -> tuple[int, ...]:
         return tuple(self._condition(condition, alone=alone) for condition in conditions)
 
-    def _new(self, kind: int, node: Node, parts: tuple[int, ...]) -> int:
+    def _new(self, kind: int, node: Node, parts: tuple[int, ...], before: int | None = None) -> int:
         name = ANY_NAME
         if node.is_attribute:
             name = self.names.add(node.test[1:])
         elif node.is_element and node.test != WILDCARD:
             name = self.names.add(node.test)
         # Value tests on the element itself come last: they are the dearest, and the others may leave nothing to test.
-        ordered = sorted(parts, key=lambda part: self.kinds[part] == SELF)
-        return self._row(kind | DEEP if node.axis == "//" else kind, name, tuple(ordered))
+        ordered = sorted(parts, key=lambda part: self.kind(part) == SELF)
+        return self._row(kind | DEEP if node.axis == "//" else kind, name, tuple(ordered), before=before)
 
     def _value(self, test: Compare | StringTest, kind: int) -> int:
         if isinstance(test, Compare) and test.number is not None:
@@ -185,42 +213,126 @@ class Conditions:
             return self._row(kind, _TEXT_TESTS[test.operator], (), literal=test.string or "")
         return self._row(kind, _TEXT_TESTS[test.function], (), literal=test.text)
 
-    def _row(self, kind: int, test: int, parts: tuple[int, ...], limit: float = 0.0, literal: str = "") -> int:
-        begin = len(self.literals)
+    def _row(
+        self,
+        kind: int,
+        test: int,
+        parts: tuple[int, ...],
+        limit: float = 0.0,
+        literal: str = "",
+        before: int | None = None,
+    ) -> int:
+        """The number of the condition that says this; `before`: of a step, the one before it."""
         text = literal.encode()
-        self.literals += text
-        self.hashes.append(short_hash(text))
-        self.kinds.append(kind)
-        self.tests.append(test)
-        self.limits.append(limit)
-        self.literal_spans.append((begin, len(self.literals) - begin))
-        self.parts.append(parts)
-        return len(self.kinds) - 1
+        if self._first and all(part < self._first for part in parts):
+            known = self._find(kind, test, parts, limit, text, before)
+            if known >= 0:
+                return known
+        begin = self._literals_end
+        self._texts += text
+        self._text_hashes.append(short_hash(text))
+        self._kinds.append(kind)
+        self._tests.append(test)
+        self._numbers_of.append(limit)
+        self._spans.append((begin, len(text)) if before is None else (before, 0))
+        self._parts_of.append(parts)
+        return len(self) - 1
+
+    @property
+    def _literals_end(self) -> int:
+        return self._literals.size + len(self._texts)
 
     def arrays(self) -> ConditionArrays:
         """The table as of now; what earlier ones show stays as it is."""
-        fresh = range(self._synced, len(self.kinds))
-        if not fresh:
+        new = slice(self._synced - self._first, None)
+        if self._synced == len(self):
             return self._arrays
-        while len(self.kinds) > len(self._rows):
-            self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
-        parts = self.parts[fresh.start :]
+        parts = self._parts_of[new]
         ends = self._parts.size + np.cumsum([len(some) for some in parts], dtype=np.int32)
         begins = np.concatenate([[self._parts.size], ends])[: len(ends)]
-        spans = np.array(self.literal_spans[fresh.start :], dtype=np.int32).reshape(-1, 2)
-        columns = (self.kinds[fresh.start :], self.tests[fresh.start :], spans[:, 0], spans[:, 1], begins, ends)
-        self._rows[fresh.start : fresh.stop] = np.array(columns, dtype=np.int32).T
-        self._limits.extend(np.array(self.limits[fresh.start :], dtype=np.float64))
+        spans = np.array(self._spans[new], dtype=np.int32).reshape(-1, 2)
+        columns = (self._kinds[new], self._tests[new], spans[:, 0], spans[:, 1], begins, ends)
+        self._rows.extend(np.array(columns, dtype=np.int32).T)
+        self._limits.extend(np.array(self._numbers_of[new], dtype=np.float64))
         self._parts.extend(np.array([part for some in parts for part in some], dtype=np.int32))
-        self._literals.extend(np.frombuffer(bytes(self.literals[self._literals.size :]), dtype=np.uint8))
-        self._synced = fresh.stop
-        self._hashes.extend(np.array(self.hashes[fresh.start :], dtype=np.uint64))
+        self._literals.extend(np.frombuffer(bytes(self._texts), dtype=np.uint8))
+        self._texts.clear()
+        self._hashes.extend(np.array(self._text_hashes[new], dtype=np.uint64))
+        self._synced = len(self)
         self._arrays = self._captured()
         return self._arrays
 
     def _captured(self) -> ConditionArrays:
-        columns = (self._limits, self._hashes, self._literals, self._parts)
-        return ConditionArrays(self._rows, *(column.room for column in columns))
+        return ConditionArrays(*(column.room for column in self._columns))
+
+    @property
+    def _columns(self) -> tuple[Growing, ...]:
+        return self._rows, self._limits, self._hashes, self._literals, self._parts
+
+    # As arrays: on disk, and from other processes.
+
+    def saved(self) -> dict[str, npt.NDArray[Any]]:
+        """The table as arrays; `restore` takes them back, `merge` takes them over."""
+        self.arrays()
+        return dict(zip(ConditionArrays._fields, (column.view for column in self._columns), strict=True))
+
+    @classmethod
+    def restore(cls, names: Names, arrays: dict[str, npt.NDArray[Any]]) -> "Conditions":
+        """The table that `arrays` was taken of, on the same memory until it changes."""
+        table = cls(names)
+        table._rows, table._limits, table._hashes, table._literals, table._parts = (
+            Growing.over(arrays[name]) for name in ConditionArrays._fields
+        )
+        table._first = table._synced = table._rows.size
+        table._arrays = table._captured()
+        return table
+
+    def merge(self, arrays: dict[str, npt.NDArray[Any]], names: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Take over another table, whose names are `names` here; the number that each of its conditions has here."""
+        theirs = ConditionArrays(*(np.asarray(arrays[name]) for name in ConditionArrays._fields))
+        self._forget_lists()
+        for column, name in zip(self._columns, ConditionArrays._fields, strict=True):
+            column.make_room(len(arrays[name]))
+        self._index(len(theirs.rows))
+        moved = np.empty(len(theirs.rows), dtype=np.int32)
+        sizes = np.array([self._rows.size, self._literals.size, self._parts.size], dtype=np.int64)
+        assert len(sizes) == N_SIZES
+        merge_conditions(
+            theirs.rows, theirs.limits.view(np.uint64), theirs.hashes, theirs.literals, theirs.parts, names, moved,
+            self._rows.room, self._limits.room.view(np.uint64), self._hashes.room, self._literals.room,
+            self._parts.room, self._slots, sizes,
+        )  # fmt: skip
+        self._rows.size, self._literals.size, self._parts.size = sizes.tolist()
+        self._limits.size = self._hashes.size = self._first = self._synced = self._indexed = self._rows.size
+        self._arrays = self._captured()
+        return moved
+
+    def _forget_lists(self) -> None:
+        """From now on all conditions are those that came as arrays."""
+        self.arrays()
+        self._first = self._synced
+        for some in (self._kinds, self._tests, self._numbers_of, self._text_hashes, self._spans, self._parts_of):
+            some.clear()
+
+    def _find(self, kind: int, test: int, parts: tuple[int, ...], limit: float, text: bytes, before: int | None) -> int:
+        """The condition that says this among those that came as arrays, or -1."""
+        self._index(0)
+        bits = np.float64(limit).view(np.uint64)
+        its_parts, literal = np.array(parts, dtype=np.int32), np.frombuffer(text, dtype=np.uint8)
+        table = (self._rows.room, self._limits.room.view(np.uint64), self._literals.room, self._parts.room)
+        step = -1 if before is None else before
+        return int(find_condition(kind, test, bits, step, literal, its_parts, _NOTHING, *table, self._slots))
+
+    def _index(self, more: int) -> None:
+        """Let all that came as arrays be found by content, and make room for more."""
+        count = self._first
+        if 2 * (count + more) > len(self._slots) or not self._indexed:
+            size = max(len(self._slots), 1 << (2 * (count + more)).bit_length())
+            self._slots, self._indexed = np.full(size, -1, dtype=np.int32), 0
+        if self._indexed < count:
+            table = (self._rows.room, self._limits.room.view(np.uint64), self._literals.room, self._parts.room)
+            index_conditions(*table, self._indexed, count, _NOTHING, self._slots)
+            self._indexed = count
 
 
 def short_hash(text: bytes) -> int:

@@ -1,41 +1,34 @@
-"""Demands: the value tests that a pattern makes outright, and that a document must pass to match it.
-
-A test is demanded outright when it stands under no `or` and no `not`: the document then has an element, attribute or
-text node that passes it. Three kinds can be looked up (`demand_kernels.py`):
-
-    equal      @a = 'x', b = 3          by hash of the value
-    range      @a > 5, b <= 3           by sorted thresholds
-    part       contains(., 'some')      by hash of four bytes of what is looked for
+"""Demands: all value tests that patterns demand outright (`outright.py`), in one table that kernels look values up in.
 
 The table is appended to and never changed: a test keeps its number, whoever asks for it. It also counts in how many
-documents each test was met (`hits`), from which patterns choose the rarest of their tests.
+documents each test was met (`hits`), from which patterns choose the rarest of their tests. Tests that came as arrays,
+from a snapshot or from another process (`restore`, `merge`), are found by their content (`interning_kernels.py`).
 
-Invariant: a document that matches a pattern passes all its tests, so nothing is missed by waiting for one of them.
+Invariant: equal tests have one number. Cost: some 5 µs to add one, 0.1 µs to take it over with many others.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ...documents import Names
-from ...patterns.model import WILDCARD, Compare, Node, Pattern, StringTest
+from ...patterns.model import Pattern
+from ..growing import Growing
 from .demand_kernels import MOST_NUMBER, SAMPLES
-from .growing import Growing
+from .interning_kernels import find_interned, intern_tests, merge_tests
 from .lookup_kernels import (
-    ANY,
     ASKS_NUMBER,
     ASKS_RANGE,
     ASKS_TEXT,
     D_ELEMENT,
     D_KIND,
+    D_LENGTH,
     D_PLACE,
     D_ROWS,
     EQUAL_NUMBER,
     EQUAL_TEXT,
     GRAM,
-    GRAM_BYTES,
     HIGH,
     LOW,
     OF_ATTRIBUTE,
@@ -45,59 +38,12 @@ from .lookup_kernels import (
     TEXT_VALUE,
     index_tests,
 )
+from .outright import Demand, demands
 
 Int32s = npt.NDArray[np.int32]
 
-_RANGES = {">": LOW, ">=": LOW, "<": HIGH, "<=": HIGH}
-
-
-class Demand(NamedTuple):
-    """A value test: which element (`ANY`: whichever), which of its values, what kind of test, and the literal.
-
-    `place` is the name of an attribute, `SELF_VALUE` (the string-value) or `TEXT_VALUE` (a text node of its own).
-    """
-
-    element: int
-    place: int
-    kind: int
-    text: bytes
-    number: float
-
-
-def demands(pattern: Pattern, names: Names) -> Iterator[Demand]:
-    """The value tests that a pattern demands outright and that can be looked up."""
-    waiting = [(pattern.root, ANY)] if pattern.root is not None else []
-    while waiting:
-        node, holder = waiting.pop()
-        if node.is_element:
-            element, place = (ANY if node.test == WILDCARD else names.add(node.test)), SELF_VALUE
-            waiting.extend((part, element) for part in node.conditions if isinstance(part, Node))
-            if element == ANY and any(isinstance(test, Compare) for test in node.conditions):
-                continue  # every element's string-value would have to be looked at
-        else:
-            element = holder if node.axis == "/" else ANY
-            place = names.add(node.test[1:]) if node.is_attribute else TEXT_VALUE
-        for test in node.conditions:
-            found = _demand(element, place, test) if isinstance(test, Compare | StringTest) else None
-            if found is not None:
-                yield found
-
-
-def _demand(element: int, place: int, test: Compare | StringTest) -> Demand | None:
-    if isinstance(test, StringTest):
-        text = test.text.encode()
-        # Four bytes from the middle: beginnings are alike more often.
-        begin = (len(text) - GRAM_BYTES) // 2
-        return None if begin < 0 else Demand(ANY, ANY, GRAM, text[begin : begin + GRAM_BYTES], 0.0)
-    if test.number is None:
-        if test.operator != "=":
-            return None
-        return Demand(element, place, EQUAL_TEXT, (test.string or "").encode(), 0.0)
-    if test.operator == "=":
-        return None if test.number != test.number else Demand(element, place, EQUAL_NUMBER, b"", test.number)
-    if test.operator in _RANGES and test.number == test.number:
-        return Demand(element, place, _RANGES[test.operator], b"", test.number)
-    return None
+_NO_SLOTS = np.full(256, -1, dtype=np.int32)
+_FIRST = 64
 
 
 class Tests(NamedTuple):
@@ -125,28 +71,32 @@ class DemandTable:
 
     def __init__(self, names: Names) -> None:
         self._names = names
+        self._count = self._first = 0  # how many there are, and how many of them came as arrays
         self._numbers: dict[Demand, int] = {}
+        self.groups = 0
         self._groups: dict[tuple[int, int, int], int] = {}
         self._keys: dict[tuple[int, int], int] = {}  # values that are asked about, numbered
         self._key_of = Growing(np.int32)
         self._key_counts = Growing(np.int64)  # how many different ones each is asked for
-        self._rows = np.zeros((D_ROWS, 64), dtype=np.int32)
+        self._rows = np.zeros((D_ROWS, _FIRST), dtype=np.int32)
         self.numbers = Growing(np.float64)
         self.group_of = Growing(np.int32)  # of a range its group, else -1
         self._literals = Growing(np.uint8)
-        self._hashes = np.zeros(64, dtype=np.uint64)
+        self._hashes = np.zeros(_FIRST, dtype=np.uint64)
         self._slots = np.full(256, -1, dtype=np.int32)
         self._indexed = 0
+        self._interned, self._interned_slots = 0, _NO_SLOTS
+        self._recalled = True
         self._asks = np.zeros((3, 256), dtype=np.int8)
         self._grams = np.zeros(1 << 10, dtype=np.uint64)
-        self.hits = np.zeros(64, dtype=np.int64)
-        self.samples = np.full((64, SAMPLES), np.nan)
-        self.sampled = np.zeros(64, dtype=np.int64)
+        self.hits = np.zeros(_FIRST, dtype=np.int64)
+        self.samples = np.full((_FIRST, SAMPLES), np.nan)
+        self.sampled = np.zeros(_FIRST, dtype=np.int64)
         self.longest = 0  # literal that a string-value is compared with
         self.has_grams = False
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return self._count
 
     def add(self, pattern: Pattern) -> list[int]:
         """The numbers of the tests that a pattern demands."""
@@ -155,33 +105,55 @@ class DemandTable:
     def _number(self, demand: Demand) -> int:
         number = self._numbers.get(demand)
         if number is None:
-            number = self._numbers[demand] = len(self._numbers)
-            self._append(number, demand)
+            number = self._find(demand) if self._first else -1
+            if number < 0:
+                number = self._append(demand)
+            self._numbers[demand] = number
         return number
 
-    def _append(self, number: int, demand: Demand) -> None:
-        if number >= self._rows.shape[1]:
-            self._rows = _wider(self._rows)
-            self.hits = _longer(self.hits)
+    def _append(self, demand: Demand) -> int:
+        number = self._count
+        self._make_room(1)
         begin = self._literals.size
         self._literals.extend(np.frombuffer(demand.text, dtype=np.uint8))
         self._rows[:, number] = (demand.element, demand.place, demand.kind, begin, len(demand.text))
         self.numbers.append(demand.number)
-        group = -1
-        if demand.kind in (LOW, HIGH):
-            group = self._groups.setdefault((demand.element, demand.place, demand.kind), len(self._groups))
-            if group >= len(self.samples):
-                self.samples = np.vstack([self.samples, np.full_like(self.samples, np.nan)])
-                self.sampled = _longer(self.sampled)
-        self.group_of.append(group)
-        key = self._keys.setdefault((demand.element, demand.place), len(self._keys))
+        self.group_of.append(self._group(demand.element, demand.place, demand.kind))
+        key = self._key(demand.element, demand.place)
         self._key_of.append(key)
-        if key == self._key_counts.size:
-            self._key_counts.append(0)
         self._key_counts.view[key] += demand.kind in (EQUAL_TEXT, EQUAL_NUMBER)
         if demand.kind == EQUAL_TEXT:
             self.longest = max(self.longest, len(demand.text))
         self.has_grams |= demand.kind == GRAM
+        self._count += 1
+        return number
+
+    def _make_room(self, count: int) -> None:
+        needed = self._count + count
+        if needed > self._rows.shape[1] or not self._rows.flags.writeable:
+            size = max(_FIRST, needed + (needed >> 1))
+            self._rows = _wider(self._rows, size)
+            self.hits = _longer(self.hits, size)
+
+    def _group(self, element: int, place: int, kind: int) -> int:
+        """The group of a test, -1 for one that is no range."""
+        if kind not in (LOW, HIGH):
+            return -1
+        self._recall()
+        group = self._groups.setdefault((element, place, kind), self.groups)
+        self.groups = len(self._groups)
+        if group >= len(self.samples):
+            self.samples = np.vstack([self.samples, np.full_like(self.samples, np.nan)])
+            self.sampled = _longer(self.sampled, 2 * len(self.sampled))
+        return group
+
+    def _key(self, element: int, place: int) -> int:
+        """The number of a value that is asked about."""
+        self._recall()
+        key = self._keys.setdefault((element, place), len(self._keys))
+        if key == self._key_counts.size:
+            self._key_counts.append(0)
+        return key
 
     def prior(self) -> npt.NDArray[np.float64]:
         """How likely each test is met, before any document was seen: the more values are asked for, the less."""
@@ -210,7 +182,7 @@ class DemandTable:
         """The table as of now; what is added later does not change what it shows."""
         self._index()
         return Tests(
-            len(self), len(self._groups), max(self.longest, MOST_NUMBER), self.has_grams,
+            len(self), self.groups, max(self.longest, MOST_NUMBER), self.has_grams,
             self._asks, self._grams, self._slots, self._rows, self._hashes, self.numbers.room, self.group_of.room,
             self._literals.room, self.hits, self.samples, self.sampled,
         )  # fmt: skip
@@ -240,21 +212,130 @@ class DemandTable:
             while 2 * count > size:
                 size *= 2
             self._slots, first = np.full(size, -1, dtype=np.int32), 0
-        if count > len(self._hashes):
+        elif not self._slots.flags.writeable:
+            self._slots = self._slots.copy()
+        if count > len(self._hashes) or not self._hashes.flags.writeable:
             hashes = np.zeros(self._rows.shape[1], dtype=np.uint64)
-            hashes[: len(self._hashes)] = self._hashes
+            hashes[: self._indexed] = self._hashes[: self._indexed]
             self._hashes = hashes
         index_tests(
             self._rows, self.numbers.view, self._literals.room, first, count, self._hashes, self._slots, self._grams
         )
         self._indexed = count
 
+    # As arrays: on disk, and from other processes.
 
-def _wider(rows: Int32s) -> Int32s:
-    larger = np.zeros((rows.shape[0], 2 * rows.shape[1]), dtype=np.int32)
+    def saved(self) -> dict[str, npt.NDArray[Any]]:
+        """The table as arrays; `restore` takes them back, `merge` takes over the tests."""
+        self._index()
+        count, groups = self._count, self.groups
+        return {
+            "rows": np.ascontiguousarray(self._rows[:, :count]),
+            "numbers": self.numbers.view,
+            "literals": self._literals.view,
+            "group_of": self.group_of.view,
+            "key_of": self._key_of.view,
+            "key_counts": self._key_counts.view.copy(),
+            "hashes": self._hashes[:count],
+            "slots": self._slots.copy(),
+            "asks": self._asks.copy(),
+            "grams": self._grams.copy(),
+            "hits": self.hits[:count].copy(),
+            "samples": self.samples[:groups].copy(),
+            "sampled": self.sampled[:groups].copy(),
+            "whole": np.array([self.longest, self.has_grams], dtype=np.int64),
+        }
+
+    @classmethod
+    def restore(cls, names: Names, arrays: dict[str, npt.NDArray[Any]]) -> "DemandTable":
+        """The table that `arrays` was taken of, on the same memory until it changes but for what kernels count in."""
+        table = cls(names)
+        table._rows, table._hashes, table._slots = (np.asarray(arrays[name]) for name in ("rows", "hashes", "slots"))
+        table._count = table._first = table._indexed = table._rows.shape[1]
+        table.numbers, table.group_of = Growing.over(arrays["numbers"]), Growing.over(arrays["group_of"])
+        table._literals, table._key_of = Growing.over(arrays["literals"]), Growing.over(arrays["key_of"])
+        table._key_counts = Growing.over(np.array(arrays["key_counts"]))
+        table._asks, table._grams = np.array(arrays["asks"]), np.array(arrays["grams"])
+        table.hits = np.array(arrays["hits"])
+        table.groups = groups = len(arrays["samples"])
+        table.samples = np.full((max(_FIRST, groups), SAMPLES), np.nan)
+        table.samples[:groups] = arrays["samples"]
+        table.sampled = _longer(np.array(arrays["sampled"]), len(table.samples))
+        table.longest, has_grams = arrays["whole"].tolist()
+        table.has_grams = bool(has_grams)
+        table._recalled = False
+        return table
+
+    def _recall(self) -> None:
+        """The groups of ranges, and the values that are asked about, of tests that came from a snapshot."""
+        if self._recalled:
+            return
+        self._recalled = True
+        for numbers, known, count in (
+            (self.group_of.view, self._groups, 3),
+            (self._key_of.view, self._keys, 2),
+        ):
+            found, first = np.unique(numbers, return_index=True)
+            for number, test in zip(found.tolist(), first.tolist(), strict=True):
+                if number >= 0:
+                    known[tuple(self._rows[:count, test].tolist())] = number
+
+    def merge(self, arrays: dict[str, npt.NDArray[Any]], names: Int32s) -> Int32s:
+        """Take over the tests of another table, whose names are `names` here; the number that each has here."""
+        rows, numbers, literals = (np.asarray(arrays[name]) for name in ("rows", "numbers", "literals"))
+        before, self._first = self._count, self._count
+        self._make_room(rows.shape[1])
+        self.numbers.make_room(len(numbers))
+        self._literals.make_room(len(literals))
+        self._intern(rows.shape[1])
+        moved = np.empty(rows.shape[1], dtype=np.int32)
+        sizes = np.array([before, self._literals.size, 0], dtype=np.int64)
+        merge_tests(
+            rows, numbers.view(np.uint64), literals, names, moved,
+            self._rows, self.numbers.room.view(np.uint64), self._literals.room, self._interned_slots, sizes,
+        )  # fmt: skip
+        self._count, self._literals.size, _ = sizes.tolist()
+        self._first = self._interned = self.numbers.size = self._count
+        fresh = self._rows[:3, before : self._count]
+        distinct, of = np.unique(fresh, axis=1, return_inverse=True)
+        triples = [tuple(triple) for triple in distinct.T.tolist()]
+        of = of.reshape(-1)
+        self.group_of.extend(np.array([self._group(*triple) for triple in triples], dtype=np.int32)[of])
+        self._key_of.extend(np.array([self._key(*triple[:2]) for triple in triples], dtype=np.int32)[of])
+        kinds, lengths = self._rows[D_KIND, before : self._count], self._rows[D_LENGTH, before : self._count]
+        equal = (kinds == EQUAL_TEXT) | (kinds == EQUAL_NUMBER)
+        np.add.at(self._key_counts.view, self._key_of.view[before:][equal], 1)
+        self.longest = max(self.longest, int(lengths[kinds == EQUAL_TEXT].max(initial=0)))
+        self.has_grams |= bool(np.any(kinds == GRAM))
+        return moved
+
+    def _find(self, demand: Demand) -> int:
+        """The test that says this among those that came as arrays, or -1."""
+        self._intern(0)
+        element, place, kind, text, number = demand
+        bits, literal = np.float64(number).view(np.uint64), np.frombuffer(text, dtype=np.uint8)
+        table = (self._rows, self.numbers.room.view(np.uint64), self._literals.room)
+        return int(find_interned(element, place, kind, bits, literal, *table, self._interned_slots))
+
+    def _intern(self, more: int) -> None:
+        """Let all that came as arrays be found by content, and make room for more."""
+        count = self._first
+        if 2 * (count + more) > len(self._interned_slots) or not self._interned:
+            size = max(len(self._interned_slots), 1 << (2 * (count + more)).bit_length())
+            self._interned_slots, self._interned = np.full(size, -1, dtype=np.int32), 0
+        if self._interned < count:
+            numbers = self.numbers.room.view(np.uint64)
+            intern_tests(self._rows, numbers, self._literals.room, self._interned, count, self._interned_slots)
+            self._interned = count
+
+
+def _wider(rows: Int32s, size: int) -> Int32s:
+    larger = np.zeros((rows.shape[0], size), dtype=np.int32)
     larger[:, : rows.shape[1]] = rows
     return larger
 
 
-def _longer(column: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    return np.concatenate([column, np.zeros_like(column)])
+def _longer(column: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
+    larger = np.zeros(size, dtype=np.int64)
+    larger[: len(column)] = column
+    return larger

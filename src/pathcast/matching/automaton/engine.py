@@ -42,10 +42,10 @@ class AutomatonEngine:
     name: ClassVar[str] = "automaton"
     concurrent: ClassVar[bool] = True
 
-    def __init__(self, table: PatternTable) -> None:
+    def __init__(self, table: PatternTable, saved: dict[str, npt.NDArray[Any]] | None = None) -> None:
         self.table = table
         self.limits = Limits()
-        self._generations = Generations(table)
+        self._generations = Generations(table, saved)
         self._scratch = Scratch()
         self._counting = threading.Lock()
         self._counts: dict[str, int] = dict.fromkeys(
@@ -58,15 +58,15 @@ class AutomatonEngine:
 
     @classmethod
     def restore(cls, table: PatternTable, arrays: dict[str, npt.NDArray[Any]]) -> Self:
-        engine = cls(table)
-        if arrays:
-            engine._generations.restore(arrays)
-        return engine
+        return cls(table, arrays)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The states worked out so far: whoever opens the index need not work them out again."""
-        with self._generations.lock:
-            return self._generations.settled().states.arrays()
+        """The patterns as they are laid out, and the states worked out so far: whoever opens the index has them."""
+        return self._generations.arrays(learnt=True)
+
+    def compiled(self) -> dict[str, npt.NDArray[Any]]:
+        """Of `arrays`, what follows from the table alone."""
+        return self._generations.arrays(learnt=False)
 
     def refresh(self) -> None:
         self._generations.refresh()

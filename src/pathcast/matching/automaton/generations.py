@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ..spans import part_of
 from ..table import PatternTable
 from ..trie_kernels import NONE
 from .fresh import Fresh
@@ -35,25 +36,63 @@ FRESH_TREES = 256
 FIRST_CHOICE = 256
 
 _NO_GATES = np.zeros(0, dtype=np.int32)
+_TREES, _STATES = "trees_", "states_"
 
 
 class Generations:
     """The current generation of a table, and the way to the next."""
 
-    def __init__(self, table: PatternTable) -> None:
+    def __init__(self, table: PatternTable, saved: dict[str, npt.NDArray[Any]] | None = None) -> None:
         self.table = table
         self.lock = threading.RLock()
         self.evictions = self.renewals = 0
         self._fresh = Fresh()
         self._behind: Behind | None = None
         self._renewing: threading.Thread | None = None
-        self.current = self._renewed(None)
+        self.current = self._restored(saved) if saved else self._renewed(None)
+        self.refresh()
 
-    def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        """Go on with the states of a snapshot of the same table."""
-        made = self.current
-        states = States.restore(self.table.trie, made.states.gate_of_node, made.entries, arrays)
-        self.current = replace(made, states=states)
+    # On disk.
+
+    def arrays(self, *, learnt: bool) -> dict[str, npt.NDArray[Any]]:
+        """The patterns as they are laid out, and what documents have shown (`learnt`); for a table with their entries.
+
+        Whoever opens them need neither lay them out nor work out the states again.
+        """
+        with self.lock:
+            made = self.settled()
+            nodes, names = len(made.states.gate_of_node), made.names
+            arrays: dict[str, npt.NDArray[Any]] = {"whole": np.array([made.entries, names, nodes], dtype=np.int64)}
+            if made.waiting is not None and self._behind is not None:
+                # Gates are numbered in the order of their nodes.
+                arrays["gate_nodes"] = np.flatnonzero(made.states.gate_of_node >= 0).astype(np.int32)
+                trees = self._behind.saved(made.waiting.access)
+                arrays |= {_TREES + name: array for name, array in trees.items()}
+            if learnt:
+                arrays |= {_STATES + name: array for name, array in made.states.arrays().items()}
+            return arrays
+
+    def _restored(self, saved: dict[str, npt.NDArray[Any]]) -> Generation:
+        """The generation that a snapshot has, of the entries that its table had then."""
+        table = self.table
+        entries, names, nodes = saved["whole"].tolist()
+        gate_of_node = np.full(nodes, NONE, dtype=np.int32)
+        waiting = None
+        gates = np.asarray(saved.get("gate_nodes", _NO_GATES))
+        if "gate_nodes" in saved:
+            from .behind import Behind
+
+            self._behind, access = Behind.restore(table, part_of(saved, _TREES))
+            waiting = self._behind.waiting(access)
+            gate_of_node[gates] = np.arange(len(gates), dtype=np.int32)
+        learnt = part_of(saved, _STATES)
+        states = (
+            States.restore(table.trie, gate_of_node, entries, learnt)
+            if learnt
+            else States(table.trie, gate_of_node, entries)
+        )
+        symbols = symbols_for(table, names)
+        return Generation(table, states, Fresh().view(), waiting, len(gates), entries, names, symbols)
 
     def learn_from(self, other: "Generations") -> None:
         """Work out the states of the label paths that another one knows; names have the same numbers in both tables."""

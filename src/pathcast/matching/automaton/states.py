@@ -237,13 +237,14 @@ class States:
 
     def arrays(self) -> dict[str, AnyArray]:
         """The generation as arrays; `restore` takes them back, over the same trie and gates."""
-        saved = {"sizes": self._sizes.copy()}
-        for name in _SAVED:
-            _, counter, more = _POOLS[name]
-            saved[name] = (
-                self._pools[name] if counter is None else self._pools[name][: int(self._sizes[counter]) + more]
-            )
-        return saved
+        with self.lock:
+            saved = {"sizes": self._sizes.copy()}
+            for name in _SAVED:
+                _, counter, more = _POOLS[name]
+                pool = self._pools[name]
+                # What is appended to stays as it is; the others are written to in their places.
+                saved[name] = pool.copy() if counter is None else pool[: int(self._sizes[counter]) + more]
+            return saved
 
     @classmethod
     def restore(cls, trie: Trie, gate_of_node: Int32s, entry_limit: int, arrays: dict[str, AnyArray]) -> "States":

@@ -8,21 +8,24 @@ Invariant: answers depend on the document and the pattern alone; candidates only
 
 import threading
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ...documents import DocumentBatch
+from ..growing import Growing
 from ..reference.embedding import Embedding
+from ..spans import gathered, part_of
 from ..table import PatternTable
 from .conditions import ConditionArrays, Conditions, Unsupported
-from .growing import Growing
 from .verify_kernels import K_COLUMNS, verify
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
+AnyArray = npt.NDArray[Any]
 
+_CONDITIONS = "conditions_"
 # Words of bit sets that one task may need; a large document with many candidates is several tasks.
 _TASK_WORDS = 1 << 22
 
@@ -100,6 +103,41 @@ class Verifier:
         self._begin.append(self._programs.size)
         self._roots.append(root)
         self._entries.append(entry)
+
+    # As arrays: on disk, and from other processes.
+
+    def saved(self) -> dict[str, AnyArray]:
+        """The patterns as arrays; `restore` takes them back, `merge` takes them over."""
+        return {
+            "entries": self._entries.view,
+            "programs": self._programs.view,
+            "begin": self._begin.view,
+            "roots": self._roots.view,
+            "slow": np.array(sorted(self._slow), dtype=np.int32),
+            **{_CONDITIONS + name: column for name, column in self._conditions.saved().items()},
+        }
+
+    @classmethod
+    def restore(cls, table: PatternTable, arrays: dict[str, AnyArray]) -> "Verifier":
+        """The verifier that `arrays` was taken of, on the same memory until it changes."""
+        verifier = cls(table)
+        verifier._conditions = Conditions.restore(table.names, part_of(arrays, _CONDITIONS))
+        verifier._entries, verifier._programs = Growing.over(arrays["entries"]), Growing.over(arrays["programs"])
+        verifier._begin, verifier._roots = Growing.over(arrays["begin"]), Growing.over(arrays["roots"])
+        verifier._slow = set(arrays["slow"].tolist())
+        return verifier
+
+    def merge(self, arrays: dict[str, AnyArray], chosen: Int64s, entries: Int32s, names: Int32s) -> None:
+        """Take over some patterns of another verifier; they have these entries here, and its names are `names` here."""
+        conditions = self._conditions.merge(part_of(arrays, _CONDITIONS), names)
+        slow = np.isin(chosen, arrays["slow"])
+        self._slow.update((len(self) + np.flatnonzero(slow)).tolist())
+        begin, programs = gathered(arrays["begin"], arrays["programs"], chosen)
+        self._begin.extend(begin[1:] + self._programs.size)
+        self._programs.extend(conditions[programs])
+        roots = np.asarray(arrays["roots"])[chosen]
+        self._roots.extend(np.where(slow, 0, conditions[np.where(slow, 0, roots)]) if len(conditions) else roots)
+        self._entries.extend(entries)
 
     @property
     def entries(self) -> Int32s:

@@ -1,0 +1,69 @@
+"""Outright demands: the value tests that a pattern makes outright, and that a document must pass to match it.
+
+A test is demanded outright when it stands under no `or` and no `not`: the document then has an element, attribute or
+text node that passes it. Three kinds can be looked up (`demand_kernels.py`):
+
+    equal      @a = 'x', b = 3          by hash of the value
+    range      @a > 5, b <= 3           by sorted thresholds
+    part       contains(., 'some')      by hash of four bytes of what is looked for
+
+Invariant: a document that matches a pattern passes all its tests, so nothing is missed by waiting for one of them.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ...documents import Names
+from ...patterns.model import WILDCARD, Compare, Node, Pattern, StringTest
+from .lookup_kernels import ANY, EQUAL_NUMBER, EQUAL_TEXT, GRAM, GRAM_BYTES, HIGH, LOW, SELF_VALUE, TEXT_VALUE
+
+_RANGES = {">": LOW, ">=": LOW, "<": HIGH, "<=": HIGH}
+
+
+class Demand(NamedTuple):
+    """A value test: which element (`ANY`: whichever), which of its values, what kind of test, and the literal.
+
+    `place` is the name of an attribute, `SELF_VALUE` (the string-value) or `TEXT_VALUE` (a text node of its own).
+    """
+
+    element: int
+    place: int
+    kind: int
+    text: bytes
+    number: float
+
+
+def demands(pattern: Pattern, names: Names) -> Iterator[Demand]:
+    """The value tests that a pattern demands outright and that can be looked up."""
+    waiting = [(pattern.root, ANY)] if pattern.root is not None else []
+    while waiting:
+        node, holder = waiting.pop()
+        if node.is_element:
+            element, place = (ANY if node.test == WILDCARD else names.add(node.test)), SELF_VALUE
+            waiting.extend((part, element) for part in node.conditions if isinstance(part, Node))
+            if element == ANY and any(isinstance(test, Compare) for test in node.conditions):
+                continue  # every element's string-value would have to be looked at
+        else:
+            element = holder if node.axis == "/" else ANY
+            place = names.add(node.test[1:]) if node.is_attribute else TEXT_VALUE
+        for test in node.conditions:
+            found = _demand(element, place, test) if isinstance(test, Compare | StringTest) else None
+            if found is not None:
+                yield found
+
+
+def _demand(element: int, place: int, test: Compare | StringTest) -> Demand | None:
+    if isinstance(test, StringTest):
+        text = test.text.encode()
+        # Four bytes from the middle: beginnings are alike more often.
+        begin = (len(text) - GRAM_BYTES) // 2
+        return None if begin < 0 else Demand(ANY, ANY, GRAM, text[begin : begin + GRAM_BYTES], 0.0)
+    if test.number is None:
+        if test.operator != "=":
+            return None
+        return Demand(element, place, EQUAL_TEXT, (test.string or "").encode(), 0.0)
+    if test.operator == "=":
+        return None if test.number != test.number else Demand(element, place, EQUAL_NUMBER, b"", test.number)
+    if test.operator in _RANGES and test.number == test.number:
+        return Demand(element, place, _RANGES[test.operator], b"", test.number)
+    return None

@@ -1,0 +1,24 @@
+"""Spans: lists of numbers that lie one after the other in an array; and arrays by the first part of their names."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+AnyArray = npt.NDArray[Any]
+Int64s = npt.NDArray[np.int64]
+
+
+def gathered(begin: Int64s, values: AnyArray, chosen: Int64s) -> tuple[Int64s, AnyArray]:
+    """Some of the lists of an array, in this order: list `k` is `values[begin[k] : begin[k + 1]]`, of both results."""
+    firsts = np.asarray(begin)[chosen]
+    counts = np.asarray(begin)[chosen + 1] - firsts
+    ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)])
+    places = np.arange(int(ends[-1]), dtype=np.int64)
+    places += np.repeat(firsts - ends[:-1], counts)
+    return ends, np.asarray(values)[places]
+
+
+def part_of(arrays: dict[str, AnyArray], prefix: str) -> dict[str, AnyArray]:
+    """The arrays whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
