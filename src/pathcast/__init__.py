@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .errors import (
+    ChangeError,
     DocumentError,
     LimitError,
     MappingError,
@@ -21,6 +22,8 @@ from .errors import (
     PathcastError,
     PatternError,
     PipelineError,
+    QueryError,
+    SchemaError,
     SnapshotError,
     TopologyError,
 )
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ChangeError",
     "Document",
     "DocumentError",
     "LimitError",
@@ -44,6 +48,8 @@ __all__ = [
     "PathcastError",
     "PatternError",
     "PipelineError",
+    "QueryError",
+    "SchemaError",
     "SnapshotError",
     "Subscription",
     "Subscriptions",

@@ -116,3 +116,15 @@ class PipelineError(PathcastError):
 
 class TopologyError(PathcastError):
     """A topology, a link or the speed of one can't be used, or there is no such node."""
+
+
+class SchemaError(PathcastError):
+    """A schema of tables names something twice or not at all, or joins what can't be joined."""
+
+
+class ChangeError(PathcastError):
+    """A change of a table can't be made: a row does not fit its table, or is not there. Nothing was changed."""
+
+
+class QueryError(PatternError):
+    """A select-join subscription is not in the supported part of SQL, or does not fit the schema."""

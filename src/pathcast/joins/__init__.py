@@ -1,0 +1,1 @@
+"""Select-join subscriptions over tables that change: each client is told only what it lacks."""

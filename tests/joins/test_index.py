@@ -1,0 +1,100 @@
+"""Every index gives the answers of a loop over all semijoins, after any history of them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pathcast.joins.index import SemijoinIndex
+from pathcast.joins.kinds import INT, STRING, Kind, TextKey
+from pathcast.joins.scan import ScanIndex
+
+Maker = Callable[[Sequence[Kind], Sequence[Kind]], SemijoinIndex]
+INDEXES: dict[str, Maker] = {"scan": ScanIndex}
+SHAPES = [(1, 1), (0, 1), (1, 0), (2, 1), (1, 2), (0, 0)]
+
+
+def keys(kind: Kind) -> st.SearchStrategy[Any]:
+    numbers = st.integers(0, 12)
+    return numbers if kind is INT else numbers.map(lambda n: TextKey(chr(97 + n // 3), n % 3 - 1))
+
+
+def ranges(kinds: Sequence[Kind]) -> st.SearchStrategy[list[tuple[Any, Any]]]:
+    return st.tuples(*(st.tuples(keys(kind), keys(kind)).map(lambda ends: tuple(sorted(ends))) for kind in kinds)).map(
+        list
+    )
+
+
+def point(kinds: Sequence[Kind]) -> st.SearchStrategy[Any]:
+    return keys(kinds[0]) if len(kinds) == 1 else st.tuples(*map(keys, kinds))
+
+
+def holds(box: Sequence[tuple[Any, Any]], at: Any) -> bool:
+    coordinates = (at,) if len(box) == 1 else at
+    return all(low <= key <= high for (low, high), key in zip(box, coordinates, strict=True))
+
+
+@pytest.mark.parametrize("name", INDEXES)
+@pytest.mark.parametrize("kind", [INT, STRING], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_an_index_answers_as_a_loop_does(name: str, kind: Kind, shape: tuple[int, int]) -> None:
+    base, filtering = [kind] * shape[0], [kind] * shape[1]
+    change = st.tuples(st.integers(0, 30), ranges(base), ranges(filtering))
+
+    @given(st.lists(change, max_size=60), st.data())
+    @settings(max_examples=40)
+    def check(changes, data) -> None:
+        index = INDEXES[name](base, filtering)
+        known: dict[int, tuple[list, list]] = {}
+        for id, one, other in changes:
+            if id in known:
+                index.remove(id)
+                del known[id]
+            else:
+                index.add(id, one, other)
+                known[id] = (one, other)
+        at, joining = data.draw(point(base)), sorted(data.draw(st.lists(point(filtering), max_size=6)))
+        selected = [id for id, (box, _) in sorted(known.items()) if holds(box, at)]
+        assert len(index) == len(known)
+        assert index.selected(at).tolist() == selected
+        assert index.affected(at, joining).tolist() == [
+            id for id in selected if any(holds(known[id][1], one) for one in joining)
+        ]
+        anchors = index.anchors()
+        assert list(anchors) == sorted(set(anchors))
+        assert all(any(holds(box, anchor) for anchor in anchors) for _, box in known.values())
+        if shape[1] == 1:
+            low, high = sorted([data.draw(keys(kind)), data.draw(keys(kind))])
+            inside = [id for id in selected if low < known[id][1][0][0] and known[id][1][0][1] < high]
+            assert index.disposable(at, low, high) == (not inside)
+        event = data.draw(point(filtering))
+        exposed = [
+            id
+            for id, (_, box) in sorted(known.items())
+            if holds(box, event) and not any(holds(box, one) for one in joining)
+        ]
+        assert index.exposed(event, joining).tolist() == exposed
+        spans = index.spans(event, joining)
+        for probe in [at, *data.draw(st.lists(point(base), max_size=8))]:
+            assert any(holds(span, probe) for span in spans) == any(holds(known[id][0], probe) for id in exposed)
+
+    check()
+
+
+def test_an_unknown_semijoin_can_not_be_removed_nor_one_be_added_twice() -> None:
+    index = ScanIndex([INT], [INT])
+    index.add(1, [(1, 2)], [(1, 2)])
+    with pytest.raises(KeyError):
+        index.add(1, [(1, 2)], [(1, 2)])
+    with pytest.raises(KeyError):
+        index.remove(2)
+    assert index.selected(1).tolist() == [1]
+
+
+def test_anchors_on_one_axis_are_the_fewest() -> None:
+    index = ScanIndex([], [INT])
+    for id, ends in enumerate([(1, 5), (4, 9), (5, 6), (8, 12), (12, 20)]):
+        index.add(id, [], [ends])
+    assert list(index.anchors()) == [5, 12]
