@@ -6,8 +6,9 @@ Numbers are written seven bits a byte, low bits first, the last byte below 128. 
 each aggregate or data pattern of the advertisement (§4.3, §4.4). PS has a table of the labels that its bindings use. A
 message without annotations costs one byte.
 
-Invariant: `decode` gives what was encoded, or raises `MessageError`; it makes nothing larger than some hundred bytes
-for each byte that it was given, and refuses headers beyond `MOST_HEADER` bytes.
+Invariant: `decode` gives what was encoded, or raises `MessageError`; it refuses headers beyond `MOST_HEADER` bytes and
+more than `MOST_LISTED` bindings, labels and last places together, so that a header takes 10 bytes for each of its own and a few
+megabytes more.
 """
 
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from ..errors import MessageError
 from .annotations import NOTHING, Annotations, Bound, LastPlace, Mask
 
 MOST_HEADER = 16 << 20
+MOST_LISTED = 1 << 15
 _LONGEST_NUMBER = 5
 _TEXT, _PS, _PD, _NS, _ND, _STRUCTURE = (1 << bit for bit in range(6))
 _KNOWN = (1 << 6) - 1
@@ -182,6 +184,7 @@ class _HeaderReader:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.at = 0
+        self._listed = 0
 
     def take(self, size: int) -> bytes:
         if size > len(self.data) - self.at:
@@ -208,6 +211,9 @@ class _HeaderReader:
         count = self.number()
         if count > len(self.data) - self.at:
             raise MessageError("the header is cut off")
+        self._listed += count
+        if self._listed > MOST_LISTED:
+            raise MessageError(f"the header lists {self._listed:,} things; at most {MOST_LISTED:,} are read")
         return count
 
     def bits(self) -> Mask:

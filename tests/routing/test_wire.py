@@ -1,0 +1,104 @@
+"""Annotations arrive as they were sent; bytes that are no header are refused."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pathcast.errors import MessageError
+from pathcast.routing.annotations import NOTHING, Annotations, Bound, LastPlace
+from pathcast.routing.wire import MOST_HEADER, decode, decode_header, encode, split
+
+numbers = st.integers(0, 1 << 20)
+masks = st.none() | st.lists(st.booleans(), max_size=40).map(lambda bits: np.array(bits, dtype=np.bool_))
+labels = st.lists(st.text(min_size=1, max_size=8), max_size=4).map(tuple)
+bounds = st.builds(Bound, numbers, st.lists(st.tuples(numbers, labels), max_size=3).map(tuple))
+last_places = st.dictionaries(numbers, numbers, max_size=5).map(
+    lambda places: tuple(LastPlace(*pair) for pair in sorted(places.items()))
+)
+annotations = st.builds(
+    Annotations, numbers, st.lists(bounds, max_size=4).map(tuple), last_places, masks, masks, st.none() | st.binary()
+)
+
+
+@given(annotations, st.booleans(), st.binary())
+def test_a_message_is_taken_apart_as_it_was_put_together(sent: Annotations, text: bool, document: bytes) -> None:
+    header = encode(sent, text=text)
+    message = decode(header.header + document)
+    assert message.document == document
+    assert message.text == text
+    assert message.annotations == (sent if sent else NOTHING)
+    assert message.refused is None
+
+
+@given(annotations)
+def test_sizes_by_kind_add_up_to_the_header(sent: Annotations) -> None:
+    header = encode(sent)
+    if sent:
+        assert sum(header.sizes.values()) == len(header.header)
+        assert decode(header.header).sizes == header.sizes
+
+
+def test_a_message_without_annotations_costs_one_byte() -> None:
+    assert len(encode(NOTHING).header) == 1
+
+
+def test_a_bit_string_has_a_bit_an_aggregate() -> None:
+    header = encode(Annotations(1, failed=np.ones(800, dtype=np.bool_)))
+    assert header.sizes["-s"] == 2 + 100
+
+
+@settings(max_examples=400)
+@given(st.binary(max_size=60))
+def test_any_bytes_are_taken_or_refused(data: bytes) -> None:
+    try:
+        annotations = decode_header(data)
+    except MessageError:
+        return
+    again = encode(annotations, text=bool(data[0] & 1)).header
+    assert split(again)[0] == data
+
+
+@settings(max_examples=200)
+@given(annotations, st.data())
+def test_a_damaged_header_never_hides_the_document(sent: Annotations, data: st.DataObject) -> None:
+    header = bytearray(encode(sent).header)
+    body, _ = split(bytes(header))
+    for _ in range(data.draw(st.integers(1, 3))):
+        if body:
+            header[-data.draw(st.integers(1, len(body)))] = data.draw(st.integers(0, 255))
+    message = decode(bytes(header) + b"<a/>")
+    assert message.document == b"<a/>"
+    assert message.refused is None or message.annotations == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("header", "reason"),
+    [
+        (b"\x40", "flags"),
+        (b"\x08\x01\xff\xff\xff\xff\x0f", "cut off"),
+        (b"\x08\x01\x01\x03", "beyond its end"),
+        (b"\x02\x01\x00\xff\xff\xff\xff\x0f", "cut off"),
+        (b"\x02\x01\x00\x01\x00\x01\x00\x01\x05", "not in its table"),
+        (b"\x02\x01\x01\x01\xff\x01\x00\x00", "no UTF-8"),
+        (b"\x04\x01\x00", "empty list"),
+        (b"\x04\x01\x02\x01\x01\x00\x01", "twice"),
+        (b"\x04\x81\x00", "longer than it needs"),
+        (b"\x04\xff\xff\xff\xff\xff\x01", "more than 5 bytes"),
+        (b"\x08\x01\x00\x00", "left over"),
+    ],
+)
+def test_hostile_headers_are_refused(header: bytes, reason: str) -> None:
+    with pytest.raises(MessageError, match=reason):
+        decode_header(header)
+
+
+def test_a_header_that_is_too_long_is_refused_before_it_is_read() -> None:
+    with pytest.raises(MessageError, match="at most"):
+        split(encode(Annotations(1, structure=bytes(MOST_HEADER))).header)
+
+
+@pytest.mark.parametrize("start", [b"\x02\x01\x00", b"\x04\x01"])
+def test_a_header_lists_no_more_than_can_be_of_use(start: bytes) -> None:
+    with pytest.raises(MessageError, match="lists 65,536 things"):
+        decode_header(start + b"\x80\x80\x04" + b"\x01" * (1 << 17))
