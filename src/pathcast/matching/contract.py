@@ -95,6 +95,15 @@ class Skipping(Protocol):
         ...
 
 
+@runtime_checkable
+class Expiring(Protocol):
+    """Can stop looking for entries within a document (last places of data patterns, from routers upstream)."""
+
+    def match_until(self, batch: DocumentBatch, skip: Mask, expiry: Entries) -> tuple[Offsets, Entries]:
+        """As `match_except`; past `expiry[entry]` start tags an entry can have no new match and need not be tried."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class StreamMatches:
     """What a stream over one document found.

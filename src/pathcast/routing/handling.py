@@ -22,7 +22,7 @@ from typing import TypeVar
 import numpy as np
 
 from ..documents import Document, DocumentBatch
-from ..matching.contract import Engine, Entries, Mask, Skipping, Streaming
+from ..matching.contract import Engine, Entries, Expiring, Mask, Skipping, Streaming
 from .annotations import Annotations
 from .clock import Clock, Stream, run_stream
 from .making import Making, mask_of
@@ -170,7 +170,9 @@ class Handling:
                 self._send(target, self._timed(partial(self._making.late, target.name, seen, matched)))
 
     def _match(self, batch: DocumentBatch, skip: Mask, expiry: Entries | None) -> Entries:
-        if isinstance(self.engine, Skipping):
+        if expiry is not None and isinstance(self.engine, Expiring):
+            _, entries = self.engine.match_until(batch, skip, expiry)
+        elif isinstance(self.engine, Skipping):
             _, entries = self.engine.match_except(batch, skip)
         else:
             _, entries = self.engine.match_batch(batch)

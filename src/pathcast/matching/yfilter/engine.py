@@ -100,7 +100,14 @@ class YFilterEngine:
         with self._running:
             return self._match(batch, skip)
 
-    def _match(self, batch: DocumentBatch, skip: Mask | None) -> tuple[Offsets, Entries]:
+    def match_until(self, batch: DocumentBatch, skip: Mask, expiry: Entries) -> tuple[Offsets, Entries]:
+        """As `match_except`; an entry is looked for no longer than `expiry` start tags say."""
+        with self._running:
+            return self._match(batch, skip, np.ascontiguousarray(expiry[: self._entry_count], dtype=np.int32))
+
+    def _match(
+        self, batch: DocumentBatch, skip: Mask | None, expiry: Entries = _NO_LINKS
+    ) -> tuple[Offsets, Entries]:
         scratch = self._scratch
         scratch.fit(self._network, batch, self._entry_count)
         scratch.state[[WRITTEN, GATED, STREAM]] = 0
@@ -110,7 +117,7 @@ class YFilterEngine:
         offsets, gate_offsets = np.zeros((2, len(batch) + 1), dtype=np.int64)
         done = 0
         while done < len(batch):
-            done = self._run(batch, done, _NO_LINKS, offsets, gate_offsets)
+            done = self._run(batch, done, _NO_LINKS, offsets, gate_offsets, expiry)
             scratch.grow(int(scratch.state[WHY]))
         entries = scratch.out[: offsets[-1]].copy()
         if gate_offsets[-1]:
@@ -131,12 +138,12 @@ class YFilterEngine:
         hidden = np.zeros(self._entry_count, dtype=np.bool_) if skip is None else skip[: self._entry_count]
         scratch.skips = packed(hidden, self._entry_count)
         links = _NO_LINKS if link is None else np.ascontiguousarray(link, dtype=np.int32)
-        wanted = np.unique(links[(links >= 0) & ~hidden]) if link is not None else links
+        waiting = _waited_for(links, hidden) if link is not None else 0
         offsets, gate_offsets = np.zeros((2, 2), dtype=np.int64)
         while True:
             scratch.state[[WRITTEN, GATED]] = 0
             scratch.state[[STREAM, SKIPPING]] = 1, skip is not None
-            scratch.state[WAITING] = len(wanted)
+            scratch.state[WAITING] = waiting
             self._run(batch, 0, links, offsets, gate_offsets)
             if scratch.state[WHY] == DONE:
                 break
@@ -157,6 +164,7 @@ class YFilterEngine:
         link: npt.NDArray[np.int32],
         offsets: Offsets,
         gate_offsets: Offsets,
+        expiry: npt.NDArray[np.int32] = _NO_LINKS,
     ) -> int:
         it, scratch = self._network, self._scratch
         return run(  # type: ignore[no-any-return]
@@ -172,7 +180,7 @@ class YFilterEngine:
             scratch.marks, scratch.summary, scratch.skips,
             scratch.log, scratch.path_stamps, scratch.join_counts, scratch.join_stamps, scratch.ready,
             scratch.serial, scratch.node_lists, scratch.element_marks, scratch.pool, scratch.joined,
-            scratch.gate_stamps, link, scratch.link_stamps,
+            scratch.gate_stamps, link, scratch.link_stamps, expiry,
             offsets, scratch.out, scratch.out_times, scratch.pending, gate_offsets, scratch.gates,
         )  # fmt: skip
 
@@ -210,3 +218,11 @@ class YFilterEngine:
             "delegated patterns": len(it["delegated"]),
             "delegated documents": self._delegated_documents,
         }
+
+
+def _waited_for(links: Entries, hidden: Mask) -> int:
+    """How many links have an entry that is not skipped."""
+    asked = links[(links >= 0) & ~hidden]
+    waiting = np.zeros(int(asked.max(initial=-1)) + 1, dtype=np.bool_)
+    waiting[asked] = True
+    return int(np.count_nonzero(waiting))

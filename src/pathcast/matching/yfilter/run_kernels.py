@@ -12,7 +12,7 @@ States from which nothing leads on are not pushed.
 
 As a stream (`state[STREAM]`) one document is run: entries are written as they match, with the number of start tags
 read, and the run stops when no link waits any more. What is certain only after more of the document (a test of text)
-is pending until then.
+is pending until then. With `expiry`, an entry is not looked at after so many start tags.
 """
 
 import numpy as np
@@ -37,6 +37,12 @@ def is_marked(marks, number):
     """Whether a number is in the set."""
     place = np.uint64(number)
     return (marks[place >> SIX] >> (place & LOW_SIX)) & ONE != 0
+
+
+@part
+def is_spared(entry, place, skipping, skips, expiry):
+    """Whether an entry need not be looked at after so many start tags."""
+    return (skipping and is_marked(skips, entry)) or (len(expiry) > 0 and place >= expiry[entry])
 
 
 @rare
@@ -88,7 +94,7 @@ def named_child(state_symbols, begin, end, symbol):
     " ro_i4[:, ::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_b1[::1], ro_i4[::1],"
     " i8[::1], i4[::1], i4[:, ::1], i8[::1], i4[:, ::1], i4[:, ::1], u8[::1], u8[::1], ro_u8[::1],"
     " i4[:, ::1], i8[::1], i4[:, ::1], i8[::1], i4[::1], i8[::1], i4[:, ::1], i8[:, ::1], i4[::1], u1[::1],"
-    " i8[::1], ro_i4[::1], i8[::1],"
+    " i8[::1], ro_i4[::1], i8[::1], ro_i4[::1],"
     " i8[::1], i4[::1], i4[::1], i4[:, ::1], i8[::1], i4[::1])"
 )
 def run(
@@ -101,7 +107,7 @@ def run(
     nodes, join_begin, join_entry, join_paths, join_late, path_join,
     state, active, levels, deep_stamps, places, times, marks, summary, skips,
     log, path_stamps, join_counts, join_stamps, ready, serial, node_lists, element_marks, pool, joined,
-    gate_stamps, link, link_stamps,
+    gate_stamps, link, link_stamps, expiry,
     out_offsets, out, out_times, pending, gate_offsets, out_gates,
 ):  # fmt: skip
     """Run the documents from `first_document` on; the first one that is not done, with why in `state[WHY]`.
@@ -201,7 +207,7 @@ def run(
                         active[n] = deep
                         n += 1
                     entry = states[target, S_ENTRY]
-                    if entry >= 0 and not (skipping and is_marked(skips, entry)):
+                    if entry >= 0 and not is_spared(entry, element - first, skipping, skips, expiry):
                         if streaming:
                             written = announce(
                                 entry, element - first + 1, stamp, marks, summary, link, link_stamps, state, out,
@@ -226,7 +232,7 @@ def run(
                             continue
                         if task_kind[task] == SELECT:
                             entry = query_entry[number]
-                            if is_marked(marks, entry) or (skipping and is_marked(skips, entry)):
+                            if is_marked(marks, entry) or is_spared(entry, element - first, skipping, skips, expiry):
                                 continue
                             state[TRIED] += 1
                             time = select_on_stack(
@@ -248,7 +254,7 @@ def run(
                         else:
                             nested = path_join[number]
                             entry = join_entry[nested]
-                            if is_marked(marks, entry) or (skipping and is_marked(skips, entry)):
+                            if is_marked(marks, entry) or is_spared(entry, element - first, skipping, skips, expiry):
                                 continue
                             if logged == log.shape[1]:
                                 why = FEW_LOG
