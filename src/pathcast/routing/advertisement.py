@@ -13,7 +13,7 @@ covers it. An entry contains a data pattern only by parts that it demands in eve
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ class Behind:
     """For each number (of an aggregate, of a data pattern) the entries that stand behind it."""
 
     def __init__(self, entries: Iterable[Sequence[int] | Int32s]) -> None:
-        columns = [np.asarray(each, dtype=np.int32) for each in entries]
+        columns = [np.asarray(each, dtype=np.int32).reshape(-1) for each in entries]
         self._offsets = np.cumsum([0, *map(len, columns)])
         self._entries = np.concatenate(columns) if columns else np.zeros(0, dtype=np.int32)
         self._numbers = np.repeat(np.arange(len(columns)), np.diff(self._offsets))
@@ -44,6 +44,11 @@ class Behind:
     def entries_at(self, number: int) -> Int32s:
         """The entries behind one number."""
         return self._entries[self._offsets[number] : self._offsets[number + 1]]
+
+    def moved(self, to: Int32s) -> "Behind":
+        """The same with other numbers for entries, -1 for those that are gone."""
+        moved = (to[self.entries_at(number)] for number in range(len(self)))
+        return Behind(entries[entries >= 0] for entries in moved)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,3 +68,12 @@ class Advertisement:
     def known(self, bound: Bound) -> Int32s:
         """The sender's entries that match a document in which an aggregate is bound so."""
         return np.zeros(0, dtype=np.int32)
+
+    def moved(self, to: Int32s) -> "Advertisement":
+        """The same for a table in which entries have other numbers."""
+        return replace(
+            self,
+            covered=self.covered.moved(to),
+            containing=self.containing.moved(to),
+            expiring=self.expiring.moved(to),
+        )

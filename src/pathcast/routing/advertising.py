@@ -10,13 +10,9 @@ side. Versions count the advertisements of a router to a neighbour, from 1.
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from ..transmission import Topology
-from .advertisement import Advertisement, Behind
-from .labels import DataPatterns
+from .composing import compose
 from .router import Router
-from .table import RoutingTable
 
 
 class Advertising:
@@ -30,6 +26,7 @@ class Advertising:
             (topology.name(other), name) for name in routers for other in topology.neighbours(name)
         }
         self._all = frozenset(self._stale)
+        self._anew: set[tuple[str, str]] = set()
 
     def changed(self, router: str) -> None:
         """Subscriptions at a router have changed: whatever advertises them has to follow."""
@@ -44,7 +41,7 @@ class Advertising:
     def advertise(self, keep: float, source: str) -> None:
         """Make all advertisements anew, with this part of the steps kept."""
         self.keep = keep
-        self._stale = set(self._all)
+        self._stale, self._anew = set(self._all), set(self._all)
         self.follow(source)
 
     def follow(self, source: str) -> None:
@@ -63,18 +60,8 @@ class Advertising:
 
     def _advertise(self, downstream: Router, upstream: Router) -> None:
         before = downstream.made.get(upstream.name)
-        version = 1 if before is None else before.version + 1
-        made = advertised(downstream.table, upstream.name, downstream.name, version)
+        pair = (upstream.name, downstream.name)
+        made = compose(downstream.table, *pair, before, self.keep, anew=pair in self._anew)
+        self._anew.discard(pair)
         downstream.made[upstream.name] = made
         upstream.receive(made)
-
-
-def advertised(table: RoutingTable, upstream: str, downstream: str, version: int) -> Advertisement:
-    """What a router with this table tells a neighbour."""
-    entries = list(table.wanted(upstream))
-    aggregates = tuple(map(table.patterns.pattern, entries))
-    covered = Behind([entry] for entry in entries)
-    nothing = np.zeros(0, dtype=np.int32)
-    return Advertisement(
-        upstream, downstream, version, aggregates, covered, DataPatterns(()), nothing, Behind(()), Behind(())
-    )

@@ -94,6 +94,8 @@ class Router:
             self.subscribe(id, old.patterns.pattern(local.entry), local.target.name)
         for neighbour, advertisement in self.received.items():
             self._entries[neighbour] = self.table.enter(advertisement.aggregates, Target(neighbour, is_router=True))
+        to = old.moved_to(self.table)
+        self.made = {neighbour: advertisement.moved(to) for neighbour, advertisement in self.made.items()}
 
     # Documents.
 

@@ -103,6 +103,12 @@ class RoutingTable:
                 self._unused += not wanted
         self._views.clear()
 
+    def moved_to(self, other: "RoutingTable") -> Int32s:
+        """For each entry its number in another table, -1 where that lacks it."""
+        numbers = {other.patterns.pattern(entry): entry for entry in range(len(other))}
+        moved = [numbers.get(self.patterns.pattern(entry), -1) for entry in range(len(self))]
+        return np.array(moved, dtype=np.int32)
+
     def wanted(self, sender: str | None) -> Iterator[int]:
         """The entries that somebody else than `sender` wants, ascending."""
         for entry, targets in enumerate(self._wanted):

@@ -7,8 +7,8 @@ each aggregate or data pattern of the advertisement (§4.3, §4.4). PS has a tab
 message without annotations costs one byte.
 
 Invariant: `decode` gives what was encoded, or raises `MessageError`; it refuses headers beyond `MOST_HEADER` bytes and
-more than `MOST_LISTED` bindings, labels and last places together, so that a header takes 10 bytes for each of its own and a few
-megabytes more.
+more than `MOST_LISTED` bindings, labels and last places together, so that a header takes 10 bytes for each of its own
+and a few megabytes more.
 """
 
 from dataclasses import dataclass, field
