@@ -204,10 +204,11 @@ def _facts(conditions: tuple[Condition, ...]) -> Iterator[Condition]:
             continue
         yield condition
         if isinstance(condition, First) and condition.steps and not condition.absolute:
-            yield _path(condition)
+            yield path_of(condition)
 
 
-def _path(first: First) -> Condition:
+def path_of(first: First) -> Condition:
+    """The path that a test of its first node demands, with a node at its end that passes the test."""
     last = len(first.steps) - 1
     return chain(
         [
@@ -227,7 +228,7 @@ def _absolute(node: Node) -> Iterator[Condition]:
                 yield condition.node
                 yield from _absolute(condition.node)
             case First() if condition.absolute and condition.steps:
-                yield _path(condition)
+                yield path_of(condition)
 
 
 def _tests(place: Place) -> Iterator[Compare | StringTest]:

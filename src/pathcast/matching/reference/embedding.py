@@ -28,14 +28,14 @@ from ...patterns.model import (
 from ...patterns.values import holds
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """A node of the document: `kind` is element, attribute, text or document; `at` is its index in the batch."""
 
     kind: str
     at: int
 
 
-_DOCUMENT = _Place("document", -1)
+DOCUMENT = Place("document", -1)
 
 
 class Embedding:
@@ -48,14 +48,14 @@ class Embedding:
         self.batch = document.batch
         self.elements = range(document.first, document.first + len(document))
         self.same_name = same_name
-        self._known: dict[tuple[int, _Place], bool] = {}
+        self._known: dict[tuple[int, Place], bool] = {}
 
     def matches(self, pattern: Pattern) -> bool:
         """Whether the document matches the pattern."""
         self._known.clear()
-        return pattern.root is None or self.holds(pattern.root, _DOCUMENT)
+        return pattern.root is None or self.holds(pattern.root, DOCUMENT)
 
-    def holds(self, condition: Condition, place: _Place) -> bool:
+    def holds(self, condition: Condition, place: Place) -> bool:
         """Whether a condition holds at a place."""
         match condition:
             case Node():
@@ -65,11 +65,11 @@ class Embedding:
                     self._known[id(condition), place] = known
                 return known
             case Root():
-                return self.holds(condition.node, _DOCUMENT)
+                return self.holds(condition.node, DOCUMENT)
             case Compare() | StringTest():
                 return holds(condition, self.value(place))
             case First():
-                first = self.first(condition.steps, _DOCUMENT if condition.absolute else place)
+                first = self.first(condition.steps, DOCUMENT if condition.absolute else place)
                 return first is not None and holds(condition.test, self.value(first))
             case AllOf():
                 return all(self.holds(part, place) for part in condition.conditions)
@@ -78,34 +78,34 @@ class Embedding:
             case Not():
                 return not self.holds(condition.condition, place)
 
-    def satisfies(self, node: Node, place: _Place) -> bool:
+    def satisfies(self, node: Node, place: Place) -> bool:
         return all(self.holds(condition, place) for condition in node.conditions)
 
-    def first(self, steps: tuple[Node, ...], place: _Place) -> _Place | None:
+    def first(self, steps: tuple[Node, ...], place: Place) -> Place | None:
         """The first node, in document order, that a path reaches."""
         places = {place}
         for step in steps:
             places = {b for p in places for b in self.reached(step, p) if self.satisfies(step, b)}
         return min(places, key=self.order, default=None)
 
-    def order(self, place: _Place) -> tuple[int, int]:
+    def order(self, place: Place) -> tuple[int, int]:
         """Document order among nodes of one kind, which is all that one step reaches."""
         return (0, place.at)
 
-    def reached(self, node: Node, place: _Place) -> Iterator[_Place]:
+    def reached(self, node: Node, place: Place) -> Iterator[Place]:
         """The nodes with the right name on the right axis, whatever their conditions."""
         if place.kind in ("attribute", "text"):
             return
         if node.is_element:
-            yield from (_Place("element", element) for element in self.below(node, place))
+            yield from (Place("element", element) for element in self.below(node, place))
             return
         for holder in self.holders(node, place):
             if node.test == TEXT:
-                yield from (_Place("text", index) for index in self.texts(holder))
+                yield from (Place("text", index) for index in self.texts(holder))
             else:
-                yield from (_Place("attribute", index) for index in self.attributes(holder, node.test[1:]))
+                yield from (Place("attribute", index) for index in self.attributes(holder, node.test[1:]))
 
-    def below(self, node: Node, place: _Place) -> Iterator[int]:
+    def below(self, node: Node, place: Place) -> Iterator[int]:
         batch = self.batch
         if place.kind == "document":
             inside, parent = self.elements, -1
@@ -116,7 +116,7 @@ class Embedding:
             if below and (node.test == WILDCARD or self.same_name(int(batch.name[element]), node.test)):
                 yield element
 
-    def holders(self, node: Node, place: _Place) -> range:
+    def holders(self, node: Node, place: Place) -> range:
         """The elements whose attributes or text a step looks at: `//` means the place itself and all below."""
         if place.kind == "document":
             return self.elements if node.axis == "//" else range(0)
@@ -132,7 +132,7 @@ class Embedding:
         mine = range(int(batch.attribute_begin[element]), int(batch.attribute_begin[element + 1]))
         return (index for index in mine if self.same_name(int(batch.attribute_name[index]), name))
 
-    def value(self, place: _Place) -> str:
+    def value(self, place: Place) -> str:
         """XPath's string-value."""
         batch = self.batch
         match place.kind:

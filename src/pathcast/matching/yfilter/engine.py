@@ -105,9 +105,7 @@ class YFilterEngine:
         with self._running:
             return self._match(batch, skip, np.ascontiguousarray(expiry[: self._entry_count], dtype=np.int32))
 
-    def _match(
-        self, batch: DocumentBatch, skip: Mask | None, expiry: Entries = _NO_LINKS
-    ) -> tuple[Offsets, Entries]:
+    def _match(self, batch: DocumentBatch, skip: Mask | None, expiry: Entries = _NO_LINKS) -> tuple[Offsets, Entries]:
         scratch = self._scratch
         scratch.fit(self._network, batch, self._entry_count)
         scratch.state[[WRITTEN, GATED, STREAM]] = 0
