@@ -27,7 +27,7 @@ def test_a_message_is_taken_apart_as_it_was_put_together(sent: Annotations, text
     message = decode(header.header + document)
     assert message.document == document
     assert message.text == text
-    assert message.annotations == (sent if sent else NOTHING)
+    assert message.annotations == (sent or NOTHING)
     assert message.refused is None
 
 

@@ -20,7 +20,9 @@ import numpy.typing as npt
 
 from ..patterns import Pattern
 from .annotations import Bound, Mask
+from .derived import Derived
 from .labels import DataPatterns
+from .simple import Simple
 
 Int32s = npt.NDArray[np.int32]
 
@@ -51,29 +53,66 @@ class Behind:
         return Behind(entries[entries >= 0] for entries in moved)
 
 
+class Known:
+    """Which entries of the sender match when an aggregate is bound (T_sagg).
+
+    `derived` counts aggregates and patterns as they were when all was aggregated; `number_then` has for each aggregate
+    its number then, -1 for one that came later, `entry_of` the entry of each pattern, -1 for one that is gone.
+    """
+
+    def __init__(self, derived: Derived, number_then: Int32s, entry_of: Int32s) -> None:
+        self.derived, self.number_then, self.entry_of = derived, number_then, entry_of
+
+    def entries(self, bound: Bound) -> Int32s:
+        """The entries that match a document in which an aggregate is bound so."""
+        number = int(self.number_then[bound.aggregate])
+        if number < 0:
+            return np.zeros(0, dtype=np.int32)
+        entries = self.entry_of[self.derived.known(number, bound.wildcards)]
+        return entries[entries >= 0]
+
+    def public(self) -> tuple[Simple, ...]:
+        """What the receiver hears of it: the simple aggregates by their numbers now."""
+        now = {then: number for number, then in enumerate(self.number_then.tolist()) if then >= 0}
+        return tuple(
+            Simple(now[each.aggregate], each.count, each.wildcards)
+            for each in self.derived.simple
+            if each.aggregate in now
+        )
+
+    def renumbered(self, kept: list[int]) -> "Known":
+        """For aggregates that are these of before, -1 for new ones."""
+        then = [self.number_then[number] if number >= 0 else -1 for number in kept]
+        return Known(self.derived, np.array(then, dtype=np.int32), self.entry_of)
+
+    def moved(self, to: Int32s) -> "Known":
+        """The same with other numbers for entries."""
+        return Known(self.derived, self.number_then, np.where(self.entry_of >= 0, to[self.entry_of], -1))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Advertisement:
-    """What `downstream` told `upstream`."""
+    """What `downstream` told `upstream`; `steps` have the subscriptions behind it before any aggregation."""
 
     upstream: str
     downstream: str
     version: int
+    steps: int
     aggregates: tuple[Pattern, ...]
-    covered: Behind
+    simple: tuple[Simple, ...]
     data: DataPatterns
     frequencies: Int32s
+    covered: Behind
+    known: Known
     containing: Behind
     expiring: Behind
-
-    def known(self, bound: Bound) -> Int32s:
-        """The sender's entries that match a document in which an aggregate is bound so."""
-        return np.zeros(0, dtype=np.int32)
 
     def moved(self, to: Int32s) -> "Advertisement":
         """The same for a table in which entries have other numbers."""
         return replace(
             self,
             covered=self.covered.moved(to),
+            known=self.known.moved(to),
             containing=self.containing.moved(to),
             expiring=self.expiring.moved(to),
         )

@@ -59,9 +59,8 @@ class Advertising:
                 self._advertise(self.routers[downstream], self.routers[upstream])
 
     def _advertise(self, downstream: Router, upstream: Router) -> None:
-        before = downstream.made.get(upstream.name)
         pair = (upstream.name, downstream.name)
-        made = compose(downstream.table, *pair, before, self.keep, anew=pair in self._anew)
+        made = compose(downstream, upstream.name, self.keep, anew=pair in self._anew)
         self._anew.discard(pair)
         downstream.made[upstream.name] = made
         upstream.receive(made)

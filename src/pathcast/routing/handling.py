@@ -25,7 +25,7 @@ from ..documents import Document, DocumentBatch
 from ..matching.contract import Engine, Entries, Expiring, Mask, Skipping, Streaming
 from .annotations import Annotations
 from .clock import Clock, Stream, run_stream
-from .making import Making, mask_of
+from .making import Making, Reading, mask_of
 from .policy import Policy
 from .report import RouterReport
 from .router import Router
@@ -108,7 +108,7 @@ class Handling:
                 self._deliver(target, self.outcome.seconds)
         for target in wanting:
             if target.is_router:
-                self._send(target, self._timed(partial(self._making.early, target.name, None, complete=False)))
+                self._send(target, self._timed(partial(self._making.at_once, target.name)))
 
     def _open_groups(self) -> Mask:
         """For each group whether one of its targets waits for the document; a last one, for idle entries, never."""
@@ -162,12 +162,11 @@ class Handling:
         for target in wanting:
             if not target.is_router:
                 self._deliver(target, self.outcome.seconds)
-        seen = None
-        if any(target.is_router for target in wanting):
-            seen = self._timed(lambda: self._making.see(batch, len(batch.name)))
-        for target in wanting:
-            if target.is_router:
-                self._send(target, self._timed(partial(self._making.late, target.name, seen, matched)))
+        routers = [target for target in wanting if target.is_router]
+        if routers:
+            reading_of = self._timed(lambda: Reading(batch, len(batch.name), self.router, self.policy))
+        for target in routers:
+            self._send(target, self._timed(partial(self._making.late, target.name, reading_of, matched)))
 
     def _match(self, batch: DocumentBatch, skip: Mask, expiry: Entries | None) -> Entries:
         if expiry is not None and isinstance(self.engine, Expiring):
@@ -195,18 +194,17 @@ class Handling:
             self.outcome.seconds = began + stream.seconds[place] + spent
             if target.is_router:
                 before = self.outcome.seconds
-                self._send_early(target, document, place)
+                self._send_early(target, document, place, stream)
                 spent += self.outcome.seconds - before
             else:
                 self._deliver(target, self.outcome.seconds)
         self.outcome.seconds = began + stream.total + spent
 
-    def _send_early(self, target: Target, document: Document, place: int) -> None:
-        making = self._making
-        batch = document.alone()
-        seen = self._timed(lambda: making.see(batch, place))
-        complete = place >= len(document)
-        self._send(target, self._timed(lambda: making.early(target.name, seen, complete=complete)))
+    def _send_early(self, target: Target, document: Document, place: int, stream: Stream) -> None:
+        found = stream.matches.entries[stream.matches.positions <= place]
+        batch, matched = document.alone(), mask_of(found, len(self.view.group))
+        reading = self._timed(lambda: Reading(batch, place, self.router, self.policy))
+        self._send(target, self._timed(lambda: self._making.early(target.name, reading, matched)))
 
     def _first_places(self, stream: Stream) -> list[tuple[int, Target]]:
         """The targets that get the document, in the order in which their first matches came."""

@@ -9,10 +9,13 @@ Invariant: nothing is said that does not follow from what was read or from annot
 Cost: look-ups for each distinct label path of the document, and a bit an aggregate.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..documents import DocumentBatch
-from .annotations import Annotations, LastPlace, Mask
+from .annotations import Annotations, Bound, LastPlace, Mask
+from .binding import fitting
 from .labels import SeenPaths
 from .policy import Policy
 from .router import Router
@@ -22,6 +25,18 @@ from .taking import Taken
 SHARE, LEAST = 0.03, 64
 
 
+class Reading:
+    """As much of a document as a router has read: its first `read` elements; label paths where they are needed."""
+
+    def __init__(self, batch: DocumentBatch, read: int, router: Router, policy: Policy) -> None:
+        self.batch, self.read = batch, read
+        self.is_complete = read >= len(batch.name)
+        paths = None
+        if self.is_complete and ("d" in policy.positive or "d" in policy.negative):
+            paths = router.labels.paths_of(batch)
+        self.seen = None if paths is None else SeenPaths(batch, paths, read)
+
+
 class Making:
     """Makes the annotations of one document at one router."""
 
@@ -29,38 +44,67 @@ class Making:
         self.router, self.sender, self.policy, self.taken = router, sender, policy, taken
         self.room = max(LEAST, int(SHARE * size))
 
-    def see(self, batch: DocumentBatch, read: int) -> SeenPaths | None:
-        """The label paths among the first `read` elements, if the policy has a use for them."""
-        if not set("sd").intersection(self.policy.positive) and "d" not in self.policy.negative:
-            return None
-        paths = self.router.labels.paths_of(batch)
-        return None if paths is None else SeenPaths(batch, paths, read)
-
-    def late(self, neighbour: str, seen: SeenPaths | None, matched: Mask) -> Annotations:
+    def late(self, neighbour: str, reading: Reading, matched: Mask) -> Annotations:
         """For a copy that leaves when all was read."""
         policy, received = self.policy, self.router.received[neighbour]
-        failed = ~matched[self.router.entries_of(neighbour)] if "s" in policy.negative else None
+        holding = matched[self.router.entries_of(neighbour)]
         absent = None
-        if "d" in policy.negative and seen is not None:
-            absent = ~received.data.occurring(self.router.labels, seen)
-        return Annotations(received.version, (), self._last_places(neighbour, seen), failed, absent)
+        if "d" in policy.negative and reading.seen is not None:
+            absent = ~received.data.occurring(self.router.labels, reading.seen)
+        return Annotations(
+            received.version,
+            self._bindings(neighbour, reading, holding),
+            self._last_places(neighbour, reading.seen),
+            ~holding if "s" in policy.negative else None,
+            absent,
+        )
 
-    def early(self, neighbour: str, seen: SeenPaths | None, *, complete: bool) -> Annotations:
-        """For a copy that leaves before; `complete`: by chance all was read."""
+    def early(self, neighbour: str, reading: Reading, matched: Mask) -> Annotations:
+        """For a copy that leaves within a document, of which so much has matched."""
+        holding = matched[self.router.entries_of(neighbour)]
+        passed_on = self.at_once(neighbour)
+        return replace(
+            passed_on,
+            bindings=passed_on.bindings or self._bindings(neighbour, reading, holding),
+            last_places=self._last_places(neighbour, reading.seen),
+        )
+
+    def at_once(self, neighbour: str) -> Annotations:
+        """For a copy that leaves before the document was looked at: what follows from annotations that came."""
         policy, received, taken = self.policy, self.router.received[neighbour], self.taken
         failed = absent = None
         if "s" in policy.negative:
             failed = taken.failed[self.router.entries_of(neighbour)]
         if "d" in policy.negative and taken.absent is not None and self.sender is not None:
             absent = received.data.inherited(taken.absent, self.router.made[self.sender].data)
-        places = self._last_places(neighbour, seen) if complete else ()
         return Annotations(
             received.version,
-            (),
-            places,
-            failed if failed is not None and failed.any() else None,
-            absent if absent is not None and absent.any() else None,
+            bindings=self._passed_on(neighbour),
+            failed=failed if failed is not None and failed.any() else None,
+            absent=absent if absent is not None and absent.any() else None,
         )
+
+    def _bindings(self, neighbour: str, reading: Reading, holding: Mask) -> tuple[Bound, ...]:
+        """The most beneficial bindings that fit (§4.1)."""
+        if "s" not in self.policy.positive:
+            return ()
+        return self.router.binder(neighbour).bind(reading.batch, reading.read, holding, self.room)
+
+    def _passed_on(self, neighbour: str) -> tuple[Bound, ...]:
+        """Bindings of the neighbour's aggregates that follow from those that came."""
+        if "s" not in self.policy.positive or self.sender is None or not self.taken.proofs:
+            return ()
+        binder, aggregates = self.router.binder(neighbour), self.router.made[self.sender].aggregates
+        numbers = self.router.numbers_of(neighbour)
+        found: dict[Bound, None] = {}
+        for bound, entries in self.taken.proofs:
+            for entry in entries.tolist():
+                passed = (
+                    binder.passed_on(aggregates[bound.aggregate], bound, numbers[entry]) if entry in numbers else None
+                )
+                if passed is not None:
+                    found[passed] = None
+        return fitting(found, self.room)
 
     def _last_places(self, neighbour: str, seen: SeenPaths | None) -> tuple[LastPlace, ...]:
         """The most beneficial last places: those that come early and spare many entries (§4.2)."""

@@ -18,6 +18,7 @@ from ..documents import DocumentBatch, Limits
 from ..documents.reader import Reader
 from ..patterns import Namespaces, Pattern
 from .advertisement import Advertisement
+from .binding import Binder
 from .labels import LabelMemory
 from .table import RoutingTable, Target
 
@@ -42,6 +43,8 @@ class Router:
         self.untrusted: set[str] = set()
         self.labels = LabelMemory(namespaces)
         self._entries: dict[str, list[int]] = {}
+        self._binders: dict[str, Binder] = {}
+        self._numbers: dict[str, dict[int, int]] = {}
         self._open_table()
 
     def _open_table(self) -> None:
@@ -77,11 +80,26 @@ class Router:
         self._entries[neighbour] = self.table.enter(advertisement.aggregates, target)
         self.table.release(before, target)
         self.received[neighbour] = advertisement
+        self._binders.pop(neighbour, None)
+        self._numbers.pop(neighbour, None)
         self._tidy()
+
+    def binder(self, neighbour: str) -> Binder:
+        """Binds the simple aggregates that a neighbour advertised."""
+        if neighbour not in self._binders:
+            received = self.received[neighbour]
+            self._binders[neighbour] = Binder(received.aggregates, received.simple, self.table.patterns)
+        return self._binders[neighbour]
 
     def entries_of(self, neighbour: str) -> list[int]:
         """The table's entry of each aggregate that a neighbour advertised, by the aggregate's number."""
         return self._entries.get(neighbour, [])
+
+    def numbers_of(self, neighbour: str) -> dict[int, int]:
+        """The number of a neighbour's aggregate by the table's entry."""
+        if neighbour not in self._numbers:
+            self._numbers[neighbour] = {entry: number for number, entry in enumerate(self.entries_of(neighbour))}
+        return self._numbers[neighbour]
 
     def _tidy(self) -> None:
         """Make a new table when most entries of this one are wanted by nobody."""
@@ -89,6 +107,8 @@ class Router:
             return
         old, held = self.table, self.subscriptions
         self._open_table()
+        self._binders.clear()
+        self._numbers.clear()
         self.subscriptions = {}
         for id, local in held.items():
             self.subscribe(id, old.patterns.pattern(local.entry), local.target.name)

@@ -148,13 +148,13 @@ def _substitution(
     ends, others = _conditions(pattern)
     if ends > conditions[0] or not others <= conditions[1] or pattern.root is None:
         return None  # a branch or a condition of which the aggregate does not tell
-    for segments in _embeddings(wildcards, pattern):
+    for segments in embeddings(wildcards, pattern):
         if contains(pattern, replaced(wildcards.pattern, segments)):
             return segments
     return None
 
 
-def _embeddings(wildcards: Wildcards, pattern: Pattern) -> Iterator[dict[int, Segment]]:
+def embeddings(wildcards: Wildcards, pattern: Pattern) -> Iterator[dict[int, Segment]]:
     """Ways to lay the aggregate over the pattern, as what its wildcards come to lie on; a few of them."""
     if not wildcards.nodes or pattern.root is None:
         return

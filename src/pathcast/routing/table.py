@@ -115,6 +115,12 @@ class RoutingTable:
             if targets and (len(targets) > 1 or next(iter(targets)) != Target(sender or "", True)):
                 yield entry
 
+    def local(self) -> Iterator[int]:
+        """The entries that local subscribers want, ascending."""
+        for entry, targets in enumerate(self._wanted):
+            if any(not target.is_router for target in targets):
+                yield entry
+
     def view(self, sender: str | None) -> View:
         """The table for documents that come from `sender`."""
         found = self._views.get(sender)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .advertisement import Advertisement
-from .annotations import Annotations, Mask
+from .annotations import Annotations, Bound, Mask
 from .table import Target, View
 
 Int32s = npt.NDArray[np.int32]
@@ -28,13 +28,13 @@ Int32s = npt.NDArray[np.int32]
 class Taken:
     """What annotations told: entries that fail (and how many by each kind), targets that want the document.
 
-    `absent` are the data patterns of `made` that don't occur, `expiry` the place after which no entry need be looked
-    for, `refused` why annotations were not looked at.
+    `proofs` are bindings with the entries that they show to match, `absent` the data patterns of `made` that don't
+    occur, `expiry` the places after which entries need not be looked for, `refused` why annotations were not looked at.
     """
 
     failed: Mask
     wanting: set[Target] = field(default_factory=set)
-    matched: Int32s = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    proofs: list[tuple[Bound, Int32s]] = field(default_factory=list)
     absent: Mask | None = None
     expiry: Int32s | None = None
     skipped: dict[str, int] = field(default_factory=dict)
@@ -49,15 +49,13 @@ def take(annotations: Annotations, made: Advertisement | None, view: View, *, tr
     taken.refused = _refusal(annotations, made)
     if taken.refused or made is None:
         return taken
-    for bound in annotations.bindings:
-        found = made.known(bound)
-        if len(found):
-            taken.matched = np.append(taken.matched, found)
-    taken.wanting = view.targets_of(taken.matched)
+    proofs = [(bound, made.known.entries(bound)) for bound in annotations.bindings]
+    taken.wanting = set().union(*(view.targets_of(entries) for _, entries in proofs))
     if not trusted:
         taken.wanting = {target for target in taken.wanting if target.is_router}
         taken.refused = "the link is untrusted: nothing was skipped"
         return taken
+    taken.proofs = proofs
     if annotations.failed is not None:
         _skip(taken, "-s", made.covered.entries_of(annotations.failed), view)
     if annotations.absent is not None:

@@ -1,0 +1,131 @@
+"""What annotations spare: each kind in a case of its own, after the paper's examples, and all on random overlays."""
+
+from collections import Counter
+
+import pytest
+
+from pathcast.routing import Overlay
+from pathcast.transmission import Topology
+from tests.routing.drawn import delivered, world_of
+
+BOUND = ["/a/b/c/d", "/a/b/x/d", "/a/b/y/d"]
+
+
+def chain(subscriptions: dict[str, list[str]], keep: float, nodes: int = 3) -> Overlay:
+    overlay = Overlay(Topology.chain(nodes))
+    for router, xpaths in subscriptions.items():
+        for xpath in xpaths:
+            overlay.subscribe(router, xpath, f"{xpath} at {router}")
+    overlay.advertise(keep)
+    return overlay
+
+
+def who(overlay: Overlay, document: str, policy: str, engine: str = "yfilter") -> set[str]:
+    return {subscriber for subscriber, _ in delivered(overlay.publish(document, policy, engine))}
+
+
+def test_a_binding_forwards_a_document_without_a_look_at_it() -> None:
+    overlay = chain({"r2": BOUND}, keep=0.4)
+    assert [str(each) for each in overlay.router("r1").received["r2"].aggregates] == ["/a/b/*/d"]
+    report = overlay.publish("<a><b><x><d/></x></b></a>", "L+s", "yfilter")
+    assert delivered(report) == {("/a/b/x/d at r2", "r2")}
+    assert report.per_router["r2"].annotations["+s"] > 0
+    assert overlay.publish(b"<a><b><x><d/></x></b></a>", "L", "yfilter").per_router["r2"].annotations == {}
+
+
+def test_when_bindings_tell_everything_the_document_is_not_parsed() -> None:
+    overlay = chain({"r3": ["/a/b/c/d"], "r2": []}, keep=1.0)
+    report = overlay.publish("<a><b><c><d/></c></b></a>", "L+s", "yfilter")
+    assert delivered(report) == {("/a/b/c/d at r3", "r3")}
+    assert [report.per_router[router].parsed for router in ("r1", "r2", "r3")] == [True, False, False]
+    assert report.per_router["r2"].forwarding == "annotations"
+
+
+def test_bindings_are_passed_on_without_parsing() -> None:
+    overlay = chain({"r4": BOUND, "r2": ["/a/b/z/d"]}, keep=0.4, nodes=4)
+    report = overlay.publish("<a><b><x><d/></x></b></a>", "L+s-sd", "yfilter")
+    assert delivered(report) == {("/a/b/x/d at r4", "r4")}
+    assert report.per_router["r3"].forwarding == "annotations"
+    assert "+s" in report.per_router["r4"].annotations
+
+
+def test_the_second_occurrence_is_bound_too() -> None:
+    overlay = chain({"r2": BOUND}, keep=0.4)
+    report = overlay.publish("<a><b><q><d/></q><y><d/></y></b></a>", "L+s", "yfilter")
+    (delivery,) = report.deliveries
+    assert delivery.subscriber == "/a/b/y/d at r2"
+    assert report.per_router["r2"].arrived < delivery.time
+
+
+def test_bindings_never_vouch_for_values() -> None:
+    overlay = chain({"r2": ["/a/b[@n = 5]/d", "/a/c[@n = 5]/d", "/a/b/d", "/a/x[y]/d"]}, keep=0.3)
+    for policy in ("L+s", "L+s-sd", "ES+s"):
+        assert who(overlay, '<a><b n="6"><d/></b></a>', policy) == {"/a/b/d at r2"}
+        assert who(overlay, '<a><x n="5"><d/></x></a>', policy) == set()
+
+
+def test_what_an_aggregate_covers_is_skipped_when_it_fails() -> None:
+    overlay = chain({"r2": [*BOUND, "/a/p/q", "/a/p/r", "/a/p/s"]}, keep=0.4)
+    report = overlay.publish("<a><b><x><d/></x></b></a>", "L-s", "yfilter")
+    assert report.per_router["r2"].skipped == {"-s": 3}
+    assert report.per_router["r2"].wanted == 6
+
+
+def test_what_contains_an_absent_pattern_is_skipped() -> None:
+    overlay = chain({"r2": ["//b/d", "//x", "//c/d[.//q]"]}, keep=1.0)
+    report = overlay.publish("<a><x/><b/><d/></a>", "L-d", "yfilter")
+    assert report.per_router["r2"].skipped == {"-d": 2}
+    assert {subscriber for subscriber, _ in delivered(report)} == {"//x at r2"}
+
+
+def test_parts_under_or_and_not_exclude_nothing() -> None:
+    overlay = chain({"r2": ["/a[b or c]", "/a[not(q)]", "/a[not(b/d)]/c"]}, keep=1.0)
+    for policy in ("L-d", "L-s", "L+s-sd", "L+sd-sd"):
+        assert who(overlay, "<a><c/></a>", policy) == {"/a[b or c] at r2", "/a[not(q)] at r2", "/a[not(b/d)]/c at r2"}
+
+
+def test_a_pattern_that_is_over_ends_no_other_branch() -> None:
+    """The paper's own rule would lose it: x/y is over before w comes."""
+    overlay = chain({"r2": ["/r[x/y]/w"], "r3": ["/r[x/y]/w", "//x/y"]}, keep=1.0)
+    for policy in ("L+d", "L+sd-sd", "ES+d"):
+        got = who(overlay, "<r><x><y/></x><w/></r>", policy)
+        assert got == {"/r[x/y]/w at r2", "/r[x/y]/w at r3", "//x/y at r3"}
+    report = overlay.publish("<r><x><y/></x><w/></r>", "L+d", "yfilter")
+    assert report.per_router["r2"].annotations["+d"] > 0
+
+
+def test_negative_annotations_are_derived_when_a_document_is_forwarded_at_once() -> None:
+    overlay = chain({"r3": [*BOUND, "/a/p/q", "/a/p/r"]}, keep=0.6)
+    report = overlay.publish("<a><b><x><d/></x></b></a>", "L+s-sd", "yfilter")
+    assert report.per_router["r2"].forwarding == "annotations"
+    assert {"-s", "-d"} <= set(report.per_router["r3"].annotations)
+    assert sum(report.per_router["r3"].skipped.values()) == 2
+
+
+def test_every_kind_is_at_work_on_random_overlays() -> None:
+    kinds: Counter[str] = Counter()
+    spared: Counter[str] = Counter()
+    unparsed = 0
+    for seed in range(0, 60, 2):
+        world = world_of(seed)
+        world.overlay.advertise(0.5)
+        for document in world.documents:
+            for each in world.overlay.publish(document, "L+sd-sd", "yfilter").per_router.values():
+                kinds.update(each.annotations.keys())
+                spared.update(each.skipped)
+                unparsed += not each.parsed
+    assert min(kinds[kind] for kind in ("+s", "+d", "-s", "-d")) > 20
+    assert min(spared[kind] for kind in ("-s", "-d")) > 20
+    assert unparsed > 20
+
+
+@pytest.mark.parametrize("policy", ["L", "L+s-sd"])
+def test_the_report_has_times_that_grow_along_the_way(policy: str) -> None:
+    overlay = chain({"r1": ["//d"], "r2": ["//d"], "r3": ["//d"]}, keep=1.0)
+    report = overlay.publish("<a><d/></a>", policy, "yfilter")
+    assert list(report.per_router) == ["r1", "r2", "r3"]
+    arrived = [each.arrived for each in report.per_router.values()]
+    assert arrived == sorted(arrived)
+    assert arrived[0] == 0
+    assert report.response_time == pytest.approx(sum(each.time for each in report.deliveries) / 3)
+    assert report.last_time == max(each.time for each in report.deliveries)
