@@ -99,6 +99,10 @@ class LabelPaths:
         """The path of every element of the batch, in document order."""
         return self._walk(batch.name, batch.parent, batch.translation(self.names, add=True))
 
+    def number(self, names: Int32s, parents: Int32s, translate: Int32s) -> Int32s:
+        """The path of every element, given their names, their parents and for each name its id in `names`."""
+        return self._walk(names, parents, translate)
+
     def closed(self, paths: Int32s) -> Int32s:
         """These paths and all above them, each once, ascending."""
         used = np.zeros(len(self) + 1, dtype=np.bool_)
