@@ -9,6 +9,12 @@ from pathcast.documents.dtd import read_dtd
 from pathcast.documents.schema import Schema
 from pathcast.workloads.documents import generate_documents
 from pathcast.workloads.schemas import generate_schema, generate_schemas, mixed_documents
+from pathcast.workloads.steering import (
+    documents_of_size,
+    joined_document,
+    steered_documents,
+    steered_subscriptions,
+)
 from pathcast.workloads.subscriptions import assign_subscribers, generate_subscriptions
 from pathcast.workloads.values import Values
 
@@ -17,15 +23,21 @@ __all__ = [
     "assign_subscribers",
     "astronomy_schema",
     "auction_schema",
+    "bibliography_schema",
+    "documents_of_size",
     "generate_documents",
     "generate_schema",
     "generate_schemas",
     "generate_subscriptions",
+    "joined_document",
     "mixed_documents",
     "news_dtd",
     "news_schema",
     "protein_schema",
     "schema_from_dtd",
+    "steered_documents",
+    "steered_subscriptions",
+    "treebank_schema",
 ]
 
 
@@ -60,6 +72,18 @@ def astronomy_schema() -> Schema:
 def auction_schema() -> Schema:
     """The schema of our auction DTD: of the shape of XMark's, a notice a document."""
     return read_dtd(_dtd("auction"))
+
+
+@cache
+def treebank_schema() -> Schema:
+    """The schema of our treebank DTD: parse trees, deep and recursive, of few names and no attributes."""
+    return read_dtd(_dtd("treebank"))
+
+
+@cache
+def bibliography_schema() -> Schema:
+    """The schema of our bibliography DTD: lists of entries with flat fields."""
+    return read_dtd(_dtd("bibliography"))
 
 
 def schema_from_dtd(path: str | os.PathLike[str], *, root: str | None = None) -> Schema:
