@@ -86,6 +86,9 @@ class DocumentBatch:
         """For each name id of this batch its id in `names`; -1 where `names` lacks it (or it is added)."""
         if names is self.known:
             table = np.arange(self.name_count, dtype=np.int32)
+            if not add and len(names) == self.known_count:  # then the batch's own names are still unknown
+                table[self.known_count :] = -1
+                return table
             own = range(self.known_count, self.name_count)
         else:
             table = np.empty(self.name_count, dtype=np.int32)

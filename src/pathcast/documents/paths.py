@@ -95,9 +95,14 @@ class LabelPaths:
             path = int(below[0])
         return path
 
-    def add(self, batch: DocumentBatch) -> Int32s:
-        """The path of every element of the batch, in document order."""
-        return self._walk(batch.name, batch.parent, batch.translation(self.names, add=True))
+    def add(self, batch: DocumentBatch, translation: Int32s | None = None) -> Int32s:
+        """The path of every element of the batch, in document order.
+
+        `translation` of the batch's names to `names`, for a caller who has it.
+        """
+        if translation is None:
+            translation = batch.translation(self.names, add=True)
+        return self._walk(batch.name, batch.parent, translation)
 
     def number(self, names: Int32s, parents: Int32s, translate: Int32s) -> Int32s:
         """The path of every element, given their names, their parents and for each name its id in `names`."""

@@ -27,7 +27,7 @@ from .simple import Simple, embeddings
 from .wildcards import Wildcards, bound
 
 Int32s = npt.NDArray[np.int32]
-MOST_BOUND = 32
+MOST_BOUND = 16
 MOST_REMEMBERED = 1 << 14
 
 
@@ -94,18 +94,15 @@ class Binder:
                     found[self._bound(batch, number, placed[row])] = None
         return fitting(found, room)
 
-    def _embedded(self, batch: DocumentBatch, read: int, chosen: Int32s) -> list[Int32s]:
+    def _embedded(self, batch: DocumentBatch, read: int, chosen: Int32s) -> Int32s:
         symbols = self._table.translation(batch)[batch.name[:read]]
         holds, child_holds, below_holds = np.empty((3, self._longest, read), dtype=np.uint8)
-        placed = []
-        for backwards in range(2):
-            out = np.empty((len(chosen), self._longest), dtype=np.int32)
-            embed(
-                batch.parent, batch.end, symbols, read, self._begins, *self._nodes, chosen, backwards,
-                holds, child_holds, below_holds, out,
-            )  # fmt: skip
-            placed.append(out)
-        return placed
+        out = np.empty((2, len(chosen), self._longest), dtype=np.int32)
+        embed(
+            batch.parent, batch.end, symbols, read, self._begins, *self._nodes, chosen,
+            holds, child_holds, below_holds, out,
+        )  # fmt: skip
+        return out
 
     def _bound(self, batch: DocumentBatch, number: int, placed: Int32s) -> Bound:
         simple, wildcards = self._simple[number], self._wildcards[number]

@@ -6,6 +6,8 @@ for every element whether the pattern from that step down holds there; then step
 each on the first (or last) element that will do. Steps times elements, for each pattern.
 """
 
+import numpy as np
+
 from ..kernels import kernel
 
 ANY = -2
@@ -14,16 +16,19 @@ CHILD, DESCENDANT = 0, 1
 
 @kernel(
     "void(ro_i4[::1], ro_i4[::1], ro_i4[::1], int64,"
-    " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], int64,"
-    " u1[:, ::1], u1[:, ::1], u1[:, ::1], i4[:, ::1])",
+    " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1],"
+    " u1[:, ::1], u1[:, ::1], u1[:, ::1], i4[:, :, ::1])",
     late=True,
 )
 def embed(
     parents, ends, symbols, read,
-    begins, node_parents, node_axes, node_symbols, chosen, backwards,
+    begins, node_parents, node_axes, node_symbols, chosen,
     holds, child_holds, below_holds, out,
 ):  # fmt: skip
-    """Lay each chosen pattern over the first `read` elements; `out` has a row for each, -1 first where none fits."""
+    """Lay each chosen pattern over the first `read` elements, from the front and from the back.
+
+    `out` has a row for each pattern and way, -1 first where it does not fit.
+    """
     for row in range(len(chosen)):
         begin, count = begins[chosen[row]], begins[chosen[row] + 1] - begins[chosen[row]]
         for node in range(count - 1, -1, -1):
@@ -47,20 +52,21 @@ def embed(
                         child_holds[node, above] = 1
                     if fits or below_holds[node, element] == 1:
                         below_holds[node, above] = 1
-        for node in range(count):
-            out[row, node] = -1
-        for node in range(count):
-            child = node_axes[begin + node] == CHILD
-            if node == 0:
-                above, first, end = -1, 0, read
-            else:
-                above = out[row, node_parents[begin + node]]
-                first, end = above + 1, min(read, ends[above])
-            for step in range(end - first):
-                element = end - 1 - step if backwards else first + step
-                if holds[node, element] == 1 and (not child or parents[element] == above):
-                    out[row, node] = element
+        for backwards in range(2):
+            placed = out[backwards, row]
+            for node in range(count):
+                placed[node] = -1
+            for node in range(count):
+                child = node_axes[begin + node] == CHILD
+                above, first, end = np.int64(-1), np.int64(0), np.int64(read)
+                if node > 0:
+                    above = np.int64(placed[node_parents[begin + node]])
+                    first, end = above + 1, min(end, np.int64(ends[above]))
+                for step in range(end - first):
+                    place = end - 1 - step if backwards else first + step
+                    if holds[node, place] == 1 and (not child or parents[place] == above):
+                        placed[node] = place
+                        break
+                if placed[node] < 0:
+                    placed[0] = -1
                     break
-            if out[row, node] < 0:
-                out[row, 0] = -1
-                break

@@ -29,7 +29,6 @@ from .making import Making, Reading, mask_of
 from .policy import Policy
 from .report import RouterReport
 from .router import Router
-from .table import Target
 from .taking import Taken, take
 from .wire import Encoded, Message, decode, encode
 
@@ -71,7 +70,7 @@ class Handling:
         self.view = router.table.view(sender)
         self.report = report
         self.outcome = Outcome()
-        self._decided: set[Target] = set()
+        self._decided = self.view.nobody()
 
     def run(self, data: bytes) -> Outcome:
         """Handle a message."""
@@ -83,7 +82,7 @@ class Handling:
         report.wanted, report.annotations, report.skipped = view.busy, message.sizes, taken.skipped
         report.refused = message.refused or taken.refused
         self._forward_at_once(taken)
-        skip = self._timed(lambda: view.idle | taken.failed | ~self._open_groups()[view.group])
+        skip = self._timed(lambda: view.idle | taken.failed | ~view.groups_with(~self._decided)[view.group])
         if not skip.all():
             self._process(message.document, skip, taken.expiry)
         report.processing = self.outcome.seconds
@@ -102,21 +101,11 @@ class Handling:
 
     def _forward_at_once(self, taken: Taken) -> None:
         """Send the document where annotations say that it is wanted, whatever the policy (§5.1, step 1)."""
-        wanting = sorted(taken.wanting)
-        for target in wanting:
-            if not target.is_router:
-                self._deliver(target, self.outcome.seconds)
-        for target in wanting:
-            if target.is_router:
-                self._send(target, self._timed(partial(self._making.at_once, target.name)))
-
-    def _open_groups(self) -> Mask:
-        """For each group whether one of its targets waits for the document; a last one, for idle entries, never."""
-        waiting = np.ones(len(self.view.targets) + 1, dtype=np.bool_)
-        waiting[-1] = False
-        if self._decided:
-            waiting[:-1] = [not self._decided.issuperset(targets) for targets in self.view.targets]
-        return waiting
+        for number in np.flatnonzero(taken.wanting).tolist():
+            if number < self.view.routers:
+                self._send(number, self._timed(partial(self._making.at_once, self.view.targets[number].name)))
+            else:
+                self._deliver(number, self.outcome.seconds)
 
     # The document.
 
@@ -140,8 +129,7 @@ class Handling:
         """
         assert isinstance(self.engine, Streaming)
         assert self.policy.early is not None
-        for_router = np.array([*map(_has_router, self.view.targets), False], dtype=np.bool_)
-        waited_for = np.where(for_router[self.view.group] & ~skip, 0, -1).astype(np.int32)
+        waited_for = np.where(self.view.for_router[self.view.group] & ~skip, 0, -1).astype(np.int32)
         if not (waited_for == 0).any():
             return True
         matches = self.engine.match_stream(document, skip=skip, link=waited_for)
@@ -158,15 +146,15 @@ class Handling:
         entries = self._timed(lambda: self._match(batch, skip, expiry))
         self.outcome.seconds += reading
         matched = mask_of(entries, len(skip)) & ~skip
-        wanting = sorted(self.view.targets_of(entries[matched[entries]]) - self._decided)
-        for target in wanting:
-            if not target.is_router:
-                self._deliver(target, self.outcome.seconds)
-        routers = [target for target in wanting if target.is_router]
+        wanting = self._timed(lambda: self.view.targets_of(entries[matched[entries]]) & ~self._decided)
+        now, routers = self.outcome.seconds, np.flatnonzero(wanting[: self.view.routers]).tolist()
         if routers:
             reading_of = self._timed(lambda: Reading(batch, len(batch.name), self.router, self.policy))
-        for target in routers:
-            self._send(target, self._timed(partial(self._making.late, target.name, reading_of, matched)))
+        for number in routers:
+            name = self.view.targets[number].name
+            self._send(number, self._timed(partial(self._making.late, name, reading_of, matched)))
+        for number in np.flatnonzero(wanting[self.view.routers :]).tolist():
+            self._deliver(self.view.routers + number, now)
 
     def _match(self, batch: DocumentBatch, skip: Mask, expiry: Entries | None) -> Entries:
         if expiry is not None and isinstance(self.engine, Expiring):
@@ -183,50 +171,46 @@ class Handling:
         """`ES`: a copy leaves when the stream has its first match."""
         self.report.forwarding = "ES"
         assert isinstance(self.engine, Streaming)
-        for_router = [_has_router(targets) for targets in self.view.targets]
         stream = run_stream(
             self.clock, self.engine, self._read, document, reading,
-            skip=skip, group=self.view.group, urgent=for_router.__getitem__,
+            skip=skip, group=self.view.group, urgent=self.view.for_router.item,
         )  # fmt: skip
         self.report.read = stream.matches.read
         began, spent = self.outcome.seconds, 0.0
-        for place, target in self._first_places(stream):
+        for place, number in self._first_places(stream):
             self.outcome.seconds = began + stream.seconds[place] + spent
-            if target.is_router:
+            if number < self.view.routers:
                 before = self.outcome.seconds
-                self._send_early(target, document, place, stream)
+                self._send_early(number, document, place, stream)
                 spent += self.outcome.seconds - before
             else:
-                self._deliver(target, self.outcome.seconds)
+                self._deliver(number, self.outcome.seconds)
         self.outcome.seconds = began + stream.total + spent
 
-    def _send_early(self, target: Target, document: Document, place: int, stream: Stream) -> None:
+    def _send_early(self, number: int, document: Document, place: int, stream: Stream) -> None:
         found = stream.matches.entries[stream.matches.positions <= place]
         batch, matched = document.alone(), mask_of(found, len(self.view.group))
         reading = self._timed(lambda: Reading(batch, place, self.router, self.policy))
-        self._send(target, self._timed(lambda: self._making.early(target.name, reading, matched)))
+        name = self.view.targets[number].name
+        self._send(number, self._timed(lambda: self._making.early(name, reading, matched)))
 
-    def _first_places(self, stream: Stream) -> list[tuple[int, Target]]:
+    def _first_places(self, stream: Stream) -> list[tuple[int, int]]:
         """The targets that get the document, in the order in which their first matches came."""
-        first: dict[Target, int] = {}
+        first: dict[int, int] = {}
         for group, place in stream.decided.items():
-            for target in self.view.targets[group]:
-                if target not in self._decided:
-                    first[target] = min(place, first.get(target, place))
-        return sorted((place, target) for target, place in first.items())
+            for number in self.view.members(group):
+                if not self._decided[number]:
+                    first[number] = min(place, first.get(number, place))
+        return sorted((place, number) for number, place in first.items())
 
     # Copies.
 
-    def _send(self, target: Target, annotations: Annotations) -> None:
+    def _send(self, number: int, annotations: Annotations) -> None:
         """Let a copy leave as soon as its header is written."""
-        self._decided.add(target)
+        self._decided[number] = True
         header = self._timed(lambda: encode(annotations, text=self._text))
-        self.outcome.sendings.append(Sending(target.name, header, self.outcome.seconds))
+        self.outcome.sendings.append(Sending(self.view.targets[number].name, header, self.outcome.seconds))
 
-    def _deliver(self, target: Target, after: float) -> None:
-        self._decided.add(target)
-        self.outcome.deliveries.append((target.name, after))
-
-
-def _has_router(targets: tuple[Target, ...]) -> bool:
-    return any(target.is_router for target in targets)
+    def _deliver(self, number: int, after: float) -> None:
+        self._decided[number] = True
+        self.outcome.deliveries.append((self.view.targets[number].name, after))

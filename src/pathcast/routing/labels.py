@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ..documents import DocumentBatch, LabelPaths
+from ..documents import DocumentBatch, LabelPaths, Names
 from ..documents.names import local_part
 from ..errors import LimitError
 from .annotations import Labels, Mask
@@ -52,18 +52,28 @@ class LabelMemory:
 
     def _forget(self) -> None:
         self.paths = LabelPaths(capacity=MOST_PATHS)
+        self._known: tuple[Names | None, Int32s] = None, np.zeros(0, dtype=np.int32)
 
     def paths_of(self, batch: DocumentBatch) -> Int32s | None:
         """The label path of every element; None when there are too many to be remembered."""
-        try:
-            return self.paths.add(batch)
-        except LimitError:
-            self._forget()
-        try:
-            return self.paths.add(batch)
-        except LimitError:
-            self._forget()
-            return None
+        for _ in range(2):
+            try:
+                return self.paths.add(batch, self._translation(batch))
+            except LimitError:
+                self._forget()
+        return None
+
+    def _translation(self, batch: DocumentBatch) -> Int32s:
+        """The batch's names of elements as the tree has them; for names that batches know it is worked out once."""
+        names = self.paths.names
+        if self._known[0] is not batch.known or len(self._known[1]) < batch.known_count:
+            known = [names.add(batch.known[number]) for number in range(batch.known_count)]
+            self._known = batch.known, np.array(known, dtype=np.int32)
+        translation = np.full(batch.name_count, -1, dtype=np.int32)
+        translation[: batch.known_count] = self._known[1][: batch.known_count]
+        for number in np.unique(batch.name[batch.name >= batch.known_count]).tolist():
+            translation[number] = names.add(batch.name_of(number))
+        return translation
 
     def labels(self, path: int) -> Labels:
         """The labels of a path as patterns name them."""

@@ -14,7 +14,7 @@ view. When most are, the router makes a new table.
 Cost: a view is made once per sender and change, some 2 µs an entry.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,27 +38,47 @@ class Target:
     is_router: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class View:
     """The table for documents of one sender.
 
-    `group` of each entry, -1 for idle ones; `targets` of each group; `entries_of` the entries of each neighbour.
+    `group` of each entry, -1 for idle ones. Targets are numbered, neighbours first (`routers` of them), each kind in
+    the order of names; sets of targets are masks.
     """
 
-    group: Int32s
-    targets: tuple[tuple[Target, ...], ...]
-    idle: Mask
-    entries_of: dict[str, Int32s]
+    def __init__(self, group: Int32s, sets: Sequence[frozenset[Target]]) -> None:
+        self.group = group
+        self.idle: Mask = group < 0
+        self.busy = int(np.count_nonzero(~self.idle))
+        self.targets = sorted(set().union(*sets), key=lambda target: (not target.is_router, target.name))
+        self.routers = sum(target.is_router for target in self.targets)
+        numbers = {target: number for number, target in enumerate(self.targets)}
+        self._offsets = np.cumsum([0, *map(len, sets)])
+        self._members = np.array([numbers[target] for each in sets for target in each], dtype=np.int64)
+        self._group_of_member = np.repeat(np.arange(len(sets)), np.diff(self._offsets))
+        self.for_router: Mask = self.groups_with(np.arange(len(self.targets)) < self.routers)
 
-    @property
-    def busy(self) -> int:
-        """How many entries somebody wants."""
-        return int(np.count_nonzero(~self.idle))
+    def groups_with(self, targets: Mask) -> Mask:
+        """For each group whether one of these targets belongs to it; a last place, for idle entries, says no."""
+        found = np.zeros(len(self._offsets), dtype=np.bool_)
+        found[self._group_of_member[targets[self._members]]] = True
+        return found
 
-    def targets_of(self, entries: Int32s) -> set[Target]:
+    def targets_of(self, entries: Int32s) -> Mask:
         """Who wants one of these entries."""
-        groups = np.unique(self.group[entries]).tolist()
-        return {target for group in groups if group >= 0 for target in self.targets[group]}
+        groups = np.zeros(len(self._offsets), dtype=np.bool_)
+        groups[self.group[entries]] = True
+        groups[-1] = False
+        found = np.zeros(len(self.targets), dtype=np.bool_)
+        found[self._members[groups[self._group_of_member]]] = True
+        return found
+
+    def members(self, group: int) -> list[int]:
+        """The targets of a group, by number."""
+        return [int(number) for number in self._members[self._offsets[group] : self._offsets[group + 1]]]
+
+    def nobody(self) -> Mask:
+        """The empty set of targets."""
+        return np.zeros(len(self.targets), dtype=np.bool_)
 
 
 class RoutingTable:
@@ -131,18 +151,11 @@ class RoutingTable:
     def _view(self, sender: Target | None) -> View:
         numbers: dict[frozenset[Target], int] = {}
         group = np.full(len(self._wanted), -1, dtype=np.int32)
-        entries_of: dict[str, list[int]] = {}
         for entry, wanted in enumerate(self._wanted):
             targets = frozenset(wanted) - {sender} if sender in wanted else frozenset(wanted)
             if targets:
                 group[entry] = numbers.setdefault(targets, len(numbers))
-        targets_of = [tuple(sorted(targets)) for targets in numbers]
-        for entry, number in enumerate(group.tolist()):
-            for target in targets_of[number] if number >= 0 else ():
-                if target.is_router:
-                    entries_of.setdefault(target.name, []).append(entry)
-        columns = {name: np.array(entries, dtype=np.int32) for name, entries in entries_of.items()}
-        return View(group, tuple(targets_of), group < 0, columns)
+        return View(group, list(numbers))
 
     def engine(self, name: str | None) -> Engine:
         """The engine of this name over the table, knowing all its entries."""

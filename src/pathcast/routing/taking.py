@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from .advertisement import Advertisement
 from .annotations import Annotations, Bound, Mask
-from .table import Target, View
+from .table import View
 
 Int32s = npt.NDArray[np.int32]
 
@@ -33,7 +33,7 @@ class Taken:
     """
 
     failed: Mask
-    wanting: set[Target] = field(default_factory=set)
+    wanting: Mask
     proofs: list[tuple[Bound, Int32s]] = field(default_factory=list)
     absent: Mask | None = None
     expiry: Int32s | None = None
@@ -43,16 +43,17 @@ class Taken:
 
 def take(annotations: Annotations, made: Advertisement | None, view: View, *, trusted: bool) -> Taken:
     """What annotations tell a router that made this advertisement to their sender."""
-    taken = Taken(np.zeros(len(view.group), dtype=np.bool_))
+    taken = Taken(np.zeros(len(view.group), dtype=np.bool_), view.nobody())
     if not annotations:
         return taken
     taken.refused = _refusal(annotations, made)
     if taken.refused or made is None:
         return taken
     proofs = [(bound, made.known.entries(bound)) for bound in annotations.bindings]
-    taken.wanting = set().union(*(view.targets_of(entries) for _, entries in proofs))
+    if proofs:
+        taken.wanting = view.targets_of(np.concatenate([entries for _, entries in proofs]))
     if not trusted:
-        taken.wanting = {target for target in taken.wanting if target.is_router}
+        taken.wanting[view.routers :] = False
         taken.refused = "the link is untrusted: nothing was skipped"
         return taken
     taken.proofs = proofs

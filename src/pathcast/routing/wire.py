@@ -196,6 +196,9 @@ class _HeaderReader:
         return self.take(1)[0]
 
     def number(self) -> int:
+        if self.at < len(self.data) and self.data[self.at] < 128:  # most are
+            self.at += 1
+            return self.data[self.at - 1]
         value = 0
         for place in range(_LONGEST_NUMBER):
             byte = self.byte()
