@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from . import normal
 from .containment import contains
 from .generalisation import size
-from .model import Node, Pattern
+from .model import TEXT, WILDCARD, Compare, Condition, First, Node, Pattern, Root, StringTest, conditions_in
 
 
 def minimised(pattern: Pattern) -> Pattern:
     """The pattern without superfluous parts."""
-    if pattern.root is None or pattern.linear is not None:
+    if pattern.root is None or not _may_shrink(pattern.root):
         return pattern
     tried: set[Pattern] = set()
     while True:
@@ -29,6 +29,39 @@ def minimised(pattern: Pattern) -> Pattern:
             tried.add(smaller)
         else:
             return pattern
+
+
+def _may_shrink(node: Node) -> bool:
+    """Whether a condition might follow from others: only if these have steps with the same test."""
+    conditions = node.conditions
+    if len(conditions) == 1 and isinstance(conditions[0], (Root, First)):
+        return True
+    if len(conditions) > 1:
+        tests = [_tests(condition) for condition in conditions]
+        for index, condition in enumerate(conditions):
+            others = set().union(*tests[:index], *tests[index + 1 :])
+            if _may_follow(condition, others):
+                return True
+    return any(isinstance(each, Node) and _may_shrink(each) for each in conditions)
+
+
+def _may_follow(condition: Condition, others: set[str]) -> bool:
+    if isinstance(condition, Node):
+        return condition.test in others or (condition.test == WILDCARD and any(map(_is_element, others)))
+    return _VALUE in others if isinstance(condition, (Compare, StringTest)) else True
+
+
+_VALUE = "."
+
+
+def _tests(condition: Condition) -> set[str]:
+    """The tests of all steps of a condition; `.` for one that looks at the node's own value."""
+    found = {each.test for each in conditions_in(condition) if isinstance(each, Node)}
+    return found | {_VALUE} if isinstance(condition, (Compare, StringTest)) else found
+
+
+def _is_element(test: str) -> bool:
+    return test[0] not in "@." and test != TEXT
 
 
 def without_a_part(pattern: Pattern) -> Iterator[Pattern]:
