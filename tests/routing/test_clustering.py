@@ -19,11 +19,16 @@ def plain_clusters(patterns: list[Pattern]) -> dict[Pattern, set[int]]:
     return found
 
 
-PATHS = ["/a/b/c", "/a/b/d", "/a/b/e", "/a/x/c", "/a//b/c", "/a/*/c", "//a/b", "/a/b[c]/d", "/a/b[x]/d", "/a/b[@x = 5]/c",
-         "/a/b[@x = 6]/c", "/a/b[@x]/c", "/a/b[not(x)]/c", "/a[b or c]/d", "/a/d", "/a/*[b]/c", "/a/*/*", "/a"]  # fmt: skip
+PATHS = (
+    "/a/b/c /a/b/d /a/b/e /a/x/c /a//b/c /a/*/c //a/b /a/b[c]/d /a/b[x]/d /a/b[@x=5]/c /a/b[@x=6]/c /a/b[@x]/c "
+    "/a/b[not(x)]/c /a[b|c]/d /a/d /a/*[b]/c /a/*/* /a"
+)
 
 
-@pytest.mark.parametrize("patterns", [[parse(text) for text in PATHS], *(drawn(seed).patterns for seed in range(5, 9))])
+@pytest.mark.parametrize(
+    "patterns",
+    [[parse(text.replace("|", " or ")) for text in PATHS.split()], *(drawn(seed).patterns for seed in range(5, 9))],
+)
 def test_hashing_finds_the_clusters_that_comparing_finds(patterns: list[Pattern]) -> None:
     patterns = list(dict.fromkeys(patterns))
     sizes = list(map(size, patterns))
@@ -43,7 +48,8 @@ def test_hashing_finds_the_clusters_that_comparing_finds(patterns: list[Pattern]
 
 def _is_rewritten(pattern: Pattern) -> bool:
     """Whether the normal form may have made one of several patterns with different hashes: `//*/x` is `/*//x`."""
-    return any(part in str(pattern) for part in ("*//", "*/*", "[*]"))
+    text = str(pattern)
+    return any(part in text for part in ("*//", "*/*", "[*]")) or text.endswith("/*")
 
 
 def test_the_best_cluster_saves_much_for_little() -> None:

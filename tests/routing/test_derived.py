@@ -11,13 +11,13 @@ from pathcast.patterns import Pattern, parse
 from pathcast.patterns.containment import contains
 from pathcast.routing import aggregate
 from pathcast.routing.aggregation import Aggregation
-from pathcast.routing.bindings import Spine, SpineBindings, document_bindings
 from pathcast.routing.data_patterns import benefit, contained, data_table
 from pathcast.routing.derived import Budget, Derived, derive
 from pathcast.routing.simple import Simple, SimpleAggregates
 from pathcast.routing.wildcards import Bindings, Wildcards, bound
 from tests import oracle
 from tests.routing.patterns_drawn import drawn
+from tests.routing.plain_bindings import document_bindings
 
 NAMES = "abcd"
 SEEDS = range(8)
@@ -118,30 +118,12 @@ def test_bindings_in_documents_are_such_that_the_bound_aggregate_matches(small: 
     assert told > 20
 
 
-def test_bindings_from_label_paths_tell_no_more_than_is_so(small: Small) -> None:
-    aggregates = small.derived.aggregation.aggregates
-    spines = SpineBindings(
-        (each.aggregate, aggregates[each.aggregate], each.wildcards) for each in small.derived.simple
-    )
-    matched = [small.asked(pattern) for pattern in aggregates]
-    told = 0
-    for number, tree in enumerate(small.trees):
-        for labels in label_paths(tree):
-            for which, bindings in spines.at(labels):
-                if number in matched[which]:
-                    told += 1
-                    assert number in small.asked(bound(aggregates[which], bindings))
-                    known = small.derived.known(which, bindings)
-                    assert all(number in small.matched[index] for index in known.tolist())
-    assert told > 20
-
-
 def test_all_bindings_of_an_aggregate_tell_all_that_it_is_simple_for(small: Small) -> None:
     """With every binding of every wildcard at hand, what matches among the simple ones is known to match."""
     batch = read_batch(small.documents)
     for simple in small.derived.simple:
         aggregate = small.derived.aggregation.aggregates[simple.aggregate]
-        if not Spine.fits(aggregate):
+        if aggregate.linear is None:
             continue
         ever: set[int] = set()
         for number, document in enumerate(batch):

@@ -62,9 +62,12 @@ def changes(part: Condition) -> Iterator[Change]:
         yield "descendant"
     if not any(isinstance(condition, Node) for condition in conditions):
         yield "leaf" if conditions or (part.is_element and part.test != WILDCARD) else "drop"
-    elif part.test == WILDCARD and len(conditions) == 1 and isinstance(conditions[0], Node):
-        if conditions[0].is_element:
-            yield "absorb"
+    elif part.test == WILDCARD and len(conditions) == 1 and _is_element(conditions[0]):
+        yield "absorb"
+
+
+def _is_element(condition: Condition) -> bool:
+    return isinstance(condition, Node) and condition.is_element
 
 
 def generalised(pattern: Pattern, place: int, change: Change) -> Pattern:
