@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..documents import Document, DocumentBatch, Limits
-from .table import PatternTable
+from .table import Moved, PatternTable
 
 Offsets = npt.NDArray[np.int64]
 Entries = npt.NDArray[np.int32]
@@ -76,6 +76,20 @@ class Learning(Protocol):
 
     def compiled(self) -> dict[str, npt.NDArray[Any]]:
         """Of `arrays`, what is not learnt from documents."""
+        ...
+
+
+@runtime_checkable
+class Mergeable(Protocol):
+    """Takes over what another process has compiled for a part of the patterns (`shards.py`)."""
+
+    @classmethod
+    def compile_part(cls, table: PatternTable) -> dict[str, npt.NDArray[Any]]:
+        """What the engine makes of a table's entries, for `merge` elsewhere."""
+        ...
+
+    def merge(self, arrays: dict[str, npt.NDArray[Any]], moved: Moved) -> None:
+        """Take over what was compiled for a table that has just been merged into the engine's own."""
         ...
 
 

@@ -69,6 +69,7 @@ class Subscriptions:
         self._columns = Columns()
         self._owners = Owners()
         self._next_id = 1
+        self._holds = 0  # while there are any, the table is not compacted
         self._rows = Rows(np.zeros(1, dtype=np.int64), _NONE, _NONE, self._owners.names, 0)
         self._rows.table = self.table
         self._expansion = Expansion(self._rows)
@@ -247,7 +248,7 @@ class Subscriptions:
 
     def _compact(self) -> None:
         """When most patterns are unused, go on with a table of the others."""
-        if self.table.is_wasteful:
+        if self.table.is_wasteful and not self._holds:
             self.table, moved = self.table.compacted(self.live_counts() > 0)
             self._columns.renumber_entries(moved)
             self._lay_out(self.version)
@@ -308,9 +309,13 @@ class Subscriptions:
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        """While the block runs, other threads wait with their changes."""
+        """While the block runs, other threads wait with their changes, and entries of the table keep their numbers."""
         with self._lock:
-            yield
+            self._holds += 1
+            try:
+                yield
+            finally:
+                self._holds -= 1
 
     def expansion(self) -> Expansion:
         """Which ids and subscribers stand behind each pattern, as of now and for good."""

@@ -1,8 +1,8 @@
 """The rows of a table of subscriptions, or of changes to one, checked and parsed.
 
 Spark reads the table, in parallel and from wherever it is, and hands it to the driver as Arrow columns; the driver
-checks ids and parses. Parsing is not spread over workers: a plain path takes 2 µs and a pattern with predicates 20 µs,
-and to take a pattern over from another process (unpack it, build it, find it in the table) takes as long as parsing it.
+checks ids and parses plain paths. Large sets of patterns with predicates are parsed and compiled by workers
+(`compiling.py`).
 
 Invariant: each row is among the good ones, with an entry (removals: without), or among the bad ones, with a reason.
 """
@@ -17,10 +17,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from pathcast.errors import PipelineError
-from pathcast.matching import Subscriptions
+from pathcast.matching import Matcher
 from pathcast.matching.bulk import collector_resting
 from pathcast.matching.files import LARGEST_ID
 from pathcast.matching.table import Entered
+
+from .compiling import compile_in_parallel
 
 ADDED, REMOVED = "added", "removed"
 # What a report has of a row.
@@ -42,8 +44,9 @@ _NOTHING = -1
 class Parsed:
     """The rows of a table: `good` ones, and `bad` ones with a reason."""
 
-    def __init__(self, rows: pa.Table, kept: Subscriptions, *, has_id: bool) -> None:
-        self._kept = kept
+    def __init__(self, rows: pa.Table, matcher: Matcher, spark: SparkSession, *, has_id: bool) -> None:
+        self._matcher, self._kept, self._spark = matcher, matcher.subscriptions, spark
+        kept = self._kept
         self._known = len(kept.table)
         ids, changes = rows["id"], rows["change"]
         reasons: dict[int, tuple[str, int | None]] = {}
@@ -74,12 +77,18 @@ class Parsed:
         self, xpaths: pa.ChunkedArray, rows: npt.NDArray[np.int64], reasons: dict[int, tuple[str, int | None]]
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
         """The entries of some rows, and whether each has a text of its own; what is wrong goes to the reasons."""
-        with collector_resting():
-            entered = self._kept.table.enter(xpaths.take(pa.array(rows)).to_pylist(), collect=True)
-        good = rows[np.asarray(entered.good, dtype=np.int64)]
+        expressions, table = xpaths.take(pa.array(rows)), self._kept.table
+        compiled = compile_in_parallel(self._spark, expressions, table, self._matcher.engine)
         entries = np.full(len(xpaths), _NOTHING, dtype=np.int32)
+        entries[rows] = compiled.entries
+        own = entries != _NOTHING  # no normal form that is printed has what makes an expression worth a worker
+        for place, reason, column in compiled.refused:
+            reasons[int(rows[place])] = reason, column
+        rows = rows[compiled.left]
+        with collector_resting():
+            entered = table.enter(expressions.take(pa.array(compiled.left)).to_pylist(), collect=True)
+        good = rows[np.asarray(entered.good, dtype=np.int64)]
         entries[good] = entered.entries
-        own = np.zeros(len(xpaths), dtype=np.bool_)
         own[good[list(entered.texts)]] = True
         for error in entered.bad:
             assert error.index is not None
@@ -100,8 +109,8 @@ class Parsed:
         )
 
 
-def parse_rows(frame: DataFrame, kept: Subscriptions, *, changes: bool) -> Parsed:
-    """Check and parse the rows of a table for a set of subscriptions."""
+def parse_rows(frame: DataFrame, matcher: Matcher, *, changes: bool) -> Parsed:
+    """Check and parse the rows of a table for the subscriptions of a matcher, and compile what is worth it."""
     needed = ["xpath", *(["id", "change"] if changes else [])]
     for name in needed:
         if name not in frame.columns:
@@ -121,7 +130,7 @@ def parse_rows(frame: DataFrame, kept: Subscriptions, *, changes: bool) -> Parse
         (f.col("change").cast("string") if changes else f.lit(ADDED)).alias("change"),
         (f.col("id").cast("string") if has_id else f.lit("")).alias("given"),
     )
-    return Parsed(rows.toArrow().combine_chunks(), kept, has_id=has_id)
+    return Parsed(rows.toArrow().combine_chunks(), matcher, frame.sparkSession, has_id=has_id)
 
 
 def read_table(spark: SparkSession, path: str | os.PathLike[str], form: str | None = None) -> DataFrame:

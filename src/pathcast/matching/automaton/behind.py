@@ -148,6 +148,12 @@ class Behind:
             **{prefix + name: array for prefix, arrays in parts for name, array in arrays.items()},
         }
 
+    def part(self) -> dict[str, AnyArray]:
+        """Of `saved`, what `merge` needs."""
+        looked_up = (_DEMANDS + name for name in ("rows", "numbers", "literals"))
+        needed = {"tests", "tests_begin", "ends", *looked_up}
+        return {name: array for name, array in self.saved().items() if name in needed or name.startswith(_VERIFIER)}
+
     @classmethod
     def restore(cls, table: PatternTable, arrays: dict[str, AnyArray]) -> tuple["Behind", Access]:
         """The patterns that `arrays` was taken of, and their access predicates; the same memory until they change."""

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from ...documents import DocumentBatch, Limits
 from ...errors import LimitError
 from ..contract import Engine, Entries, Offsets
-from ..table import PatternTable
+from ..table import Moved, PatternTable
 from . import generations
 from .generation import Generation
 from .generations import Generations
@@ -70,6 +70,22 @@ class AutomatonEngine:
 
     def refresh(self) -> None:
         self._generations.refresh()
+
+    @classmethod
+    def compile_part(cls, table: PatternTable) -> dict[str, npt.NDArray[Any]]:
+        """What the engine makes of a table's patterns with predicates; plain paths are the table's own."""
+        if not len(table.trees):
+            return {}
+        from .behind import Behind
+
+        behind = Behind(table)
+        behind.take_up(len(table))
+        behind.layout()
+        return behind.part()
+
+    def merge(self, arrays: dict[str, npt.NDArray[Any]], moved: Moved) -> None:
+        if arrays:
+            self._generations.merge(arrays, moved)
 
     def learn_from(self, other: Engine) -> None:
         """Work out the states of the label paths that another engine knows, and go on with its counts."""

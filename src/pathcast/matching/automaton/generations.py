@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..spans import part_of
-from ..table import PatternTable
+from ..table import Moved, PatternTable
 from ..trie_kernels import NONE
 from .fresh import Fresh
 from .generation import Generation, symbols_for
@@ -113,6 +113,14 @@ class Generations:
                     self.current = self._renewed(made.states)
                 elif self._fresh.bits > FRESH_BITS or self._ungated() > FRESH_TREES:
                     self._renew_meanwhile()
+
+    def merge(self, arrays: dict[str, npt.NDArray[Any]], moved: Moved) -> None:
+        """Take over trees that another process compiled for a table which has just been merged into ours.
+
+        They are matched from the next `refresh` on.
+        """
+        with self.lock:
+            self._taken_up(moved.first).merge(arrays, moved)
 
     def settled(self) -> Generation:
         """The current generation, with nothing in it that is fresh."""
