@@ -43,8 +43,10 @@ def test_float_keys_sort_as_floats(one: float, other: float) -> None:
     assert float_value(float_key(one)) == one
 
 
-def test_the_key_below_zero_is_a_float_below_zero() -> None:
-    assert float_value(float_key(0.0) - 1) < 0 == float_value(float_key(-0.0))
+def test_ends_next_to_zero_are_keys_of_floats() -> None:
+    assert FLOAT.ends(Interval(None, 0, high_open=True))[1] == float_key(-5e-324)
+    assert FLOAT.ends(Interval(-5e-324, None, low_open=True))[0] == float_key(0.0) == float_key(-0.0)
+    assert FLOAT.ends(Interval(-5e-324, 0, low_open=True, high_open=True)) is None
 
 
 @pytest.mark.parametrize(

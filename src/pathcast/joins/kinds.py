@@ -53,7 +53,6 @@ Ends: TypeAlias = tuple[Any, Any]
 
 _DOUBLE, _QUAD = struct.Struct("<d"), struct.Struct("<q")
 _LARGEST = (1 << 63) - 1
-_BELOW_ZERO = -5e-324
 _MIDNIGHT = datetime(1970, 1, 1)  # noqa: DTZ001 - without zone, as all timestamps here
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -65,9 +64,7 @@ def float_key(value: float) -> int:
 
 
 def float_value(key: int) -> float:
-    """The float of a key; -1, which would be the other zero, is the largest float below 0."""
-    if key == -1:
-        return _BELOW_ZERO
+    """The float of a key; -1, which would be the other zero, is the key of none."""
     value: float = _DOUBLE.unpack(_QUAD.pack(key if key >= 0 else key ^ _LARGEST))[0]
     return value
 
@@ -103,6 +100,7 @@ class Kind:
     highest: Any
     end: Callable[[Any, int], Any]
     ordered: bool = True
+    hole: int | None = None
 
     def ends(self, interval: Interval) -> Ends | None:
         """The closed range of keys for an interval; None when no value of this kind is in it."""
@@ -111,6 +109,8 @@ class Kind:
             low = max(low, self._after(interval.low, 1, open_end=interval.low_open))
         if interval.high is not None:
             high = min(high, self._after(interval.high, -1, open_end=interval.high_open))
+        # An end on the hole moves inwards, so that ends are keys of values.
+        low, high = (low + 1 if low == self.hole else low), (high - 1 if high == self.hole else high)
         return (low, high) if low <= high else None
 
     def _after(self, value: Scalar, sign: int, *, open_end: bool) -> Any:
@@ -149,7 +149,7 @@ def _same(key: Any, _sign: int = 0) -> Any:
 
 INT = Kind("int", NUMBER, (int,), int, int, -_LARGEST - 1, _LARGEST, _whole_end)
 FLOAT = Kind(
-    "float", NUMBER, (float, int), float_key, float_value, float_key(-inf), float_key(inf), _float_end
+    "float", NUMBER, (float, int), float_key, float_value, float_key(-inf), float_key(inf), _float_end, hole=-1
 )  # fmt: skip
 STRING = Kind(
     "string", "string", (str,), TextKey, lambda key: key.text, TextKey("", 0, -1), TextKey("", 0, 1),

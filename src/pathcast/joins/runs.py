@@ -13,7 +13,7 @@ Cost: finding neighbours takes O(log n); inserting moves at most n numbers of 8 
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..messages import Scalar
@@ -104,10 +104,3 @@ class View:
         run.delete(key, row_id)
         if not run:
             del self.runs[value]
-
-    def __iter__(self) -> Iterator[JoinValue]:
-        return iter(self.runs)
-
-    def __len__(self) -> int:
-        """How many rows are in it."""
-        return sum(len(run) for run in self.runs.values())

@@ -5,20 +5,23 @@
 
 A column without a declared kind takes the kind of the first value or constant that meets it (numbers become floats),
 together with all columns that it joins. An edge may have several columns (`A.x = B.x and A.y = B.y`); the graph may
-have cycles, and several edges between two tables.
+have cycles, and several edges between two tables. `payloads` names bulky columns that are kept apart (`payloads.py`).
 
 Invariant: columns that an edge joins hold one family of values. Kinds settle once and never change; what a `Draft` has
 seen becomes part of the schema only by `settle`, so that a refused change or subscription leaves no trace.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import ChangeError, SchemaError
 from ..messages import Scalar
 from .kinds import KIND_NAMES, Kind, kind_named, kind_of
+
+if TYPE_CHECKING:
+    from .payloads import SplitSchema
 
 Row: TypeAlias = tuple[Scalar, ...]
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -53,9 +56,14 @@ class Edge:
 class Schema:
     """Tables and the edges of their join graph."""
 
-    def __init__(self, tables: Mapping[str, str | Mapping[str, str | None] | Iterable[str]], joins: Iterable[str] = ()):
+    def __init__(
+        self,
+        tables: Mapping[str, str | Mapping[str, str | None] | Iterable[str]],
+        joins: Iterable[str] = (),
+        payloads: Mapping[str, str | Iterable[str]] | None = None,
+    ) -> None:
         self.columns: dict[str, tuple[str, ...]] = {}
-        self._kinds: dict[tuple[str, str], Kind] = {}
+        self._kinds: MutableMapping[tuple[str, str], Kind] = {}
         for table, columns in tables.items():
             self._add_table(table, columns)
         if not self.columns:
@@ -63,6 +71,17 @@ class Schema:
         self.edges: tuple[Edge, ...] = ()
         for join in joins:
             self._add_edge(join)
+        self.inside: SplitSchema | None = None
+        if payloads:
+            from . import payloads as apart
+
+            self.inside = apart.SplitSchema(self, {table: _names(columns) for table, columns in payloads.items()})
+            self._kinds = apart.PlacedKinds(self.inside)
+
+    @property
+    def internal(self) -> "Schema":
+        """The schema of the tables as they are kept: payloads apart (`payloads.py`)."""
+        return self.inside.schema if self.inside else self
 
     def _add_table(self, table: str, columns: str | Mapping[str, str | None] | Iterable[str]) -> None:
         _check_name(table, "a table")
@@ -134,6 +153,10 @@ class Schema:
     def kind(self, table: str, column: str) -> Kind | None:
         """The kind of a column, once it is known."""
         return self._kinds.get((table, column))
+
+    def settle(self, kinds: Mapping[tuple[str, str], Kind]) -> None:
+        """Fix the kinds of columns."""
+        self._kinds.update(kinds)
 
     def edges_of(self, table: str) -> list[Edge]:
         """The edges at a table."""
@@ -217,7 +240,7 @@ class Draft:
 
     def settle(self) -> None:
         """Make what was learnt part of the schema."""
-        self.schema._kinds.update(self._learnt)
+        self.schema.settle(self._learnt)
         self._learnt = {}
 
 
@@ -240,6 +263,5 @@ def _kind(name: str, table: str, column: str) -> Kind:
         raise SchemaError(f"{table}.{column}: there is no kind '{name}'; there are {', '.join(KIND_NAMES)}") from None
 
 
-def sequence_of(names: str | Sequence[str]) -> tuple[str, ...]:
-    """One name or several."""
-    return (names,) if isinstance(names, str) else tuple(names)
+def _names(columns: str | Iterable[str]) -> tuple[str, ...]:
+    return tuple(one.strip() for one in (columns.split(",") if isinstance(columns, str) else columns))

@@ -1,0 +1,195 @@
+"""Clients: what a subscriber keeps, and the rows of its query from that.
+
+A client reads every message that its filters match and no other; so it does not matter whether a network, a test or a
+careless loop hands it messages. It keeps the content of one semijoin (or selection) a table, or, where join results are
+sent, the results. `rows()` joins the contents along the query's edges.
+
+Invariant: after the messages of an event, in order, `rows()` is the query's answer on the server's tables. Receiving an
+arrival twice changes nothing: rows have numbers.
+Cost: a message takes what it lists; `rows()` a hash join, remembered until the next message that changes something.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..messages import Message, Points, Scalar
+from .forms import Form, read_forms, subscription_filters
+from .query import Query
+from .results import representatives
+from .schema import Edge, Row, Schema
+from .subscription import Subscription
+from .words import (
+    ARRIVE,
+    CHANGE,
+    COME,
+    DEPART,
+    EXPOSE,
+    FORM,
+    FORMS,
+    GO,
+    KIND,
+    PATCH,
+    RESULTS,
+    ROW,
+    row_attribute,
+)
+
+
+class Client:
+    """The subscriber's side of one subscription."""
+
+    def __init__(self, schema: Schema, subscription: Subscription) -> None:
+        self._schema = schema.internal
+        self.id = subscription.id
+        self.query: Query = subscription.query
+        self.columns = self.query.columns
+        self.filters = subscription.filters
+        self._forms: dict[int, Form] = dict(subscription.forms)
+        self._results: _Results | None = None
+        if subscription.signature is not None:
+            self._results = _Results(self._schema, self.query)
+        self._tables: dict[str, dict[int, Row]] = {table: {} for table in self.query.tables}
+        self._rows: list[Row] | None = None
+        self.receive(subscription.initial)
+
+    def receive(self, message: Message) -> bool:
+        """Take up a message if it is for this client; whether it was."""
+        matching = [one for one in self.filters if one.matches(message)]
+        if not matching:
+            return False
+        self._rows = None
+        if FORM not in message:
+            self._read_listing(message)
+        elif self._results is not None:
+            self._results.read(message)
+        else:
+            self._read_change(message)
+        return True
+
+    def content(self, table: str) -> dict[int, Row]:
+        """The rows of a base table that the client keeps, by number."""
+        return dict(self._tables[table])
+
+    # Messages to a group.
+
+    def _read_change(self, message: Message) -> None:
+        form = self._forms[message[FORM]]  # type: ignore[index]
+        rows, columns = self._tables[form.base], self._schema.columns[form.base]
+        kind: Any = message[KIND]
+        number: Any = message.get(ROW)
+        values: dict[str, Any] = {name: message[name] for name in columns if name in message}
+        if kind in {ARRIVE, EXPOSE}:
+            rows[number] = tuple(values[name] for name in columns)
+        elif kind == PATCH:
+            self._patch(form.base, number, values)
+        elif kind == DEPART:
+            rows.pop(number, None)
+        else:
+            places = [columns.index(column) for column in form.join]
+            value = [values[name] for name in form.join]
+            for lost in [one for one, row in rows.items() if [row[place] for place in places] == value]:
+                del rows[lost]
+
+    def _patch(self, table: str, number: Any, values: Mapping[str, Any]) -> None:
+        row = self._tables[table].get(number)
+        if row is not None:
+            columns = self._schema.columns[table]
+            self._tables[table][number] = tuple(values.get(name, one) for name, one in zip(columns, row, strict=True))
+
+    # Messages to this subscription alone.
+
+    def _read_listing(self, message: Message) -> None:
+        forms = message.get(FORMS)
+        if isinstance(forms, Points):
+            self._forms = read_forms(self._schema, forms)
+            self.filters = subscription_filters(self.id, self.query, self._forms)
+        for name, listed in message.items():
+            if isinstance(listed, Points) and name != FORMS:
+                self._read_list(name, listed)
+
+    def _read_list(self, name: str, listed: Points) -> None:
+        if self._results is not None:
+            self._results.read_list(name, listed)
+            return
+        table = name[1:]
+        for number, *values in listed.rows:
+            assert isinstance(number, int)
+            if name.startswith(COME):
+                self._tables[table][number] = tuple(values)
+            elif name.startswith(CHANGE):
+                self._patch(table, number, dict(zip(listed.axes[1:], values, strict=True)))
+            else:
+                assert name.startswith(GO)
+                self._tables[table].pop(number, None)
+
+    # Rows.
+
+    def rows(self) -> list[Row]:
+        """The query's rows, in no particular order; `columns` has their names."""
+        if self._rows is None:
+            self._rows = self._results.rows() if self._results is not None else list(self._joined())
+        return list(self._rows)
+
+    def _joined(self) -> Iterator[Row]:
+        tables = self.query.tables
+        places = [(tables.index(t), self._schema.columns[t].index(c)) for _, (t, c) in self.query.output]
+        for combined in _join(self._schema, self.query, self._tables):
+            by_table = [combined[table] for table in tables]
+            yield tuple(by_table[table][column] for table, column in places)
+
+
+def _join(schema: Schema, query: Query, contents: Mapping[str, Mapping[int, Row]]) -> list[dict[str, Row]]:
+    """All combinations of one row a table that agree along all edges: a hash join a table."""
+    first, *waiting = query.tables
+    found = [{first: row} for row in contents[first].values()]
+    reached = {first}
+    while waiting:
+        table = next(t for t in waiting if any(edge.other(t) in reached for edge in query.edges_of(t)))
+        waiting.remove(table)
+        edges = [edge for edge in query.edges_of(table) if edge.other(table) in reached]
+        reached.add(table)
+        mine = [place for edge in edges for place in _places(schema, edge, table)]
+        by_value: dict[tuple[Scalar, ...], list[Row]] = {}
+        for row in contents[table].values():
+            by_value.setdefault(tuple(row[place] for place in mine), []).append(row)
+        theirs = [(edge.other(table), _places(schema, edge, edge.other(table))) for edge in edges]
+        found = [
+            {**one, table: row}
+            for one in found
+            for row in by_value.get(tuple(one[t][place] for t, places in theirs for place in places), ())
+        ]
+    return found
+
+
+def _places(schema: Schema, edge: Edge, table: str) -> list[int]:
+    return [schema.columns[table].index(column) for column in edge.columns_of(table)]
+
+
+class _Results:
+    """The join results of a client to which they are sent."""
+
+    def __init__(self, schema: Schema, query: Query) -> None:
+        self._tables = sorted(query.tables)
+        self._represent = representatives(schema.columns, query.tables, query.edges)
+        self._output = [self._represent[f"{table}.{column}"] for _, (table, column) in query.output]
+        self._results: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+
+    def read(self, message: Message) -> None:
+        numbers = tuple(message[row_attribute(table)] for table in self._tables)
+        if message[KIND] == ARRIVE:
+            self._results[numbers] = message
+        else:
+            self._results.pop(numbers, None)
+
+    def read_list(self, name: str, listed: Points) -> None:
+        if name == RESULTS:
+            for row in listed.rows:
+                self._results[row[: len(self._tables)]] = dict(zip(listed.axes, row, strict=True))
+            return
+        at = self._tables.index(name.removeprefix(GO))
+        gone = {row[0] for row in listed.rows}
+        for numbers in [one for one in self._results if one[at] in gone]:
+            del self._results[numbers]
+
+    def rows(self) -> list[Row]:
+        return [tuple(one[name] for name in self._output) for one in self._results.values()]

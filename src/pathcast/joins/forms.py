@@ -1,0 +1,72 @@
+"""Forms of semijoins: what those of one group have in common, and the filters and bytes that go with them.
+
+A form R^S (§4 of the select-join paper) is a base table R, a filtering table S, the edge that joins them, and the
+attributes of S that are tested, the *axes*. A range on a join column needs no axis: the base tuple is tested for it,
+and the filtering tuple has the same value. A *selection* is a form without filtering table.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..messages import Filter, Interval, Points
+from .query import Query
+from .schema import Edge, Schema
+from .words import semijoin_filters, unicast
+
+_AXES = ("number", "table", "edge", "axes")
+
+
+@dataclass(frozen=True)
+class Form:
+    """What semijoins of one group have in common; `edge` is None for a selection."""
+
+    base: str
+    edge: Edge | None = None
+    axes: tuple[str, ...] = ()
+
+    @property
+    def filtering(self) -> str | None:
+        """The table that lets tuples through."""
+        return self.edge.other(self.base) if self.edge else None
+
+    @property
+    def join(self) -> tuple[str, ...]:
+        """The join columns of the base table."""
+        return self.edge.columns_of(self.base) if self.edge else ()
+
+    def __str__(self) -> str:
+        return f"{self.base}^{self.filtering}" if self.edge else self.base
+
+    def ranges(self, query: Query) -> dict[str, Interval]:
+        """A query's ranges on the filtering axes."""
+        return {axis: query.ranges[self.filtering][axis] for axis in self.axes} if self.filtering else {}
+
+
+def subscription_filters(id: int, query: Query, forms: Mapping[int, Form]) -> tuple[Filter, ...]:
+    """What a subscription with semijoins of these forms registers."""
+    found = [unicast(id)]
+    for number, form in forms.items():
+        found += semijoin_filters(number, query.ranges[form.base], form.ranges(query) if form.edge else None)
+    return tuple(found)
+
+
+def write_forms(forms: Mapping[int, Form]) -> Points:
+    """Forms as the value of an attribute."""
+    rows = [
+        (number, form.base, form.edge.number if form.edge else None, ",".join(form.axes))
+        for number, form in forms.items()
+    ]
+    return Points.of(_AXES, rows)
+
+
+def read_forms(schema: Schema, points: Points) -> dict[int, Form]:
+    """The forms that an attribute lists."""
+    found: dict[int, Form] = {}
+    for number, table, edge, axes in points.rows:
+        assert isinstance(number, int)
+        assert isinstance(table, str)
+        assert isinstance(axes, str)
+        found[number] = Form(
+            table, schema.edges[edge] if isinstance(edge, int) else None, tuple(axes.split(",")) if axes else ()
+        )
+    return found

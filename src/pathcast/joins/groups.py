@@ -1,0 +1,211 @@
+"""Groups: all semijoins of one form, and what an event at either of its tables means for them.
+
+A form R^S (§4 of the select-join paper) is a base table R, a filtering table S, the edge that joins them, and the
+attributes of S that are tested, the *axes*. A semijoin of the form is σ(R) ⋉ σ(S): the R tuples in its base ranges that
+join an S tuple in its filtering ranges. A range on a join column needs no axis: the base tuple is tested for it, and
+the filtering tuple has the same value. A *selection* is a form without filtering table. Within a group, semijoins
+with ranges on the same base attributes form a panel, with an index.
+
+Events at the filtering table are all of one shape, and so are their proofs. Let T be the S tuples of a join value
+that stay whatever the event does, and c the tuple that comes or goes. A semijoin with filtering box I has the base
+tuples of this join value exactly if I holds some S tuple of it. If c comes, it lacks them before and has them after
+iff I holds c and none of T: *expose*. If c goes, it has them before and lacks them after iff I holds c and none of T:
+*withdraw*. An update c → c′ is both, once with T before the event (which holds c), once with T after it (which holds
+c′): who has the tuples before and after is told nothing, and who gains or loses them is told once. For an insertion T
+is S before, for a deletion S after.
+
+On one axis, with c in I, "I holds none of T" is "I holds neither neighbour of c in T"; on several, "none of Sky(T, c)"
+(`envelope.py`); with no axis every I holds everything.
+
+Invariant: `ranges` has the filtering ranges of every semijoin; every semijoin is in one panel.
+Cost: finding c's neighbours O(log n); the rest is the index's.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..messages import Interval
+from .bags import Bag
+from .envelope import envelope, inside
+from .forms import Form
+from .index import Ranges, SemijoinIndex
+from .kinds import Kind
+from .runs import Run, View
+from .schema import Row
+
+IndexMaker = Callable[[Sequence[Kind], Sequence[Kind]], SemijoinIndex]
+
+
+@dataclass
+class Panel:
+    """Semijoins with ranges on the same base attributes, and those attributes of a base row."""
+
+    index: SemijoinIndex
+    places: list[int]
+    kinds: list[Kind]
+    view: View | None
+
+    def at(self, row: Row) -> Any | None:
+        """A base row as a point of the panel; None when it has a NULL there, which no range holds."""
+        values = [row[place] for place in self.places]
+        if any(value is None for value in values):
+            return None
+        keys = tuple(kind.key(value) for kind, value in zip(self.kinds, values, strict=True))
+        return keys[0] if len(keys) == 1 else keys
+
+
+@dataclass(frozen=True)
+class FilterEvent:
+    """A filtering tuple that comes or goes: its point, and the points next to it that stay."""
+
+    join_value: tuple[Any, ...]
+    at: Any
+    held: tuple[Any, ...]
+    below: Any = None
+    above: Any = None
+
+
+class Group:
+    """All semijoins of one form."""
+
+    def __init__(self, form: Form, number: int, bags: Mapping[str, Bag], index: IndexMaker) -> None:
+        self.form = form
+        self.number = number
+        self.base = bags[form.base]
+        self._index = index
+        self.panels: dict[tuple[str, ...], Panel] = {}
+        self.ranges: dict[int, Ranges] = {}
+        self._axes_of: dict[int, tuple[str, ...]] = {}
+        self.filter_view: View | None = None
+        self._filter_bag = bags[form.filtering] if form.filtering else None
+        if form.edge and self._filter_bag is not None:
+            self.filter_view = self._filter_bag.view(form.edge.columns_of(form.edge.other(form.base)), form.axes, self)
+        self.base_view = self.base.view(form.join, (), self) if form.edge else None
+
+    def __len__(self) -> int:
+        return len(self.ranges)
+
+    def close(self) -> None:
+        """Let go of the views; nothing may be asked afterwards."""
+        self.base.release(self)
+        if self._filter_bag is not None:
+            self._filter_bag.release(self)
+
+    # Semijoins.
+
+    def add(self, id: int, base: Mapping[str, Interval], filtering: Mapping[str, Interval]) -> None:
+        """Take up a subscription's semijoin."""
+        axes = tuple(sorted(base))
+        panel = self.panels.get(axes)
+        if panel is None:
+            panel = self.panels[axes] = self._panel(axes)
+        ends = self._ends(self.filter_kinds, [filtering[axis] for axis in self.form.axes])
+        panel.index.add(id, self._ends(panel.kinds, [base[axis] for axis in axes]), ends)
+        self.ranges[id] = ends
+        self._axes_of[id] = axes
+
+    def remove(self, id: int) -> None:
+        """Forget a subscription's semijoin."""
+        del self.ranges[id]
+        axes = self._axes_of.pop(id)
+        self.panels[axes].index.remove(id)
+        if not len(self.panels[axes].index):
+            del self.panels[axes]
+
+    def _panel(self, axes: tuple[str, ...]) -> Panel:
+        kinds = [kind for axis in axes if (kind := self.base.schema.kind(self.form.base, axis)) is not None]
+        index = self._index(kinds, self.filter_kinds)
+        view = self.base.view(self.form.join, axes, self) if len(axes) == 1 and self.form.edge else None
+        return Panel(index, self.base.places(axes), kinds, view)
+
+    @staticmethod
+    def _ends(kinds: Sequence[Kind], intervals: Sequence[Interval]) -> list[tuple[Any, Any]]:
+        ends = [kind.ends(interval) for kind, interval in zip(kinds, intervals, strict=True)]
+        assert None not in ends, "an empty query has no semijoins"
+        return [one for one in ends if one is not None]
+
+    @property
+    def filter_kinds(self) -> Sequence[Kind]:
+        """The kinds of the filtering axes."""
+        return self.filter_view.kinds if self.filter_view is not None else ()
+
+    @property
+    def ranged(self) -> list[str]:
+        """The base attributes that some semijoin has a range on."""
+        return sorted({axis for axes in self.panels for axis in axes})
+
+    # Base events.
+
+    def placed(self, row: Row) -> list[tuple[SemijoinIndex, Any]]:
+        """The panels that may select a base row, each with the row's point in it."""
+        return [(panel.index, at) for panel in self.panels.values() if (at := panel.at(row)) is not None]
+
+    def joining(self, row: Row) -> Run | None:
+        """The filtering tuples that join a base row; None for a selection."""
+        if self.filter_view is None or self.base_view is None:
+            return None
+        return self.filter_view.run(self.base_view.join_value(row))
+
+    def affected(self, row: Row) -> list[int]:
+        """The semijoins that have a base row, now that it is there."""
+        run = self.joining(row)
+        placed = self.placed(row)
+        if run is None:
+            return sorted(int(id) for index, at in placed for id in index.selected(at))
+        return sorted(int(id) for index, at in placed for id in index.affected(at, run.keys)) if len(run) else []
+
+    # Filter events.
+
+    def filter_event(self, row: Row) -> FilterEvent | None:
+        """What a row that is not in the filtering table now would expose; None when nobody can be concerned."""
+        assert self.filter_view is not None
+        at = self.filter_view.key(row)
+        if at is None:
+            return None
+        value = self.filter_view.join_value(row)
+        run = self.filter_view.run(value)
+        if len(self.form.axes) == 1:
+            below, above = run.neighbours(at)
+            held = tuple(key for key in (below, above) if key is not None)
+            return None if at in held else FilterEvent(value, at, held, below, above)
+        held = tuple(envelope(run.keys, at))
+        return None if at in held else FilterEvent(value, at, held)
+
+    def exposed(self, event: FilterEvent) -> list[int]:
+        """The semijoins that gain or lose the base tuples of the event's join value."""
+        ids = [int(id) for panel in self.panels.values() for id in panel.index.exposed(event.at, event.held)]
+        return sorted(ids)
+
+    def exposed_rows(self, event: FilterEvent) -> list[int]:
+        """The base rows that at least one semijoin gains or loses."""
+        found: set[int] = set()
+        for panel in self.panels.values():
+            for span in panel.index.spans(event.at, event.held):
+                found.update(self._rows(panel, event, span))
+        return sorted(found)
+
+    def _rows(self, panel: Panel, event: FilterEvent, span: Ranges) -> Iterator[int]:
+        if panel.view is not None:
+            (low, high) = span[0]
+            yield from panel.view.run(event.join_value).between(low, high)
+            return
+        for number in self.joined_rows(event):
+            at = panel.at(self.base.rows[number])
+            if at is not None and inside(span, (at,) if len(panel.places) == 1 else at):
+                yield number
+
+    def joined_rows(self, event: FilterEvent) -> Sequence[int]:
+        """The base rows of the event's join value."""
+        assert self.base_view is not None
+        return self.base_view.run(event.join_value).rows
+
+    def has(self, id: int, row: Row) -> bool:
+        """Whether the filtering table lets a base row through to a semijoin."""
+        run = self.joining(row)
+        if run is None:
+            return True
+        ranges = self.ranges[id]
+        if len(ranges) == 1:
+            return bool(len(run.between(*ranges[0])))
+        return any(inside(ranges, point) for point in run.keys)

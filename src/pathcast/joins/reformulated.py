@@ -1,0 +1,138 @@
+"""`ref-sj-*` and `rel-sel`: an event as messages to all subscriptions of a form (§3.2 of the select-join paper).
+
+A message carries a tuple and as much of the server's state as filters need to tell whom it concerns: a skyline for a
+base tuple that comes or goes, the neighbours of a filtering tuple for what it exposes or withdraws (`words.py` has
+the forms). Flavours differ in the skyline alone. A selection needs no state: its messages are the tuples.
+
+A withdrawal carries no base tuples: whoever it concerns loses all that it has of the join value.
+
+Invariant: a message is sent to somebody, except under `tup`, `clu` and `clu+` (and `rel-sel`), which do not look who is
+affected, as in the paper.
+Cost: a message a group for the tuple itself, one a base tuple that is exposed to somebody, one a group for a
+withdrawal.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..messages import Message, Points, Scalar, Value
+from .bags import Bag
+from .contents import changed_columns
+from .forms import Form
+from .groups import FilterEvent, Group, IndexMaker
+from .query import Query
+from .schema import Row
+from .semijoins import Choice, SemijoinScheme, Version
+from .skylines import describe
+from .words import ABOVE, ARRIVE, AT, BELOW, DEPART, EXPOSE, FORM, HELD, KIND, OTHER, PATCH, ROW, SKYLINE, WITHDRAW
+
+
+class ReformulatedSemijoins(SemijoinScheme):
+    """Messages a group and event."""
+
+    def __init__(self, bags: Mapping[str, Bag], index: IndexMaker, flavour: str, *, axes: int | None = None) -> None:
+        super().__init__(bags, index, axes=axes)
+        self.flavour = flavour
+
+    def begin(self) -> None:
+        self._messages: list[Message] = []
+
+    def finish(self) -> list[Message]:
+        return self._messages
+
+    # Base events.
+
+    def arrive(self, group: Group, new: Version) -> None:
+        skyline = self._skyline(group, new.row)
+        if skyline is not None:
+            self._send(group, ARRIVE, new, group.base.columns, skyline)
+
+    def depart(self, group: Group, old: Version) -> None:
+        skyline = self._skyline(group, old.row)
+        if skyline is not None:
+            self._send(group, DEPART, old, group.ranged, skyline)
+
+    def replace(self, group: Group, old: Version, new: Version) -> None:
+        before, after = set(group.affected(old.row)), set(group.affected(new.row))
+        columns, ranged = group.base.columns, group.ranged
+        changed = changed_columns(group.base, old.row, new.row)
+        skyline = self._skyline(group, new.row)
+        if before & after and skyline is not None:
+            patched = [name for name in columns if name in changed or name in ranged]
+            self._send(group, PATCH, new, patched, {**skyline, **_other(group, old)})
+        if after - before and skyline is not None:
+            self._send(group, ARRIVE, new, columns, {**skyline, **_other(group, old)})
+        gone = self._skyline(group, old.row)
+        if before - after and gone is not None:
+            self._send(group, DEPART, old, ranged, {**gone, **_other(group, new)})
+
+    def _skyline(self, group: Group, row: Row) -> dict[str, Value] | None:
+        """The attribute that describes who is affected; empty when all selected ones are, None when nobody is."""
+        run, placed = group.joining(row), group.placed(row)
+        if run is None or not group.form.axes:
+            return {} if placed and (run is None or len(run)) else None
+        corners = describe(self.flavour, placed, run, group.ranges, len(group.form.axes))
+        if not corners or group.filter_view is None:
+            return None
+        kinds = [kind for kind in group.filter_view.kinds for _ in range(2)]
+        points = [tuple(kind.value(key) for kind, key in zip(kinds, corner, strict=True)) for corner in corners]
+        return {SKYLINE: Points(group.form.axes, tuple(points), pairs=True)}
+
+    # Filter events.
+
+    def expose(self, group: Group, event: FilterEvent) -> None:
+        gap = _gap(group, event)
+        for number in group.exposed_rows(event):
+            self._send(group, EXPOSE, Version(number, group.base.rows[number]), group.base.columns, gap)
+
+    def withdraw(self, group: Group, event: FilterEvent) -> None:
+        if group.exposed_rows(event):
+            join = dict(zip(group.form.join, event.join_value, strict=True))
+            self._messages.append(
+                Message({FORM: group.number, KIND: WITHDRAW, **join, **_gap(group, event)})
+            )  # fmt: skip
+
+    def _send(
+        self, group: Group, kind: str, version: Version, columns: Sequence[str], state: Mapping[str, Value]
+    ) -> None:
+        places = group.base.columns
+        values = {name: version.row[places.index(name)] for name in columns}
+        light = {*group.ranged, *group.base.schema.join_columns(group.form.base)}
+        head: dict[str, Value] = {FORM: group.number, KIND: kind, ROW: version.number}
+        self._messages.append(Message({**head, **values, **state}, [name for name in columns if name not in light]))
+
+
+class RelaxedSelections(ReformulatedSemijoins):
+    """`rel-sel`: every table's tuples to whoever selects them (§2.3)."""
+
+    relaxed = True
+
+    def __init__(self, bags: Mapping[str, Bag], index: IndexMaker) -> None:
+        super().__init__(bags, index, "tup")
+
+    def add(self, id: int, query: Query, choice: Choice) -> dict[int, Form]:
+        """Take up a subscription, a selection a table."""
+        return super().add(id, query, dict.fromkeys(choice))
+
+
+def _other(group: Group, version: Version) -> dict[str, Value]:
+    """The other version of a row, as a point over all base attributes that somebody has a range on."""
+    ranged = group.ranged
+    places = group.base.places(ranged)
+    return {OTHER: Points(tuple(ranged), (tuple(version.row[place] for place in places),))}
+
+
+def _gap(group: Group, event: FilterEvent) -> dict[str, Value]:
+    """A filtering tuple and its neighbours, as values."""
+    axes = group.form.axes
+    if not axes or group.filter_view is None:
+        return {}
+    kinds = group.filter_view.kinds
+    if len(axes) == 1:
+        keys = {AT: event.at, BELOW: event.below, ABOVE: event.above}
+        return {name: None if key is None else kinds[0].value(key) for name, key in keys.items()}
+
+    def point(keys: Sequence[Any]) -> tuple[Scalar, ...]:
+        return tuple(kind.value(key) for kind, key in zip(kinds, keys, strict=True))
+
+    return {AT: Points(axes, (point(event.at),)), HELD: Points(axes, tuple(point(keys) for keys in event.held))}

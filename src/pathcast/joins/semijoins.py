@@ -1,0 +1,182 @@
+"""Semijoin schemes: each base table of a subscription is kept right by one semijoin (§3, §4 of the select-join paper).
+
+What an event means for a group is in `groups.py`; a scheme turns it into messages: `ref-sj-*` into messages to a
+whole group with a descriptive skyline (`reformulated.py`), `enum-sj` into messages to each subscription
+(`enumerated.py`). `rel-sel` is the same with selections only: every tuple in the ranges is sent, and the client
+joins.
+
+Why a client is right: its content of base table R is σ(R) ⋉ σ(S) for some neighbour S. Every row of the join has its R
+tuple in there, since it has an S tuple that satisfies its ranges and joins; and what the contents join to satisfies
+all ranges and all edges, each of which the client checks. So the join of the contents is the join of the tables,
+whatever S was chosen for each R, reciprocal or not.
+
+Invariant: between events the content at the client of every semijoin equals the server's (`content`).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ..messages import Message
+from .bags import Bag
+from .contents import Listing, passes
+from .forms import Form
+from .groups import FilterEvent, Group, IndexMaker
+from .query import Query
+from .schema import Edge, Row
+
+Choice = Mapping[str, Edge | None]
+
+
+@dataclass(frozen=True)
+class Version:
+    """A row under its number."""
+
+    number: int
+    row: Row
+
+
+@dataclass(frozen=True)
+class Change:
+    """One event: a row comes, goes, or another takes its place. With one number for both, it is a new version."""
+
+    table: str
+    old: Version | None
+    new: Version | None
+
+    @property
+    def same_row(self) -> bool:
+        """Whether a row stays and has a new version."""
+        return self.old is not None and self.new is not None and self.old.number == self.new.number
+
+
+class SemijoinScheme(ABC):
+    """Groups of semijoins, and events at their tables."""
+
+    # Whether a row that is updated without a change of its join attributes keeps its number.
+    keeps_numbers = True
+    # Whether nothing is filtered by a neighbour, so that there is nothing to decompose.
+    relaxed = False
+
+    def __init__(self, bags: Mapping[str, Bag], index: IndexMaker, *, axes: int | None = None) -> None:
+        self.bags = bags
+        self._index = index
+        self._most_axes = axes
+        self.groups: dict[Form, Group] = {}
+        self._numbers: dict[int, Group] = {}
+        self._next = 1
+
+    # Subscriptions.
+
+    def forms(self, query: Query, choice: Choice) -> list[Form]:
+        """The form of each base table's semijoin, given the edge that was chosen for it."""
+        return [self.form(query, table, choice[table]) for table in query.tables]
+
+    def form(self, query: Query, table: str, edge: Edge | None) -> Form:
+        """The form of a base table's semijoin: its axes are the filtering attributes with a range that do not join."""
+        if edge is None:
+            return Form(table)
+        other = edge.other(table)
+        ranged = sorted(set(query.ranges[other]) - set(edge.columns_of(other)))
+        return Form(table, edge, tuple(ranged[: self._most_axes]))
+
+    def add(self, id: int, query: Query, choice: Choice) -> dict[int, Form]:
+        """Take up a subscription; its forms by number."""
+        found: dict[int, Form] = {}
+        for form in self.forms(query, choice):
+            group = self._group(form)
+            group.add(id, query.ranges[form.base], form.ranges(query))
+            found[group.number] = form
+        return found
+
+    def remove(self, id: int, forms: Iterable[Form]) -> None:
+        """Forget a subscription's semijoins of these forms."""
+        for form in forms:
+            group = self.groups[form]
+            group.remove(id)
+            if not len(group):
+                group.close()
+                del self.groups[form]
+
+    def _group(self, form: Form) -> Group:
+        group = self.groups.get(form)
+        if group is None:
+            group = self.groups[form] = Group(form, self._next, self.bags, self._index)
+            self._next += 1
+        return group
+
+    def content(self, id: int, query: Query, form: Form) -> list[tuple[int, Row]]:
+        """The rows that a subscription's semijoin has now."""
+        bag, group = self.bags[form.base], self.groups[form]
+        ranges = query.ranges[form.base]
+        return [(number, row) for number, row in bag if passes(bag, ranges, row) and group.has(id, row)]
+
+    def initial(self, id: int, query: Query, forms: Mapping[int, Form]) -> Message:
+        """The contents at the time of subscribing."""
+        listing = Listing()
+        for form in forms.values():
+            listing.come(form.base, self.bags[form.base].columns, self.content(id, query, form))
+        return listing.message(id)
+
+    # Events.
+
+    def before(self, change: Change) -> None:
+        """Look at an event before the tables change: what does the new row expose?"""
+        self.begin()
+        for group in self._filtered(change):
+            event = group.filter_event(change.new.row) if change.new else None
+            if event is not None:
+                self.expose(group, event)
+
+    def after(self, change: Change) -> list[Message]:
+        """Look at it again after they changed: what does the old row withdraw, and who has the row itself?"""
+        for group in self._filtered(change):
+            event = group.filter_event(change.old.row) if change.old else None
+            if event is not None:
+                self.withdraw(group, event)
+        for group in self._based(change):
+            self._base_event(group, change)
+        return self.finish()
+
+    def _filtered(self, change: Change) -> list[Group]:
+        return [group for form, group in self.groups.items() if form.filtering == change.table]
+
+    def _based(self, change: Change) -> list[Group]:
+        return [group for form, group in self.groups.items() if form.base == change.table]
+
+    def _base_event(self, group: Group, change: Change) -> None:
+        if change.same_row and change.old and change.new:
+            self.replace(group, change.old, change.new)
+            return
+        if change.old:
+            self.depart(group, change.old)
+        if change.new:
+            self.arrive(group, change.new)
+
+    @abstractmethod
+    def begin(self) -> None:
+        """An event begins."""
+
+    @abstractmethod
+    def expose(self, group: Group, event: FilterEvent) -> None:
+        """A filtering tuple comes."""
+
+    @abstractmethod
+    def withdraw(self, group: Group, event: FilterEvent) -> None:
+        """A filtering tuple goes."""
+
+    @abstractmethod
+    def arrive(self, group: Group, new: Version) -> None:
+        """A base tuple comes."""
+
+    @abstractmethod
+    def depart(self, group: Group, old: Version) -> None:
+        """A base tuple goes."""
+
+    @abstractmethod
+    def replace(self, group: Group, old: Version, new: Version) -> None:
+        """A base tuple has a new version, with the same join attributes."""
+
+    @abstractmethod
+    def finish(self) -> list[Message]:
+        """The event's messages."""

@@ -1,0 +1,309 @@
+"""The server: tables, standing queries over them, and for each change the messages that keep all clients right.
+
+    server = JoinServer(schema, scheme="ref-sj-clu+")
+    subscription = server.subscribe("select * from Stocks natural join Reviews where per > 45")
+    for message in server.insert("Stocks", {"symbol": "GOOG", "per": 52.1, "name": "Alphabet"}): …
+
+A change is checked first, then shown to the scheme, then made, then shown again: what a new row exposes depends on the
+tables before it, what an old row withdraws on the tables after it (`groups.py` proves it).
+
+Invariant: a call that raises has changed nothing. Messages are to be delivered in order; who gets one is decided by the
+registered filters alone.
+Cost: a change takes a few look-ups a group that has its table, and what the index and the scheme take.
+Not safe for several threads at once.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import ChangeError, QueryError
+from ..messages import Message
+from .bags import Bag
+from .contents import changed_columns
+from .decomposition import Statistics, choose, simulated, total
+from .forms import subscription_filters
+from .groups import IndexMaker
+from .payloads import Split
+from .query import Query, Selection
+from .regrouping import Regrouping, move
+from .results import ResultScheme
+from .scan import ScanIndex
+from .schema import Draft, Edge, Row, Schema
+from .schemes import DEFAULT, make_scheme
+from .semijoins import Change, SemijoinScheme, Version
+from .sql import read_sql
+from .subscription import Subscription
+from .words import TO
+
+_INDEXES: dict[str, IndexMaker] = {"scan": ScanIndex}
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A change of a table as it is kept, checked: the row that goes and the row that comes."""
+
+    table: str
+    old: Row | None
+    new: Row | None
+
+
+class JoinServer:
+    """Tables and the subscriptions to joins of them.
+
+    scheme: one of Table 1 of the paper (`schemes.SCHEMES`). index: how exposed subscriptions are found. axes: how many
+    filtering attributes a semijoin tests; None for all (skyline envelopes), 1 for the first alone, which sends some
+    tuples more and keeps messages small (appendix C). regroup_every: after so many changes decompositions are looked
+    at again, if set.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        scheme: str = DEFAULT,
+        *,
+        index: str = "scan",
+        axes: int | None = None,
+        regroup_every: int | None = None,
+    ) -> None:
+        if index not in _INDEXES:
+            raise QueryError(f"there is no index '{index}'; there are {', '.join(_INDEXES)}")
+        if (axes is not None and axes < 1) or (regroup_every is not None and regroup_every < 1):
+            raise QueryError("axes and regroup_every are whole numbers from 1 up, or None")
+        self.schema = schema
+        self.scheme = scheme
+        self._inside = schema.internal
+        self.bags = {table: Bag(self._inside, table) for table in self._inside.columns}
+        self._index = _INDEXES[index]
+        self._scheme = make_scheme(scheme, self.bags, self._index, axes)
+        self.statistics = Statistics(self._inside, self.bags)
+        self._costs: dict[tuple[str, int], float] | None = None
+        self.subscriptions: dict[int, Subscription] = {}
+        self._choices: dict[int, dict[str, Edge | None]] = {}
+        self._next_subscription = self._next_row = 1
+        self._regroup_every = regroup_every
+        self._changes = 0
+
+    # Subscriptions.
+
+    def subscribe(self, query: str | Selection, subscriber: Any = None) -> Subscription:
+        """Take up a standing query, in SQL or made by `select`."""
+        if isinstance(query, str):
+            declared, draft = read_sql(query, self.schema)
+        elif isinstance(query, Selection):
+            declared, draft = query.resolve(self.schema)
+        else:
+            raise QueryError(f"a subscription is SQL or made by select(…), not a {type(query).__name__}")
+        draft.settle()
+        resolved = self.schema.inside.query(declared) if self.schema.inside else declared
+        id = self._next_subscription
+        self._next_subscription += 1
+        subscription = self._registered(id, subscriber, resolved)
+        self.subscriptions[id] = subscription
+        return subscription
+
+    def _registered(self, id: int, subscriber: Any, query: Query) -> Subscription:
+        scheme = self._scheme
+        if query.empty:
+            signature = 0 if isinstance(scheme, ResultScheme) else None
+            return Subscription(id, subscriber, query, (), Message({TO: id}), {}, signature)
+        if isinstance(scheme, ResultScheme):
+            number = scheme.add(id, query)
+            return Subscription(id, subscriber, query, scheme.filters(id, query), scheme.initial(id, query), {}, number)
+        if self._costs is None:
+            self._costs = self.statistics.costs()
+        self._choices[id] = choose(query, self._costs)
+        forms = scheme.add(id, query, self._choices[id])
+        initial = scheme.initial(id, query, forms)
+        return Subscription(id, subscriber, query, subscription_filters(id, query, forms), initial, forms)
+
+    def unsubscribe(self, subscription: Subscription | int) -> None:
+        """Forget a subscription; `QueryError` when it is not there."""
+        id = subscription if isinstance(subscription, int) else subscription.id
+        known = self.subscriptions.pop(id, None)
+        if known is None:
+            raise QueryError(f"there is no subscription {id}")
+        self._choices.pop(id, None)
+        if known.query.empty:
+            return
+        if isinstance(self._scheme, ResultScheme):
+            self._scheme.remove(id, known.query)
+        else:
+            self._scheme.remove(id, known.forms.values())
+
+    def contents(self, subscription: Subscription) -> dict[str, dict[int, Row]]:
+        """What a client of this subscription keeps now, by base table. Only semijoin schemes have it."""
+        if isinstance(self._scheme, ResultScheme):
+            raise QueryError(f"'{self.scheme}' sends join results: a client keeps no tables")
+        id, query = subscription.id, subscription.query
+        return {form.base: dict(self._scheme.content(id, query, form)) for form in subscription.forms.values()}
+
+    # Changes.
+
+    def insert(self, table: str, row: Mapping[str, Any]) -> list[Message]:
+        """A row comes: the messages that tell."""
+        return self.apply([("insert", table, row)])
+
+    def delete(self, table: str, row: Mapping[str, Any]) -> list[Message]:
+        """One row that equals this one goes."""
+        return self.apply([("delete", table, row)])
+
+    def update(self, table: str, row: Mapping[str, Any], values: Mapping[str, Any]) -> list[Message]:
+        """One row that equals `row` takes other values in some columns: one event."""
+        return self.apply([("update", table, row, values)])
+
+    def apply(self, changes: Iterable[tuple[Any, ...]]) -> list[Message]:
+        """Make changes one after the other, or none if one of them can't be made.
+
+        A change is `("insert", table, row)`, `("delete", table, row)` or `("update", table, row, values)`.
+        """
+        draft = Draft(self.schema)
+        steps = self._checked(draft, changes)
+        draft.settle()
+        messages: list[Message] = []
+        for step in steps:
+            for kept in self._kept(step):
+                messages += self._make(kept)
+                self._changes += 1
+        if self._regroup_every and self._changes >= self._regroup_every:
+            self._changes = 0
+            messages += self.regroup().messages
+        return messages
+
+    def _checked(self, draft: Draft, changes: Iterable[tuple[Any, ...]]) -> list[_Step]:
+        """The changes as rows, each found possible after those before it."""
+        steps: list[_Step] = []
+        extra: Counter[tuple[str, Row]] = Counter()
+        for index, change in enumerate(changes):
+            try:
+                steps.append(self._possible(_step(draft, change), extra))
+            except ChangeError as error:
+                error.index = index
+                raise
+        return steps
+
+    def _possible(self, step: _Step, extra: Counter[tuple[str, Row]]) -> _Step:
+        """A step whose old row is there, given how often rows have come and gone in the steps before it."""
+        if step.old is not None:
+            if self._count(step.table, step.old) + extra[step.table, step.old] < 1:
+                raise ChangeError(f"'{step.table}' has no row {step.old!r:.200}")
+            extra[step.table, step.old] -= 1
+        if step.new is not None:
+            extra[step.table, step.new] += 1
+        return step
+
+    def _split(self, table: str) -> Split | None:
+        """How a table's payload is kept apart, if it is."""
+        return self.schema.inside.splits.get(table) if self.schema.inside else None
+
+    def _count(self, table: str, row: Row) -> int:
+        split = self._split(table)
+        return self.bags[table].count(split.rows(row)[0] if split else row)
+
+    def _kept(self, step: _Step) -> list[_Step]:
+        """A change of a declared table as changes of the tables that it is kept in.
+
+        A payload comes before the first row that refers to it, and goes after the last.
+        """
+        split = self._split(step.table)
+        if split is None:
+            return [step]
+        old = split.rows(step.old) if step.old is not None else None
+        new = split.rows(step.new) if step.new is not None else None
+        steps: list[_Step] = []
+        if new and not self.bags[split.payload_table].count(new[1]):
+            steps.append(_Step(split.payload_table, None, new[1]))
+        steps.append(_Step(step.table, old[0] if old else None, new[0] if new else None))
+        if old and (new is None or new[1] != old[1]) and self._references(step.table, old[0][-1]) == 1:
+            steps.append(_Step(split.payload_table, old[1], None))
+        return steps
+
+    def _references(self, table: str, key: Any) -> int:
+        """How many rows of a table refer to a payload."""
+        view = self.statistics.payload_view(table)
+        return len(view.run((key,)))
+
+    def _make(self, step: _Step) -> list[Message]:
+        bag = self.bags[step.table]
+        if step.old is not None and step.new is not None and not changed_columns(bag, step.old, step.new):
+            return []
+        old = new = None
+        if step.old is not None:
+            number = bag.number_of(step.old)
+            assert number is not None
+            old = Version(number, bag.rows[number])
+        if step.new is not None:
+            new = Version(self._number(step, old), step.new)
+        change = Change(step.table, old, new)
+        self._scheme.before(change)
+        if old:
+            bag.delete(old.number)
+        if new:
+            bag.insert(new.number, new.row)
+            self.statistics.note(step.table, new.number)
+        return self._scheme.after(change)
+
+    def _number(self, step: _Step, old: Version | None) -> int:
+        """The number of a row that comes: that of the one it replaces, if it is a new version of it."""
+        if old is not None and step.new is not None and self._scheme.keeps_numbers:
+            bag = self.bags[step.table]
+            changed = changed_columns(bag, old.row, step.new)
+            if not self._inside.join_columns(step.table).intersection(changed):
+                return old.number
+        self._next_row += 1
+        return self._next_row - 1
+
+    # Decomposition.
+
+    def drift(self) -> float:
+        """How much the decompositions in use cost by today's statistics, as a multiple of the best ones."""
+        costs = self.statistics.costs()
+        best = total((choose(self.subscriptions[id].query, costs) for id in self._choices), costs)
+        return total(self._choices.values(), costs) / best if best else 1.0
+
+    def regroup(self, *, by: str = "model", force: bool = False, beyond: float = 1.1) -> Regrouping:
+        """Choose decompositions anew if the present ones cost more than `beyond` times the best; tell whom it concerns.
+
+        by: "model", the parametric cost model, or "simulation", which replays recent rows. The filters of those who
+        move change: register them anew.
+        """
+        if by not in {"model", "simulation"}:
+            raise QueryError(f"costs come from 'model' or 'simulation', not from '{by}'")
+        scheme = self._scheme
+        if not isinstance(scheme, SemijoinScheme) or scheme.relaxed:
+            return Regrouping([], [])
+        if not force and by == "model" and self.drift() <= beyond:
+            return Regrouping([], [])
+        queries = [(id, self.subscriptions[id].query) for id in self._choices]
+        self._costs = (
+            self.statistics.costs() if by == "model" else simulated(self.statistics, queries, scheme, self._index)
+        )
+        regrouping = Regrouping([], [])
+        for id, query in queries:
+            choice = choose(query, self._costs)
+            if choice != self._choices[id]:
+                self._choices[id] = choice
+                regrouping.messages.append(move(scheme, self.subscriptions[id], choice))
+                regrouping.subscriptions.append(self.subscriptions[id])
+        return regrouping
+
+    def __len__(self) -> int:
+        """How many subscriptions there are."""
+        return len(self.subscriptions)
+
+
+def _step(draft: Draft, change: Any) -> _Step:
+    if not isinstance(change, tuple) or len(change) < 3:
+        raise ChangeError(f"a change is ('insert', table, row) or the like, not {change!r:.80}")
+    verb, table, row, *more = change
+    if not isinstance(row, Mapping) or not all(isinstance(one, Mapping) for one in more):
+        raise ChangeError("a row is a mapping of columns to values")
+    if verb == "insert" and not more:
+        return _Step(table, None, draft.row(table, row))
+    if verb == "delete" and not more:
+        return _Step(table, draft.row(table, row), None)
+    if verb == "update" and len(more) == 1:
+        old = draft.row(table, row)
+        return _Step(table, old, draft.row(table, {**row, **more[0]}))
+    raise ChangeError(f"a change is an insert, a delete or an update with new values, not '{verb}'")

@@ -1,0 +1,58 @@
+"""Schemas: what they say, and what can't be declared."""
+
+import pytest
+
+from pathcast import SchemaError
+from pathcast.joins import Schema
+from pathcast.joins.schema import Draft
+
+
+@pytest.mark.parametrize(
+    ("tables", "joins", "reason"),
+    [
+        ({}, [], "at least one table"),
+        ({"A": ""}, [], "a column reads 'name' or 'name kind', not ''"),
+        ({"A": "x, X"}, [], "table 'A' has two columns 'X'"),
+        ({"A": "x", "a": "y"}, [], "two tables are named 'a'"),
+        ({"A": "x decimal"}, [], "A.x: there is no kind 'decimal'; there are int, float, string"),
+        ({"A b": "x"}, [], "a table is named by letters"),
+        ({"A": "x", "B": "y"}, ["A.x = B.z"], "table 'B' has no column 'z'; it has y"),
+        ({"A": "x", "B": "y"}, ["A.x = C.y"], "there is no table 'C'; there are A, B"),
+        ({"A": "x", "B": "y"}, ["A.x < B.y"], "a join reads 'A.x = B.y'"),
+        ({"A": "x, y"}, ["A.x = A.y"], "joins 'A' with itself"),
+        ({"A": "x", "B": "y", "C": "z"}, ["A.x = B.y and A.x = C.z"], "more than two tables"),
+        ({"A": "x", "B": "y"}, ["A.x = B.y", "B.y = A.x"], "declared twice"),
+        ({"A": "x int", "B": "y string"}, ["A.x = B.y"], "A.x (int) and B.y (string) can't be joined"),
+        ({"A": "x bytes", "B": "y bytes"}, ["A.x = B.y"], "bytes are payload"),
+    ],
+)
+def test_what_can_not_be_declared(tables: dict, joins: list[str], reason: str) -> None:
+    with pytest.raises(SchemaError) as refused:
+        Schema(tables, joins)
+    assert reason in str(refused.value)
+
+
+def test_columns_may_be_given_in_three_ways() -> None:
+    ways = ["x int, y", {"x": "int", "y": None}, ["x int", "y"]]
+    for columns in ways:
+        schema = Schema({"A": columns})
+        assert schema.columns == {"A": ("x", "y")} and schema.kind("A", "x").name == "int"
+        assert schema.kind("A", "y") is None and str(schema) == "A(x, y)"
+
+
+def test_an_edge_of_several_columns_may_be_written_either_way_round() -> None:
+    schema = Schema({"A": "x, y", "B": "u, v"}, ["A.x = B.u and B.v = A.y"])
+    (edge,) = schema.edges
+    assert edge.columns_of("A") == ("x", "y") and edge.columns_of("B") == ("u", "v") and edge.other("A") == "B"
+    assert str(edge) == "A.x = B.u and A.y = B.v"
+
+
+def test_a_kind_spreads_along_joins() -> None:
+    schema = Schema({"A": "x", "B": "y", "C": "z int"}, ["A.x = B.y"])
+    draft = Draft(schema)
+    assert draft.constant("A", "x", "text") is None
+    assert schema.kind("B", "y") is None
+    assert "does not compare" in (draft.constant("B", "y", 5) or "")
+    draft.settle()
+    assert schema.kind("B", "y").name == "string"
+    assert Draft(schema).constant("C", "z", 5.5) is None
