@@ -41,15 +41,17 @@ class Needs:
         for pattern in patterns:
             if pattern.root is not None:
                 found.look(ANY, pattern.root)
-        return cls(frozenset(found.attributes), frozenset(found.texts), frozenset(found.values), local)
+        return found.needs(local=local)
 
     @classmethod
     def of_table(cls, table: PatternTable) -> "Needs":
         """What the patterns of a table ask about."""
-        return cls.of((table.trees[entry] for entry in table.trees), local=table.namespaces == "ignore")
+        return TableNeeds(table).current()
 
     def __or__(self, other: "Needs") -> "Needs":
         """What either asks about."""
+        if self == other:
+            return self
         if self.local != other.local:
             raise ValueError("needs by local name and needs by full name can't be joined")
         return Needs(
@@ -103,6 +105,28 @@ class Needs:
         return cls(frozenset(attributes), frozenset(texts), frozenset(values), first == "local")
 
 
+class TableNeeds:
+    """The needs of a table that grows: each pattern is looked at once. What was needed stays needed."""
+
+    def __init__(self, table: PatternTable) -> None:
+        self.table = table
+        self._found = _Found()
+        self._seen = 0
+        self._needs = Needs(local=table.namespaces == "ignore")
+
+    def current(self) -> Needs:
+        """What all patterns by now ask about."""
+        if self._seen < len(self.table):
+            end = len(self.table)
+            for entry in self.table.trees.between(self._seen, end):
+                pattern = self.table.trees[entry]
+                if pattern.root is not None:
+                    self._found.look(ANY, pattern.root)
+            self._seen = end
+            self._needs |= self._found.needs(local=self._needs.local)
+        return self._needs
+
+
 class _Found:
     """What was found so far; a node that was looked at needs no second look, whatever is above it."""
 
@@ -111,6 +135,10 @@ class _Found:
         self.texts: set[str] = set()
         self.values: set[str] = set()
         self._seen: set[Node] = set()
+
+    def needs(self, *, local: bool) -> Needs:
+        """All of it."""
+        return Needs(frozenset(self.attributes), frozenset(self.texts), frozenset(self.values), local)
 
     def look(self, element: str, condition: Condition) -> None:
         """Look at a condition on an element with this test and at all that it is made of."""

@@ -60,8 +60,11 @@ class StructureCoder:
         """How many label paths the dictionary has."""
         return len(self._sent)
 
-    def encode(self, document: Document) -> bytes | None:
-        """The annotation for a document that was read; None for one that can't be annotated."""
+    def encode(self, document: Document, *, leaves: bool = True) -> bytes | None:
+        """The annotation for a document that was read; None for one that can't be annotated.
+
+        What it defines counts as told, unless it `leaves` only later (`left`) or never.
+        """
         batch = document.batch
         if document.error is not None or len(batch.data) > _LARGEST:
             return None
@@ -83,8 +86,13 @@ class StructureCoder:
             sent.epoch, told, len(sent) - told, sent.digests[-1], self.needs.version, stop - place,
             end - begin, attributes, texts, 0, 0,
         )  # fmt: skip
-        self._told = len(sent)
+        if leaves:
+            self.left()
         return write(header, definitions, self._out[:size].tobytes())
+
+    def left(self) -> None:
+        """The last annotation has left: what it defines need not be told again."""
+        self._told = len(self._sent)
 
     def hear(self, signal: bytes) -> None:
         """Take up the signal of a receiver that refused: define again from where it stands.

@@ -1,0 +1,71 @@
+"""A router's ends of its links, as far as structure annotations go (`structure.py`).
+
+For each neighbour that documents go to a coder, by the needs that the neighbour advertised; for each one that they come
+from a decoder, by the needs that were advertised to it. When needs change, an end begins anew.
+
+Invariant: what is decoded has all the values that the router's own table asks about, or it is refused. Soft state:
+`forget` costs some parsing, nothing else.
+"""
+
+from collections.abc import Iterable
+
+from ..documents import Document, DocumentBatch, Limits
+from ..matching.table import PatternTable
+from .needs import Needs, TableNeeds
+from .structure import Refused, StructureCoder, StructureDecoder
+
+
+class Structures:
+    """The ends of one router's links."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._coders: dict[str, StructureCoder] = {}
+        self._decoders: dict[str, tuple[PatternTable, StructureDecoder]] = {}
+        self._own: TableNeeds | None = None
+
+    def needs(self, table: PatternTable, others: Iterable[Needs]) -> Needs:
+        """What the router asks about: its own patterns, and what its neighbours (`others`) ask about."""
+        needs = self._own_needs(table)
+        for other in others:
+            needs |= other
+        return needs
+
+    def encode(self, neighbour: str, needs: Needs, document: Document) -> bytes | None:
+        """The annotation for a copy that goes to a neighbour with these needs; it counts as sent after `left`."""
+        coder = self._coders.get(neighbour)
+        if coder is None or coder.needs != needs:
+            coder = self._coders[neighbour] = StructureCoder(needs)
+        return coder.encode(document, leaves=False)
+
+    def left(self, neighbour: str) -> None:
+        """The last copy for a neighbour has left."""
+        self._coders[neighbour].left()
+
+    def decode(
+        self, sender: str, needs: Needs, table: PatternTable, structure: bytes, data: bytes
+    ) -> DocumentBatch | Refused:
+        """The element arrays of a document that came with an annotation; `needs` were advertised to the sender."""
+        own = self._own_needs(table)
+        if (own | needs) != needs:
+            return Refused("the structure annotation can't be used: it lacks values that subscriptions ask for by now")
+        of_table, decoder = self._decoders.get(sender, (None, None))
+        if decoder is None or of_table is not table or decoder.needs != needs:
+            decoder = StructureDecoder(needs, table.names, self.limits)
+            self._decoders[sender] = (table, decoder)
+        return decoder.decode(structure, data)
+
+    def hear(self, neighbour: str, signal: bytes) -> None:
+        """A neighbour refused an annotation, and told so."""
+        if neighbour in self._coders:
+            self._coders[neighbour].hear(signal)
+
+    def forget(self) -> None:
+        """Lose all of it, as a router that was started anew."""
+        self._coders.clear()
+        self._decoders.clear()
+
+    def _own_needs(self, table: PatternTable) -> Needs:
+        if self._own is None or self._own.table is not table:
+            self._own = TableNeeds(table)
+        return self._own.current()
