@@ -2,8 +2,8 @@
 
 The sender of an advertisement is the *downstream* router of the link: documents come to it from whoever received the
 advertisement. What travels are aggregated subscriptions and the information derived for annotations (§4): which
-aggregates are simple and what has to be bound in them, and data patterns with their frequencies. Their numbers, and the
-advertisement's version, are what annotations refer to.
+aggregates are simple and what has to be bound in them, data patterns with their frequencies, and the values that
+structure annotations must carry. Their numbers, and the advertisement's version, are what annotations refer to.
 
 What the sender keeps are the tables of §5: the entries behind each aggregate (T_agg), those behind each simple one with
 their bindings (T_sagg), and those that contain each data pattern (T_pat).
@@ -13,7 +13,7 @@ covers it. An entry contains a data pattern only by parts that it demands in eve
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from ..patterns import Pattern
 from .annotations import Bound, Mask
 from .derived import Derived
 from .labels import DataPatterns
+from .needs import Needs
 from .simple import Simple
 
 Int32s = npt.NDArray[np.int32]
@@ -106,6 +107,7 @@ class Advertisement:
     known: Known
     containing: Behind
     expiring: Behind
+    needs: Needs = field(default_factory=Needs)
 
     def moved(self, to: Int32s) -> "Advertisement":
         """The same for a table in which entries have other numbers."""

@@ -68,7 +68,7 @@ def first_places(matches: StreamMatches, group: Entries) -> dict[int, int]:
 def run_stream(
     clock: Clock,
     engine: Streaming,
-    read: Read,
+    read: Read | None,
     document: Document,
     reading: float,
     *,
@@ -76,11 +76,18 @@ def run_stream(
     group: Entries,
     urgent: Callable[[int], bool],
 ) -> Stream:
-    """Match a document as a stream; `reading` took so long, and `urgent` groups are timed to the place."""
+    """Match a document as a stream; `reading` took so long, and `urgent` groups are timed to the place.
+
+    Without `read`, all of the document is known before the stream begins: its reading counts at every place.
+    """
     waiting = np.where(skip, -1, group).astype(np.int32)
     matches, matching = clock.timed(lambda: engine.match_stream(document, skip=skip, link=waiting))
     decided = first_places(matches, waiting)
-    total = matching + (_reading(clock, read, document, matches.read) if matches.read < len(document) else reading)
+
+    def reading_to(place: int) -> float:
+        return reading if read is None or place >= len(document) else _reading(clock, read, document, place)
+
+    total = matching + reading_to(matches.read)
     seconds: dict[int, float] = {}
     place_of = np.full(int(waiting.max(initial=-1)) + 2, np.iinfo(np.int32).max, dtype=np.int64)
     place_of[list(decided)] = list(decided.values())
@@ -90,7 +97,7 @@ def run_stream(
             continue
         until = np.where(place_of[waiting] <= place, waiting, -1).astype(np.int32)
         _, early = clock.timed(partial(engine.match_stream, document, skip=skip, link=until))
-        seconds[place] = min(total, early + _reading(clock, read, document, place))
+        seconds[place] = min(total, early + reading_to(place))
     return Stream(matches, decided, _growing(seconds, decided.values(), total), total)
 
 

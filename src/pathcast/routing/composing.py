@@ -41,7 +41,10 @@ def compose(router: Router, upstream: str, keep: float, *, anew: bool) -> Advert
     made = None if before is None or anew else _changed(before, table, entries, bound)
     if made is None:
         made = _made_anew(table, entries, bound, upstream, router.name)
-    return replace(made, steps=steps, version=1 if before is None else before.version + 1)
+    needs = router.structures.needs(
+        table.patterns, (received.needs for name, received in router.received.items() if name != upstream)
+    )
+    return replace(made, steps=steps, version=1 if before is None else before.version + 1, needs=needs)
 
 
 def _made_anew(

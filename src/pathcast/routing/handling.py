@@ -4,6 +4,7 @@
                     │ forwarded at once, without a look at the document            (§5.1, steps 1 to 3)
                     ▼
                 document read, matched as a stream (ES) or to its end (L)           (step 4, §5.2)
+                    │ or taken from its structure annotation, without being read
                     │
                     ▼
                 annotations for each neighbour that gets it                         (§4, §5.3)
@@ -15,7 +16,7 @@ Invariant: a document leaves for a target at most once, and for every target wit
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
@@ -29,6 +30,7 @@ from .making import Making, Reading, mask_of
 from .policy import Policy
 from .report import RouterReport
 from .router import Router
+from .structure import Refused
 from .taking import Taken, take
 from .wire import Encoded, Message, decode, encode
 
@@ -51,6 +53,7 @@ class Outcome:
     sendings: list[Sending] = field(default_factory=list)
     deliveries: list[tuple[str, float]] = field(default_factory=list)
     seconds: float = 0.0
+    signal: bytes | None = None  # for the sender, whose structure annotation was not understood
 
 
 class Handling:
@@ -71,6 +74,8 @@ class Handling:
         self.report = report
         self.outcome = Outcome()
         self._decided = self.view.nobody()
+        self._structure: bytes | None = None
+        self._structured = "t" in policy.positive
 
     def run(self, data: bytes) -> Outcome:
         """Handle a message."""
@@ -81,6 +86,7 @@ class Handling:
         report, view = self.report, self.view
         report.wanted, report.annotations, report.skipped = view.busy, message.sizes, taken.skipped
         report.refused = message.refused or taken.refused
+        self._structure = None if report.refused else message.annotations.structure
         self._forward_at_once(taken)
         skip = self._timed(lambda: view.idle | taken.failed | ~view.groups_with(~self._decided)[view.group])
         if not skip.all():
@@ -110,14 +116,30 @@ class Handling:
     # The document.
 
     def _process(self, data: bytes, skip: Mask, expiry: Entries | None) -> None:
-        batch, reading = self.clock.timed(lambda: self._read(data))
-        self.report.parsed = True
+        decoded, reading = self._decoded(data)
+        batch, parsing = (decoded, 0.0) if decoded is not None else self.clock.timed(lambda: self._read(data))
+        reading += parsing
+        self.report.parsed = decoded is None
         if 0 in batch.errors:
             raise batch.errors[0]
         if self.policy.forwarding == "ES" or (self.policy.forwarding == "adaptive" and self._is_early(batch[0], skip)):
             self._forward_early(batch[0], reading, skip)
         else:
             self._forward_late(batch, reading, skip, expiry)
+
+    def _decoded(self, data: bytes) -> tuple[DocumentBatch | None, float]:
+        """The document from its structure annotation, if it came with one that can be used; and the seconds."""
+        structure, sender = self._structure, self.sender
+        if structure is None or sender is None:
+            return None, 0.0
+        router = self.router
+        needs, table = router.made[sender].needs, router.table.patterns
+        found, seconds = self.clock.timed(lambda: router.structures.decode(sender, needs, table, structure, data))
+        if isinstance(found, Refused):
+            self.report.refused = found.reason
+            self.outcome.signal = found.encode() if found.resend else None
+            return None, seconds
+        return found, seconds
 
     def _read(self, data: bytes) -> DocumentBatch:
         return self.router.read(data, text=self._text)
@@ -152,7 +174,7 @@ class Handling:
             reading_of = self._timed(lambda: Reading(batch, len(batch.name), self.router, self.policy))
         for number in routers:
             name = self.view.targets[number].name
-            self._send(number, self._timed(partial(self._making.late, name, reading_of, matched)))
+            self._send(number, self._timed(partial(self._making.late, name, reading_of, matched)), batch[0])
         for number in np.flatnonzero(wanting[self.view.routers :]).tolist():
             self._deliver(self.view.routers + number, now)
 
@@ -172,7 +194,7 @@ class Handling:
         self.report.forwarding = "ES"
         assert isinstance(self.engine, Streaming)
         stream = run_stream(
-            self.clock, self.engine, self._read, document, reading,
+            self.clock, self.engine, None if self._structured else self._read, document, reading,
             skip=skip, group=self.view.group, urgent=self.view.for_router.item,
         )  # fmt: skip
         self.report.read = stream.matches.read
@@ -192,7 +214,7 @@ class Handling:
         batch, matched = document.alone(), mask_of(found, len(self.view.group))
         reading = self._timed(lambda: Reading(batch, place, self.router, self.policy))
         name = self.view.targets[number].name
-        self._send(number, self._timed(lambda: self._making.early(name, reading, matched)))
+        self._send(number, self._timed(lambda: self._making.early(name, reading, matched)), document)
 
     def _first_places(self, stream: Stream) -> list[tuple[int, int]]:
         """The targets that get the document, in the order in which their first matches came."""
@@ -205,11 +227,19 @@ class Handling:
 
     # Copies.
 
-    def _send(self, number: int, annotations: Annotations) -> None:
-        """Let a copy leave as soon as its header is written."""
+    def _send(self, number: int, annotations: Annotations, document: Document | None = None) -> None:
+        """Let a copy leave as soon as its header is written; with its structure, where the policy says so."""
         self._decided[number] = True
+        if self._structured and document is not None:
+            annotations = self._with_structure(self.view.targets[number].name, annotations, document)
         header = self._timed(lambda: encode(annotations, text=self._text))
         self.outcome.sendings.append(Sending(self.view.targets[number].name, header, self.outcome.seconds))
+
+    def _with_structure(self, neighbour: str, annotations: Annotations, document: Document) -> Annotations:
+        needs, structures = self.router.received[neighbour].needs, self.router.structures
+        structure = self._timed(lambda: structures.encode(neighbour, needs, document))
+        structures.left(neighbour)
+        return replace(annotations, structure=structure)
 
     def _deliver(self, number: int, after: float) -> None:
         self._decided[number] = True

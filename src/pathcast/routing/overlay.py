@@ -231,6 +231,9 @@ class Overlay:
             arrived, name, sender, message = waiting.pop()
             report = reports[name] = RouterReport(arrived, len(message))
             outcome = Handling(self._routers[name], sender, policy, engine, clock, report).run(message)
+            if outcome.signal is not None and sender is not None:
+                report.sent += len(outcome.signal)
+                self._routers[sender].structures.hear(name, outcome.signal)
             for subscriber, after in outcome.deliveries:
                 deliveries.append(Delivery(subscriber, name, arrived + after))
                 if receive is not None:

@@ -20,6 +20,7 @@ from ..patterns import Namespaces, Pattern
 from .advertisement import Advertisement
 from .binding import Binder
 from .labels import LabelMemory
+from .structures import Structures
 from .table import RoutingTable, Target
 
 
@@ -42,6 +43,7 @@ class Router:
         self.made: dict[str, Advertisement] = {}
         self.untrusted: set[str] = set()
         self.labels = LabelMemory(namespaces)
+        self.structures = Structures(limits)
         self._entries: dict[str, list[int]] = {}
         self._binders: dict[str, Binder] = {}
         self._numbers: dict[str, dict[int, int]] = {}

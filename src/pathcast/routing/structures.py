@@ -23,6 +23,8 @@ class Structures:
         self._coders: dict[str, StructureCoder] = {}
         self._decoders: dict[str, tuple[PatternTable, StructureDecoder]] = {}
         self._own: TableNeeds | None = None
+        self._within: Needs | None = None  # the last own needs that lay within those that were told
+        self._told: Needs | None = None
 
     def needs(self, table: PatternTable, others: Iterable[Needs]) -> Needs:
         """What the router asks about: its own patterns, and what its neighbours (`others`) ask about."""
@@ -34,7 +36,7 @@ class Structures:
     def encode(self, neighbour: str, needs: Needs, document: Document) -> bytes | None:
         """The annotation for a copy that goes to a neighbour with these needs; it counts as sent after `left`."""
         coder = self._coders.get(neighbour)
-        if coder is None or coder.needs != needs:
+        if coder is None or (coder.needs is not needs and coder.needs != needs):
             coder = self._coders[neighbour] = StructureCoder(needs)
         return coder.encode(document, leaves=False)
 
@@ -47,10 +49,13 @@ class Structures:
     ) -> DocumentBatch | Refused:
         """The element arrays of a document that came with an annotation; `needs` were advertised to the sender."""
         own = self._own_needs(table)
-        if (own | needs) != needs:
-            return Refused("the structure annotation can't be used: it lacks values that subscriptions ask for by now")
+        if self._within is not own or self._told is not needs:
+            if (own | needs) != needs:
+                reason = "the structure annotation can't be used: it lacks values that subscriptions ask for by now"
+                return Refused(reason)
+            self._within, self._told = own, needs
         of_table, decoder = self._decoders.get(sender, (None, None))
-        if decoder is None or of_table is not table or decoder.needs != needs:
+        if decoder is None or of_table is not table or (decoder.needs is not needs and decoder.needs != needs):
             decoder = StructureDecoder(needs, table.names, self.limits)
             self._decoders[sender] = (table, decoder)
         return decoder.decode(structure, data)

@@ -1,0 +1,86 @@
+"""With structure annotations routers match without parsing, and deliver what a flat matcher says."""
+
+from random import Random
+
+import pytest
+
+from pathcast.matching import engines
+from pathcast.routing import Overlay, streaming_engines
+from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+
+from .drawn import delivered, world_of
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("policy", ["L+t", "L+st-sd", "L+sdt", "ES+t", "ES+st"])
+def test_deliveries_are_those_of_a_flat_matcher(policy, seed):
+    world = world_of(1000 + seed)
+    world.overlay.advertise(keep=0.25)
+    able = streaming_engines() if policy.startswith("ES") else engines()
+    for number, document in enumerate(world.documents):
+        report = world.overlay.publish(document, policy, able[(seed + number) % len(able)])
+        assert delivered(report) == world.flat(document)
+
+
+def chain(subscriptions: list[str], nodes: int = 4) -> Overlay:
+    from pathcast.transmission import Topology
+
+    overlay = Overlay(Topology.chain(nodes))
+    for number, xpath in enumerate(subscriptions):
+        overlay.subscribe(f"r{nodes - number % 2}", xpath, f"s{number}")
+    overlay.advertise(keep=0.5)
+    return overlay
+
+
+def test_only_the_first_router_parses():
+    overlay = chain(["/a/b", "//c[@x = '1']", "//d[. = 'red']"])
+    document = b"<a><b><c x='1'/></b><d>r<e>e</e>d</d></a>"
+    for _ in range(2):
+        report = overlay.publish(document, "L+t")
+        assert len(report.deliveries) == 3
+        assert [each.parsed for each in report.per_router.values()] == [True, False, False, False]
+        assert all(each.refused is None for each in report.per_router.values())
+    assert report.per_router["r2"].annotations["+t"] < 80
+
+
+def test_a_router_that_forgot_parses_once_and_tells():
+    overlay = chain(["/a/b", "//c"])
+    document = b"<a><b/><c/></a>"
+    overlay.publish(document, "L+t")
+    overlay.router("r3").structures.forget()
+    forgetful = overlay.publish(document, "L+t").per_router
+    assert forgetful["r3"].parsed and "not known here" in forgetful["r3"].refused
+    assert len(overlay.publish(document, "L+t").deliveries) == 2
+    assert not overlay.publish(document, "L+t").per_router["r3"].parsed
+
+
+def test_values_that_are_asked_for_later_travel_from_then_on():
+    overlay = chain(["/a/b"])
+    document = b"<a><b x='1'>red</b></a>"
+    overlay.publish(document, "L+t")
+    overlay.subscribe("r4", "//b[@x = '1' and . = 'red']", "late")
+    report = overlay.publish(document, "L+t")
+    assert "late" in {each.subscriber for each in report.deliveries}
+    assert not report.per_router["r4"].parsed
+
+
+def test_an_untrusted_link_is_parsed_behind():
+    overlay = chain(["/a/b"])
+    overlay.distrust("r2", "r3")
+    report = overlay.publish(b"<a><b/></a>", "L+t")
+    assert [each.parsed for each in report.per_router.values()] == [True, False, True, False]
+    assert len(report.deliveries) == 1
+
+
+@pytest.mark.parametrize("engine", engines())
+def test_every_engine_takes_what_was_decoded(engine):
+    random = Random(5)
+    overlay = Overlay.tree(levels=3, fanout=2)
+    documents = list(generate_documents(news_schema(), 6, seed=5))
+    for xpath in generate_subscriptions(news_schema(), 60, seed=5, predicate_probability=0.1, nested_probability=0.2):
+        overlay.subscribe(random.choice(overlay.routers), xpath, f"s{random.randrange(10**6)}")
+    overlay.advertise()
+    for document in documents:
+        plain, structured = overlay.publish(document, "L", engine), overlay.publish(document, "L+t", engine, repeats=2)
+        assert delivered(plain) == delivered(structured)
+        assert sum(each.parsed for each in structured.per_router.values()) == 1
