@@ -31,6 +31,22 @@ def is_selection(condition: Condition) -> bool:
     )
 
 
+def is_conjunctive(pattern: Pattern) -> bool:
+    """Whether the pattern is elements and selections, all of them demanded."""
+    waiting: list[Condition | None] = [pattern.root]
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, Node) or not node.is_element:
+            return False
+        waiting.extend(condition for condition in node.conditions if not is_selection(condition))
+    return True
+
+
+def branches(node: Node) -> list[Node]:
+    """The elements that are demanded below."""
+    return [part for part in node.conditions if isinstance(part, Node) and part.is_element]
+
+
 class Selections:
     """The table of distinct selections, growing."""
 

@@ -17,10 +17,9 @@ import numpy as np
 
 from ...documents import DocumentBatch
 from ...patterns.linear import normalised
-from ..automaton.verifier import Verifier
 from ..contract import Entries, Offsets
-from ..expansion_kernels import merge_entries
 from ..selections import text_room
+from ..streaming import Delegated
 from ..table import PatternTable
 from ..yfilter import YFilterEngine
 from ..yfilter.queries import Queries
@@ -51,7 +50,8 @@ class BPAEngine:
         self.table = table
         self._queries: Queries | None = None
         self._taken = 0
-        self._delegated_documents = self._deep_documents = 0
+        self._handed_on = Delegated(table, np.zeros(0, dtype=np.int32))
+        self._deep_documents = 0
         self._running = threading.Lock()
         self._state = np.zeros(STATE_SIZE, dtype=np.int64)
         self._out = np.zeros(1 << 12, dtype=np.int32)
@@ -94,7 +94,7 @@ class BPAEngine:
     def _take(self, chains: Arrays) -> None:
         self._chains = chains
         self._entry_count = len(self.table)
-        self._delegated = Verifier(self.table, chains["delegated"].tolist())
+        self._handed_on = Delegated(self.table, chains["delegated"], self._handed_on.documents)
         self._for_deep: YFilterEngine | None = None
         predicates = len(chains["distances"])
         self._marks = np.zeros(self._entry_count + 63 >> 6, dtype=np.uint64)
@@ -152,7 +152,8 @@ class BPAEngine:
             self._grow(int(self._state[WHY]))
         entries = self._out[: offsets[-1]].copy()
         if gate_offsets[-1]:
-            return self._add_delegated(batch, offsets, entries, gate_offsets)
+            gates = self._gates[: gate_offsets[-1]]
+            return self._handed_on.add(batch, offsets, entries, gate_offsets, gates, None, self._marks, self._summary)
         return offsets, entries
 
     def _grow(self, why: int) -> None:
@@ -163,19 +164,6 @@ class BPAEngine:
             self._gates = np.resize(self._gates, 2 * len(self._gates))
         elif why == FEW_PAIRS:
             self._pairs = np.zeros((3, 2 * self._pairs.shape[1]), dtype=np.int32)
-
-    def _add_delegated(
-        self, batch: DocumentBatch, offsets: Offsets, entries: Entries, gate_offsets: Offsets
-    ) -> tuple[Offsets, Entries]:
-        """Add the delegated patterns that hold."""
-        candidates = self._gates[: gate_offsets[-1]]
-        more = self._delegated.entries[candidates]
-        holding = self._delegated.verify(batch, gate_offsets, candidates)
-        self._delegated_documents += int(np.count_nonzero(np.diff(gate_offsets)))
-        out = np.empty(len(entries) + len(more) + 8, dtype=np.int32)
-        out_offsets = np.zeros(len(offsets), dtype=np.int64)
-        merge_entries(offsets, entries, gate_offsets, more, holding, self._marks, self._summary, out_offsets, out)
-        return out_offsets, out[: out_offsets[-1]]
 
     def statistics(self) -> dict[str, int | float]:
         it, state = self._chains, self._state
@@ -188,6 +176,6 @@ class BPAEngine:
             "occurrence determinations": int(state[DETERMINED]),
             "selections tried": int(state[TRIED]),
             "delegated patterns": len(it["delegated"]),
-            "delegated documents": self._delegated_documents + self._deep_documents,
+            "delegated documents": self._handed_on.documents + self._deep_documents,
             "documents too deep": self._deep_documents,
         }

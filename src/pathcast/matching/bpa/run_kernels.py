@@ -17,8 +17,9 @@ import numpy as np
 
 from ...kernels import kernel, part
 from ..marks_kernels import ONE, mark_with_summary, read_few_marks
+from ..streaming_kernels import is_marked, wipe
 from ..yfilter.postponed_kernels import select_on_stack
-from ..yfilter.run_kernels import GATE, is_marked, wipe
+from ..yfilter.run_kernels import GATE
 
 # Columns of a node of the tree of chains.
 C_PREDICATE, C_BEGIN, C_END, C_ENTRY, C_TASKS, C_TASKS_END, C_COLUMNS = range(7)

@@ -19,24 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...patterns.linear import PathEncoder, Steps
-from ...patterns.model import Condition, Node, Pattern
+from ...patterns.model import Node, Pattern
 from ..automaton.gates import gate
-from ..selections import Selections, is_selection
+from ..selections import Selections, branches, is_conjunctive, is_selection
 from .run_kernels import GATE, JOIN, SELECT
 
 # (axis, symbol, selections begin, end, late); nodes of joins in addition (parent, path).
 _STEP_COLUMNS, _NODE_COLUMNS = 5, 7
-
-
-def is_taken(pattern: Pattern) -> bool:
-    """Whether the engine takes the pattern itself."""
-    waiting: list[Condition | None] = [pattern.root]
-    while waiting:
-        node = waiting.pop()
-        if not isinstance(node, Node) or not node.is_element:
-            return False
-        waiting.extend(condition for condition in node.conditions if not is_selection(condition))
-    return True
 
 
 class Queries:
@@ -65,7 +54,7 @@ class Queries:
 
     def add(self, entry: int, pattern: Pattern) -> None:
         """Take up a pattern."""
-        chain = _chain(pattern.root) if pattern.root is not None and is_taken(pattern) else []
+        chain = _chain(pattern.root) if pattern.root is not None and is_conjunctive(pattern) else []
         if chain:
             self._add_query(entry, chain)
         elif chain is None and self.joins:
@@ -97,7 +86,7 @@ class Queries:
     def _add_node(self, node: Node, above: Steps, parent: int, first: int) -> None:
         """Enter a node and those below, parents first; numbers of nodes count from the pattern's `first`."""
         steps = (*above, self.encoder.step(node))
-        below = _below(node)
+        below = branches(node)
         path = -1
         if not below:
             path = len(self._path_join)
@@ -138,14 +127,10 @@ class Queries:
         }
 
 
-def _below(node: Node) -> list[Node]:
-    return [part for part in node.conditions if isinstance(part, Node) and part.is_element]
-
-
 def _chain(root: Node) -> list[Node] | None:
     """The nodes of a pattern that is one path with selections; None when it branches."""
     chain = [root]
-    while below := _below(chain[-1]):
+    while below := branches(chain[-1]):
         if len(below) > 1:
             return None
         chain.append(below[0])

@@ -17,56 +17,36 @@ is pending until then. With `expiry`, an entry is not looked at after so many st
 
 import numpy as np
 
-from ...kernels import kernel, part, rare
-from ..marks_kernels import LOW_SIX, ONE, SIX, mark_with_summary, read_few_marks
+from ...kernels import kernel, part
+from ..marks_kernels import mark_with_summary, read_few_marks
+from ..streaming_kernels import (
+    DONE,
+    FEW_GATES,
+    FEW_OUT,
+    GATED,
+    OWN_REASON,
+    OWN_STATE,
+    READ,
+    SKIPPING,
+    STAMP,
+    STREAM,
+    WAITING,
+    WHY,
+    WRITTEN,
+    announce,
+    is_marked,
+    is_spared,
+    wipe,
+)
 from .postponed_kernels import NO_ROOM, join, select_on_stack
 
 # Columns of a state (S_LOW and S_HIGH: bits for the symbols that lead on, by their last six bits); kinds of tasks.
 S_BEGIN, S_END, S_STAR, S_DEEP, S_ENTRY, S_TASKS, S_LOW, S_HIGH, S_COLUMNS = range(9)
 SELECT, JOIN, GATE = range(3)
-# Why a run stopped: all is done, or room is lacking (for what, the numbers say).
-DONE, FEW_ACTIVE, FEW_OUT, FEW_LOG, FEW_GATES, FEW_POOL = range(6)
-# Places in `state`: numbers that go on from call to call, switches, and counts.
-STAMP, LEVEL_STAMP, WRITTEN, GATED, WHY, STREAM, SKIPPING, WAITING, READ, VISITS, TRIED, JOINED = range(12)
-STATE_SIZE = 12
+# What room may be lacking for, besides, and further places in `state`.
+FEW_ACTIVE, FEW_LOG, FEW_POOL = range(OWN_REASON, OWN_REASON + 3)
+LEVEL_STAMP, VISITS, TRIED, JOINED, STATE_SIZE = range(OWN_STATE, OWN_STATE + 5)
 SEARCH_AT_ONCE = 8
-
-
-@part
-def is_marked(marks, number):
-    """Whether a number is in the set."""
-    place = np.uint64(number)
-    return (marks[place >> SIX] >> (place & LOW_SIX)) & ONE != 0
-
-
-@part
-def is_spared(entry, place, skipping, skips, expiry):
-    """Whether an entry need not be looked at after so many start tags."""
-    return (skipping and is_marked(skips, entry)) or (len(expiry) > 0 and place >= expiry[entry])
-
-
-@rare
-def wipe(marks, summary):
-    """Empty the set: a document is run again, or its entries were written as they came."""
-    for index in range(len(summary)):
-        if summary[index]:
-            summary[index] = 0
-            for at in range(64 * index, min(64 * index + 64, len(marks))):
-                marks[at] = 0
-
-
-@rare
-def announce(entry, time, stamp, marks, summary, link, link_stamps, state, out, out_times, written):
-    """Write down an entry of a stream, if it is new, and that its link is decided; how many are written."""
-    if is_marked(marks, entry):
-        return written
-    mark_with_summary(marks, summary, entry)
-    out[written] = entry
-    out_times[written] = time
-    if len(link) and link[entry] >= 0 and link_stamps[link[entry]] != stamp:
-        link_stamps[link[entry]] = stamp
-        state[WAITING] -= 1
-    return written + 1
 
 
 @part
