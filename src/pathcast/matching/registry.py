@@ -41,6 +41,12 @@ def _yfilter() -> type[Engine]:
     return YFilterEngine
 
 
+def _xtrie() -> type[Engine]:
+    from .xtrie import XTrieEngine
+
+    return XTrieEngine
+
+
 def _bpa() -> type[Engine]:
     from .bpa import BPAEngine
 
@@ -54,6 +60,7 @@ _ENGINES: dict[str, Callable[[], type[Engine]]] = {
     "gpx-ap": _gpx_ap,
     "gpx-apf": _gpx_apf,
     "yfilter": _yfilter,
+    "xtrie": _xtrie,
     "bpa": _bpa,
     "reference": _reference,
 }

@@ -1,0 +1,87 @@
+"""The XTrie engine behind the engine contract.
+
+    table's trie ┐
+    twigs.py ────┴─▶ tables.py ──▶ run_kernels.py ──▶ entries, ascending
+    (trees, cut into rows)           │ gates of what is not taken
+                                     ▼
+                               the default engine's verifier
+
+Paper: "Efficient filtering of XML documents with XPath expressions" (Chan, Felber, Garofalakis, Rastogi, ICDE 2002),
+the engine inside the routers of papers/000 and papers/004. `streaming.py` has the frame around the kernel.
+
+Invariant: the tables are those of the pattern table as of the last `refresh`.
+Cost: at each element the rows whose substring ends there; see `run_kernels.py`. Skipping takes a pass over the rows and
+leaves out those that lead to no entry that is asked for.
+"""
+
+from typing import ClassVar
+
+from ...documents import DocumentBatch
+from ..contract import Mask, Offsets
+from ..streaming import Arrays, EventEngine, Int32s
+from .build_kernels import want_rows
+from .layout_kernels import LOOKED, PARTIALS, TRIED
+from .run_kernels import run
+from .scratch import Scratch
+from .tables import build_tables
+from .twigs import Twigs
+
+
+class XTrieEngine(EventEngine[Twigs, Scratch]):
+    """Maximal wildcard-free substrings in a trie; rows of expressions by substring; partial matchings by level."""
+
+    name: ClassVar[str] = "xtrie"
+
+    def _new_scratch(self) -> Scratch:
+        return Scratch()
+
+    def _new_trees(self) -> Twigs:
+        return Twigs(self.table.encoder)
+
+    def _tables_of(self, trees: Twigs) -> Arrays:
+        return build_tables(self.table.trie, trees)
+
+    def _take(self, tables: Arrays) -> None:
+        super()._take(tables)
+        trie = (tables["slots"], tables["trie_parent"], tables["trie_symbol"], tables["nodes"])
+        plain = tuple(tables[name] for name in ("row_parent", "row_reach", "rows", "task_number", "delegated"))
+        tests = tuple(tables[name] for name in ("selects", "selection_rows", "limits", "literals", "parts"))
+        self._kernel_tables = trie, (*plain, int(tables["longest_wild"][0])), tables["twigs"], tests
+
+    def _leave_out(self, skip: Mask | None) -> None:
+        super()._leave_out(skip)
+        if skip is not None:
+            it, scratch = self._tables, self._scratch
+            want_rows(
+                it["row_order"], it["row_parent"], it["rows"], it["task_number"], it["delegated"], it["twigs"],
+                scratch.skips, scratch.wanted,
+            )  # fmt: skip
+
+    def _run(self, batch: DocumentBatch, first: int, link: Int32s, offsets: Offsets, gate_offsets: Offsets) -> int:
+        scratch = self._scratch
+        translation = self.table.translation(batch)
+        values = (
+            batch.attribute_begin, batch.attribute_name, batch.attribute_start, batch.attribute_length,
+            batch.text_begin, batch.text_end, batch.text_parent, batch.text_start, batch.text_length,
+            batch.data, batch.arena, translation, scratch.joined,
+        )  # fmt: skip
+        return run(  # type: ignore[no-any-return]
+            batch.offsets, batch.name, batch.depth, batch.end, translation, first, values,
+            *self._kernel_tables, scratch.state, scratch.stacks, scratch.known,
+            (scratch.marks, scratch.skips, scratch.wanted, link, scratch.link_stamps, scratch.expiry),
+            (scratch.summary, scratch.gate_stamps, scratch.out, scratch.out_times, scratch.gates),
+            offsets, gate_offsets,
+        )  # fmt: skip
+
+    def statistics(self) -> dict[str, int | float]:
+        it, state = self._tables, self._scratch.state
+        return {
+            "trie nodes": len(it["nodes"]),
+            "rows of plain paths": len(it["rows"]),
+            "rows of twigs": len(it["twigs"]),
+            "table bytes": sum(array.nbytes for array in it.values()),
+            "rows looked at": int(state[LOOKED]),
+            "partial matchings": int(state[PARTIALS]),
+            "selections tried": int(state[TRIED]),
+            **self._delegated.statistics(),
+        }

@@ -1,0 +1,252 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""What follows from rows that were hit and from twigs that are ready (XTrie, Chan et al., ICDE 2002).
+
+A row of plain paths that was hit gives its entry, opens its gates, and becomes live if there are rows below it.
+
+A row of a twig that is ready has all its branches. If its values pass, it is satisfied; where the end tag decides them,
+it waits. A satisfied row is an answer if it is the highest, else it is credited to the row above: to the partial
+matchings at all levels in reach, which are made now where there are none. The credit that completes one makes it ready
+in turn.
+
+Invariant: whoever credits all levels from some one upwards may stop at a level that has the credit already, for those
+above it have it, too. So each branch of each partial matching is credited once.
+Left out: the rank of branches, which XTrie uses for patterns that ask for their order; ours ask for none.
+"""
+
+import numpy as np
+
+from ...kernels import part
+from ..marks_kernels import mark_with_summary
+from ..selections_kernels import selected
+from ..streaming_kernels import DONE, FEW_GATES, GATED, SKIPPING, STAMP, STREAM, WHY, WRITTEN, announce, is_marked
+from .layout_kernels import (
+    ALWAYS,
+    AT_END,
+    FEW_LIVE,
+    FEW_PARTIAL,
+    FEW_READY,
+    FREE,
+    L_ELEMENT,
+    L_LIVE,
+    L_NODE,
+    L_OCCURRENCES,
+    L_PARTIAL,
+    LEVEL,
+    MARKED,
+    N_HITS,
+    N_LIVE,
+    N_OCCURRENCES,
+    N_OPEN,
+    N_PARTIAL,
+    N_READY,
+    ONCE,
+    P_ABOVE,
+    P_BESIDE,
+    P_LEVEL,
+    P_ROW,
+    PARTIALS,
+    R_ENTRY,
+    R_LIVE,
+    R_TASKS,
+    R_TASKS_END,
+    T_ABOVE,
+    T_ABOVE_NODE,
+    T_CREDIT,
+    T_EARLY,
+    T_ENTRY,
+    T_LATE,
+    T_LATE_END,
+    T_NEEDS,
+    T_REACH,
+    TIME,
+    TRIED,
+    V_ABOVE,
+    V_LEVEL,
+    V_OF,
+    Y_ENDED,
+    Y_LEVEL,
+    Y_PARTIAL,
+    Y_ROW,
+    in_reach,
+    is_settled,
+    is_suffix,
+    lives_at,
+)
+
+
+@part
+def accept(entry, state, marks, summary, link, link_stamps, out, out_times):
+    """An entry matches."""
+    if state[STREAM] == 1:
+        state[WRITTEN] = announce(
+            entry, state[TIME], state[STAMP], marks, summary, link, link_stamps, state, out, out_times, state[WRITTEN]
+        )
+    else:
+        mark_with_summary(marks, summary, entry)
+        state[MARKED] += 1
+
+
+@part
+def follow_rows(state, plain, stacks, asked, answers):
+    """The entries and gates of the rows that were hit; those with rows below become live."""
+    row_parent, row_reach, rows, task_number, delegated, _ = plain
+    levels, first, head, live, _, _, _, _, _, hits, _ = stacks
+    marks, skips, _, link, link_stamps, _ = asked
+    summary, gate_stamps, out, out_times, out_gates = answers
+    skipping, level, n_live = state[SKIPPING] == 1, state[LEVEL], state[N_LIVE]
+    for k in range(state[N_HITS]):
+        row = hits[k]
+        parent, reach = row_parent[row], row_reach[row]
+        above = level - (reach >> 1)
+        if reach & 1 == 0 and row > 0 and first[parent] != above and not lives_at(parent, above, head, live):
+            continue
+        entry = rows[row, R_ENTRY]
+        if entry >= 0 and not (skipping and is_marked(skips, entry)):
+            accept(entry, state, marks, summary, link, link_stamps, out, out_times)
+        for task in range(rows[row, R_TASKS], rows[row, R_TASKS_END]):
+            gate = task_number[task]
+            if gate_stamps[gate] == state[STAMP] or (skipping and is_marked(skips, delegated[gate])):
+                continue
+            if state[GATED] == len(out_gates):
+                state[WHY] = FEW_GATES
+                break
+            gate_stamps[gate] = state[STAMP]
+            out_gates[state[GATED]] = gate
+            state[GATED] += 1
+        lasting = rows[row, R_LIVE]
+        if lasting == ALWAYS or (lasting == ONCE and head[row] < 0):
+            if n_live == live.shape[1]:
+                state[WHY] = FEW_LIVE
+                break
+            live[V_OF, n_live], live[V_LEVEL, n_live], live[V_ABOVE, n_live] = row, level, head[row]
+            if head[row] < 0:
+                first[row] = level
+            head[row] = n_live
+            n_live += 1
+    state[N_HITS], state[N_LIVE] = 0, n_live
+    levels[L_LIVE, level + 1] = n_live
+    levels[L_OCCURRENCES, level + 1] = state[N_OCCURRENCES]
+
+
+@part
+def passes(twig, level, ended, state, ends, values, tests, levels, twigs, known):
+    """Whether the element at a level passes a row's tests of attributes or, at its end, the others.
+
+    `known` has for each test the last element that it was tried on, with the answer.
+    """
+    (
+        attribute_begin, attribute_names, attribute_start, attribute_length, text_begin, text_end, text_parent,
+        text_start, text_length, data, arena, translation, joined,
+    ) = values  # fmt: skip
+    selects, selection_rows, limits, literals, parts = tests
+    element = np.int64(levels[L_ELEMENT, level])
+    test, last = twigs[twig, T_EARLY], twigs[twig, T_LATE]
+    if ended:
+        test, last = last, twigs[twig, T_LATE_END]
+    while test < last:
+        number = selects[test]
+        key = state[STAMP] << 33 | element << 1
+        if known[number] | 1 != key | 1:
+            state[TRIED] += 1
+            held = selected(
+                element, number, ends, attribute_begin, attribute_names, attribute_start, attribute_length,
+                text_begin, text_end, text_parent, text_start, text_length, data, arena, translation,
+                selection_rows, limits, literals, parts, joined,
+            )  # fmt: skip
+            known[number] = key | np.int64(held)
+        if known[number] & 1 == 0:
+            return False
+        test += 1
+    return True
+
+
+@part
+def fresh_partial(twig, level, state, levels, partial, credit):
+    """A partial matching without a branch, in the list of its level; -1 without room."""
+    fresh = state[FREE]
+    if fresh >= 0:
+        state[FREE] = partial[P_BESIDE, fresh]
+    elif state[N_PARTIAL] < len(credit):
+        fresh = state[N_PARTIAL]
+        state[N_PARTIAL] += 1
+    else:
+        state[WHY] = FEW_PARTIAL
+        return np.int64(-1)
+    state[PARTIALS] += 1
+    partial[P_ROW, fresh], partial[P_LEVEL, fresh] = twig, level
+    partial[P_BESIDE, fresh] = levels[L_PARTIAL, level]
+    levels[L_PARTIAL, level] = fresh
+    credit[fresh] = 0
+    return fresh
+
+
+@part
+def follow_twigs(state, nodes, twigs, ends, values, tests, known, stacks, asked, answers):
+    """Satisfy what is ready, and what becomes ready by it."""
+    levels, first, head, live, occurrence_head, occurrences, partial_head, partial, credit, _, ready = stacks
+    marks, skips, _, link, link_stamps, _ = asked
+    summary, _, out, out_times, _ = answers
+    skipping, stamp = state[SKIPPING] == 1, state[STAMP]
+    while state[N_READY] > 0 and state[WHY] == DONE:
+        state[N_READY] -= 1
+        n = state[N_READY]
+        twig, place, own, ended = ready[Y_ROW, n], ready[Y_LEVEL, n], ready[Y_PARTIAL, n], ready[Y_ENDED, n]
+        entry = twigs[twig, T_ENTRY]
+        if is_settled(entry, stamp, marks, skipping, skips, link, link_stamps):
+            continue
+        if not passes(twig, place, ended, state, ends, values, tests, levels, twigs, known):
+            continue
+        waits = ended == 0 and twigs[twig, T_LATE] < twigs[twig, T_LATE_END]
+        if waits and own >= 0:
+            credit[own] |= AT_END
+            continue
+        above = np.int64(twigs[twig, T_ABOVE])
+        if above < 0 and not waits:
+            accept(entry, state, marks, summary, link, link_stamps, out, out_times)
+            continue
+        # Credit the row above at every level in reach; or, to wait, itself.
+        reach, node = np.int64(twigs[twig, T_REACH]), np.int64(twigs[twig, T_ABOVE_NODE])
+        level, many = np.int64(place - (reach >> 1)), reach & 1 == 1
+        given = np.int64(1) << np.int64(twigs[twig, T_CREDIT])
+        if waits:
+            above, level, many, given = np.int64(twig), np.int64(place), False, AT_END
+        elif not many and (level < 1 or not is_suffix(nodes, node, levels[L_NODE, level])):
+            continue
+        by_occurrence = many and nodes[node, N_OPEN] >= 0
+        occurrence = np.int64(occurrence_head[nodes[node, N_OPEN]]) if by_occurrence else np.int64(-1)
+        below, at = np.int64(-1), np.int64(partial_head[above])
+        while True:
+            if by_occurrence:
+                while occurrence >= 0 and occurrences[V_LEVEL, occurrence] > level:
+                    occurrence = np.int64(occurrences[V_ABOVE, occurrence])
+                level = np.int64(occurrences[V_LEVEL, occurrence]) if occurrence >= 0 else np.int64(0)
+            if level < 1:
+                break
+            while at >= 0 and partial[P_LEVEL, at] > level:
+                below, at = at, np.int64(partial[P_ABOVE, at])
+            if at < 0 or partial[P_LEVEL, at] != level:
+                fresh = fresh_partial(above, level, state, levels, partial, credit)
+                if fresh < 0:
+                    break
+                partial[P_ABOVE, fresh] = at
+                if below >= 0:
+                    partial[P_ABOVE, below] = fresh
+                else:
+                    partial_head[above] = fresh
+                at = fresh
+            if credit[at] & given:
+                break
+            credit[at] |= given
+            if credit[at] == (np.int64(1) << np.int64(twigs[above, T_NEEDS])) - 1 and (
+                twigs[above, T_ABOVE] >= 0
+                or in_reach(above, level, twigs, nodes, levels, first, head, live, occurrence_head)
+            ):
+                n = state[N_READY]
+                if n == ready.shape[1]:
+                    state[WHY] = FEW_READY
+                    break
+                ready[Y_ROW, n], ready[Y_LEVEL, n], ready[Y_PARTIAL, n], ready[Y_ENDED, n] = above, level, at, 0
+                state[N_READY] = n + 1
+            if not many:
+                break
+            level -= 1
