@@ -21,6 +21,7 @@ Cost: see `covering.py` and `clustering.py`; 50,000 patterns take some ten secon
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -54,27 +55,34 @@ def aggregate(patterns: Sequence[Pattern], keep: float = 0.25) -> Aggregation:
     if not 0 <= keep <= 1:
         raise ValueError(f"keep must lie in 0..1, not {keep}")
     bound = int(keep * sum(map(size, patterns)))
-    clusters = _Clusters(patterns)
-    clusters.cover(bound)
-    while clusters.steps > bound:
-        clusters.merge(bound)
-        clusters.cover(bound)
+    clusters = Clusters.of(patterns)
+    clusters.reduce(bound)
     return clusters.aggregation()
 
 
-class _Clusters:
-    """The aggregates so far, each with what it covers and what it has lost."""
+class Clusters:
+    """Aggregates in the making: each with the indices of what it covers, and with what it has lost."""
 
-    def __init__(self, patterns: Sequence[Pattern]) -> None:
-        members: dict[Pattern, list[int]] = defaultdict(list)
+    def __init__(self, patterns: list[Pattern], members: list[list[int]], losses: list[float]) -> None:
+        self.patterns, self.members, self.losses = patterns, members, losses
+
+    @classmethod
+    def of(cls, patterns: Sequence[Pattern]) -> Self:
+        """Every pattern by itself, in its minimal form, equal ones together."""
+        equal: dict[Pattern, list[int]] = defaultdict(list)
         for index, pattern in enumerate(patterns):
-            members[pattern].append(index)
+            equal[pattern].append(index)
         small: dict[Pattern, list[int]] = defaultdict(list)
-        for pattern, indices in members.items():
+        for pattern, indices in equal.items():
             small[minimised(pattern)] += indices
-        self.patterns = list(small)
-        self.members = list(small.values())
-        self.losses = [0.0] * len(self.patterns)
+        return cls(list(small), list(small.values()), [0.0] * len(small))
+
+    def reduce(self, bound: int) -> None:
+        """Let go what others contain, then merge, until there are no more steps than `bound`."""
+        self.cover(bound)
+        while self.steps > bound:
+            self.merge(bound)
+            self.cover(bound)
 
     @property
     def steps(self) -> int:

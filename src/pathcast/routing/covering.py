@@ -1,13 +1,8 @@
 """Covering: which patterns of a set are contained in others of it, found by matching instead of by comparing pairs.
 
-A pattern drawn as a document (its steps as elements, `*` as a name that nobody asks for, `//` as one such element
-between) matches every pattern that contains it. So all patterns are entered as subscriptions, all are matched as
-documents by the default engine, and only the pairs that come out of it are proved (`contains`).
-
-What is no element is drawn as one, too: an attribute, a text node, and each condition whose value is fixed (`= 5`,
-`or`, `not`) is an element with a name of its own; conditions that follow from others (`>= 3`) are left to the proof.
-
-    /a[@x = 5]//b    drawn     <a><n1><n2/></n1><any><b/></any></a>       n1 for @x, n2 for "= 5"
+A pattern drawn as a document (`drawing.py`) matches every pattern that contains it. So all patterns are entered as
+subscriptions, all are matched as documents by the default engine, and only the pairs that come out of it are proved
+(`contains`).
 
 How many drawings a pattern matches (its *reach*) orders them: one that contains another reaches at least as far. Of the
 patterns that contain one, the tightest is the one with the least reach, and candidates are proved in that order.
@@ -16,7 +11,7 @@ Invariant: `cover[i]` is `i`, or the index of a pattern that contains pattern `i
 Cost: a match for each pattern, some 20 µs, and a proof or two, at most `MOST_PROOFS`; 50,000 patterns in seconds.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,14 +22,15 @@ from ..documents.limits import Limits
 from ..matching import Subscriptions
 from ..patterns import Pattern
 from ..patterns.containment import Facts, contains
+from ..patterns.generalisation import size
 from ..patterns.linear_containment import linear_contains
-from ..patterns.model import WILDCARD, Compare, Condition, Node
+from ..patterns.model import Node
+from .drawing import Drawing
 
 MOST_PROOFS = 64
 _TOGETHER = 4096
-_ANY = "any"
+_LIMITS = Limits(depth=2_000)
 _TALL = 100  # steps up to which a plain path is compared with a tree
-_FIXED = frozenset({"="})
 
 Int32s = npt.NDArray[np.int32]
 
@@ -89,59 +85,52 @@ def _first_that_contains(
 
 def _candidates(patterns: Sequence[Pattern]) -> tuple[npt.NDArray[np.int64], Int32s]:
     """For each pattern the ones that its drawing matches, as offsets and indices."""
-    drawing = _Drawing()
+    drawing = Drawing()
     subscriptions = Subscriptions()
-    subscriptions.add_many([drawing.path(pattern) for pattern in patterns])
+    paths = [drawing.path(pattern) for pattern in patterns]
+    subscriptions.add_many(paths, ids=range(1, len(paths) + 1), errors="collect")  # one that is too long covers nothing
     matcher = subscriptions.compile()
     counts = [np.zeros(1, dtype=np.int64)]
     parts = [np.zeros(0, dtype=np.int32)]
     for begin in range(0, len(patterns), _TOGETHER):
         documents = [drawing.document(pattern) for pattern in patterns[begin : begin + _TOGETHER]]
-        offsets, ids = matcher.match_batch(read_batch(documents, limits=Limits(depth=2_000)))
+        offsets, ids = matcher.match_batch(read_batch(documents, limits=_LIMITS))
         counts.append(np.diff(offsets))
         parts.append(ids.astype(np.int32) - 1)
     return np.cumsum(np.concatenate(counts)), np.concatenate(parts)
 
 
-class _Drawing:
-    """Patterns as paths and as documents over names of our own."""
+class CoverIndex:
+    """Patterns that come and go, by number; finds those that contain another."""
 
-    def __init__(self) -> None:
-        self._names: dict[object, str] = {}
+    def __init__(self, patterns: Mapping[int, Pattern]) -> None:
+        self._drawing = Drawing()
+        self._subscriptions = Subscriptions()
+        self._patterns: dict[int, Pattern] = {}
+        self._equal: dict[Pattern, int] = {}
+        self.add(patterns)
+        self._matcher = self._subscriptions.compile(limits=_LIMITS)
 
-    def name(self, what: object) -> str:
-        return self._names.setdefault(what, f"n{len(self._names)}")
+    def add(self, patterns: Mapping[int, Pattern]) -> None:
+        """Take up patterns under numbers of their own."""
+        paths = [self._drawing.path(pattern) for pattern in patterns.values()]
+        self._subscriptions.add_many(paths, ids=[number + 1 for number in patterns], errors="collect")
+        self._patterns.update(patterns)
+        self._equal.update((pattern, number) for number, pattern in patterns.items())
 
-    def path(self, pattern: Pattern) -> str:
-        """The pattern's steps, values and conditions only where they are drawn."""
-        return "/*" if pattern.root is None else self._path(pattern.root, "/", "//")
+    def remove(self, number: int) -> None:
+        """Give up a pattern."""
+        pattern = self._patterns.pop(number)
+        if self._equal.get(pattern) == number:
+            del self._equal[pattern]
+        if number + 1 in self._subscriptions:
+            self._subscriptions.remove(number + 1)
 
-    def _path(self, node: Node, child: str, descendant: str) -> str:
-        text = (child if node.axis == "/" else descendant) + ("*" if node.test == WILDCARD else self.name(node.test))
-        parts = [
-            self._path(each, "", ".//") if isinstance(each, Node) else self.name(each)
-            for each in _drawn(node.conditions)
-        ]
-        if len(parts) == 1:
-            follow = parts[0]
-            return text + (follow[1:] if follow.startswith(".//") else "/" + follow)
-        return text + "".join(f"[{part}]" for part in parts)
-
-    def document(self, pattern: Pattern) -> bytes:
-        """A document that matches the pattern and, names apart, as little else as one element a step allows."""
-        return f"<{_ANY}/>".encode() if pattern.root is None else self._element(pattern.root).encode()
-
-    def _element(self, node: Node) -> str:
-        tag = _ANY if node.test == WILDCARD else self.name(node.test)
-        inside = "".join(
-            self._element(each) if isinstance(each, Node) else f"<{self.name(each)}/>"
-            for each in _drawn(node.conditions)
-        )
-        text = f"<{tag}>{inside}</{tag}>"
-        return f"<{_ANY}>{text}</{_ANY}>" if node.axis == "//" else text
-
-
-def _drawn(conditions: tuple[Condition, ...]) -> Iterator[Condition]:
-    for condition in conditions:
-        if not isinstance(condition, Compare) or condition.operator in _FIXED:
-            yield condition
+    def find(self, pattern: Pattern) -> int | None:
+        """The number of a pattern that contains this one: an equal one, or the one with the most steps; or None."""
+        equal = self._equal.get(pattern)
+        if equal is not None:
+            return equal
+        candidates = [number - 1 for number in self._matcher.match(self._drawing.document(pattern)).ids.tolist()]
+        candidates.sort(key=lambda number: (-size(self._patterns[number]), number))
+        return next((number for number in candidates[:MOST_PROOFS] if contains(self._patterns[number], pattern)), None)
