@@ -1,0 +1,54 @@
+"""Schema trees: declarations unfolded into places."""
+
+import pytest
+
+from pathcast.documents.dtd import read_dtd
+from pathcast.errors import LimitError, MappingError
+from pathcast.mediation import SchemaTree
+from pathcast.mediation.schema_tree import name_of, parent_of, steps_of
+
+
+def tree(dtd: str, **options) -> SchemaTree:  # type: ignore[no-untyped-def]
+    return SchemaTree.unfold(read_dtd(dtd.encode()), **options)
+
+
+def test_shared_parts_are_unfolded_with_their_cardinalities() -> None:
+    found = tree(
+        """<!ELEMENT school (teacher+, student*, (motto | (name, name)?))>
+        <!ELEMENT teacher (name, room?)> <!ATTLIST teacher id ID #REQUIRED>
+        <!ELEMENT student (name)> <!ELEMENT name (#PCDATA)> <!ELEMENT room EMPTY> <!ELEMENT motto (#PCDATA)>"""
+    )
+    assert str(found).splitlines() == [
+        "school",
+        "  teacher+ @id",
+        "    name #text",
+        "    room?",
+        "  student*",
+        "    name #text",
+        "  motto? #text",
+        "  name* #text",
+    ]
+    assert list(found.paths)[1:3] == ["school/teacher", "school/teacher/name"]
+    assert "school/room" not in found
+
+
+def test_recursion_is_refused_or_cut() -> None:
+    part = "<!ELEMENT a (b?)><!ELEMENT b (c, a*)><!ELEMENT c EMPTY>"
+    with pytest.raises(MappingError, match="recursive: a/b/a;"):
+        tree(part)
+    assert list(tree(part, recursion="cut").paths) == ["a", "a/b", "a/b/c"]
+
+
+def test_a_tree_beyond_the_limit_is_refused() -> None:
+    levels = "".join(
+        f"<!ELEMENT a{k} (b{k}, c{k})><!ELEMENT b{k} (a{k + 1})><!ELEMENT c{k} (a{k + 1})>" for k in range(30)
+    )
+    with pytest.raises(LimitError, match="more than 100,000 nodes"):
+        tree(levels + "<!ELEMENT a30 EMPTY>")
+
+
+def test_paths_may_hold_namespaces() -> None:
+    path = "a/{http://x/y}b/@{urn:z}c"
+    assert steps_of(path) == ("a", "{http://x/y}b", "@{urn:z}c")
+    assert (parent_of(path), name_of(path)) == ("a/{http://x/y}b", "{urn:z}c")
+    assert (parent_of("a"), name_of("a")) == ("", "a")
