@@ -42,6 +42,7 @@ def test_a_document_of_no_operators_stays_as_it_is() -> None:
 EXAMPLES: dict[str, tuple[str, str, list[Operator]]] = {
     "rename": ("<r><a k='1'><b/></a></r>", '<r><A k="1"><b/></A></r>', [Rename("r/a", "A")]),
     "rename an attribute": ("<r><a k='1' l='2'/></r>", '<r><a K="1" l="2"/></r>', [Rename("r/a/@k", "K")]),
+    "an attribute whose new name is taken": ("<r><a k='1' K='2'/></r>", '<r><a K="1"/></r>', [Rename("r/a/@k", "K")]),
     "rename the root": ("<r><a/></r>", "<R><a/></R>", [Rename("r", "R")]),
     "an element elsewhere keeps its name": ("<r><x/><z><a/></z></r>", "<r><x/><z><a/></z></r>", [Rename("r/a", "A")]),
     "to element": (
@@ -122,6 +123,7 @@ REFUSED: dict[str, list[Operator]] = {
     "rename at 'r/c': the schema has no element 'r/c'; there is r/a/c": [Rename("r/c", "Z")],
     "rename at 'r/a': 'r/a' has another name already, 'A'": [Rename("r/a", "A"), Rename("r/a", "B")],
     "rename at 'r/a/@m': 'r/a' has no attribute 'm'; it has k, l": [Rename("r/a/@m", "n")],
+    "rename at 'r/a/@k': 'r/a' would have two attributes 'l'": [Rename("r/a/@k", "l")],
     "to-element at 'r/a': another operator has taken 'r/a/@k'": [Rename("r/a/@k", "n"), ToElement("r/a", "k")],
     "insert at 'r/a': 'r/a' has no child 'e'; it has b, c, d": [Insert("r/a", ("p",), some("e"))],
     "upgrade at 'r/a': another operator has taken the child 'b'": [

@@ -7,7 +7,8 @@ its parent's operators give it, and takes along what its own upgrade.
 
 Where it stands afterwards (order matters for the first of several nodes, and for the text of an element):
 
-    Rename(E, name)       where it was, with another name; also for an attribute, `E/@a`
+    Rename(E, name)       where it was, with another name; also for an attribute, `E/@a` (of two that get one name in a
+                          document, the schema knowing but one of them, the first stays)
     ToElement(E, a)       at the beginning of E
     Insert(E, p/q, S)     the children S in one new p/q, at the end of E; no p/q when there are no such children
     Upgrade(E, S)         the children S right behind E

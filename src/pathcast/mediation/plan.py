@@ -70,7 +70,8 @@ class Plan:
         for operator in self.operators:
             if isinstance(operator, Exchange):
                 self._exchange(operator)
-        # Each node's children after the exchanges, by name.
+        # The root and each node's children after the exchanges.
+        self.root = self._root()
         self.children = self._exchanged_children()
         for operator in self.operators:
             self._enter(operator)
@@ -93,7 +94,7 @@ class Plan:
                     _refuse(operator, "a new path needs at least one name")
                 self._put(operator, children, Into(operator.path))
             case Upgrade(children=children):
-                if operator.node == self._root():
+                if operator.node == self.root:
                     _refuse(operator, "the root has no siblings")
                 self._put(operator, children, Up())
             case Downgrade(children=children, into=into):
@@ -120,6 +121,9 @@ class Plan:
             return
         plan, attribute = self._node(operator, parent_of(path)), name_of(path)
         self._attribute(operator, plan, attribute)
+        others = (plan.attributes.get(name, name) for name in self.tree[plan.path].attributes if name != attribute)
+        if operator.name in others:
+            _refuse(operator, f"'{plan.path}' would have two attributes '{operator.name}'")
         plan.attributes[attribute] = operator.name
 
     def _to_element(self, operator: ToElement) -> None:
@@ -194,6 +198,8 @@ class Plan:
             if above:
                 del children[above][name_of(path)]
                 self._adopt(children, above, taker)
+            else:
+                self.root = taker
             parents[taker], parents[path] = above, taker
         return children
 

@@ -104,7 +104,7 @@ class _Rewriting:
         made = Item(plan.name)
         for name, value in element.item.attributes.items():
             if all(name != taken for taken, _ in plan.elements):
-                made.attributes[plan.attributes.get(name, name)] = value
+                made.attributes.setdefault(plan.attributes.get(name, name), value)
         for attribute, name in plan.elements:
             if attribute in element.item.attributes:
                 value = element.item.attributes[attribute]
@@ -113,15 +113,22 @@ class _Rewriting:
         downgraded: list[tuple[str, list[Item]]] = []
         inserted = Item("")
         behind: list[Item] = []
-        present = {part.item.name for part in element.content if isinstance(part, Placed) and part.path is not None}
+        expected = self.plan.children[element.path]
+        present = {
+            part.item.name
+            for part in element.content
+            if isinstance(part, Placed) and expected.get(part.item.name) == part.path
+        }
         for part in element.content:
             if isinstance(part, str):
                 made.content.append(part)
                 continue
             items = self._rewritten(part)
-            if part.path is not None:
+            # One that was to be exchanged but had nothing to be exchanged with stands where no place is planned for it.
+            is_expected = part.path is not None and expected.get(part.item.name) == part.path
+            if is_expected:
                 firsts.setdefault(part.item.name, items[0])
-            match plan.place(part.item.name):
+            match plan.place(part.item.name) if is_expected else plan.elsewhere:
                 case Into(path):
                     _below(inserted, path).content.extend(items)
                 case Up():
