@@ -72,6 +72,16 @@ EXAMPLES: dict[str, tuple[str, str, list[Operator]]] = {
         "<r><a><c/><p><b/><e>1</e></p></a></r>",
         [Upgrade("r/a/b", some("e")), Insert("r/a", ("p",), some("b"))],
     ),
+    "upgrade out of what was the root": (
+        "<r><a/><x/></r>",
+        "<x><r/><a/></x>",
+        [Exchange("r", "x"), Upgrade("r", some("a"))],
+    ),
+    "upgrade out of what is the root still": (
+        "<r>t<a/></r>",
+        "<r>t<a/></r>",
+        [Exchange("r", "x"), Upgrade("r", some("a"))],
+    ),
     "downgrade": (
         "<r><a><d/><b><e/></b>t<d/><b/></a></r>",
         "<r><a><b><e/><d/><d/></b>t<b/></a></r>",

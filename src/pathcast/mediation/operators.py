@@ -11,7 +11,7 @@ Where it stands afterwards (order matters for the first of several nodes, and fo
                           document, the schema knowing but one of them, the first stays)
     ToElement(E, a)       at the beginning of E
     Insert(E, p/q, S)     the children S in one new p/q, at the end of E; no p/q when there are no such children
-    Upgrade(E, S)         the children S right behind E
+    Upgrade(E, S)         the children S right behind E; where E is the root, they stay
     Downgrade(E, S, F)    the children S at the end of the first F; where there is no F, they stay
     Exchange(E, F)        each child F in E's place, with E (but for its F) at its end; where there is no F, E stays
 

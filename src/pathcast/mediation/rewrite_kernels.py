@@ -304,7 +304,7 @@ def link(
         if place == INTO:
             owner = inserted_list(above, where, table, paths, frames, hold, out, counts)
             is_held = table[N_OTHERS, over] != INTO
-        elif place == UP:
+        elif place == UP and frames[above, F_LIST] != top:
             if frames[above, F_BEHIND] == NONE:
                 frames[above, F_BEHIND] = make(out, counts, MARKER, NONE, NONE)
             owner, is_held = np.int64(frames[above, F_BEHIND]), table[N_OTHERS, over] != UP

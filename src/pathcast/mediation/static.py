@@ -51,7 +51,7 @@ class _Rewriting:
         if len(roots) > 1:
             name = self.plan.nodes[self.plan.tree.root.name].exchange
             raise MappingError(f"the document has {len(roots)} elements '{name}' in its root; each would become a root")
-        return self._rewritten(roots[0])[0]
+        return self._rewritten(roots[0], is_root=True)[0]
 
     def _placed(self, item: Item, path: str | None) -> Placed:
         content: list[Placed | str] = []
@@ -96,7 +96,7 @@ class _Rewriting:
 
     # All other operators.
 
-    def _rewritten(self, element: Placed) -> list[Item]:
+    def _rewritten(self, element: Placed, *, is_root: bool = False) -> list[Item]:
         """An element, and behind it what was upgraded out of it."""
         if element.path is None:
             return [element.item]
@@ -131,7 +131,7 @@ class _Rewriting:
             match plan.place(part.item.name) if is_expected else plan.elsewhere:
                 case Into(path):
                     _below(inserted, path).content.extend(items)
-                case Up():
+                case Up() if not is_root:
                     behind.extend(items)
                 case Down(into) if into in present:
                     downgraded.append((into, items))
