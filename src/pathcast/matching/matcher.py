@@ -144,6 +144,10 @@ class Matcher:
 
     def _match_group(self, group: Group) -> list[Matches | PathcastError]:
         batch = group.alone() if isinstance(group, Document) else self._reader.read(group, borrowed=True)
+        return self.match_read(batch)
+
+    def match_read(self, batch: DocumentBatch) -> list[Matches | PathcastError]:
+        """The matches of each document of a batch that was read, or why it has none."""
         offsets, entries, expansion = self._match(batch)
         return [
             batch.errors.get(index) or Matches(entries[begin:end], expansion)

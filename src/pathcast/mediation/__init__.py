@@ -1,6 +1,26 @@
 """Mediation: subscribers speak one schema, publishers speak many."""
 
+from .correspond import Pair, correspond
+from .mapping import Mapping
+from .mediator import Mediator
 from .operators import Downgrade, Exchange, Insert, Operator, Rename, ToElement, Upgrade
 from .schema_tree import SchemaNode, SchemaTree
+from .sources import infer_tree, open_schema
 
-__all__ = ["Downgrade", "Exchange", "Insert", "Operator", "Rename", "SchemaNode", "SchemaTree", "ToElement", "Upgrade"]
+__all__ = [
+    "Downgrade",
+    "Exchange",
+    "Insert",
+    "Mapping",
+    "Mediator",
+    "Operator",
+    "Pair",
+    "Rename",
+    "SchemaNode",
+    "SchemaTree",
+    "ToElement",
+    "Upgrade",
+    "correspond",
+    "infer_tree",
+    "open_schema",
+]

@@ -34,6 +34,7 @@ from typing import Any, get_args
 
 from ..documents.schema import Occurrence
 from ..errors import MappingError
+from .correspond import nodes_of
 from .derive import derive
 from .items import Item
 from .operators import Operator, as_plain, from_plain
@@ -71,11 +72,15 @@ class Mapping:
         """The same mapping with other operators, as its next version."""
         return replace(self, operators=tuple(operators), version=self.version + 1)
 
+    def numbered(self, version: int) -> "Mapping":
+        """The same mapping under another number."""
+        return self if version == self.version else replace(self, version=version)
+
     def check(self) -> list[str]:
         """What could not be mapped, a sentence each; nothing when all of the local schema has its place."""
         found = [
             f"'{path}' is nothing in the global schema; it stays as it is"
-            for path in _everything(self.local)
+            for path in nodes_of(self.local)
             if path not in self.correspondence
         ]
         return [*found, *(f"'{path}': {reason}" for path, reason in self.unexplained.items())]
@@ -179,15 +184,6 @@ def _read_node(text: str, number: int) -> SchemaNode:
     if not name:
         raise MappingError(f"schema, line {number}: an element needs a name")
     return SchemaNode(name, cardinality, has_text, tuple(attributes))
-
-
-def _everything(tree: SchemaTree) -> list[str]:
-    """All nodes of a tree, attributes behind their elements."""
-    return [
-        found
-        for path, node in tree.paths.items()
-        for found in (path, *(f"{path}/@{attribute}" for attribute in node.attributes))
-    ]
 
 
 _MISSING: Any = object()

@@ -1,0 +1,132 @@
+"""Matching documents of any registered schema against subscriptions to the global one.
+
+`events` (NDDR): read once, rewritten as element arrays, matched. `static` (SDR): rewritten as a document, which is then
+read and matched like any other; it is what the others are held against.
+
+Invariant: both give the same matches. An unreadable document, an unknown schema or version, or a document of another
+schema is an error on that document.
+Cost: `events` adds two walks over the elements to reading and matching. Each schema has a table of names of its own, so
+that the documents of many publishers do not share a large one.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from ..documents import Limits, Names
+from ..documents.expat_reader import Entities
+from ..documents.reader import Readable, Reader
+from ..errors import PathcastError
+from ..matching import Matches, Subscriptions
+from .events import EventRewriter
+from .items import item_of, to_bytes
+from .mapping import Mapping
+
+if TYPE_CHECKING:
+    from .mediator import Mediator, Rewriting
+
+REWRITINGS = ("events", "static")
+# Documents of one schema are read and matched in groups of so many.
+_GROUP = 256
+
+
+class MediatedMatcher:
+    """Matches documents of all publishers; made by `Mediator.compile`."""
+
+    def __init__(
+        self,
+        mediator: "Mediator",
+        subscriptions: Subscriptions,
+        rewriting: "Rewriting",
+        *,
+        engine: str | None,
+        limits: Limits | None,
+        entities: Entities,
+    ) -> None:
+        if rewriting not in REWRITINGS:
+            raise ValueError(f"rewriting={rewriting!r}: must be one of {', '.join(REWRITINGS)}")
+        self.mediator = mediator
+        self.matcher = subscriptions.compile(engine, limits=limits, entities=entities)
+        self.rewriting = rewriting
+        self.limits, self.entities = limits or Limits(), entities
+        self.held = 0
+        """The most elements that a stream over a document so far would have held back."""
+        self._readers: dict[tuple[str, int], tuple[Mapping, Reader, EventRewriter]] = {}
+
+    def match(self, document: Readable, schema: str, version: int | None = None) -> Matches:
+        """The subscriptions that a document matches in the global schema; what is wrong with it is raised."""
+        (found,) = self._match_group([document], self.mediator.mapping(schema, version))
+        if isinstance(found, PathcastError):
+            raise found
+        return found
+
+    def match_many(
+        self,
+        documents: Iterable[Readable],
+        schemas: str | Sequence[str],
+        errors: Literal["raise", "return"] = "raise",
+    ) -> Iterator[Matches | PathcastError]:
+        """Match documents, in their order, all of one schema or each with its own.
+
+        With `errors="return"` an error stands in its document's place.
+        """
+        if errors not in ("raise", "return"):
+            raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
+        given = iter(documents)
+        at = 0
+        while True:
+            group: list[Readable] = []
+            schema = schemas if isinstance(schemas, str) else ""
+            for document in given:
+                group.append(document)
+                if len(group) == _GROUP:
+                    break
+            if not group:
+                return
+            names = [schema] * len(group) if schema else list(schemas[at : at + len(group)])
+            at += len(group)
+            for answer in self._match_mixed(group, names):
+                if errors == "raise" and isinstance(answer, PathcastError):
+                    raise answer
+                yield answer
+
+    def _match_mixed(self, documents: list[Readable], schemas: list[str]) -> list[Matches | PathcastError]:
+        """The answers of documents of several schemas; those of one are matched together."""
+        answers: list[Matches | PathcastError | None] = [None] * len(documents)
+        by_schema: dict[str, list[int]] = {}
+        for place, schema in enumerate(schemas):
+            by_schema.setdefault(schema, []).append(place)
+        for schema, places in by_schema.items():
+            try:
+                mapping = self.mediator.mapping(schema)
+            except PathcastError as error:
+                found: list[Matches | PathcastError] = [error] * len(places)
+            else:
+                found = self._match_group([documents[place] for place in places], mapping)
+            for place, answer in zip(places, found, strict=True):
+                answers[place] = answer
+        return [answer for answer in answers if answer is not None]
+
+    def _match_group(self, documents: list[Readable], mapping: Mapping) -> list[Matches | PathcastError]:
+        _, reader, rewriter = self._reader(mapping)
+        batch = reader.read(documents, borrowed=True)
+        if self.rewriting == "static":
+            texts: list[bytes | PathcastError] = []
+            for index in range(len(batch)):
+                try:
+                    texts.append(batch.errors.get(index) or to_bytes(mapping.rewrite(item_of(batch[index]))))
+                except PathcastError as error:
+                    texts.append(error)
+            good = iter(list(self.matcher.match_many((text for text in texts if isinstance(text, bytes)), "return")))
+            return [text if isinstance(text, PathcastError) else next(good) for text in texts]
+        rewritten, held = rewriter.rewrite(batch)
+        self.held = max(self.held, held)
+        return self.matcher.match_read(rewritten)
+
+    def _reader(self, mapping: Mapping) -> tuple[Mapping, Reader, EventRewriter]:
+        key = mapping.name, mapping.version
+        found = self._readers.get(key)
+        if found is None or found[0] is not mapping:
+            names = Names()
+            rewriter = EventRewriter(mapping.plan, names)
+            found = self._readers[key] = mapping, Reader(names, self.limits, self.entities), rewriter
+        return found

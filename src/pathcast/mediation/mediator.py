@@ -1,0 +1,105 @@
+"""The mediator: one global schema, many publishers, and matchers that take the documents of all of them.
+
+Subscribers write to the global schema. A publisher registers its own schema, once; from then on its documents are
+matched as if they had come in the global one, and what is delivered is the original. Adding a publisher changes no
+subscription and no matcher: a matcher looks mappings up when a document comes.
+
+Invariant: a name means the newest version of its mapping, and older versions stay: a document that says which version
+it was written for gets that one, or an error that names what there is. Mappings never change.
+"""
+
+import os
+import threading
+from collections.abc import Mapping as Table
+from typing import TYPE_CHECKING, Literal
+
+from ..documents import Limits
+from ..documents.expat_reader import Entities
+from ..documents.reader import Readable, read
+from ..documents.schema import Schema
+from ..errors import MappingError
+from .correspond import correspond
+from .items import item_of, to_bytes
+from .mapping import Mapping
+from .schema_tree import SchemaTree
+from .sources import open_schema
+
+if TYPE_CHECKING:
+    from ..matching import Subscriptions
+    from .matching import MediatedMatcher
+
+SchemaSource = SchemaTree | Schema | str | os.PathLike[str]
+Rewriting = Literal["events", "static"]
+
+
+class Mediator:
+    """Knows the global schema and how those of publishers map to it."""
+
+    def __init__(self, global_schema: SchemaSource) -> None:
+        self.global_schema = tree_of(global_schema)
+        self._mappings: dict[str, dict[int, Mapping]] = {}
+        self._lock = threading.Lock()
+
+    def register(
+        self, name: str, local_schema: SchemaSource, *, correspondence: Table[str, str] | None = None
+    ) -> Mapping:
+        """Derive the mapping of a publisher's schema and keep it, as the next version under this name.
+
+        What corresponds to what is found by likeness; pairs in `correspondence` are taken as they are.
+        """
+        local = tree_of(local_schema)
+        pairs = correspond(local, self.global_schema, known=correspondence)
+        found = {pair.local: pair.glob for pair in pairs}
+        return self.add(Mapping.derive(name, local, self.global_schema, found))
+
+    def add(self, mapping: Mapping) -> Mapping:
+        """Keep a mapping, as the next version under its name; the mapping as it is kept."""
+        with self._lock:
+            versions = self._mappings.setdefault(mapping.name, {})
+            kept = mapping.numbered(max(versions, default=0) + 1)
+            versions[kept.version] = kept
+        return kept
+
+    def mapping(self, name: str, version: int | None = None) -> Mapping:
+        """The mapping of a schema: its newest version, or the one asked for; `MappingError` when there is none."""
+        versions = self._mappings.get(name)
+        if not versions:
+            known = ", ".join(sorted(self._mappings)[:10]) or "none yet"
+            raise MappingError(f"no schema '{name}' is registered; there is {known}")
+        if version is None:
+            return versions[max(versions)]
+        if version not in versions:
+            raise MappingError(f"schema '{name}' has no version {version}; its newest is {max(versions)}")
+        return versions[version]
+
+    @property
+    def schemas(self) -> list[str]:
+        """The names of the registered schemas, in the order in which they came."""
+        return list(self._mappings)
+
+    def rewrite(self, document: Readable, schema: str, version: int | None = None) -> bytes:
+        """A document in the global schema, for people to look at."""
+        return to_bytes(self.mapping(schema, version).rewrite(item_of(read(document))))
+
+    def compile(
+        self,
+        subscriptions: "Subscriptions",
+        rewriting: Rewriting = "events",
+        *,
+        engine: str | None = None,
+        limits: Limits | None = None,
+        entities: Entities = "refuse",
+    ) -> "MediatedMatcher":
+        """A matcher of subscriptions to the global schema for the documents of all publishers."""
+        from .matching import MediatedMatcher
+
+        return MediatedMatcher(self, subscriptions, rewriting, engine=engine, limits=limits, entities=entities)
+
+
+def tree_of(schema: SchemaSource) -> SchemaTree:
+    """A schema tree, whatever it comes as: a tree, a schema, or a file (.dtd, .xsd, .xml, a folder of samples)."""
+    if isinstance(schema, SchemaTree):
+        return schema
+    if isinstance(schema, Schema):
+        return SchemaTree.unfold(schema)
+    return open_schema(schema)

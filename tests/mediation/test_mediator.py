@@ -1,0 +1,102 @@
+"""Documents of publishers' own schemas meet subscriptions to the global one; the original is what is delivered."""
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pathcast
+from pathcast.errors import DocumentError, MappingError, PathcastError
+from pathcast.mediation import Mapping, Mediator, Rename
+from pathcast.mediation.items import to_bytes
+from pathcast.mediation.mapping import read_tree
+from tests import oracle
+from tests.generators import expression, random_pattern
+from tests.mediation.drawn import drawn_document, drawn_operators, drawn_tree
+from tests.mediation.test_derive import DOCUMENT, GLOBAL, LOCAL, REWRITTEN, SAME
+
+XPATHS = [
+    "/university/course[code = 'c1']/schedule[time = 9][place = 'R']",
+    "//instructor/assistant",
+    "//article[year = 2]/author[born = 1]",
+    "/university/dept/head",
+    "//faculty[@label = 'F']",
+    "//teacher",  # a name that only the publisher uses
+    "//course/time",  # a place that only the publisher has
+]
+
+
+def subscriptions(xpaths: list[str]) -> pathcast.Subscriptions:
+    made = pathcast.Subscriptions()
+    made.add_many(xpaths)
+    return made
+
+
+@pytest.fixture
+def mediator() -> Mediator:
+    made = Mediator(GLOBAL)
+    made.register("u", LOCAL, correspondence=SAME)
+    return made
+
+
+@pytest.mark.parametrize("rewriting", ["events", "static"])
+def test_documents_are_matched_in_the_global_schema(mediator: Mediator, rewriting: str) -> None:
+    matcher = mediator.compile(subscriptions(XPATHS), rewriting)  # type: ignore[arg-type]
+    assert matcher.match(DOCUMENT, schema="u").ids.tolist() == [1, 2, 3, 4, 5]
+    assert mediator.rewrite(DOCUMENT, schema="u").decode() == REWRITTEN
+
+
+def test_a_publisher_that_comes_later_needs_no_new_matcher(mediator: Mediator) -> None:
+    matcher = mediator.compile(subscriptions(["//dept/head"]))
+    with pytest.raises(MappingError, match="no schema 'v' is registered; there is u"):
+        matcher.match("<a/>", schema="v")
+    local = read_tree("school\n  dept\n    boss #text")
+    same = {"school": "university", "school/dept": "university/dept", "school/dept/boss": "university/dept/head"}
+    mediator.register("v", local, correspondence=same)
+    assert matcher.match("<school><dept><boss>x</boss></dept></school>", schema="v").ids.tolist() == [1]
+
+
+def test_versions_stay_and_an_unknown_one_is_an_error(mediator: Mediator) -> None:
+    matcher = mediator.compile(subscriptions(["/university/lesson", "/university/course"]))
+    first = mediator.mapping("u")
+    second = mediator.add(first.edited([*first.operators, Rename("university/course", "lesson")]))
+    assert (first.version, second.version) == (1, 2)
+    assert matcher.match(DOCUMENT, "u").ids.tolist() == [1]
+    assert matcher.match(DOCUMENT, "u", version=1).ids.tolist() == [2]
+    with pytest.raises(MappingError, match="schema 'u' has no version 3; its newest is 2"):
+        matcher.match(DOCUMENT, "u", version=3)
+
+
+def test_what_is_wrong_with_one_document_is_its_own_matter(mediator: Mediator) -> None:
+    mediator.add(Mapping("plain", GLOBAL, ()))
+    matcher = mediator.compile(subscriptions(XPATHS))
+    documents = [DOCUMENT, "<university", "<other/>", REWRITTEN, DOCUMENT]
+    found = list(matcher.match_many(documents, ["u", "u", "u", "plain", "w"], errors="return"))
+    assert [type(each) if isinstance(each, PathcastError) else each.ids.tolist() for each in found] == [
+        [1, 2, 3, 4, 5], DocumentError, MappingError, [1, 2, 3, 4, 5], MappingError
+    ]  # fmt: skip
+    with pytest.raises(DocumentError):
+        list(matcher.match_many(documents, "u"))
+    with pytest.raises(ValueError, match="rewriting='queries'"):
+        mediator.compile(subscriptions([]), "queries")  # type: ignore[arg-type]
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32))
+def test_every_way_of_bridging_finds_what_lxml_finds_in_the_rewritten_document(seed: int) -> None:
+    random = Random(seed)
+    tree = drawn_tree(random)
+    mediator = Mediator(tree)
+    mediator.add(Mapping("x", tree, tuple(drawn_operators(random, tree))))
+    document = to_bytes(drawn_document(random, tree))
+    try:
+        rewritten = mediator.rewrite(document, "x")
+    except MappingError:
+        return  # more than one root
+    sample = oracle.read(rewritten).getroot()
+    xpaths = [expression(random_pattern(random, sample), random) for _ in range(8)]
+    expected = [number for number, xpath in enumerate(xpaths, 1) if oracle.matches(xpath, rewritten)]
+    for rewriting in ("events", "static"):
+        matcher = mediator.compile(subscriptions(xpaths), rewriting)  # type: ignore[arg-type]
+        assert matcher.match(document, "x").ids.tolist() == expected, rewriting
