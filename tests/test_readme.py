@@ -40,7 +40,7 @@ PAGES = sorted({*PROJECT.glob("*.md"), *(PROJECT / "docs").glob("*.md"), *(PROJE
 
 ROOMS = [
     PROJECT / "src" / "pathcast" / room / "README.md"
-    for room in ("documents", "messages", "patterns", "routing", "store", "transmission")
+    for room in ("documents", "mediation", "messages", "patterns", "routing", "store", "transmission")
 ]
 
 SHOWN = re.compile(r"#\s*→\s*(?P<value>.+)$", re.MULTILINE)
