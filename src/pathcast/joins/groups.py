@@ -17,7 +17,7 @@ is S before, for a deletion S after.
 On one axis, with c in I, "I holds none of T" is "I holds neither neighbour of c in T"; on several, "none of Sky(T, c)"
 (`envelope.py`); with no axis every I holds everything.
 
-Invariant: `ranges` has the filtering ranges of every semijoin; every semijoin is in one panel.
+Invariant: every semijoin is in one panel; a panel is never empty.
 Cost: finding c's neighbours O(log n); the rest is the index's.
 """
 
@@ -75,8 +75,6 @@ class Group:
         self.base = bags[form.base]
         self._index = index
         self.panels: dict[tuple[str, ...], Panel] = {}
-        self.ranges: dict[int, Ranges] = {}
-        self._axes_of: dict[int, tuple[str, ...]] = {}
         self.filter_view: View | None = None
         self._filter_bag = bags[form.filtering] if form.filtering else None
         if form.edge and self._filter_bag is not None:
@@ -84,7 +82,7 @@ class Group:
         self.base_view = self.base.view(form.join, (), self) if form.edge else None
 
     def __len__(self) -> int:
-        return len(self.ranges)
+        return sum(len(panel.index) for panel in self.panels.values())
 
     def close(self) -> None:
         """Let go of the views; nothing may be asked afterwards."""
@@ -100,15 +98,12 @@ class Group:
         panel = self.panels.get(axes)
         if panel is None:
             panel = self.panels[axes] = self._panel(axes)
-        ends = self._ends(self.filter_kinds, [filtering[axis] for axis in self.form.axes])
+        ends = self.filter_ends(filtering)
         panel.index.add(id, self._ends(panel.kinds, [base[axis] for axis in axes]), ends)
-        self.ranges[id] = ends
-        self._axes_of[id] = axes
 
-    def remove(self, id: int) -> None:
-        """Forget a subscription's semijoin."""
-        del self.ranges[id]
-        axes = self._axes_of.pop(id)
+    def remove(self, id: int, base: Mapping[str, Interval]) -> None:
+        """Forget a subscription's semijoin, which has these base ranges."""
+        axes = tuple(sorted(base))
         self.panels[axes].index.remove(id)
         if not len(self.panels[axes].index):
             del self.panels[axes]
@@ -118,6 +113,10 @@ class Group:
         index = self._index(kinds, self.filter_kinds)
         view = self.base.view(self.form.join, axes, self) if len(axes) == 1 and self.form.edge else None
         return Panel(index, self.base.places(axes), kinds, view)
+
+    def filter_ends(self, filtering: Mapping[str, Interval]) -> Ranges:
+        """Filtering ranges as keys."""
+        return self._ends(self.filter_kinds, [filtering[axis] for axis in self.form.axes])
 
     @staticmethod
     def _ends(kinds: Sequence[Kind], intervals: Sequence[Interval]) -> list[tuple[Any, Any]]:
@@ -200,12 +199,11 @@ class Group:
         assert self.base_view is not None
         return self.base_view.run(event.join_value).rows
 
-    def has(self, id: int, row: Row) -> bool:
-        """Whether the filtering table lets a base row through to a semijoin."""
+    def lets_through(self, ranges: Ranges, row: Row) -> bool:
+        """Whether the filtering table lets a base row through to a semijoin with these filtering ranges."""
         run = self.joining(row)
         if run is None:
             return True
-        ranges = self.ranges[id]
         if len(ranges) == 1:
             return bool(len(run.between(*ranges[0])))
         return any(inside(ranges, point) for point in run.keys)

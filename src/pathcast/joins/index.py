@@ -46,6 +46,10 @@ class SemijoinIndex(Protocol):
         """Forget a semijoin; `KeyError` when it is not there."""
         ...
 
+    def filtering(self, id: int) -> Ranges:
+        """The filtering ranges of a semijoin."""
+        ...
+
     def selected(self, at: Point) -> Ids:
         """Those whose base ranges hold the point."""
         ...

@@ -71,7 +71,7 @@ class ReformulatedSemijoins(SemijoinScheme):
         run, placed = group.joining(row), group.placed(row)
         if run is None or not group.form.axes:
             return {} if placed and (run is None or len(run)) else None
-        corners = describe(self.flavour, placed, run, group.ranges, len(group.form.axes))
+        corners = describe(self.flavour, placed, run, len(group.form.axes))
         if not corners or group.filter_view is None:
             return None
         kinds = [kind for kind in group.filter_view.kinds for _ in range(2)]

@@ -25,14 +25,13 @@ class Regrouping:
 def move(scheme: SemijoinScheme, subscription: Subscription, choice: Choice) -> Message:
     """Give a subscription another decomposition; the message for its client."""
     id, query = subscription.id, subscription.query
-    before = {form.base: dict(scheme.content(id, query, form)) for form in subscription.forms.values()}
-    left = list(subscription.forms.values())
-    scheme.remove(id, left)
+    before = {form.base: dict(scheme.content(query, form)) for form in subscription.forms.values()}
+    scheme.remove(id, query, subscription.forms.values())
     subscription.forms = scheme.add(id, query, choice)
     subscription.filters = subscription_filters(id, query, subscription.forms)
     listing = Listing()
     for form in subscription.forms.values():
-        after = dict(scheme.content(id, query, form))
+        after = dict(scheme.content(query, form))
         had = before[form.base]
         listing.come(form.base, scheme.bags[form.base].columns, [(n, row) for n, row in after.items() if n not in had])
         listing.go(form.base, [number for number in had if number not in after])

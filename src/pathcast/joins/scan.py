@@ -66,6 +66,12 @@ class ScanIndex:
                     one[place] = one[last]
         self._anchors = None
 
+    def filtering(self, id: int) -> Ranges:
+        """The filtering ranges of a semijoin."""
+        place = self._places[id]
+        ends = zip(self._low[self._base :], self._high[self._base :], strict=True)
+        return [(_key(low[place]), _key(high[place])) for low, high in ends]
+
     def selected(self, at: Point) -> Ids:
         """Those whose base ranges hold the point."""
         return self._named(self._select(at))
@@ -91,7 +97,7 @@ class ScanIndex:
         while len(rest):
             anchor = self._high[axis][rest[0]]
             stabbed = self._low[axis][rest] <= anchor
-            key = int(anchor) if isinstance(anchor, np.int64) else anchor
+            key = _key(anchor)
             if self._filtering == 1:
                 points.append(key)
             else:
@@ -142,6 +148,10 @@ class ScanIndex:
         for axis, key in enumerate((point,) if axes == 1 else point, first):
             marks &= (self._low[axis][:size] <= key).astype(bool) & (self._high[axis][:size] >= key).astype(bool)
         return marks
+
+
+def _key(key: Any) -> Any:
+    return int(key) if isinstance(key, np.int64) else key
 
 
 def _union(spans: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:

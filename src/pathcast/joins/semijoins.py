@@ -89,11 +89,11 @@ class SemijoinScheme(ABC):
             found[group.number] = form
         return found
 
-    def remove(self, id: int, forms: Iterable[Form]) -> None:
+    def remove(self, id: int, query: Query, forms: Iterable[Form]) -> None:
         """Forget a subscription's semijoins of these forms."""
         for form in forms:
             group = self.groups[form]
-            group.remove(id)
+            group.remove(id, query.ranges[form.base])
             if not len(group):
                 group.close()
                 del self.groups[form]
@@ -105,17 +105,18 @@ class SemijoinScheme(ABC):
             self._next += 1
         return group
 
-    def content(self, id: int, query: Query, form: Form) -> list[tuple[int, Row]]:
+    def content(self, query: Query, form: Form) -> list[tuple[int, Row]]:
         """The rows that a subscription's semijoin has now."""
         bag, group = self.bags[form.base], self.groups[form]
         ranges = query.ranges[form.base]
-        return [(number, row) for number, row in bag if passes(bag, ranges, row) and group.has(id, row)]
+        ends = group.filter_ends(form.ranges(query))
+        return [(number, row) for number, row in bag if passes(bag, ranges, row) and group.lets_through(ends, row)]
 
     def initial(self, id: int, query: Query, forms: Mapping[int, Form]) -> Message:
         """The contents at the time of subscribing."""
         listing = Listing()
         for form in forms.values():
-            listing.come(form.base, self.bags[form.base].columns, self.content(id, query, form))
+            listing.come(form.base, self.bags[form.base].columns, self.content(query, form))
         return listing.message(id)
 
     # Events.

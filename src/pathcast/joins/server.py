@@ -130,14 +130,14 @@ class JoinServer:
         if isinstance(self._scheme, ResultScheme):
             self._scheme.remove(id, known.query)
         else:
-            self._scheme.remove(id, known.forms.values())
+            self._scheme.remove(id, known.query, known.forms.values())
 
     def contents(self, subscription: Subscription) -> dict[str, dict[int, Row]]:
         """What a client of this subscription keeps now, by base table. Only semijoin schemes have it."""
         if isinstance(self._scheme, ResultScheme):
             raise QueryError(f"'{self.scheme}' sends join results: a client keeps no tables")
-        id, query = subscription.id, subscription.query
-        return {form.base: dict(self._scheme.content(id, query, form)) for form in subscription.forms.values()}
+        forms = subscription.forms.values()
+        return {form.base: dict(self._scheme.content(subscription.query, form)) for form in forms}
 
     # Changes.
 

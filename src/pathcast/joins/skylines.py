@@ -26,7 +26,7 @@ Cost: as the index answers; `tup` O(|J|), `clu` O(τ log |J|) for τ anchors.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -42,22 +42,19 @@ Corners: TypeAlias = tuple[Any, ...]
 Placed: TypeAlias = Sequence[tuple[SemijoinIndex, Any]]
 
 
-def describe(flavour: str, placed: Placed, run: Run, ranges: Mapping[int, Ranges], axes: int) -> list[Corners]:
-    """The skyline for a tuple and the filtering tuples of its join value; empty when nobody need be told.
-
-    ranges: the filtering ranges of each semijoin by id.
-    """
+def describe(flavour: str, placed: Placed, run: Run, axes: int) -> list[Corners]:
+    """The skyline for a tuple and the filtering tuples of its join value; empty when nobody need be told."""
     if not len(run) or not placed:
         return []
     if flavour == "tup":
         return [_corner(point, axes) for point in _distinct(run.keys)]
     if flavour == "sub":
-        return _minimal_area(placed, run, ranges, axes)
+        return _minimal_area(placed, run, axes)
     if axes > 1:
         points = {point for index, _ in placed for p in index.anchors() for point in envelope(run.keys, p)}
         return [_corner(point, axes) for point in sorted(points)]
     if flavour == "min":
-        return _fewest(placed, run, ranges)
+        return _fewest(placed, run)
     nearest = _nearest(placed, run)
     return _joined(placed, nearest) if flavour == "clu+" else [(key, key) for key in nearest]
 
@@ -91,12 +88,9 @@ def _joined(placed: Placed, keys: Sequence[Any]) -> list[Corners]:
     return corners
 
 
-def _affected(placed: Placed, run: Run) -> list[int]:
-    return [int(id) for index, at in placed for id in index.affected(at, run.keys)]
-
-
-def _minimal_area(placed: Placed, run: Run, ranges: Mapping[int, Ranges], axes: int) -> list[Corners]:
-    boxes = {tuple(_plain(ranges[id], run, axes)) for id in _affected(placed, run)}
+def _minimal_area(placed: Placed, run: Run, axes: int) -> list[Corners]:
+    affected = [index.filtering(int(id)) for index, at in placed for id in index.affected(at, run.keys)]
+    boxes = {tuple(_plain(box, run, axes)) for box in affected}
     if axes == 1:
         return [(low, high) for low, high in _minimal([box[0] for box in boxes])]
     kept = [box for box in boxes if not any(other != box and _within(other, box) for other in boxes)]
@@ -149,11 +143,15 @@ class _Reversed:
         return bool(other.key < self.key)
 
 
-def _fewest(placed: Placed, run: Run, ranges: Mapping[int, Ranges]) -> list[Corners]:
-    affected = set(_affected(placed, run))
-    minimal = _minimal([next(iter(_plain(ranges[id], run, 1))) for id in affected])
-    selected = {int(id) for index, at in placed for id in index.selected(at)}
-    lows, reach = _reaches([ranges[id][0] for id in selected - affected])
+def _fewest(placed: Placed, run: Run) -> list[Corners]:
+    affected: list[tuple[Any, Any]] = []
+    others: list[tuple[Any, Any]] = []
+    for index, at in placed:
+        told = set(index.affected(at, run.keys).tolist())
+        affected += [next(iter(_plain(index.filtering(id), run, 1))) for id in told]
+        others += [index.filtering(id)[0] for id in index.selected(at).tolist() if id not in told]
+    minimal = _minimal(affected)
+    lows, reach = _reaches(others)
     corners: list[Corners] = []
     first = 0
     for at, (low, _) in enumerate(minimal):
