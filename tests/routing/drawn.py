@@ -75,15 +75,15 @@ NAMES = "abcd"
 
 
 def plain_world(random: Random) -> World:
-    documents = [b"<a>%s</a>" % _plain_document(random, 4).encode() for _ in range(4)]
+    documents = [b"<a>%s</a>" % plain_document(random, 4).encode() for _ in range(4)]
     return _world(random, [plain_pattern(random) for _ in range(random.randint(3, 40))], documents, None)
 
 
-def _plain_document(random: Random, depth: int) -> str:
+def plain_document(random: Random, depth: int) -> str:
     if not depth:
         return ""
     names = (random.choice(NAMES) for _ in range(random.randint(0, 3)))
-    return "".join(f"<{name}>{_plain_document(random, depth - 1)}</{name}>" for name in names)
+    return "".join(f"<{name}>{plain_document(random, depth - 1)}</{name}>" for name in names)
 
 
 def plain_pattern(random: Random, depth: int = 4) -> str:
