@@ -11,8 +11,8 @@ from pathcast.routing import Overlay, streaming_engines
 from pathcast.transmission import Topology
 from tests.routing.drawn import delivered, plain_pattern, world_of
 
-LATE = ("L", "L-s", "L-d", "L+s", "L+d", "L+s-sd", "L+sd-sd")
-EARLY = ("ES", "ES+s", "ES+sd", "adaptive", "adaptive(1)", "adaptive(0)")
+LATE = ("L", "L-s", "L-d", "L+s", "L+d", "L+t", "L+st", "L+s-sd", "L+sd-sd", "L+sdt-sd")
+EARLY = ("ES", "ES+s", "ES+sd", "ES+t", "ES+st", "adaptive", "adaptive(1)", "adaptive(0)")
 seeds = st.integers(0, 1 << 20)
 
 

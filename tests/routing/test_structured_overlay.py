@@ -64,6 +64,14 @@ def test_values_that_are_asked_for_later_travel_from_then_on():
     assert not report.per_router["r4"].parsed
 
 
+def test_a_copy_that_leaves_at_once_has_its_structure():
+    overlay = chain(["/a/b", "/a/c"])
+    report = overlay.publish(b"<a><b/></a>", "L+st")
+    assert [each.forwarding for each in report.per_router.values()][1:3] == ["annotations", "L"]
+    assert [each.parsed for each in report.per_router.values()] == [True, False, False, False]
+    assert "+t" in report.per_router["r3"].annotations
+
+
 def test_an_untrusted_link_is_parsed_behind():
     overlay = chain(["/a/b"])
     overlay.distrust("r2", "r3")

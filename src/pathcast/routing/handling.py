@@ -74,7 +74,7 @@ class Handling:
         self.report = report
         self.outcome = Outcome()
         self._decided = self.view.nobody()
-        self._structure: bytes | None = None
+        self._decoded: DocumentBatch | None = None
         self._structured = "t" in policy.positive
 
     def run(self, data: bytes) -> Outcome:
@@ -86,7 +86,8 @@ class Handling:
         report, view = self.report, self.view
         report.wanted, report.annotations, report.skipped = view.busy, message.sizes, taken.skipped
         report.refused = message.refused or taken.refused
-        self._structure = None if report.refused else message.annotations.structure
+        if report.refused is None and message.annotations.structure is not None:
+            self._decoded = self._decode(message.annotations.structure, message.document)
         self._forward_at_once(taken)
         skip = self._timed(lambda: view.idle | taken.failed | ~view.groups_with(~self._decided)[view.group])
         if not skip.all():
@@ -105,41 +106,40 @@ class Handling:
         made = None if self.sender is None else self.router.made.get(self.sender)
         return take(message.annotations, made, self.view, trusted=self.sender not in self.router.untrusted)
 
+    def _decode(self, structure: bytes, data: bytes) -> DocumentBatch | None:
+        """The document from its structure annotation, if that can be used."""
+        router, sender = self.router, self.sender
+        assert sender is not None
+        needs, table = router.made[sender].needs, router.table.patterns
+        found = self._timed(lambda: router.structures.decode(sender, needs, table, structure, data))
+        if isinstance(found, Refused):
+            self.report.refused = found.reason
+            self.outcome.signal = found.encode() if found.resend else None
+            return None
+        return found
+
     def _forward_at_once(self, taken: Taken) -> None:
         """Send the document where annotations say that it is wanted, whatever the policy (§5.1, step 1)."""
         for number in np.flatnonzero(taken.wanting).tolist():
             if number < self.view.routers:
-                self._send(number, self._timed(partial(self._making.at_once, self.view.targets[number].name)))
+                at_once = self._timed(partial(self._making.at_once, self.view.targets[number].name))
+                self._send(number, at_once, None if self._decoded is None else self._decoded[0])
             else:
                 self._deliver(number, self.outcome.seconds)
 
     # The document.
 
     def _process(self, data: bytes, skip: Mask, expiry: Entries | None) -> None:
-        decoded, reading = self._decoded(data)
-        batch, parsing = (decoded, 0.0) if decoded is not None else self.clock.timed(lambda: self._read(data))
-        reading += parsing
-        self.report.parsed = decoded is None
+        batch, reading = self._decoded, 0.0
+        if batch is None:
+            parsed, reading = self.clock.timed(lambda: self._read(data))
+            batch, self.report.parsed = parsed, True
         if 0 in batch.errors:
             raise batch.errors[0]
         if self.policy.forwarding == "ES" or (self.policy.forwarding == "adaptive" and self._is_early(batch[0], skip)):
             self._forward_early(batch[0], reading, skip)
         else:
             self._forward_late(batch, reading, skip, expiry)
-
-    def _decoded(self, data: bytes) -> tuple[DocumentBatch | None, float]:
-        """The document from its structure annotation, if it came with one that can be used; and the seconds."""
-        structure, sender = self._structure, self.sender
-        if structure is None or sender is None:
-            return None, 0.0
-        router = self.router
-        needs, table = router.made[sender].needs, router.table.patterns
-        found, seconds = self.clock.timed(lambda: router.structures.decode(sender, needs, table, structure, data))
-        if isinstance(found, Refused):
-            self.report.refused = found.reason
-            self.outcome.signal = found.encode() if found.resend else None
-            return None, seconds
-        return found, seconds
 
     def _read(self, data: bytes) -> DocumentBatch:
         return self.router.read(data, text=self._text)
