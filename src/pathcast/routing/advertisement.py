@@ -26,6 +26,7 @@ from .needs import Needs
 from .simple import Simple
 
 Int32s = npt.NDArray[np.int32]
+Names = tuple[int, ...]
 
 
 class Behind:
@@ -57,16 +58,24 @@ class Behind:
 class Known:
     """Which entries of the sender match when an aggregate is bound (T_sagg).
 
-    `derived` counts aggregates and patterns as they were when all was aggregated; `number_then` has for each aggregate
-    its number then, -1 for one that came later, `entry_of` the entry of each pattern, -1 for one that is gone.
+    `derived` counts aggregates and patterns as they were when all was aggregated. Aggregates have names that last:
+    `names_then` and `names` are those of the aggregates, by number, then and now; `entry_of` has the entry of each
+    pattern then, -1 for one that is gone.
     """
 
-    def __init__(self, derived: Derived, number_then: Int32s, entry_of: Int32s) -> None:
-        self.derived, self.number_then, self.entry_of = derived, number_then, entry_of
+    def __init__(self, derived: Derived, names_then: Names, names: Names, entry_of: Int32s) -> None:
+        self.derived, self.names_then, self.names, self.entry_of = derived, names_then, names, entry_of
+        then = {name: number for number, name in enumerate(names_then)}
+        self._number_then = [then.get(name, -1) for name in names]
+
+    @property
+    def share(self) -> float:
+        """The part of the aggregates that were there then."""
+        return sum(number >= 0 for number in self._number_then) / max(1, len(self.names))
 
     def entries(self, bound: Bound) -> Int32s:
         """The entries that match a document in which an aggregate is bound so."""
-        number = int(self.number_then[bound.aggregate])
+        number = self._number_then[bound.aggregate]
         if number < 0:
             return np.zeros(0, dtype=np.int32)
         entries = self.entry_of[self.derived.known(number, bound.wildcards)]
@@ -74,21 +83,21 @@ class Known:
 
     def public(self) -> tuple[Simple, ...]:
         """What the receiver hears of it: the simple aggregates by their numbers now."""
-        now = {then: number for number, then in enumerate(self.number_then.tolist()) if then >= 0}
+        now = {then: number for number, then in enumerate(self._number_then) if then >= 0}
         return tuple(
             Simple(now[each.aggregate], each.count, each.wildcards)
             for each in self.derived.simple
             if each.aggregate in now
         )
 
-    def renumbered(self, kept: list[int]) -> "Known":
-        """For aggregates that are these of before, -1 for new ones."""
-        then = [self.number_then[number] if number >= 0 else -1 for number in kept]
-        return Known(self.derived, np.array(then, dtype=np.int32), self.entry_of)
+    def renumbered(self, names: Names) -> "Known":
+        """The same for the aggregates that there are now."""
+        return Known(self.derived, self.names_then, names, self.entry_of)
 
     def moved(self, to: Int32s) -> "Known":
         """The same with other numbers for entries."""
-        return Known(self.derived, self.number_then, np.where(self.entry_of >= 0, to[self.entry_of], -1))
+        entry_of = np.where(self.entry_of >= 0, to[self.entry_of], -1)
+        return Known(self.derived, self.names_then, self.names, entry_of)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,6 +19,7 @@ from ..documents.reader import Reader
 from ..patterns import Namespaces, Pattern
 from .advertisement import Advertisement
 from .binding import Binder
+from .changing import ChangingAggregation
 from .labels import LabelMemory
 from .structures import Structures
 from .table import RoutingTable, Target
@@ -44,6 +45,7 @@ class Router:
         self.untrusted: set[str] = set()
         self.labels = LabelMemory(namespaces)
         self.structures = Structures(limits)
+        self.aggregations: dict[str, ChangingAggregation] = {}
         self._entries: dict[str, list[int]] = {}
         self._binders: dict[str, Binder] = {}
         self._numbers: dict[str, dict[int, int]] = {}
@@ -78,9 +80,13 @@ class Router:
         """Take up what a neighbour advertises, in place of what it advertised before."""
         neighbour = advertisement.downstream
         target = Target(neighbour, is_router=True)
-        before = self._entries.get(neighbour, [])
-        self._entries[neighbour] = self.table.enter(advertisement.aggregates, target)
-        self.table.release(before, target)
+        old = self.received[neighbour].aggregates if neighbour in self.received else ()
+        entry_of = dict(zip(old, self._entries.get(neighbour, ()), strict=True))
+        fresh = [pattern for pattern in dict.fromkeys(advertisement.aggregates) if pattern not in entry_of]
+        gone = entry_of.keys() - set(advertisement.aggregates)
+        entry_of |= zip(fresh, self.table.enter(fresh, target), strict=True)
+        self._entries[neighbour] = [entry_of[pattern] for pattern in advertisement.aggregates]
+        self.table.release([entry_of[pattern] for pattern in gone], target)
         self.received[neighbour] = advertisement
         self._binders.pop(neighbour, None)
         self._numbers.pop(neighbour, None)
@@ -115,8 +121,11 @@ class Router:
         for id, local in held.items():
             self.subscribe(id, old.patterns.pattern(local.entry), local.target.name)
         for neighbour, advertisement in self.received.items():
-            self._entries[neighbour] = self.table.enter(advertisement.aggregates, Target(neighbour, is_router=True))
+            distinct = list(dict.fromkeys(advertisement.aggregates))
+            entry_of = dict(zip(distinct, self.table.enter(distinct, Target(neighbour, is_router=True)), strict=True))
+            self._entries[neighbour] = [entry_of[pattern] for pattern in advertisement.aggregates]
         to = old.moved_to(self.table)
+        self.aggregations.clear()
         self.made = {neighbour: advertisement.moved(to) for neighbour, advertisement in self.made.items()}
 
     # Documents.
