@@ -36,11 +36,12 @@ PROJECT = Path(__file__).resolve().parent.parent
 README = PROJECT / "README.md"
 XPATH = PROJECT / "docs" / "xpath.md"
 EXPLAIN = PROJECT / "docs" / "explain.md"
+JOINS = PROJECT / "docs" / "joins.md"
 PAGES = sorted({*PROJECT.glob("*.md"), *(PROJECT / "docs").glob("*.md"), *(PROJECT / "src").rglob("*.md")})
 
 ROOMS = [
     PROJECT / "src" / "pathcast" / room / "README.md"
-    for room in ("documents", "mediation", "messages", "patterns", "routing", "store", "transmission")
+    for room in ("documents", "joins", "mediation", "messages", "patterns", "routing", "store", "transmission")
 ]
 
 SHOWN = re.compile(r"#\s*→\s*(?P<value>.+)$", re.MULTILINE)
@@ -121,7 +122,9 @@ def uses_spark(block: Block) -> bool:
     return "pathcast.spark" in block.text
 
 
-@pytest.mark.parametrize("page", [README, XPATH, EXPLAIN, *ROOMS], ids=lambda page: str(page.relative_to(PROJECT)))
+@pytest.mark.parametrize(
+    "page", [README, XPATH, EXPLAIN, JOINS, *ROOMS], ids=lambda page: str(page.relative_to(PROJECT))
+)
 def test_python_examples_give_what_they_show(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}

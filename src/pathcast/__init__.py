@@ -29,7 +29,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
-    from . import routing, roxsum, transmission
+    from . import joins, messages, routing, roxsum, transmission
     from .documents import Document, Limits
     from .matching import Matcher, Matches, Subscription, Subscriptions, open_index
 
@@ -54,6 +54,8 @@ __all__ = [
     "Subscription",
     "Subscriptions",
     "TopologyError",
+    "joins",
+    "messages",
     "open_index",
     "routing",
     "roxsum",
@@ -72,7 +74,7 @@ _ROOMS = {
 
 
 # Rooms that are used under their own name, as in `pathcast.roxsum.RoXSum`.
-_OPEN_ROOMS = frozenset({"routing", "roxsum", "transmission"})
+_OPEN_ROOMS = frozenset({"joins", "messages", "routing", "roxsum", "transmission"})
 
 
 def __getattr__(name: str) -> Any:

@@ -24,8 +24,8 @@ from .query import Column, Equation, Query, QueryDraft, named
 from .schema import Draft, Schema
 
 SUPPORTED = (
-    "select * from tables with natural join, join … on, join … using; where with =, <, <=, >, >=, between, constants "
-    "and and"
+    "select * from tables with natural join, join … on, join … using; where with =, <, <=, >, >=, between; "
+    "'and' between conditions"
 )
 _T = TokenType
 _ALLOWED = {
