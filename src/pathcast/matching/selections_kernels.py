@@ -2,11 +2,14 @@
 """Selections in kernels: whether an element passes a test of attributes, text nodes or its string-value.
 
 Elements, attributes and text nodes lie in document order, so that those inside an element are one range.
+
+`content` is what tests look at, in the order in which `selected` takes it: where elements end, attributes, text nodes,
+data, arena, the translation of names, the table of tests, and room for an element's text.
 """
 
 import numpy as np
 
-from ..kernels import rare
+from ..kernels import part, rare
 from .automaton.verify_kernels import ATTRIBUTE, C_KIND, C_TEST, DEEP, TEXT_NODE, element_passes, passes_all
 
 
@@ -39,3 +42,20 @@ def selected(
     return element_passes(
         element, row, rows, limits, literals, text_begin, text_end, text_start, text_length, data, arena, joined
     )
+
+
+@part
+def all_selected(element, begin, end, selects, content):
+    """Whether the element passes the selections from `begin` up to `end` of a list of them."""
+    (
+        ends, attribute_begin, attribute_names, attribute_start, attribute_length, text_begin, text_end, text_parent,
+        text_start, text_length, data, arena, translation, rows, limits, literals, parts, joined,
+    ) = content  # fmt: skip
+    for place in range(begin, end):
+        if not selected(
+            element, selects[place], ends, attribute_begin, attribute_names, attribute_start, attribute_length,
+            text_begin, text_end, text_parent, text_start, text_length, data, arena, translation, rows, limits,
+            literals, parts, joined,
+        ):  # fmt: skip
+            return False
+    return True

@@ -2,7 +2,8 @@
 
 Such an engine is a set of tables, made of the pattern table, and one kernel that runs documents over them and writes
 entries. This is the frame around the kernel, the same for all of them; an engine adds its decomposition of trees, its
-tables, the call of its kernel and its buffers (`EventScratch`).
+tables, the call of its kernel and its buffers (`EventScratch`). `TablesEngine` is the part of the frame for an engine
+that only takes batches.
 
 Patterns that the engine does not take wait behind a *gate*, a plain path that they demand (`automaton/gates.py`). The
 kernel reports open gates along with entries; the patterns behind them are verified by the default engine's verifier.
@@ -148,8 +149,8 @@ Trees = TypeVar("Trees", bound=Decomposed)
 Scratch = TypeVar("Scratch", bound=EventScratch)
 
 
-class EventEngine(ABC, Generic[Trees, Scratch]):
-    """The frame around the kernel of an engine that runs over start and end tags."""
+class TablesEngine(ABC, Generic[Trees, Scratch]):
+    """The frame around the kernel of an engine that is tables: taking up patterns, batches, what is handed on."""
 
     name: ClassVar[str]
 
@@ -220,20 +221,6 @@ class EventEngine(ABC, Generic[Trees, Scratch]):
         with self._running:
             return self._match(batch, None)
 
-    def match_except(self, batch: DocumentBatch, skip: Mask) -> tuple[Offsets, Entries]:
-        """As `match_batch`, without the entries that `skip` marks, and without their work."""
-        with self._running:
-            return self._match(batch, skip)
-
-    def match_until(self, batch: DocumentBatch, skip: Mask, expiry: Entries) -> tuple[Offsets, Entries]:
-        """As `match_except`; an entry is looked for no longer than `expiry` start tags say."""
-        with self._running:
-            self._scratch.expiry = np.ascontiguousarray(expiry[: self._entry_count], dtype=np.int32)
-            try:
-                return self._match(batch, skip)
-            finally:
-                self._scratch.expiry = _NOTHING
-
     def _match(self, batch: DocumentBatch, skip: Mask | None) -> tuple[Offsets, Entries]:
         scratch = self._scratch
         scratch.fit(self._tables, batch, self._entry_count)
@@ -248,6 +235,37 @@ class EventEngine(ABC, Generic[Trees, Scratch]):
         if gate_offsets[-1]:
             return self._with_delegated(batch, offsets, entries, gate_offsets, skip)
         return offsets, entries
+
+    def _leave_out(self, skip: Mask | None) -> None:
+        """Tell the kernel which entries are left out."""
+        self._scratch.state[SKIPPING] = skip is not None
+        if skip is not None:
+            self._scratch.skips = packed(skip, self._entry_count)
+
+    def _with_delegated(
+        self, batch: DocumentBatch, offsets: Offsets, entries: Entries, gate_offsets: Offsets, skip: Mask | None
+    ) -> tuple[Offsets, Entries]:
+        scratch = self._scratch
+        gates = scratch.gates[: gate_offsets[-1]]
+        return self._delegated.add(batch, offsets, entries, gate_offsets, gates, skip, scratch.marks, scratch.summary)
+
+
+class EventEngine(TablesEngine[Trees, Scratch]):
+    """The frame around the kernel of an engine that runs over start and end tags: it also leaves out, and streams."""
+
+    def match_except(self, batch: DocumentBatch, skip: Mask) -> tuple[Offsets, Entries]:
+        """As `match_batch`, without the entries that `skip` marks, and without their work."""
+        with self._running:
+            return self._match(batch, skip)
+
+    def match_until(self, batch: DocumentBatch, skip: Mask, expiry: Entries) -> tuple[Offsets, Entries]:
+        """As `match_except`; an entry is looked for no longer than `expiry` start tags say."""
+        with self._running:
+            self._scratch.expiry = np.ascontiguousarray(expiry[: self._entry_count], dtype=np.int32)
+            try:
+                return self._match(batch, skip)
+            finally:
+                self._scratch.expiry = _NOTHING
 
     def match_stream(
         self, document: Document, *, skip: Mask | None = None, link: Entries | None = None
@@ -281,16 +299,3 @@ class EventEngine(ABC, Generic[Trees, Scratch]):
             positions = np.append(positions, np.full(len(more), read, dtype=np.int32))
         order = np.argsort(entries)
         return StreamMatches(entries[order], positions[order], read)
-
-    def _leave_out(self, skip: Mask | None) -> None:
-        """Tell the kernel which entries are left out."""
-        self._scratch.state[SKIPPING] = skip is not None
-        if skip is not None:
-            self._scratch.skips = packed(skip, self._entry_count)
-
-    def _with_delegated(
-        self, batch: DocumentBatch, offsets: Offsets, entries: Entries, gate_offsets: Offsets, skip: Mask | None
-    ) -> tuple[Offsets, Entries]:
-        scratch = self._scratch
-        gates = scratch.gates[: gate_offsets[-1]]
-        return self._delegated.add(batch, offsets, entries, gate_offsets, gates, skip, scratch.marks, scratch.summary)

@@ -10,8 +10,7 @@ one at a time.
 Cost: each document path anew: its pairs of tags, then the chains below the access predicates that they satisfy.
 """
 
-import threading
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,97 +18,69 @@ from ...documents import DocumentBatch
 from ...patterns.linear import normalised
 from ..contract import Entries, Offsets
 from ..selections import text_room
-from ..streaming import Delegated
+from ..streaming import Arrays, EventScratch, Int32s, TablesEngine
 from ..table import PatternTable
 from ..yfilter import YFilterEngine
 from ..yfilter.queries import Queries
-from .chains import Arrays, build_chains
-from .run_kernels import (
-    DETERMINED,
-    FEW_GATES,
-    FEW_OUT,
-    FEW_PAIRS,
-    GATED,
-    LONGEST,
-    PATHS,
-    SATISFIED,
-    STATE_SIZE,
-    TRIED,
-    WHY,
-    WRITTEN,
-    run,
-)
+from ..yfilter.taking_kernels import DETERMINED, FEW_PAIRS, PATHS, SATISFIED, STATE_SIZE, TRIED
+from .chains import build_chains
+from .run_kernels import LONGEST, P_ROWS, run
 
 
-class BPAEngine:
+class Scratch(EventScratch):
+    """What a run writes."""
+
+    def __init__(self) -> None:
+        super().__init__(STATE_SIZE)
+        self.joined = np.zeros(0, dtype=np.uint8)
+        self.pairs = np.zeros((P_ROWS, 1 << 10), dtype=np.int32)
+        self.stack, self.places, self.times = np.zeros((3, 2, LONGEST + 2), dtype=np.int32)
+        self.frames = np.zeros((2, LONGEST + 2), dtype=np.int32)
+        self.frame_sets = np.zeros(LONGEST + 2, dtype=np.uint64)
+
+    def _fit_tables(self, tables: Arrays) -> None:
+        predicates = len(tables["distances"])
+        self.stamps = np.zeros(predicates, dtype=np.int64)
+        self.heads, self.satisfied = np.zeros((2, predicates), dtype=np.int32)
+
+    def _fit_batch(self, tables: Arrays, batch: DocumentBatch) -> None:
+        if len(tables["selects"]) and len(self.joined) < (room := text_room(batch.data_offsets, batch.arena)):
+            self.joined = np.zeros(2 * room, dtype=np.uint8)
+
+    def grow(self, why: int) -> None:
+        super().grow(why)
+        if why == FEW_PAIRS:
+            self.pairs = np.zeros((P_ROWS, 2 * self.pairs.shape[1]), dtype=np.int32)
+
+
+class BPAEngine(TablesEngine[Queries, Scratch]):
     """Paths as chains of predicates on the places of tags, shared by their beginnings, reached by access predicates."""
 
     name: ClassVar[str] = "bpa"
 
-    def __init__(self, table: PatternTable, chains: Arrays | None = None) -> None:
-        self.table = table
-        self._queries: Queries | None = None
-        self._taken = 0
-        self._handed_on = Delegated(table, np.zeros(0, dtype=np.int32))
+    def __init__(self, table: PatternTable, tables: Arrays | None = None) -> None:
         self._deep_documents = 0
-        self._running = threading.Lock()
-        self._state = np.zeros(STATE_SIZE, dtype=np.int64)
-        self._out = np.zeros(1 << 12, dtype=np.int32)
-        self._gates = np.zeros(1 << 8, dtype=np.int32)
-        self._pairs = np.zeros((3, 1 << 10), dtype=np.int32)
-        self._joined = np.zeros(0, dtype=np.uint8)
-        self._take(chains or self._build())
+        super().__init__(table, tables)
 
-    @classmethod
-    def build(cls, table: PatternTable) -> Self:
-        return cls(table)
+    def _new_scratch(self) -> Scratch:
+        return Scratch()
 
-    @classmethod
-    def restore(cls, table: PatternTable, arrays: Arrays) -> Self:
-        return cls(table, dict(arrays))
+    def _new_trees(self) -> Queries:
+        return Queries(self.table.encoder, joins=False)
 
-    def arrays(self) -> Arrays:
-        """The chains, the index of predicates and the tables of queries."""
-        return self._chains
-
-    def refresh(self) -> None:
-        """Take up new patterns: queries are added to those that were taken before, the chains are built anew."""
-        with self._running:
-            if len(self.table) != self._entry_count:
-                self._take(self._build())
-
-    def _build(self) -> Arrays:
-        table = self.table
-        if self._queries is None:
-            self._queries, self._taken = Queries(table.encoder, joins=False), 0
-        queries = self._queries
-        for entry in table.trees:
-            if entry >= self._taken:
-                queries.add(entry, table.trees[entry])
-        self._taken = len(table)
+    def _tables_of(self, trees: Queries) -> Arrays:
         # A chain says where a path lies, not which element its last step is: normal form will do.
-        paths = [normalised(path) if path else path for path in queries.paths]
-        return build_chains(table.trie, paths, queries.tasks) | queries.arrays()
+        paths = [normalised(path) if path else path for path in trees.paths]
+        return build_chains(self.table.trie, paths, trees.tasks) | trees.arrays()
 
-    def _take(self, chains: Arrays) -> None:
-        self._chains = chains
-        self._entry_count = len(self.table)
-        self._handed_on = Delegated(self.table, chains["delegated"], self._handed_on.documents)
+    def _take(self, tables: Arrays) -> None:
+        super()._take(tables)
         self._for_deep: YFilterEngine | None = None
-        predicates = len(chains["distances"])
-        self._marks = np.zeros(self._entry_count + 63 >> 6, dtype=np.uint64)
-        self._summary = np.zeros(len(self._marks) + 63 >> 6, dtype=np.uint64)
-        self._stamps = np.zeros(predicates, dtype=np.int64)
-        self._heads, self._satisfied = np.zeros((2, predicates), dtype=np.int32)
-        self._gate_stamps = np.zeros(len(chains["delegated"]), dtype=np.int64)
-        self._stack, self._places, self._times = np.zeros((3, 2, LONGEST + 2), dtype=np.int32)
-        self._frames = np.zeros((2, LONGEST + 2), dtype=np.int32)
-        self._frame_sets = np.zeros(LONGEST + 2, dtype=np.uint64)
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
         with self._running:
             if batch.depth.max(initial=0) <= LONGEST:
-                return self._match(batch)
+                return self._match(batch, None)
             return self._match_one_by_one(batch)
 
     def _match_one_by_one(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
@@ -121,52 +92,29 @@ class BPAEngine:
             alone = document.alone()
             deep = alone.depth.max(initial=0) > LONGEST
             self._deep_documents += int(deep)
-            found.append(self._for_deep.match_batch(alone)[1] if deep else self._match(alone)[1])
+            found.append(self._for_deep.match_batch(alone)[1] if deep else self._match(alone, None)[1])
         offsets = np.concatenate([[0], np.cumsum([len(entries) for entries in found], dtype=np.int64)])
         return offsets, np.concatenate([np.zeros(0, dtype=np.int32), *found])
 
-    def _match(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
-        it = self._chains
-        if len(it["selects"]) and len(self._joined) < (room := text_room(batch.data_offsets, batch.arena)):
-            self._joined = np.zeros(2 * room, dtype=np.uint8)
-        self._state[[WRITTEN, GATED]] = 0
-        offsets, gate_offsets = np.zeros((2, len(batch) + 1), dtype=np.int64)
-        translation = self.table.translation(batch)
-        done = 0
-        while done < len(batch):
-            done = run(
-                batch.offsets, batch.name, batch.depth, batch.end, done,
-                batch.attribute_begin, batch.attribute_name, batch.attribute_start, batch.attribute_length,
-                batch.text_begin, batch.text_end, batch.text_parent, batch.text_start, batch.text_length,
-                batch.data, batch.arena, translation,
-                it["chains"], it["access_begin"], it["pair_keys"], it["pair_slots"], it["pair_rows"], it["distances"],
-                it["length_needed"], it["length_entry"],
-                it["task_kind"], it["task_number"], it["bare_needed"], it["bare_kind"], it["bare_number"],
-                it["selection_rows"], it["limits"], it["literals"], it["parts"], it["selects"],
-                it["steps"], it["query_begin"], it["query_entry"],
-                self._state, self._stack, self._places, self._times, self._marks, self._summary,
-                self._stamps, self._heads, self._pairs, self._satisfied, self._frames, self._frame_sets,
-                self._joined, self._gate_stamps,
-                offsets, self._out, gate_offsets, self._gates,
-            )  # fmt: skip
-            self._grow(int(self._state[WHY]))
-        entries = self._out[: offsets[-1]].copy()
-        if gate_offsets[-1]:
-            gates = self._gates[: gate_offsets[-1]]
-            return self._handed_on.add(batch, offsets, entries, gate_offsets, gates, None, self._marks, self._summary)
-        return offsets, entries
-
-    def _grow(self, why: int) -> None:
-        """Double what was too small; what has been written stays."""
-        if why == FEW_OUT:
-            self._out = np.resize(self._out, 2 * len(self._out))
-        elif why == FEW_GATES:
-            self._gates = np.resize(self._gates, 2 * len(self._gates))
-        elif why == FEW_PAIRS:
-            self._pairs = np.zeros((3, 2 * self._pairs.shape[1]), dtype=np.int32)
+    def _run(self, batch: DocumentBatch, first: int, link: Int32s, offsets: Offsets, gate_offsets: Offsets) -> int:
+        it, scratch = self._tables, self._scratch
+        return run(  # type: ignore[no-any-return]
+            batch.offsets, batch.name, batch.depth, batch.end, first,
+            batch.attribute_begin, batch.attribute_name, batch.attribute_start, batch.attribute_length,
+            batch.text_begin, batch.text_end, batch.text_parent, batch.text_start, batch.text_length,
+            batch.data, batch.arena, self.table.translation(batch),
+            it["selection_rows"], it["limits"], it["literals"], it["parts"], it["selects"],
+            it["steps"], it["query_begin"], it["query_entry"], scratch.places, scratch.times, scratch.joined,
+            it["chains"], it["access_begin"], it["pair_keys"], it["pair_slots"], it["pair_rows"], it["distances"],
+            it["length_needed"], it["length_entry"],
+            it["task_kind"], it["task_number"], it["bare_needed"], it["bare_kind"], it["bare_number"],
+            scratch.stack, scratch.stamps, scratch.heads, scratch.pairs, scratch.satisfied, scratch.frames,
+            scratch.frame_sets, scratch.marks, scratch.summary, scratch.state, scratch.out,
+            scratch.gate_stamps, scratch.gates, offsets, gate_offsets,
+        )  # fmt: skip
 
     def statistics(self) -> dict[str, int | float]:
-        it, state = self._chains, self._state
+        it, state = self._tables, self._scratch.state
         return {
             "chain nodes": len(it["chains"]),
             "predicates": len(it["distances"]),
@@ -176,6 +124,6 @@ class BPAEngine:
             "occurrence determinations": int(state[DETERMINED]),
             "selections tried": int(state[TRIED]),
             "delegated patterns": len(it["delegated"]),
-            "delegated documents": self._handed_on.documents + self._deep_documents,
+            "delegated documents": self._delegated.documents + self._deep_documents,
             "documents too deep": self._deep_documents,
         }

@@ -20,8 +20,9 @@ from ..contract import Offsets
 from ..streaming import Arrays, EventEngine, Int32s
 from .network import build_network
 from .queries import Queries
-from .run_kernels import JOINED, TRIED, VISITS, run
+from .run_kernels import run
 from .scratch import Scratch
+from .taking_kernels import JOINED, STEPS, TRIED, VISITS
 
 
 class YFilterEngine(EventEngine[Queries, Scratch]):
@@ -45,16 +46,15 @@ class YFilterEngine(EventEngine[Queries, Scratch]):
             batch.attribute_begin, batch.attribute_name, batch.attribute_start, batch.attribute_length,
             batch.text_begin, batch.text_end, batch.text_parent, batch.text_start, batch.text_length,
             batch.data, batch.arena, self.table.translation(batch),
-            it["states"], it["state_symbol"], it["task_begin"], it["task_kind"], it["task_number"],
             it["selection_rows"], it["limits"], it["literals"], it["parts"], it["selects"],
-            it["steps"], it["query_begin"], it["query_entry"],
-            it["nodes"], it["join_begin"], it["join_entry"], it["join_paths"], it["join_late"], it["path_join"],
-            scratch.state, scratch.active, scratch.levels, scratch.deep_stamps, scratch.places, scratch.times,
-            scratch.marks, scratch.summary, scratch.skips,
-            scratch.log, scratch.path_stamps, scratch.join_counts, scratch.join_stamps, scratch.ready,
-            scratch.serial, scratch.node_lists, scratch.element_marks, scratch.pool, scratch.joined,
-            scratch.gate_stamps, link, scratch.link_stamps, scratch.expiry,
-            offsets, scratch.out, scratch.out_times, scratch.pending, gate_offsets, scratch.gates,
+            it["steps"], it["query_begin"], it["query_entry"], scratch.places, scratch.times, scratch.joined,
+            it["states"], it["state_symbol"], it["task_begin"], it["task_kind"], it["task_number"],
+            it["nodes"], it["join_entry"], it["join_late"], scratch.join_stamps,
+            *scratch.bindings.arrays, scratch.waiting,
+            scratch.active, scratch.levels, scratch.deep_stamps, scratch.marks, scratch.summary, scratch.skips,
+            scratch.expiry, scratch.state,
+            link, scratch.link_stamps, scratch.out, scratch.out_times, scratch.pending,
+            scratch.gate_stamps, scratch.gates, offsets, gate_offsets,
         )  # fmt: skip
 
     def statistics(self) -> dict[str, int | float]:
@@ -64,6 +64,7 @@ class YFilterEngine(EventEngine[Queries, Scratch]):
             "network bytes": sum(array.nbytes for array in it.values()),
             "active states visited": int(state[VISITS]),
             "selections tried": int(state[TRIED]),
-            "joins": int(state[JOINED]),
+            "ends joined": int(state[JOINED]),
+            "steps of joins": int(state[STEPS]),
             **self._delegated.statistics(),
         }

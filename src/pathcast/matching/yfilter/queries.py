@@ -8,9 +8,9 @@ its leaves, and a join of their matches on the elements that they share.
     /a[@x = 1][c/d]//b     paths /a/c/d and /a//b, joined on a, with the selection there
 
 Paths are entered as they are written, `//*` included (the table's normal form would bind other elements). Left to the
-verifier of the default engine: `or`, `not`, absolute paths in predicates, tests on the first node of a path, and
-patterns that begin with an attribute or text. Such a pattern waits behind the longest path that it demands
-(`gates.py` of the automaton).
+verifier of the default engine: `or`, `not`, absolute paths in predicates, tests on the first node of a path, patterns
+that begin with an attribute or text, and steps with more than 62 nested paths. Such a pattern waits behind the longest
+path that it demands (`gates.py` of the automaton).
 """
 
 from typing import Any
@@ -21,11 +21,11 @@ import numpy.typing as npt
 from ...patterns.linear import PathEncoder, Steps
 from ...patterns.model import Node, Pattern
 from ..automaton.gates import gate
+from ..bindings import MOST_PARTS
 from ..selections import Selections, branches, is_conjunctive, is_selection
+from .join_kernels import N_COLUMNS
+from .postponed_kernels import T_COLUMNS
 from .run_kernels import GATE, JOIN, SELECT
-
-# (axis, symbol, selections begin, end, late); nodes of joins in addition (parent, path).
-_STEP_COLUMNS, _NODE_COLUMNS = 5, 7
 
 
 class Queries:
@@ -46,20 +46,18 @@ class Queries:
         self._query_begin: list[int] = [0]
         self._query_entry: list[int] = []
         self._nodes: list[tuple[int, ...]] = []
-        self._join_begin: list[int] = [0]
         self._join_entry: list[int] = []
-        self._join_paths: list[int] = []
         self._join_late: list[bool] = []
-        self._path_join: list[int] = []
 
     def add(self, entry: int, pattern: Pattern) -> None:
         """Take up a pattern."""
         chain = _chain(pattern.root) if pattern.root is not None and is_conjunctive(pattern) else []
         if chain:
             self._add_query(entry, chain)
-        elif chain is None and self.joins:
-            assert pattern.root is not None
-            self._add_join(entry, pattern.root)
+        elif chain is None and self.joins and pattern.root is not None and _most_parts(pattern.root) <= MOST_PARTS:
+            self._join_late.append(False)
+            self._add_node(pattern.root, (), -1, 0)
+            self._join_entry.append(entry)
         else:
             self._enter(gate(pattern, self.encoder), GATE, len(self.delegated))
             self.delegated.append(entry)
@@ -74,30 +72,18 @@ class Queries:
         self._query_begin.append(len(self._steps))
         self._query_entry.append(entry)
 
-    def _add_join(self, entry: int, root: Node) -> None:
-        before = len(self._path_join)
-        self._join_late.append(False)
-        first = len(self._nodes)
-        self._add_node(root, (), -1, first)
-        self._join_begin.append(len(self._nodes))
-        self._join_entry.append(entry)
-        self._join_paths.append(len(self._path_join) - before)
-
-    def _add_node(self, node: Node, above: Steps, parent: int, first: int) -> None:
-        """Enter a node and those below, parents first; numbers of nodes count from the pattern's `first`."""
+    def _add_node(self, node: Node, above: Steps, parent: int, part: int) -> None:
+        """Enter a node of a join, which is this part of its parent, and those below."""
         steps = (*above, self.encoder.step(node))
         below = branches(node)
-        path = -1
+        number = len(self._nodes)
         if not below:
-            path = len(self._path_join)
-            self._path_join.append(len(self._join_entry))
-            self._enter(steps, JOIN, path)
+            self._enter(steps, JOIN, number)
         row = self._row(node)
         self._join_late[-1] |= bool(row[-1])
-        number = len(self._nodes) - first
-        self._nodes.append((*row, parent, path))
-        for child in below:
-            self._add_node(child, steps, number, first)
+        self._nodes.append((*row, parent, part, len(below), len(self._join_entry)))
+        for place, child in enumerate(below):
+            self._add_node(child, steps, number, place)
 
     def _row(self, node: Node) -> tuple[int, ...]:
         begin = len(self._selects)
@@ -114,17 +100,24 @@ class Queries:
 
         return self.selections.arrays() | {
             "selects": int32s(self._selects),
-            "steps": np.array(self._steps, dtype=np.int32).reshape(-1, _STEP_COLUMNS),
+            "steps": np.array(self._steps, dtype=np.int32).reshape(-1, T_COLUMNS),
             "query_begin": int32s(self._query_begin),
             "query_entry": int32s(self._query_entry),
-            "nodes": np.array(self._nodes, dtype=np.int32).reshape(-1, _NODE_COLUMNS),
-            "join_begin": int32s(self._join_begin),
+            "nodes": np.array(self._nodes, dtype=np.int32).reshape(-1, N_COLUMNS),
             "join_entry": int32s(self._join_entry),
-            "join_paths": int32s(self._join_paths),
             "join_late": np.array(self._join_late, dtype=np.bool_),
-            "path_join": int32s(self._path_join),
             "delegated": int32s(self.delegated),
         }
+
+
+def _most_parts(root: Node) -> int:
+    """How many nested paths a step has at most."""
+    nodes, most = [root], 0
+    for node in nodes:  # which grows meanwhile
+        below = branches(node)
+        nodes += below
+        most = max(most, len(below))
+    return most
 
 
 def _chain(root: Node) -> list[Node] | None:

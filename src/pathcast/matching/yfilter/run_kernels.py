@@ -4,8 +4,8 @@
 At a start tag, every active state of the level above is asked four things: does it loop (then it stays), has it a
 child by this name, has it one by `*`, and has what was reached a state below by an empty move. What is reached is the
 new level; an end tag pops it. An accepting state lists its plain path and the tasks of other queries: selections that
-were postponed (tried at once, on the stack), ends of nested paths (noted, joined when the document ends), and gates
-of queries that another engine takes.
+were postponed (tried at once, on the stack), ends of nested paths (entered into their join), and gates of queries that
+another engine takes.
 
 A looping state is reached from itself and by the empty move, hence a stamp; every other one has a single way in.
 States from which nothing leads on are not pushed.
@@ -18,14 +18,11 @@ is pending until then. With `expiry`, an entry is not looked at after so many st
 import numpy as np
 
 from ...kernels import kernel, part
-from ..marks_kernels import mark_with_summary, read_few_marks
+from ..marks_kernels import read_few_marks
 from ..streaming_kernels import (
     DONE,
-    FEW_GATES,
     FEW_OUT,
     GATED,
-    OWN_REASON,
-    OWN_STATE,
     READ,
     SKIPPING,
     STAMP,
@@ -33,19 +30,32 @@ from ..streaming_kernels import (
     WAITING,
     WHY,
     WRITTEN,
-    announce,
     is_marked,
     is_spared,
     wipe,
 )
-from .postponed_kernels import NO_ROOM, join, select_on_stack
+from .join_kernels import HOLDS, N_JOIN, NO_ROOM, join_end
+from .postponed_kernels import select_on_stack
+from .taking_kernels import (
+    FEW_ACTIVE,
+    FEW_BINDINGS,
+    JOINED,
+    LEVEL_STAMP,
+    MARKED,
+    PENDING,
+    TRIED,
+    VISITS,
+    open_gate,
+    settled,
+    take,
+    write_certain,
+)
 
 # Columns of a state (S_LOW and S_HIGH: bits for the symbols that lead on, by their last six bits); kinds of tasks.
 S_BEGIN, S_END, S_STAR, S_DEEP, S_ENTRY, S_TASKS, S_LOW, S_HIGH, S_COLUMNS = range(9)
 SELECT, JOIN, GATE = range(3)
-# What room may be lacking for, besides, and further places in `state`.
-FEW_ACTIVE, FEW_LOG, FEW_POOL = range(OWN_REASON, OWN_REASON + 3)
-LEVEL_STAMP, VISITS, TRIED, JOINED, STATE_SIZE = range(OWN_STATE, OWN_STATE + 5)
+# Rows of `levels`: where a level's states begin and end, the element, its symbol.
+V_BEGIN, V_END, V_ELEMENT, V_SYMBOL, V_ROWS = range(5)
 SEARCH_AT_ONCE = 8
 
 
@@ -64,265 +74,213 @@ def named_child(state_symbols, begin, end, symbol):
     return -1
 
 
+@part
+def looping(deep, n, level_stamp, states, stack):
+    """Make a state that loops active, once a level; how many are."""
+    active, _, deep_stamps = stack
+    place = deep - (len(states) - len(deep_stamps))
+    if place >= 0 and deep_stamps[place] != level_stamp:
+        deep_stamps[place] = level_stamp
+        active[n] = deep
+        n += 1
+    return n
+
+
+@part
+def join_task(node, element, first, end, names, parents, streaming, skipping, joins, content, asked, stream, state):
+    """A path of a query with nested paths ended here."""
+    nodes, selects, join_entry, join_late, join_stamps, room, waiting = joins
+    number = nodes[node, N_JOIN]
+    entry = join_entry[number]
+    if join_stamps[number] == state[STAMP] or settled(entry, element - first, skipping, asked):
+        return
+    state[JOINED] += 1
+    found = join_end(node, element, names, parents, nodes, selects, room, waiting, content, state)
+    if found == NO_ROOM:
+        state[WHY] = FEW_BINDINGS
+    elif found == HOLDS:
+        join_stamps[number] = state[STAMP]
+        read = element - first + 1
+        take(entry, end - first if join_late[number] else read, read, streaming, asked, stream, state)
+
+
+@part
+def reached(
+    target, element, depth, first, end, names, parents, streaming, skipping, network, stack,
+    queries, joins, content, asked, stream, gates, state,
+):  # fmt: skip
+    """What a state accepts: its plain path, and the tasks of queries whose path ends there."""
+    states, _, task_begin, task_kind, task_number = network
+    read = element - first + 1
+    entry = states[target, S_ENTRY]
+    if entry >= 0 and not is_spared(entry, element - first, skipping, asked[2], asked[3]):
+        take(entry, read, read, streaming, asked, stream, state)
+    tasks = states[target, S_TASKS]
+    if tasks < 0:
+        return
+    query_begin, query_entry, steps, selects, room = queries
+    for task in range(task_begin[tasks], task_begin[tasks + 1]):
+        number = task_number[task]
+        if task_kind[task] == SELECT:
+            entry = query_entry[number]
+            if settled(entry, element - first, skipping, asked):
+                continue
+            state[TRIED] += 1
+            levels = stack[1]
+            time = select_on_stack(
+                number, depth, depth, first, levels[V_ELEMENT], levels[V_SYMBOL], (query_begin, steps, selects), room,
+                content,
+            )  # fmt: skip
+            if time >= 0:
+                take(entry, time, read, streaming, asked, stream, state)
+        elif task_kind[task] == JOIN:
+            join_task(
+                number, element, first, end, names, parents, streaming, skipping, joins, content, asked, stream, state
+            )  # fmt: skip
+        else:
+            open_gate(number, gates, state)
+
+
+@part
+def start_tag(
+    element, depth, symbol, first, end, names, parents, streaming, skipping, network, stack,
+    queries, joins, content, asked, stream, gates, state,
+):  # fmt: skip
+    """The new level: what every active state of the level above leads to."""
+    states, state_symbols = network[0], network[1]
+    active, levels, _ = stack
+    levels[V_ELEMENT, depth], levels[V_SYMBOL, depth] = element, symbol
+    above, above_end = levels[V_BEGIN, depth - 1], levels[V_END, depth - 1]
+    n = np.int64(above_end)
+    if n + 5 * (above_end - above) > len(active):
+        state[WHY] = FEW_ACTIVE
+        return
+    state[LEVEL_STAMP] += 1
+    state[VISITS] += above_end - above
+    level_stamp = state[LEVEL_STAMP]
+    half, bit = S_LOW + (symbol >> 5 & 1), np.int32(1) << (symbol & 31)
+    for index in range(above, above_end):
+        source = active[index]
+        n = looping(source, n, level_stamp, states, stack)
+        for turn in range(2):
+            if turn == 0:
+                target = np.int64(states[source, S_STAR])
+            elif symbol > 0 and states[source, half] & bit:
+                target = np.int64(named_child(state_symbols, states[source, S_BEGIN], states[source, S_END], symbol))
+            else:
+                target = np.int64(-1)
+            if target < 0:
+                continue
+            if states[target, S_BEGIN] < states[target, S_END] or states[target, S_STAR] >= 0:
+                active[n] = target
+                n += 1
+            n = looping(states[target, S_DEEP], n, level_stamp, states, stack)
+            reached(
+                target, element, depth, first, end, names, parents, streaming, skipping, network, stack,
+                queries, joins, content, asked, stream, gates, state,
+            )  # fmt: skip
+    levels[V_BEGIN, depth], levels[V_END, depth] = above_end, n
+
+
+@part
+def start_document(streaming, skipping, network, stack, asked, stream, gates, state):
+    """The document's own level, and what it accepts: the path `/`, and gates without a path."""
+    states, _, task_begin, _, task_number = network
+    active, levels, _ = stack
+    active[0] = 0
+    levels[V_BEGIN, 0], levels[V_END, 0] = 0, 1
+    if states[0, S_DEEP] >= 0:
+        active[1] = states[0, S_DEEP]
+        levels[V_END, 0] = 2
+    entry = states[0, S_ENTRY]
+    if entry >= 0 and not (skipping and is_marked(asked[2], entry)):
+        take(entry, 0, 0, streaming, asked, stream, state)
+    tasks = states[0, S_TASKS]
+    if tasks >= 0:
+        for task in range(task_begin[tasks], task_begin[tasks + 1]):
+            open_gate(task_number[task], gates, state)
+
+
+@part
+def run_document(
+    first, end, names, parents, depths, network, stack, queries, joins, content, asked, stream, gates, state
+):  # fmt: skip
+    """Run a document, as far as there is room."""
+    streaming, skipping = state[STREAM] == 1, state[SKIPPING] == 1
+    translation, linked = content[12], len(stream[0]) > 0
+    start_document(streaming, skipping, network, stack, asked, stream, gates, state)
+    element = first
+    while element < end and state[WHY] == DONE:
+        if streaming:
+            write_certain(element - first, asked, stream, state)
+            if linked and state[WAITING] == 0:
+                break
+        start_tag(
+            element, np.int64(depths[element]), translation[names[element]] + 1, first, end, names, parents,
+            streaming, skipping, network, stack, queries, joins, content, asked, stream, gates, state,
+        )  # fmt: skip
+        element += 1
+        if streaming and linked and state[WAITING] == 0:
+            break
+    state[READ] = element - first
+    if streaming and element == end:
+        write_certain(end - first, asked, stream, state)
+
+
 @kernel(
     "int64(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], int64,"
     " ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
     " ro_u1[::1], ro_u1[::1], ro_i4[::1],"
+    " ro_i4[:, ::1], ro_f8[::1], ro_u1[::1], ro_i4[::1], ro_i4[::1], ro_i4[:, ::1], ro_i4[::1], ro_i4[::1],"
+    " i4[:, ::1], i4[:, ::1], u1[::1],"
     " ro_i4[:, ::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1],"
-    " ro_i4[:, ::1], ro_f8[::1], ro_u1[::1], ro_i4[::1], ro_i4[::1],"
-    " ro_i4[:, ::1], ro_i4[::1], ro_i4[::1],"
-    " ro_i4[:, ::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_b1[::1], ro_i4[::1],"
-    " i8[::1], i4[::1], i4[:, ::1], i8[::1], i4[:, ::1], i4[:, ::1], u8[::1], u8[::1], ro_u8[::1],"
-    " i4[:, ::1], i8[::1], i4[:, ::1], i8[::1], i4[::1], i8[::1], i4[:, ::1], i8[:, ::1], i4[::1], u1[::1],"
-    " i8[::1], ro_i4[::1], i8[::1], ro_i4[::1],"
-    " i8[::1], i4[::1], i4[::1], i4[:, ::1], i8[::1], i4[::1])"
+    " ro_i4[:, ::1], ro_i4[::1], ro_b1[::1], i8[::1], i4[::1], i8[::1], i4[:, ::1], i8[::1], i8[::1], i4[:, ::1],"
+    " i4[::1], i4[:, ::1], i8[::1], u8[::1], u8[::1], ro_u8[::1], ro_i4[::1], i8[::1],"
+    " ro_i4[::1], i8[::1], i4[::1], i4[::1], i4[:, ::1], i8[::1], i4[::1], i8[::1], i8[::1])"
 )
 def run(
     offsets, names, parents, depths, ends, first_document,
     attribute_begin, attribute_names, attribute_start, attribute_length, text_begin, text_end, text_parent, text_start,
     text_length, data, arena, translation,
+    rows, limits, literals, parts, selects, steps, query_begin, query_entry, places, times, joined,
     states, state_symbols, task_begin, task_kind, task_number,
-    rows, limits, literals, parts, selects,
-    steps, query_begin, query_entry,
-    nodes, join_begin, join_entry, join_paths, join_late, path_join,
-    state, active, levels, deep_stamps, places, times, marks, summary, skips,
-    log, path_stamps, join_counts, join_stamps, ready, serial, node_lists, element_marks, pool, joined,
-    gate_stamps, link, link_stamps, expiry,
-    out_offsets, out, out_times, pending, gate_offsets, out_gates,
+    nodes, join_entry, join_late, join_stamps,
+    binding_slots, binding_stamps, bindings, binding_parts, binding_count, waiting,
+    active, levels, deep_stamps, marks, summary, skips, expiry, state,
+    link, link_stamps, out, out_times, pending, gate_stamps, out_gates, out_offsets, gate_offsets,
 ):  # fmt: skip
-    """Run the documents from `first_document` on; the first one that is not done, with why in `state[WHY]`.
-
-    `levels` has rows: where a level's states begin and end, the element, its symbol. `log` has rows: element, next
-    record of the path; and, over paths, the first record. `join_counts` has rows: paths found, whether all were.
-    """
-    streaming, skipping = state[STREAM] == 1, state[SKIPPING] == 1
-    written, gated = state[WRITTEN], state[GATED]
-    first_looping = len(states) - len(deep_stamps)
-    heads = log[2]
+    """Run the documents from `first_document` on; the first one that is not done, with why in `state[WHY]`."""
+    content = (
+        ends, attribute_begin, attribute_names, attribute_start, attribute_length, text_begin, text_end, text_parent,
+        text_start, text_length, data, arena, translation, rows, limits, literals, parts, joined,
+    )  # fmt: skip
+    room = (binding_slots, binding_stamps, bindings, binding_parts, binding_count)
+    joins = (nodes, selects, join_entry, join_late, join_stamps, room, waiting)
+    asked = (marks, summary, skips, expiry)
     document = first_document
-    why = DONE
-    while document < len(offsets) - 1 and why == DONE:
+    state[WHY] = DONE
+    while document < len(offsets) - 1:
+        gated, visits = state[GATED], state[VISITS]
         state[STAMP] += 1
-        stamp = state[STAMP]
-        first, end = offsets[document], offsets[document + 1]
-        logged, complete, marked, waits, gated_before = 0, 0, 0, 0, gated
-        visits = 0
-        if end > first:
-            entry = states[0, S_ENTRY]
-            if entry >= 0 and not (skipping and is_marked(skips, entry)):
-                if streaming:
-                    written = announce(
-                        entry, 0, stamp, marks, summary, link, link_stamps, state, out, out_times, written
-                    )
-                else:
-                    mark_with_summary(marks, summary, entry)
-                    marked += 1
-            tasks = states[0, S_TASKS]
-            if tasks >= 0 and gated + task_begin[tasks + 1] - task_begin[tasks] > len(out_gates):
-                why = FEW_GATES
-            elif tasks >= 0:
-                for task in range(task_begin[tasks], task_begin[tasks + 1]):
-                    gate_stamps[task_number[task]] = stamp
-                    out_gates[gated] = task_number[task]
-                    gated += 1
-        active[0] = 0
-        n = np.int64(1)
-        if states[0, S_DEEP] >= 0:
-            active[1] = states[0, S_DEEP]
-            n = np.int64(2)
-        levels[0, 0], levels[1, 0] = 0, n
-        element = first
-        while element < end and why == DONE:
-            if streaming:
-                # What was certain before this start tag.
-                k = 0
-                while k < waits:
-                    if pending[1, k] > element - first:
-                        k += 1
-                        continue
-                    entry, time = pending[0, k], pending[1, k]
-                    waits -= 1
-                    pending[0, k], pending[1, k] = pending[0, waits], pending[1, waits]
-                    written = announce(
-                        entry, time, stamp, marks, summary, link, link_stamps, state, out, out_times, written
-                    )
-                if len(link) and state[WAITING] == 0:
-                    break
-            depth = np.int64(depths[element])
-            symbol = translation[names[element]] + 1
-            levels[2, depth], levels[3, depth] = element, symbol
-            above, above_end = levels[0, depth - 1], levels[1, depth - 1]
-            begin = np.int64(above_end)
-            n = begin
-            state[LEVEL_STAMP] += 1
-            level_stamp = state[LEVEL_STAMP]
-            if n + 5 * (above_end - above) > len(active):
-                why = FEW_ACTIVE
-                break
-            visits += above_end - above
-            half, bit = S_LOW + (symbol >> 5 & 1), np.int32(1) << (symbol & 31)
-            for index in range(above, above_end):
-                source = active[index]
-                if source >= first_looping and deep_stamps[source - first_looping] != level_stamp:
-                    deep_stamps[source - first_looping] = level_stamp
-                    active[n] = source
-                    n += 1
-                for turn in range(2):
-                    if turn == 0:
-                        target = np.int64(states[source, S_STAR])
-                    elif symbol > 0 and states[source, half] & bit:
-                        target = np.int64(
-                            named_child(state_symbols, states[source, S_BEGIN], states[source, S_END], symbol)
-                        )
-                    else:
-                        target = np.int64(-1)
-                    if target < 0:
-                        continue
-                    if states[target, S_BEGIN] < states[target, S_END] or states[target, S_STAR] >= 0:
-                        active[n] = target
-                        n += 1
-                    deep = states[target, S_DEEP]
-                    if deep >= 0 and deep_stamps[deep - first_looping] != level_stamp:
-                        deep_stamps[deep - first_looping] = level_stamp
-                        active[n] = deep
-                        n += 1
-                    entry = states[target, S_ENTRY]
-                    if entry >= 0 and not is_spared(entry, element - first, skipping, skips, expiry):
-                        if streaming:
-                            written = announce(
-                                entry, element - first + 1, stamp, marks, summary, link, link_stamps, state, out,
-                                out_times, written,
-                            )  # fmt: skip
-                        else:
-                            mark_with_summary(marks, summary, entry)
-                            marked += 1
-                    tasks = states[target, S_TASKS]
-                    if tasks < 0:
-                        continue
-                    for task in range(task_begin[tasks], task_begin[tasks + 1]):
-                        number = task_number[task]
-                        if task_kind[task] == GATE:
-                            if gate_stamps[number] != stamp:
-                                if gated == len(out_gates):
-                                    why = FEW_GATES
-                                    break
-                                gate_stamps[number] = stamp
-                                out_gates[gated] = number
-                                gated += 1
-                            continue
-                        if task_kind[task] == SELECT:
-                            entry = query_entry[number]
-                            if is_marked(marks, entry) or is_spared(entry, element - first, skipping, skips, expiry):
-                                continue
-                            state[TRIED] += 1
-                            time = select_on_stack(
-                                number, depth, depth, first, ends, levels[2], levels[3], query_begin, steps, selects,
-                                places, times,
-                                attribute_begin, attribute_names, attribute_start, attribute_length, text_begin,
-                                text_end, text_parent, text_start, text_length, data, arena, translation,
-                                rows, limits, literals, parts, joined,
-                            )  # fmt: skip
-                            if time < 0:
-                                continue
-                            if streaming and time > element - first + 1:
-                                if waits == pending.shape[1]:
-                                    why = FEW_LOG
-                                    break
-                                pending[0, waits], pending[1, waits] = entry, time
-                                waits += 1
-                                continue
-                        else:
-                            nested = path_join[number]
-                            entry = join_entry[nested]
-                            if is_marked(marks, entry) or is_spared(entry, element - first, skipping, skips, expiry):
-                                continue
-                            if logged == log.shape[1]:
-                                why = FEW_LOG
-                                break
-                            if join_stamps[nested] != stamp:
-                                join_stamps[nested] = stamp
-                                join_counts[0, nested], join_counts[1, nested] = 0, 0
-                            if path_stamps[number] != stamp:
-                                path_stamps[number] = stamp
-                                heads[number] = -1
-                                join_counts[0, nested] += 1
-                                if join_counts[0, nested] == join_paths[nested]:
-                                    join_counts[1, nested] = 1
-                                    ready[complete] = nested
-                                    complete += 1
-                            log[0, logged], log[1, logged] = element, heads[number]
-                            heads[number] = logged
-                            logged += 1
-                            if not streaming or join_counts[1, nested] == 0 or join_late[nested]:
-                                continue
-                            state[JOINED] += 1
-                            found = join(
-                                nested, first, end - first, names, parents, ends, join_begin, nodes, selects,
-                                heads, log[0], log[1], serial, node_lists, element_marks[0],
-                                element_marks[1], pool,
-                                attribute_begin, attribute_names, attribute_start, attribute_length, text_begin,
-                                text_end, text_parent, text_start, text_length, data, arena, translation,
-                                rows, limits, literals, parts, joined,
-                            )  # fmt: skip
-                            if found == NO_ROOM:
-                                why = FEW_POOL
-                                break
-                            if not found:
-                                continue
-                        if streaming:
-                            written = announce(
-                                entry, element - first + 1, stamp, marks, summary, link, link_stamps, state, out,
-                                out_times, written,
-                            )  # fmt: skip
-                        else:
-                            mark_with_summary(marks, summary, entry)
-                            marked += 1
-            levels[0, depth], levels[1, depth] = begin, n
-            element += 1
-            if streaming and len(link) and state[WAITING] == 0:
-                break
-        state[READ] = element - first
-        if why == DONE and element == end:
-            for k in range(complete):
-                nested = ready[k]
-                entry = join_entry[nested]
-                if is_marked(marks, entry) or (streaming and not join_late[nested]):
-                    continue
-                state[JOINED] += 1
-                found = join(
-                    nested, first, end - first, names, parents, ends, join_begin, nodes, selects,
-                    heads, log[0], log[1], serial, node_lists, element_marks[0], element_marks[1], pool,
-                    attribute_begin, attribute_names, attribute_start, attribute_length, text_begin, text_end,
-                    text_parent, text_start, text_length, data, arena, translation, rows, limits, literals, parts,
-                    joined,
-                )  # fmt: skip
-                if found == NO_ROOM:
-                    why = FEW_POOL
-                    break
-                if found and streaming:
-                    written = announce(
-                        entry, end - first, stamp, marks, summary, link, link_stamps, state, out, out_times, written
-                    )
-                elif found:
-                    mark_with_summary(marks, summary, entry)
-                    marked += 1
-            for k in range(waits):
-                written = announce(
-                    pending[0, k], pending[1, k], stamp, marks, summary, link, link_stamps, state, out, out_times,
-                    written,
-                )  # fmt: skip
-        if not streaming and why == DONE and written + min(marked, 64 * len(marks)) + 8 > len(out):
-            why = FEW_OUT
-        if streaming or why != DONE:
+        state[MARKED], state[PENDING], binding_count[0] = 0, 0, 0
+        if offsets[document] < offsets[document + 1]:
+            run_document(
+                offsets[document], offsets[document + 1], names, parents, depths,
+                (states, state_symbols, task_begin, task_kind, task_number), (active, levels, deep_stamps),
+                (query_begin, query_entry, steps, selects, (places, times)), joins, content, asked,
+                (link, link_stamps, out, out_times, pending), (gate_stamps, out_gates), state,
+            )  # fmt: skip
+        room_needed = state[WRITTEN] + min(state[MARKED], 64 * len(marks)) + 8
+        if state[STREAM] == 0 and state[WHY] == DONE and room_needed > len(out):
+            state[WHY] = FEW_OUT
+        if state[STREAM] == 1 or state[WHY] != DONE:
             wipe(marks, summary)
-        if why != DONE:
-            gated = gated_before
+        if state[WHY] != DONE:
+            state[GATED], state[VISITS] = gated, visits
             break
-        if not streaming:
-            written = read_few_marks(marks, summary, out, written)
-        state[VISITS] += visits
+        if state[STREAM] == 0:
+            state[WRITTEN] = read_few_marks(marks, summary, out, state[WRITTEN])
         document += 1
-        out_offsets[document] = written
-        gate_offsets[document] = gated
-    state[WRITTEN], state[GATED], state[WHY] = written, gated, why
+        out_offsets[document] = state[WRITTEN]
+        gate_offsets[document] = state[GATED]
     return document
