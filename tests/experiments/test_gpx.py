@@ -1,12 +1,17 @@
 """The GPX paper's figures as experiments: they run, check answers before times, and judge what the paper claims."""
 
 from pathlib import Path
+from time import sleep
 
 import numpy as np
 import pytest
 
+from pathcast import Subscriptions
+from pathcast.documents import DocumentBatch, Limits
+from pathcast.documents.reader import Reader
 from pathcast.experiments import (
     CheckError,
+    Claim,
     Experiment,
     Rows,
     Run,
@@ -14,6 +19,8 @@ from pathcast.experiments import (
     experiments,
     find,
     gpx_claims,
+    gpx_engines,
+    gpx_judges,
     gpx_workloads,
     perform,
 )
@@ -37,7 +44,7 @@ def figure(name: str) -> Experiment:
 def test_every_figure_of_the_evaluation_is_an_experiment() -> None:
     figures = [f"gpx-fig{number}{letter}" for number, letters in
                ((2, "abc"), (3, "abc"), (4, "abcdef"), (5, "ab"), (6, "abcd")) for letter in letters]  # fmt: skip
-    assert {"gpx-clustering", *figures} <= {one.name for one in experiments()}
+    assert {"gpx-clustering", "gpx-reuse", *figures} <= {one.name for one in experiments()}
 
 
 def test_a_figure_gives_a_row_for_each_place_and_engine() -> None:
@@ -50,7 +57,7 @@ def test_a_figure_gives_a_row_for_each_place_and_engine() -> None:
         assert row["us"] > 0 and row["match_us"] > 0 and row["reading_us"] > 0 and row["memory_mb"] > 0
         assert row["delegated_patterns"] == row["delegated_documents"] == 0
     assert "active states visited" in str(result.rows.one(engine="yfilter", x=60)["work"])
-    assert all(row["ns_each"] > 0 for row in result.rows)  # type: ignore[operator]
+    assert all(row["ns_step"] > 0 and row["steps"] > 0 for row in result.rows)  # type: ignore[operator]
     assert result.checks["all engines find the same matches"] == 4
     verdicts = {claim.statement: claim.verdict for claim in result.claims}
     assert verdicts["no engine hands patterns or documents to another"] is Verdict.HELD
@@ -133,28 +140,28 @@ def rows(**times: list[float]) -> Rows:
 @pytest.mark.parametrize(
     ("judge", "times", "verdict"),
     [
-        (gpx_claims.faster("gpx", "gpx-ap", 5), {"gpx": [1, 50], "gpx_ap": [1, 10]}, Verdict.HELD),
-        (gpx_claims.faster("gpx", "gpx-ap", 5), {"gpx": [50, 49], "gpx_ap": [1, 10]}, Verdict.NOT_HELD),
-        (gpx_claims.faster("gpx", "gpx-ap", 5, at="smallest"), {"gpx": [50, 4], "gpx_ap": [1, 10]}, Verdict.HELD),
-        (gpx_claims.faster("gpx", "gpx-ap", 5), {"gpx": [1, 50]}, Verdict.NOT_MEASURABLE),
-        (gpx_claims.steady("gpx-ap", 1.5), {"gpx_ap": [10, 99, 14]}, Verdict.HELD),
-        (gpx_claims.steady("gpx-ap", 1.5), {"gpx_ap": [10, 16]}, Verdict.NOT_HELD),
-        (gpx_claims.reading_negligible("gpx-ap", 0.1), {"gpx_ap": [2, 11]}, Verdict.HELD),
-        (gpx_claims.reading_negligible("gpx-ap", 0.1), {"gpx_ap": [11, 2]}, Verdict.NOT_HELD),
-        (gpx_claims.ahead_in_matching(10), {"automaton": [2], "gpx": [99], "yfilter": [11]}, Verdict.HELD),
-        (gpx_claims.ahead_in_matching(10), {"automaton": [2], "gpx": [99], "yfilter": [10]}, Verdict.NOT_HELD),
+        (gpx_judges.Faster("gpx", "gpx-ap", 5), {"gpx": [1, 50], "gpx_ap": [1, 10]}, Verdict.HELD),
+        (gpx_judges.Faster("gpx", "gpx-ap", 5), {"gpx": [50, 49], "gpx_ap": [1, 10]}, Verdict.NOT_HELD),
+        (gpx_judges.Faster("gpx", "gpx-ap", 5, at="smallest"), {"gpx": [50, 4], "gpx_ap": [1, 10]}, Verdict.HELD),
+        (gpx_judges.Faster("gpx", "gpx-ap", 5), {"gpx": [1, 50]}, Verdict.NOT_MEASURABLE),
+        (gpx_judges.Steady("gpx-ap", 1.5), {"gpx_ap": [10, 99, 14]}, Verdict.HELD),
+        (gpx_judges.Steady("gpx-ap", 1.5), {"gpx_ap": [10, 16]}, Verdict.NOT_HELD),
+        (gpx_judges.ReadingNegligible("gpx-ap", 0.1), {"gpx_ap": [2, 11]}, Verdict.HELD),
+        (gpx_judges.ReadingNegligible("gpx-ap", 0.1), {"gpx_ap": [11, 2]}, Verdict.NOT_HELD),
+        (gpx_judges.Ahead(10), {"automaton": [2], "gpx": [99], "yfilter": [11]}, Verdict.HELD),
+        (gpx_judges.Ahead(10), {"automaton": [2], "gpx": [99], "yfilter": [10]}, Verdict.NOT_HELD),
     ],
 )
 def test_claims_are_judged_at_the_end_of_the_axis(
     judge: object, times: dict[str, list[float]], verdict: Verdict
 ) -> None:
-    claim = gpx_claims.Claim("", "", judge)  # type: ignore[arg-type]
+    claim = Claim("", "", judge)  # type: ignore[arg-type]
     assert claim.judge_rows(rows(**times)).verdict is verdict
 
 
 def test_a_claim_must_hold_in_every_case() -> None:
     both = Rows([*rows(gpx=[50], gpx_ap=[10]), *({**row, "case": "other"} for row in rows(gpx=[50], gpx_ap=[11]))])
-    judged = gpx_claims.faster("gpx", "gpx-ap", 5)(both)
+    judged = gpx_judges.Faster("gpx", "gpx-ap", 5)(both)
     assert judged.verdict is Verdict.NOT_HELD and "other" in judged.measured
 
 
@@ -168,5 +175,147 @@ def test_times_that_the_paper_names_are_judged_where_it_took_them(us: float, ver
 
 def test_what_is_handed_on_is_told() -> None:
     row = {"engine": "bpa", "delegated_patterns": 0.0, "delegated_documents": 0.25}
-    judged = gpx_claims.nothing_delegated(Rows([row]))
+    judged = gpx_judges.nothing_delegated(Rows([row]))
     assert judged.verdict is Verdict.NOT_HELD and "25.00% of the documents" in judged.measured
+
+
+# What is measured, as §5 measures it.
+
+
+def test_at_the_papers_scale_the_sizes_are_the_papers() -> None:
+    sizes = {one.name: one.parameters["paper"] for one in experiments() if one.name.startswith("gpx-")}
+    assert {points.documents for points in sizes.values()} == {500}
+    assert (sizes["gpx-fig2a"].points[0], sizes["gpx-fig2a"].points[-1]) == (10_000, 90_000)
+    assert (sizes["gpx-fig2b"].points[0], sizes["gpx-fig2b"].points[-1]) == (1_000, 9_000)
+    for letter in "abc":
+        assert (sizes[f"gpx-fig3{letter}"].points[0], sizes[f"gpx-fig3{letter}"].points[-1]) == (500_000, 4_000_000)
+        assert sizes[f"gpx-fig4{letter}"].queries == 2_000_000 and sizes[f"gpx-fig4{letter}"].points[-1] == 0.7
+    assert all(sizes[f"gpx-fig4{letter}"].points[-1] == 0.9 for letter in "def")
+    assert (sizes["gpx-fig5a"].points[-1], sizes["gpx-fig5b"].points[-1]) == (12, 10)
+    assert all(sizes[f"gpx-fig6{letter}"].queries == 500_000 for letter in "ab")
+    assert all(sizes[f"gpx-fig6{letter}"].points[-1] == 10 for letter in "ab")
+    assert all(sizes[f"gpx-fig6{letter}"].cases == ("1 filter", "2 filters") for letter in "cd")
+
+
+def test_every_figure_has_the_default_engine_and_says_what_the_paper_claims() -> None:
+    for one in experiments():
+        if one.name.startswith("gpx-"):
+            assert all(scale.engines[0] == "automaton" for scale in one.parameters.values())
+            assert any(claim.source.startswith("GPX-Matcher, §") for claim in one.claims)
+            assert {"memory_mb", "delegated_patterns", "delegated_documents"} <= set(one.show)
+
+
+def test_the_generators_parameters_reach_the_queries() -> None:
+    run = Run(scale="small", seed=0)
+    short = Workload("nitf", 3, 200, length=3, wildcard=0.0, descendant=0.0).generate(run)[1]
+    assert all(query.count("/") <= 3 and "*" not in query and "//" not in query for query in short)
+    loose = Workload("nitf", 3, 200, wildcard=0.7, descendant=0.9, distinct=True).generate(run)[1]
+    assert len(set(loose)) == 200 and sum("*" in query and "//" in query for query in loose) > 100
+    filtered = Workload("nitf", 3, 50, filters=5).generate(run)[1]
+    assert max(query.count("[@") for query in filtered) == 5
+
+
+@pytest.fixture
+def slow_engine(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Makes yfilter take 100 ms to build and 10 ms a document; the sizes of the batches that it is given."""
+    sizes: list[int] = []
+    build, match = YFilterEngine.build.__func__, YFilterEngine.match_batch  # type: ignore[attr-defined]
+
+    def slow_build(cls: type[YFilterEngine], table: object) -> object:
+        sleep(0.1)
+        return build(cls, table)
+
+    def slow_match(self: YFilterEngine, batch: DocumentBatch) -> object:
+        sleep(0.01 * len(batch))
+        sizes.append(len(batch))
+        return match(self, batch)
+
+    monkeypatch.setattr(YFilterEngine, "build", classmethod(slow_build))
+    monkeypatch.setattr(YFilterEngine, "match_batch", slow_match)
+    return sizes
+
+
+def test_reading_counts_and_building_does_not(slow_engine: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Reader.read
+
+    def slow_read(self: Reader, documents: list[bytes], **options: bool) -> object:
+        sleep(0.02 * len(documents))
+        return read(self, documents, **options)
+
+    monkeypatch.setattr(Reader, "read", slow_read)
+    [row] = perform(figure("gpx-fig2b"), changes=[*TINY, "points=30"]).rows.where(engine="yfilter")
+    assert row["build_s"] > 0.1  # type: ignore[operator]
+    assert row["reading_us"] > 20_000 and row["match_us"] > 10_000  # type: ignore[operator]
+    assert 30_000 < row["us"] < 30_000 + 100_000 / 4  # type: ignore[operator]
+
+
+def test_a_slow_engine_is_timed_on_some_documents_and_compared_on_those(slow_engine: list[int]) -> None:
+    changes = ["documents=40", "rounds=1", "engines=automaton,yfilter", "points=30", "seconds=0.2"]
+    result = perform(figure("gpx-fig2b"), changes=changes)
+    timed = {row["engine"]: row["timed"] for row in result.rows}
+    assert timed["automaton"] == 40 and 10 <= timed["yfilter"] <= 20  # type: ignore[operator]
+    assert max(slow_engine) == timed["yfilter"]
+    assert result.show["timed"] == "documents timed" and result.rows.distinct("documents") == [40]
+    assert result.checks["all engines find the same matches"] == 1
+
+
+def test_engines_that_reuse_tuples_are_measured_beside_those_that_do_not() -> None:
+    changes = ["documents=5", "rounds=1", "engines=automaton,gpx-ap,gpx-ap+reuse", "points=300"]
+    result = perform(figure("gpx-reuse"), changes=changes)
+    assert result.rows.distinct("engine") == ["automaton", "gpx-ap", "gpx-ap+reuse"]
+    assert result.rows.number("steps", engine="gpx-ap+reuse") < result.rows.number("steps", engine="gpx-ap")
+    claims = {claim.statement: claim.verdict for claim in result.claims}
+    assert claims["to evaluate the tuples that paths share only once improves gpx-ap's time"] in (
+        Verdict.HELD, Verdict.NOT_HELD,
+    )  # fmt: skip
+
+
+def test_the_results_are_bit_vectors_with_a_bit_a_query() -> None:
+    queries = ["/a/b", "//c", "/a/b", "//z"]
+    subscriptions = Subscriptions()
+    subscriptions.add_many(queries)
+    engine = YFilterEngine.build(subscriptions.table)
+    reader = Reader(subscriptions.table.names, Limits(), "refuse")
+    filtering = gpx_engines.Filtering(
+        engine, gpx_engines.queries_behind(subscriptions), reader, [b"<c/>", b"<a><b/></a>"]
+    )
+    filtering()
+    assert filtering.bits.tolist() == [0b101], "queries 1 and 3 on the last document"
+    assert len(filtering.reading) == len(filtering.matching) == len(filtering.collecting) == 1
+
+
+# Explanations.
+
+
+def explained(judge: object, **times: list[float]) -> list[str]:
+    each = [
+        {**row, "distinct": 9, "matched": 1.0, "collecting_us": 0.5, "work": "things", "steps": 10.0,
+         "ns_step": 100.0 * float(row["us"] or 0)}
+        for row in rows(**times)
+    ]  # fmt: skip
+    return list(gpx_judges.explanations([Claim("", "", judge), Claim("", "", judge)], Rows(each)))  # type: ignore[arg-type]
+
+
+def test_where_a_claim_does_not_hold_steps_and_their_prices_are_told_once() -> None:
+    [text] = explained(gpx_judges.Faster("yfilter", "gpx-ap", 10), yfilter=[9, 30], gpx_ap=[1, 10])
+    assert text.startswith("gpx-ap is not 10 times as fast but 3 times as fast as yfilter (at 2)")
+    assert "yfilter 29 µs, 10 steps (things) of 3e+03 ns" in text
+    assert "1 times the steps, each 3 times as long" in text
+    assert "For a factor of 10, a step of yfilter would have to take 9.9e+03 ns" in text
+    assert explained(gpx_judges.Faster("yfilter", "gpx-ap", 3), yfilter=[30], gpx_ap=[10]) == []
+    assert explained(gpx_judges.Faster("yfilter", "gpx-ap", 3), yfilter=[30]) == [], "nothing to compare"
+
+
+@pytest.mark.parametrize(
+    ("judge", "times", "said"),
+    [
+        (gpx_judges.Steady("gpx-ap", 1.5), {"gpx_ap": [10.0, 16.0]}, "gpx-ap does not stay as it is. At 1,"),
+        (gpx_judges.ReadingNegligible("gpx-ap", 0.1), {"gpx_ap": [5.0]}, "this reading would be 0.1%"),
+        (gpx_judges.Ahead(10), {"automaton": [2.0], "gpx": [9.0]}, "automaton matches 8 times as fast as gpx, not 10"),
+    ],
+)
+def test_other_claims_are_explained_by_what_was_counted(
+    judge: object, times: dict[str, list[float]], said: str
+) -> None:
+    [text] = explained(judge, **times)
+    assert said in text
