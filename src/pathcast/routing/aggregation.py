@@ -97,7 +97,8 @@ class Clusters:
         sizes = np.array(list(map(size, self.patterns)), dtype=np.int64)
         widened = found.reach[found.cover] / found.reach
         going = np.flatnonzero(found.cover != np.arange(len(sizes)))
-        going = going[np.argsort(-(sizes / (1 + np.log2(widened)))[going], kind="stable")]
+        worth = sizes / ((1 + np.log2(widened)) * np.sqrt(found.reach))  # one with a far reach covers many itself
+        going = going[np.argsort(-worth[going], kind="stable")]
         needed = int(np.searchsorted(np.cumsum(sizes[going]), steps - bound)) + 1
         stays = np.ones(len(sizes), dtype=np.bool_)
         stays[going[:needed]] = False
