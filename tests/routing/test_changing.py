@@ -12,6 +12,9 @@ from pathcast.patterns.containment import contains
 from pathcast.patterns.generalisation import size
 from pathcast.routing.changing import ChangingAggregation
 from pathcast.routing.covering import CoverIndex
+from pathcast.routing.data_patterns import DataTable, contained
+from pathcast.routing.derived import Budget, ChangingDerived
+from pathcast.routing.simple import SimpleAggregates
 from pathcast.workloads import generate_subscriptions, news_schema
 from tests.routing.patterns_drawn import drawn
 
@@ -171,3 +174,39 @@ def test_an_index_finds_what_contains_a_pattern() -> None:
     assert index.find(parse("/a/b/c")) == 0
     index.add({7: parse("/a/b/c")})
     assert index.find(parse("/a/b/c")) == 7
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_derived_information_follows_as_if_it_were_made_anew(seed: int) -> None:
+    random = Random(seed)
+    pool = [parse(text) for text in TEXTS] + patterns(60, seed)
+    changing = ChangingAggregation(0.4)
+    changing.change({number: random.choice(pool) for number in range(40)})
+    derived = ChangingDerived(changing, Budget(data=30))
+    free = 40
+    for _ in range(12):
+        going = random.sample(sorted(changing.patterns), random.randint(0, 6))
+        coming = {free + place: random.choice(pool) for place in range(random.randint(0, 6))}
+        if going and random.random() < 0.3:
+            coming[going[0]] = random.choice(pool)  # another one under its number
+        free += 6
+        changing.change(coming, going)
+        if random.random() < 0.3:
+            continue  # several versions at once
+        derived.follow()
+        anew = SimpleAggregates()
+        for number, aggregate in changing.aggregates.items():
+            anew.follow(number, aggregate, {index: changing.patterns[index] for index in changing.covered[number]})
+        assert derived.simple == anew.simple
+        for number in changing.aggregates:
+            for labels in ("b", "d", "e"):
+                bindings = tuple((place, (labels,)) for place in range(3))
+                assert derived.known(number, bindings).tolist() == anew.known(number, bindings).tolist()
+        check_data(derived.data, changing.patterns)
+
+
+def check_data(table: DataTable, subscriptions: dict[int, Pattern]) -> None:
+    for labels, containing, expiring in zip(table.patterns, table.containing, table.expiring, strict=True):
+        found = {number: dict(sorted(contained(pattern))) for number, pattern in sorted(subscriptions.items())}
+        assert containing.tolist() == [number for number, each in found.items() if labels in each]
+        assert expiring.tolist() == [number for number, each in found.items() if each.get(labels)]

@@ -136,7 +136,7 @@ def test_all_bindings_of_an_aggregate_tell_all_that_it_is_simple_for(small: Smal
 
 def one_aggregate(aggregate: str, *subscriptions: str) -> SimpleAggregates:
     patterns = [parse(text) for text in subscriptions]
-    return SimpleAggregates(Aggregation([parse(aggregate)], [np.arange(len(patterns), dtype=np.int32)]), patterns)
+    return SimpleAggregates.of(Aggregation([parse(aggregate)], [np.arange(len(patterns), dtype=np.int32)]), patterns)
 
 
 def test_the_papers_example_of_bindings() -> None:

@@ -20,7 +20,7 @@ Cost: some microseconds for each step of a subscription; patterns of up to `LONG
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import NamedTuple
@@ -57,25 +57,55 @@ def benefit(frequency: int, length: int) -> float:
 
 
 def data_table(patterns: Sequence[Pattern], most: int = 512, *, longest: int = LONGEST) -> DataTable:
+    """The `most` beneficial data patterns of these subscriptions, which are numbered by their places."""
+    changing = ChangingData(best(patterns, most, longest=longest), longest=longest)
+    for index, pattern in enumerate(patterns):
+        changing.add(index, pattern)
+    return changing.table()
+
+
+def best(patterns: Iterable[Pattern], most: int, *, longest: int = LONGEST) -> tuple[Labels, ...]:
     """The `most` beneficial data patterns of these subscriptions."""
     counts: Counter[Labels] = Counter()
     for pattern in patterns:
         counts.update({labels for labels, _ in contained(pattern, longest)})
-    ranked = sorted(counts, key=lambda labels: (-benefit(counts[labels], len(labels)), labels))[:most]
-    numbers = {labels: number for number, labels in enumerate(ranked)}
-    containing: list[list[int]] = [[] for _ in ranked]
-    expiring: list[list[int]] = [[] for _ in ranked]
-    for index, pattern in enumerate(patterns):
+    ranked = sorted(counts, key=lambda labels: (-benefit(counts[labels], len(labels)), labels))
+    return tuple(ranked[:most])
+
+
+class ChangingData:
+    """Data patterns that stay, and the subscriptions, by number, that come and go behind them."""
+
+    def __init__(self, patterns: tuple[Labels, ...], *, longest: int = LONGEST) -> None:
+        self.patterns = patterns
+        self._longest = longest
+        self._numbers = {labels: number for number, labels in enumerate(patterns)}
+        self._containing: list[set[int]] = [set() for _ in patterns]
+        self._expiring: list[set[int]] = [set() for _ in patterns]
+        self._of: dict[int, list[int]] = {}
+
+    def add(self, index: int, pattern: Pattern) -> None:
+        """Take up a subscription."""
         found: dict[int, bool] = {}
-        for labels, expires in contained(pattern, longest):
-            number = numbers.get(labels)
+        for labels, expires in contained(pattern, self._longest):
+            number = self._numbers.get(labels)
             if number is not None:
                 found[number] = expires or found.get(number, False)
+        self._of[index] = list(found)
         for number, expires in found.items():
-            containing[number].append(index)
+            self._containing[number].add(index)
             if expires:
-                expiring[number].append(index)
-    return DataTable(tuple(ranked), _columns(containing), _columns(expiring))
+                self._expiring[number].add(index)
+
+    def remove(self, index: int) -> None:
+        """Give up a subscription."""
+        for number in self._of.pop(index):
+            self._containing[number].discard(index)
+            self._expiring[number].discard(index)
+
+    def table(self) -> DataTable:
+        """What stands behind each pattern now."""
+        return DataTable(self.patterns, _columns(self._containing), _columns(self._expiring))
 
 
 def contained(pattern: Pattern, longest: int = LONGEST) -> Iterator[tuple[Labels, bool]]:
@@ -121,5 +151,5 @@ def _is_local(root: Node) -> bool:
     )
 
 
-def _columns(indices: list[list[int]]) -> tuple[Int32s, ...]:
-    return tuple(np.array(each, dtype=np.int32) for each in indices)
+def _columns(indices: Iterable[set[int]]) -> tuple[Int32s, ...]:
+    return tuple(np.array(sorted(each), dtype=np.int32) for each in indices)

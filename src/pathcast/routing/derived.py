@@ -18,6 +18,9 @@ What each asserts, for every document D that matches or does not match as the an
     PD (p, l)    p occurs for the last time in an      ⇒  whether D matches a subscription in expiring(p) is decided
                  element that ends at l                   by what lies before l
 
+Subscriptions come and go: `ChangingDerived` follows the aggregation that follows them (`changing.py`). Data patterns
+are chosen anew when most subscriptions have changed.
+
 Invariant: numbers mean the same for as long as the version is the same; a new version is a new object.
 Cost: some 100 µs a subscription, nearly all of it proofs for simple aggregates.
 """
@@ -30,7 +33,8 @@ import numpy.typing as npt
 
 from ..patterns import Pattern
 from .aggregation import Aggregation
-from .data_patterns import DataTable, data_table
+from .changing import ChangingAggregation
+from .data_patterns import ChangingData, DataTable, best, data_table
 from .simple import Simple, SimpleAggregates
 from .wildcards import Bindings
 
@@ -70,6 +74,67 @@ def derive(
 ) -> Derived:
     """What a router with these subscriptions, aggregated so, tells a neighbour and keeps for itself."""
     budget = budget or Budget()
-    known = SimpleAggregates(aggregation, patterns)
+    known = SimpleAggregates.of(aggregation, patterns)
     simple = tuple(sorted(known.best(budget.simple), key=lambda each: each.aggregate))
     return Derived(version, aggregation, simple, data_table(patterns, budget.data), known)
+
+
+class ChangingDerived:
+    """Derived information for an aggregation that changes; aggregates and subscriptions have its numbers."""
+
+    def __init__(self, aggregation: ChangingAggregation, budget: Budget | None = None) -> None:
+        self.aggregation = aggregation
+        self.budget = budget or Budget()
+        self._version = -1
+        self._simple = SimpleAggregates()
+        self._data = ChangingData(())
+        self._patterns: dict[int, Pattern] = {}
+        self._moved = 0
+        self.follow()
+
+    def follow(self) -> None:
+        """Bring everything up to date with the aggregation."""
+        aggregation = self.aggregation
+        if aggregation.version == self._version:
+            return
+        changes = aggregation.changes_since(self._version) if self._version >= 0 else None
+        if changes is None:
+            self._simple = SimpleAggregates()
+            touched = set(aggregation.aggregates)
+        else:
+            for number in changes.gone:
+                self._simple.drop(number)
+            touched = changes.added.keys() | changes.regrouped
+        for number in touched:
+            covered = {index: aggregation.patterns[index] for index in aggregation.covered[number]}
+            self._simple.follow(number, aggregation.aggregates[number], covered)
+        self._follow_data()
+        self._version = aggregation.version
+
+    def _follow_data(self) -> None:
+        now = self.aggregation.patterns
+        gone = [index for index, pattern in self._patterns.items() if now.get(index) is not pattern]
+        come = [index for index, pattern in now.items() if self._patterns.get(index) is not pattern]
+        self._moved += len(gone) + len(come)
+        if 2 * self._moved > len(now):
+            self._data = ChangingData(best(now.values(), self.budget.data))
+            self._moved, gone, come = 0, [], list(now)
+        for index in gone:
+            self._data.remove(index)
+        for index in come:
+            self._data.add(index, now[index])
+        self._patterns = dict(now)
+
+    @property
+    def simple(self) -> list[Simple]:
+        """The simple aggregates that are advertised, by number."""
+        return sorted(self._simple.best(self.budget.simple), key=lambda each: each.aggregate)
+
+    @property
+    def data(self) -> DataTable:
+        """The data patterns, with the subscriptions behind them by number."""
+        return self._data.table()
+
+    def known(self, aggregate: int, bindings: Bindings) -> Int32s:
+        """The subscriptions, by number, that match a document in which an aggregate occurs with these bindings."""
+        return self._simple.known(aggregate, bindings)

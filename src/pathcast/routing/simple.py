@@ -18,10 +18,11 @@ condition of the subscription must be one of the aggregate's own.
 Cost: a few proofs for each subscription once; afterwards a hash look-up for each set of wildcards that matter together.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -52,16 +53,38 @@ class Simple:
 
 
 class SimpleAggregates:
-    """All simple aggregates of an aggregation, and which subscriptions their bindings tell to match."""
+    """All simple aggregates, by number, and which subscriptions, by number, their bindings tell to match."""
 
-    def __init__(self, aggregation: Aggregation, patterns: Sequence[Pattern]) -> None:
-        self.simple: list[Simple] = []
+    def __init__(self) -> None:
         self._tables: dict[int, _Table] = {}
+
+    @classmethod
+    def of(cls, aggregation: Aggregation, patterns: Sequence[Pattern]) -> Self:
+        """Those of an aggregation, everything numbered by its place."""
+        made = cls()
         for number, (aggregate, covered) in enumerate(zip(aggregation.aggregates, aggregation.covered, strict=True)):
-            table = _Table(aggregate, covered.tolist(), patterns)
-            if table.count:
-                self.simple.append(Simple(number, table.count, table.wildcards))
-                self._tables[number] = table
+            made.follow(number, aggregate, {index: patterns[index] for index in covered.tolist()})
+        return made
+
+    def follow(self, number: int, aggregate: Pattern, covered: Mapping[int, Pattern]) -> None:
+        """Let an aggregate, which is a new one or the same as before, cover these subscriptions and no others."""
+        table = self._tables.get(number)
+        if table is None:
+            table = self._tables[number] = _Table(aggregate)
+        table.follow(covered)
+
+    def drop(self, number: int) -> None:
+        """Forget an aggregate."""
+        self._tables.pop(number, None)
+
+    @property
+    def simple(self) -> list[Simple]:
+        """The aggregates that are simple, by number."""
+        return [
+            Simple(number, table.count, table.wildcards)
+            for number, table in sorted(self._tables.items())
+            if table.count
+        ]
 
     def best(self, most: int | None) -> list[Simple]:
         """The most beneficial ones, by the number of wildcards that they need bound; all without a bound."""
@@ -69,40 +92,89 @@ class SimpleAggregates:
         return ranked if most is None else ranked[:most]
 
     def known(self, aggregate: int, bindings: Bindings) -> Int32s:
-        """The subscriptions, by index and ascending, that match where an aggregate matches with these bindings."""
+        """The subscriptions, by number and ascending, that match where an aggregate matches with these bindings."""
         table = self._tables.get(aggregate)
         return _NOTHING if table is None else table.known(bindings)
+
+
+_Need = Bindings | Pattern | None
+"""What tells that a pattern matches: certain labels, a comparison of it with the bound aggregate, or nothing."""
 
 
 class _Table:
     """The subscriptions of one aggregate by the bindings that they need."""
 
-    def __init__(self, aggregate: Pattern, covered: list[int], patterns: Sequence[Pattern]) -> None:
+    def __init__(self, aggregate: Pattern) -> None:
         self.aggregate = aggregate
-        self.count = 0
-        self._exact: dict[Bindings, list[int]] = defaultdict(list)
-        self._compared: list[tuple[Pattern, list[int]]] = []
+        self._wildcards = Wildcards(aggregate)
+        self._conditions = _conditions(aggregate)
+        self._patterns: dict[int, Pattern] = {}
+        self._needs: dict[Pattern, tuple[_Need, tuple[int, ...]]] = {}
+        self._equal: Counter[Pattern] = Counter()
+        self._behind: dict[Bindings | Pattern, set[int]] = {}
+        self._numbers: Counter[int] = Counter()  # of wildcards, by how many subscriptions need them
+        self._sets: Counter[tuple[int, ...]] = Counter()  # of wildcards, by how many keys have just these
         self._remembered: dict[Bindings, Int32s] = {}
-        needed: set[int] = set()
-        wildcards = Wildcards(aggregate)
-        conditions = _conditions(aggregate)
-        equal: dict[Pattern, list[int]] = defaultdict(list)
-        for index in covered:
-            equal[patterns[index]].append(index)
-        for pattern, indices in equal.items():
-            segments = _substitution(wildcards, conditions, pattern)
-            if segments is None:
-                continue
-            self.count += len(indices)
-            needed |= segments.keys()
-            labels = {number: segment.labels for number, segment in segments.items()}
-            if all(each is not None for each in labels.values()):
-                key = tuple((number, each) for number, each in sorted(labels.items()) if each is not None)
-                self._exact[key] += indices
-            else:
-                self._compared.append((pattern, indices))
-        self.wildcards = tuple(sorted(needed))
-        self._sets = sorted({tuple(number for number, _ in key) for key in self._exact})
+
+    @property
+    def count(self) -> int:
+        """How many subscriptions it is simple for."""
+        return sum(map(len, self._behind.values()))
+
+    @property
+    def wildcards(self) -> tuple[int, ...]:
+        """The wildcards that one of them at least needs bound."""
+        return tuple(sorted(number for number, count in self._numbers.items() if count))
+
+    def follow(self, covered: Mapping[int, Pattern]) -> None:
+        gone = [index for index, pattern in self._patterns.items() if covered.get(index) != pattern]
+        come = [index for index, pattern in covered.items() if self._patterns.get(index) != pattern]
+        for index in gone:
+            self._remove(index)
+        for index in come:
+            self._add(index, covered[index])
+        if gone or come:
+            self._remembered.clear()
+
+    def _add(self, index: int, pattern: Pattern) -> None:
+        self._patterns[index] = pattern
+        if pattern not in self._needs:
+            self._needs[pattern] = self._need(pattern)
+        self._equal[pattern] += 1
+        need, numbers = self._needs[pattern]
+        if need is None:
+            return
+        if need not in self._behind:
+            self._behind[need] = set()
+            if isinstance(need, tuple):
+                self._sets[numbers] += 1
+        self._behind[need].add(index)
+        self._numbers.update(numbers)
+
+    def _remove(self, index: int) -> None:
+        pattern = self._patterns.pop(index)
+        need, numbers = self._needs[pattern]
+        self._equal[pattern] -= 1
+        if not self._equal[pattern]:
+            del self._equal[pattern], self._needs[pattern]
+        if need is None:
+            return
+        self._behind[need].discard(index)
+        self._numbers.subtract(numbers)
+        if not self._behind[need]:
+            del self._behind[need]
+            if isinstance(need, tuple):
+                self._sets[numbers] -= 1
+
+    def _need(self, pattern: Pattern) -> tuple[_Need, tuple[int, ...]]:
+        """What tells that a pattern matches, and the wildcards that have to be bound for it."""
+        segments = _substitution(self._wildcards, self._conditions, pattern)
+        if segments is None:
+            return None, ()
+        numbers = tuple(sorted(segments))
+        labels = [(number, segments[number].labels) for number in numbers]
+        exact = tuple((number, each) for number, each in labels if each is not None)
+        return exact if len(exact) == len(numbers) else pattern, numbers
 
     def known(self, bindings: Bindings) -> Int32s:
         found = self._remembered.get(bindings)
@@ -115,13 +187,14 @@ class _Table:
     def _look_up(self, bindings: Bindings) -> Int32s:
         labels = dict(bindings)
         found: list[int] = []
-        for numbers in self._sets:
-            if all(number in labels for number in numbers):
-                found += self._exact.get(tuple((number, labels[number]) for number in numbers), ())
-        if self._compared:
-            tighter = bound(self.aggregate, bindings)
-            for pattern, indices in self._compared:
-                if contains(pattern, tighter):
+        for numbers, count in self._sets.items():
+            if count and all(number in labels for number in numbers):
+                found += self._behind.get(tuple((number, labels[number]) for number in numbers), ())
+        tighter: Pattern | None = None
+        for need, indices in self._behind.items():
+            if isinstance(need, Pattern):
+                tighter = tighter or bound(self.aggregate, bindings)
+                if contains(need, tighter):
                     found += indices
         return np.array(sorted(found), dtype=np.int32)
 
