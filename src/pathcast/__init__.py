@@ -29,7 +29,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
-    from . import joins, messages, routing, roxsum, transmission
+    from . import joins, mediation, messages, routing, roxsum, transmission
     from .documents import Document, Limits
     from .matching import Matcher, Matches, Subscription, Subscriptions, open_index
 
@@ -55,6 +55,7 @@ __all__ = [
     "Subscriptions",
     "TopologyError",
     "joins",
+    "mediation",
     "messages",
     "open_index",
     "routing",
@@ -74,7 +75,7 @@ _ROOMS = {
 
 
 # Rooms that are used under their own name, as in `pathcast.roxsum.RoXSum`.
-_OPEN_ROOMS = frozenset({"joins", "messages", "routing", "roxsum", "transmission"})
+_OPEN_ROOMS = frozenset({"joins", "mediation", "messages", "routing", "roxsum", "transmission"})
 
 
 def __getattr__(name: str) -> Any:

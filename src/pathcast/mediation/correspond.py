@@ -5,6 +5,8 @@ names and kinds. Then it *floods*: in each round a pair gives to the pair of its
 children, a share of what it has, so that `lecturer` and `instructor`, which look nothing alike, gain from standing in
 alike courses and having alike rooms. In the end the pairs are taken one by one, the best first, each node once.
 
+A pair that no operator could bring about is not taken: the choice is made again without it.
+
 Confidence is how far a pair is ahead of the next best that its nodes could have had, times its likeness. What is below
 `least` is left out: a missing pair is told by `Mapping.check`, a wrong one would go unseen.
 
@@ -21,11 +23,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..documents.names import local_part
+from .derive import derive
 from .schema_tree import SchemaTree, is_attribute, name_of, parent_of
 
 Likeness = npt.NDArray[np.float64]
 
 _ROUNDS = 40
+# How often pairs are chosen again.
+_CHOICES = 20
 # Pairs that have changed by less than this have settled.
 _SETTLED = 1e-4
 # How much a pair of nodes of different kinds (with text, or with children, or neither) keeps of its names' likeness.
@@ -45,14 +50,21 @@ class Pair:
 
 
 def correspond(
-    local: SchemaTree, glob: SchemaTree, *, known: Mapping[str, str] | None = None, least: float = 0.05
+    local: SchemaTree, glob: SchemaTree, *, known: Mapping[str, str] | None = None, least: float = 0.01
 ) -> list[Pair]:
     """What corresponds to what, in the order of the local tree; `known` pairs are taken as they are."""
     here, there = nodes_of(local), nodes_of(glob)
     fixed = dict(known or {})
     likeness = _flooded(_seeds(local, glob, here, there, fixed), _parents(here), _parents(there))
     likeness *= _possible(here, there)
-    chosen = _chosen(likeness, here, there, fixed)
+    for _ in range(_CHOICES):
+        chosen = _chosen(likeness, here, there, fixed)
+        unexplained = derive(local, glob, {pair.local: pair.glob for pair in chosen}).unexplained
+        strange = [pair for pair in chosen if pair.local in unexplained and pair.local not in fixed]
+        if not strange:
+            break
+        for pair in strange:
+            likeness[here.index(pair.local), there.index(pair.glob)] = 0
     return [pair for pair in chosen if pair.local in fixed or pair.confidence >= least]
 
 
