@@ -45,7 +45,7 @@ def same(batch: DocumentBatch):  # type: ignore[no-untyped-def]
 @settings(max_examples=60)
 @given(seeds)
 def test_what_is_bound_is_in_the_document(seed: int) -> None:
-    document, patterns = drawn(seed, 12)
+    document, patterns = drawn(seed, 8)
     binder, table = binder_of(patterns)
     batch = read_batch([document], names=table.names)
     matched = np.array([matches(each, document) for each in patterns])
@@ -81,7 +81,7 @@ def test_bindings_tell_only_of_what_was_read(seed: int, data: st.DataObject) -> 
 @settings(max_examples=60)
 @given(seeds)
 def test_what_is_passed_on_is_in_the_document_too(seed: int) -> None:
-    document, patterns = drawn(seed, 12)
+    document, patterns = drawn(seed, 8)
     binder, table = binder_of(patterns)
     batch = read_batch([document], names=table.names)
     matched = np.array([matches(each, document) for each in patterns])

@@ -27,6 +27,7 @@ from .simple import Simple
 
 Int32s = npt.NDArray[np.int32]
 Names = tuple[int, ...]
+MOST_REMEMBERED = 1 << 12
 
 
 class Behind:
@@ -67,6 +68,7 @@ class Known:
         self.derived, self.names_then, self.names, self.entry_of = derived, names_then, names, entry_of
         then = {name: number for number, name in enumerate(names_then)}
         self._number_then = [then.get(name, -1) for name in names]
+        self._remembered: dict[Bound, Int32s] = {}
 
     @property
     def share(self) -> float:
@@ -75,6 +77,14 @@ class Known:
 
     def entries(self, bound: Bound) -> Int32s:
         """The entries that match a document in which an aggregate is bound so."""
+        found = self._remembered.get(bound)
+        if found is None:
+            if len(self._remembered) >= MOST_REMEMBERED:
+                self._remembered.clear()
+            found = self._remembered[bound] = self._entries(bound)
+        return found
+
+    def _entries(self, bound: Bound) -> Int32s:
         number = self._number_then[bound.aggregate]
         if number < 0:
             return np.zeros(0, dtype=np.int32)

@@ -27,7 +27,7 @@ from .simple import Simple, embeddings
 from .wildcards import Wildcards, bound
 
 Int32s = npt.NDArray[np.int32]
-MOST_BOUND = 16
+MOST_BOUND = 8
 MOST_REMEMBERED = 1 << 14
 
 
@@ -79,6 +79,20 @@ class Binder:
         self._begins = np.array(begins, dtype=np.int32)
         self._nodes = np.ascontiguousarray(np.array(columns, dtype=np.int32).reshape(-1, 3).T)
         self._longest = int(np.diff(self._begins).max(initial=0))
+        self._asked = [self._places(number) for number in range(len(self._simple))]
+
+    def _places(self, number: int) -> list[tuple[int, int, int]]:
+        """For each wildcard to be bound its step, and the step above a `//`, for a `*` the step again."""
+        wildcards, begin = self._wildcards[number], int(self._begins[number])
+        found = []
+        for wildcard in self._simple[number].wildcards:
+            if wildcard in wildcards.star:
+                node = wildcards.star.index(wildcard)
+                found.append((wildcard, node, node))
+            else:
+                node = wildcards.descendant.index(wildcard)
+                found.append((wildcard, node, int(self._nodes[0, begin + node])))
+        return found
 
     def bind(self, batch: DocumentBatch, read: int, matched: Mask, room: int) -> tuple[Bound, ...]:
         """Bindings of aggregates that match, the most beneficial first, in about so many bytes."""
@@ -88,10 +102,11 @@ class Binder:
         if not len(chosen):
             return ()
         found: dict[Bound, None] = {}
-        for placed in self._embedded(batch, read, chosen):
-            for row, number in enumerate(chosen.tolist()):
-                if placed[row, 0] >= 0:
-                    found[self._bound(batch, number, placed[row])] = None
+        front, back = self._embedded(batch, read, chosen).tolist()
+        for number, one, other in zip(chosen.tolist(), front, back, strict=True):
+            for placed in (one,) if one == other else (one, other):
+                if placed[0] >= 0:
+                    found[self._bound(batch, number, placed)] = None
         return fitting(found, room)
 
     def _embedded(self, batch: DocumentBatch, read: int, chosen: Int32s) -> Int32s:
@@ -104,20 +119,14 @@ class Binder:
         )  # fmt: skip
         return out
 
-    def _bound(self, batch: DocumentBatch, number: int, placed: Int32s) -> Bound:
-        simple, wildcards = self._simple[number], self._wildcards[number]
-        above = self._nodes[0, self._begins[number] : self._begins[number + 1]]
+    def _bound(self, batch: DocumentBatch, number: int, placed: list[int]) -> Bound:
         bindings: list[tuple[int, Labels]] = []
-        for wildcard in simple.wildcards:
-            if wildcard in wildcards.star:
-                node = wildcards.star.index(wildcard)
-                labels: Labels = (self._label(batch, int(placed[node])),)
+        for wildcard, node, above in self._asked[number]:
+            if above == node:  # a `*`
+                bindings.append((wildcard, (self._label(batch, placed[node]),)))
             else:
-                node = wildcards.descendant.index(wildcard)
-                top = -1 if above[node] < 0 else int(placed[above[node]])
-                labels = self._between(batch, top, int(placed[node]))
-            bindings.append((wildcard, labels))
-        return Bound(simple.aggregate, tuple(bindings))
+                bindings.append((wildcard, self._between(batch, -1 if above < 0 else placed[above], placed[node])))
+        return Bound(self._simple[number].aggregate, tuple(bindings))
 
     def _between(self, batch: DocumentBatch, top: int, bottom: int) -> Labels:
         labels = []

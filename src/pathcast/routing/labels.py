@@ -11,7 +11,7 @@ annotated by what is in it (it still is by what matched).
 Cost: a hash probe an element; then some look-ups for each distinct label path.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -28,13 +28,15 @@ MOST_PATHS = 1 << 16
 
 
 class SeenPaths:
-    """The distinct label paths of a document, or of its first `read` elements; `last` has the last element of each."""
+    """The distinct label paths of a document that was read."""
 
-    def __init__(self, batch: DocumentBatch, paths: Int32s, read: int) -> None:
-        self._batch = batch
-        reverse = paths[:read][::-1]
-        self.ids, at = np.unique(reverse, return_index=True)
-        self.last = read - 1 - at
+    def __init__(self, batch: DocumentBatch, paths: Int32s) -> None:
+        self._batch, self._paths = batch, paths
+        self.ids: list[int] = list(set(paths.tolist()))
+
+    def last(self) -> dict[int, int]:
+        """The last element of each path."""
+        return {path: element for element, path in enumerate(self._paths.tolist())}
 
     def last_end(self, element: int, above: int) -> int:
         """How many start tags come before the end of the element that lies `above` levels over this one."""
@@ -89,15 +91,18 @@ class PathMemory(Generic[Found]):
         self._paths: LabelPaths | None = None
         self._found: dict[int, Found] = {}
 
-    def of(self, memory: LabelMemory, ids: Int32s) -> list[Found]:
+    def of(self, memory: LabelMemory, ids: Iterable[int]) -> list[Found]:
         """What follows from each of these paths."""
         if memory.paths is not self._paths:
             self._paths, self._found = memory.paths, {}
         found = self._found
-        for path in ids.tolist():
-            if path not in found:
-                found[path] = self._work_out(memory.labels(path))
-        return [found[path] for path in ids.tolist()]
+        try:
+            return [found[path] for path in ids]
+        except KeyError:
+            for path in ids:
+                if path not in found:
+                    found[path] = self._work_out(memory.labels(path))
+        return [found[path] for path in ids]
 
 
 class DataPatterns:
@@ -113,24 +118,26 @@ class DataPatterns:
     def __len__(self) -> int:
         return len(self.patterns)
 
-    def _ending(self, labels: Labels) -> Int32s:
-        """The patterns that this label path ends with."""
+    def _ending(self, labels: Labels) -> tuple[int, tuple[int, ...]]:
+        """The patterns that this label path ends with, as bits and one by one."""
         numbers = [self._numbers.get(labels[-length:]) for length in range(1, min(len(labels), self._longest) + 1)]
-        return np.array([number for number in numbers if number is not None], dtype=np.int32)
+        found = tuple(number for number in numbers if number is not None)
+        return sum(1 << number for number in found), found
 
     def occurring(self, memory: LabelMemory, seen: SeenPaths) -> Mask:
         """Which patterns occur."""
-        occur = np.zeros(len(self), dtype=np.bool_)
-        found = self._memory.of(memory, seen.ids)
-        if found and len(self):
-            occur[np.concatenate(found)] = True
-        return occur
+        bits = 0
+        for some, _ in self._memory.of(memory, seen.ids):
+            bits |= some
+        packed = np.frombuffer(bits.to_bytes(len(self) + 7 >> 3, "little"), dtype=np.uint8)
+        return np.unpackbits(packed, count=len(self), bitorder="little").view(np.bool_)
 
     def last_places(self, memory: LabelMemory, seen: SeenPaths) -> dict[int, int]:
         """For each pattern that occurs, how many start tags come before the end of its last occurrence."""
         places: dict[int, int] = {}
-        for element, numbers in zip(seen.last.tolist(), self._memory.of(memory, seen.ids), strict=True):
-            for number in numbers.tolist():
+        last = seen.last()
+        for element, (_, numbers) in zip(last.values(), self._memory.of(memory, last), strict=True):
+            for number in numbers:
                 place = seen.last_end(element, len(self.patterns[number]) - 1)
                 places[number] = max(place, places.get(number, 0))
         return places

@@ -34,7 +34,7 @@ class Reading:
         paths = None
         if self.is_complete and ("d" in policy.positive or "d" in policy.negative):
             paths = router.labels.paths_of(batch)
-        self.seen = None if paths is None else SeenPaths(batch, paths, read)
+        self.seen = None if paths is None else SeenPaths(batch, paths)
 
 
 class Making:

@@ -12,7 +12,11 @@ Invariant: an advertisement that was made stays as it is; a change makes a new o
 that refer to another version than the last one made are not looked at.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from ..documents import DocumentBatch, Limits
 from ..documents.reader import Reader
@@ -23,6 +27,8 @@ from .changing import ChangingAggregation
 from .labels import LabelMemory
 from .structures import Structures
 from .table import RoutingTable, Target
+
+Int32s = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,7 @@ class Router:
         self.labels = LabelMemory(namespaces)
         self.structures = Structures(limits)
         self.aggregations: dict[str, ChangingAggregation] = {}
-        self._entries: dict[str, list[int]] = {}
+        self._entries: dict[str, Int32s] = {}
         self._binders: dict[str, Binder] = {}
         self._numbers: dict[str, dict[int, int]] = {}
         self._open_table()
@@ -81,11 +87,11 @@ class Router:
         neighbour = advertisement.downstream
         target = Target(neighbour, is_router=True)
         old = self.received[neighbour].aggregates if neighbour in self.received else ()
-        entry_of = dict(zip(old, self._entries.get(neighbour, ()), strict=True))
+        entry_of = dict(zip(old, self.entries_of(neighbour).tolist(), strict=True))
         fresh = [pattern for pattern in dict.fromkeys(advertisement.aggregates) if pattern not in entry_of]
         gone = entry_of.keys() - set(advertisement.aggregates)
         entry_of |= zip(fresh, self.table.enter(fresh, target), strict=True)
-        self._entries[neighbour] = [entry_of[pattern] for pattern in advertisement.aggregates]
+        self._entries[neighbour] = _column(entry_of[pattern] for pattern in advertisement.aggregates)
         self.table.release([entry_of[pattern] for pattern in gone], target)
         self.received[neighbour] = advertisement
         self._binders.pop(neighbour, None)
@@ -99,14 +105,16 @@ class Router:
             self._binders[neighbour] = Binder(received.aggregates, received.simple, self.table.patterns)
         return self._binders[neighbour]
 
-    def entries_of(self, neighbour: str) -> list[int]:
+    def entries_of(self, neighbour: str) -> Int32s:
         """The table's entry of each aggregate that a neighbour advertised, by the aggregate's number."""
-        return self._entries.get(neighbour, [])
+        return self._entries[neighbour] if neighbour in self._entries else _column(())
 
     def numbers_of(self, neighbour: str) -> dict[int, int]:
         """The number of a neighbour's aggregate by the table's entry."""
         if neighbour not in self._numbers:
-            self._numbers[neighbour] = {entry: number for number, entry in enumerate(self.entries_of(neighbour))}
+            self._numbers[neighbour] = {
+                entry: number for number, entry in enumerate(self.entries_of(neighbour).tolist())
+            }
         return self._numbers[neighbour]
 
     def _tidy(self) -> None:
@@ -123,7 +131,7 @@ class Router:
         for neighbour, advertisement in self.received.items():
             distinct = list(dict.fromkeys(advertisement.aggregates))
             entry_of = dict(zip(distinct, self.table.enter(distinct, Target(neighbour, is_router=True)), strict=True))
-            self._entries[neighbour] = [entry_of[pattern] for pattern in advertisement.aggregates]
+            self._entries[neighbour] = _column(entry_of[pattern] for pattern in advertisement.aggregates)
         to = old.moved_to(self.table)
         self.aggregations.clear()
         self.made = {neighbour: advertisement.moved(to) for neighbour, advertisement in self.made.items()}
@@ -133,3 +141,7 @@ class Router:
     def read(self, data: bytes, *, text: bool) -> DocumentBatch:
         """A document as a batch; `text`: it is UTF-8 whatever it declares."""
         return self._reader.scanner.read([data], encodings={0: "utf-8"} if text else {})
+
+
+def _column(numbers: Iterable[int]) -> Int32s:
+    return np.fromiter(numbers, dtype=np.int32)

@@ -78,7 +78,7 @@ def _refusal(annotations: Annotations, made: Advertisement | None) -> str | None
         return f"{len(annotations.failed):,} bits for {aggregates:,} aggregates"
     if annotations.absent is not None and len(annotations.absent) != patterns:
         return f"{len(annotations.absent):,} bits for {patterns:,} data patterns"
-    if any(bound.aggregate >= aggregates for bound in annotations.bindings):
+    if max((bound.aggregate for bound in annotations.bindings), default=-1) >= aggregates:
         return "a binding of an aggregate that there is not"
     if any(last.pattern >= patterns for last in annotations.last_places):
         return "a last place of a data pattern that there is not"
@@ -86,11 +86,10 @@ def _refusal(annotations: Annotations, made: Advertisement | None) -> str | None
 
 
 def _skip(taken: Taken, kind: str, entries: Int32s, view: View) -> None:
-    fresh = np.zeros(len(taken.failed), dtype=np.bool_)
-    fresh[entries] = True
-    fresh &= ~(taken.failed | view.idle)
-    taken.skipped[kind] = int(np.count_nonzero(fresh))
-    taken.failed |= fresh
+    before = sum(taken.skipped.values())
+    taken.failed[entries] = True
+    taken.failed &= ~view.idle
+    taken.skipped[kind] = int(np.count_nonzero(taken.failed)) - before
 
 
 def _expiry(annotations: Annotations, made: Advertisement, count: int) -> Int32s:
