@@ -1,0 +1,275 @@
+"""The piggyback paper's evaluation (§6), one experiment a figure; what a figure varies is data in `FIGURES`.
+
+Response time is the mean over deliveries of measured processing and modelled transmission; under `ES` the clock stops
+where the engine, as a stream, is certain. Engines are far faster than the paper's, so that at its bandwidths
+transmission outweighs processing; links of 1 and 10 GB/s show its regime.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from statistics import fmean, median
+from typing import TYPE_CHECKING
+
+from . import piggyback_claims as claims
+from .claim import Claim
+from .piggyback_workloads import (
+    BIBLIOGRAPHY,
+    LARGE,
+    LARGE_SMALL,
+    NEWS_50,
+    NEWS_130,
+    NEWS_200,
+    TREEBANK,
+    Workload,
+    documents_of,
+    overlay_of,
+    subscriptions_of,
+    wanted,
+)
+from .plot import Plot
+from .registry import experiment
+from .rows import Row
+from .run import Run
+
+if TYPE_CHECKING:
+    from ..routing import Overlay, Report
+
+ES, ALL_THREE = claims.ES, claims.ALL_THREE
+_METHOD = """A complete binary tree of routers, subscriptions at each, a tenth of which match a document; `<test>` and
+the predicate `//test` say where in a document the first match comes (f). Every document is published under every policy in
+turn; deliveries are compared with those of one matcher over all subscriptions before anything is timed. A step of a
+router is timed some times and the quickest counts; of the rounds the median. Skipped are entries of the routing tables
+of routers below the root, by the kind of annotation that spared them; what two kinds could spare counts for the first,
+NS. Throughput is that of the slowest router. Annotations are bytes a link."""
+
+
+@dataclass(frozen=True)
+class Piggyback:
+    """What is measured: every combination. `subscriptions` are those of one router."""
+
+    policies: tuple[str, ...] = (ES, ALL_THREE)
+    fractions: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)
+    sets: tuple[str, ...] = (NEWS_130,)
+    subscriptions: tuple[int, ...] = (500,)
+    bandwidths: tuple[str, ...] = ("10MB/s",)
+    engines: tuple[str, ...] = ("xtrie",)
+    nested: tuple[float, ...] = (0.2,)
+    skew: tuple[float, ...] = (0.0,)
+    keep: tuple[float, ...] = (0.25,)
+    documents: int = 3
+    levels: int = 4
+    rounds: int = 3
+    repeats: int = 2
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure: what differs from the default at the small scale, and what else at the paper's."""
+
+    name: str
+    title: str
+    claims: tuple[Claim, ...]
+    small: Mapping[str, object] = field(default_factory=dict)
+    paper: Mapping[str, object] = field(default_factory=dict)
+    panel: str | None = None
+
+
+def measure(run: Run, parameters: Piggyback) -> Iterator[Row]:
+    """Every combination of workloads, bandwidths, engines and places."""
+    for like, count, nested, skew, keep in product(
+        parameters.sets, parameters.subscriptions, parameters.nested, parameters.skew, parameters.keep
+    ):
+        workload = Workload(like, count, parameters.documents, nested, skew, keep, parameters.levels)
+        run.begin(f"{like}, {count:,} subscriptions a router")
+        documents = documents_of(like, parameters.documents, run.seed)
+        subscriptions = subscriptions_of(workload, documents, run.seed)
+        overlay = overlay_of(workload, subscriptions)
+        for f in parameters.fractions:
+            yield from _at_place(run, parameters, workload, overlay, subscriptions, documents, f)
+
+
+def _at_place(
+    run: Run, parameters: Piggyback, workload: Workload, overlay: "Overlay", subscriptions: list[list[str]],
+    documents: list[bytes], f: float,
+) -> Iterator[Row]:  # fmt: skip
+    from ..workloads import steered_documents
+
+    steered = list(steered_documents(documents, f))
+    runs = list(_runs(run, parameters))
+    for document, expected in zip(steered, wanted(subscriptions, overlay.routers, steered), strict=True):
+        answers: dict[str, object] = {"one matcher": expected}
+        for engine, policy in runs:
+            report = overlay.publish(document, policy, engine)
+            answers[f"{policy}, {engine}"] = {each.subscriber for each in report.deliveries}
+        run.check_equal("every policy and engine delivers what one matcher over all subscriptions names", answers)
+    for bandwidth in parameters.bandwidths:
+        overlay.relink(bandwidth=bandwidth)
+        reports: dict[tuple[str, str], list[list[Report]]] = {each: [] for each in runs}
+        run.begin(f"f = {f:g}, {bandwidth}", parameters.rounds)
+        for _ in range(parameters.rounds):
+            for engine, policy in runs:
+                published = [overlay.publish(each, policy, engine, repeats=parameters.repeats) for each in steered]
+                reports[engine, policy].append(published)
+            run.advance()
+        for (engine, policy), rounds in reports.items():
+            yield {
+                "set": workload.documents_like, "subscriptions": workload.subscriptions, "nested": workload.nested,
+                "skew": workload.skew, "keep": workload.keep, "bandwidth": bandwidth, "engine": engine, "f": f,
+                "policy": policy, **_figures(rounds, steered, overlay.root),
+            }  # fmt: skip
+
+
+def _runs(run: Run, parameters: Piggyback) -> Iterator[tuple[str, str]]:
+    """Engines and the policies that they can run."""
+    from ..routing import streaming_engines
+
+    for engine in parameters.engines:
+        for policy in parameters.policies:
+            if policy.startswith("L") or engine in streaming_engines():
+                yield engine, policy
+            else:
+                run.note(f"{engine} reads a document to its end before it answers, and so has no {policy}.")
+
+
+def _figures(rounds: "list[list[Report]]", documents: list[bytes], root: str) -> dict[str, float | None]:
+    """What the reports of all rounds come to: medians of times; the rest is the same in every round."""
+    reports = rounds[-1]
+    below = [each for report in reports for name, each in report.per_router.items() if name != root]
+    size = fmean(map(len, documents))
+    sizes = [sum(each.annotations.values()) for each in below]
+    entries = sum(each.wanted for each in below) or 1
+    slowest = median(max(_mean_processing(published).values()) for published in rounds)
+    return {
+        "ms": 1e3 * median(fmean(report.response_time for report in published) for published in rounds),
+        "processing_ms": 1e3 * median(fmean(report.processing for report in published) for published in rounds),
+        "root_us": 1e6 * median(_mean_processing(published)[root] for published in rounds),
+        "downstream_us": 1e6 * median(_downstream(published, root) for published in rounds),
+        "reading_us": 1e6 * _reading(documents),
+        "throughput": 1 / slowest,
+        "bytes": size,
+        "header_bytes": fmean(sizes) if sizes else 0.0,
+        "annotated": fmean(sizes) / size if sizes else 0.0,
+        **{f"bytes{kind}": fmean(each.annotations.get(kind, 0) for each in below) if below else 0.0
+           for kind in ("+s", "+d", "-s", "-d", "+t")},
+        "skipped-s": sum(each.skipped.get("-s", 0) for each in below) / entries,
+        "skipped-d": sum(each.skipped.get("-d", 0) for each in below) / entries,
+        "parsed": fmean(each.parsed for each in below) if below else 0.0,
+        "routers": fmean(len(report.per_router) for report in reports),
+        "deliveries": fmean(len(report.deliveries) for report in reports),
+    }  # fmt: skip
+
+
+def _mean_processing(published: "list[Report]") -> dict[str, float]:
+    """Seconds a document of each router that was reached."""
+    names = {name for report in published for name in report.per_router}
+    return {
+        name: sum(report.per_router[name].processing for report in published if name in report.per_router)
+        / len(published)
+        for name in names
+    }
+
+
+def _downstream(published: "list[Report]", root: str) -> float:
+    """Seconds of a router below the root that a document reached."""
+    spent = [each.processing for report in published for name, each in report.per_router.items() if name != root]
+    return fmean(spent) if spent else 0.0
+
+
+def _reading(documents: list[bytes]) -> float:
+    """Seconds to read a document, alone, by a reader that knows its names."""
+    import time
+
+    from ..documents import Limits, Names
+    from ..documents.reader import Reader
+
+    scanner = Reader(Names(), Limits(), "refuse").scanner
+    best = float("inf")
+    for _ in range(3):
+        began = time.thread_time()
+        for document in documents:
+            scanner.read([document])
+        best = min(best, time.thread_time() - began)
+    return best / len(documents)
+
+
+_LAZY = ("L", "L+d", "L-s", "L+s", "L-d", "L-sd", ALL_THREE)
+_FEW = {"fractions": (0.25, 1.0)}
+FIGURES = (
+    Figure("piggyback-fig4a", "Piggyback, Figure 4(a): kinds of annotations", claims.KINDS, {"policies": _LAZY}),
+    Figure("piggyback-fig4b", "Piggyback, Figure 4(b): eager and lazy forwarding", claims.FORWARDING,
+           {"policies": (ES, "ES+s", "ES+d", ALL_THREE, "adaptive")}),
+    Figure("piggyback-fig4c", "Piggyback, Figure 4(c): a large document", claims.LARGE_DOCUMENT,
+           {"policies": (ES, ALL_THREE, "adaptive"), "sets": (LARGE_SMALL,), "subscriptions": (200,), "rounds": 2,
+            "repeats": 1}, {"sets": (LARGE,)}),
+    Figure("piggyback-fig4d", "Piggyback, Figure 4(d): bandwidth", claims.BANDWIDTH,
+           {"bandwidths": ("1MB/s", "10MB/s", "100MB/s", "1GB/s", "10GB/s"), **_FEW}, panel="bandwidth"),
+    Figure("piggyback-fig5a", "Piggyback, Figure 5(a): documents", claims.SIZES,
+           {"sets": (NEWS_50, NEWS_130, NEWS_200, TREEBANK, BIBLIOGRAPHY), "subscriptions": (300,), **_FEW},
+           panel="set"),
+    Figure("piggyback-fig5b", "Piggyback, Figure 5(b): nested paths", claims.COMPLEXITY,
+           {"nested": (0.1, 0.2, 0.4), "subscriptions": (300,), **_FEW}, panel="nested"),
+    Figure("piggyback-fig6", "Piggyback, Figure 6: subscriptions", claims.NUMBERS,
+           {"subscriptions": (250, 500, 1_000), **_FEW},
+           {"subscriptions": (2_500, 5_000, 50_000), "fractions": (0.25, 0.5, 0.75, 1.0)}, panel="subscriptions"),
+    Figure("piggyback-bounds", "Piggyback: the bound on aggregates, and skewed names", claims.BOUNDS,
+           {"keep": (0.125, 0.25), "skew": (0.0, 0.5), "subscriptions": (300,), **_FEW}, panel="keep"),
+    Figure("piggyback-engines", "Piggyback: engines, and structure annotations", claims.ENGINES,
+           {"engines": ("xtrie", "yfilter", "gpx-ap", "automaton"), "subscriptions": (300,), **_FEW,
+            "policies": (ES, "L", ALL_THREE, "L+t", "L+st-sd", "ES+t"), "bandwidths": ("10MB/s", "10GB/s")},
+           panel="engine"),
+)  # fmt: skip
+
+
+def register(figure: Figure) -> None:
+    """Make an experiment of a figure."""
+
+    def measured(run: Run, parameters: Piggyback) -> Iterator[Row]:
+        yield from measure(run, parameters)
+
+    measured.__doc__ = _METHOD
+    small = replace(Piggyback(), **figure.small)  # type: ignore[arg-type]
+    at_paper = {"subscriptions": (5_000,), "documents": 10, "rounds": 5, **figure.paper}
+    experiment(
+        figure.name,
+        title=figure.title,
+        small=small,
+        paper=replace(small, **at_paper),  # type: ignore[arg-type]
+        claims=figure.claims,
+        plots=(
+            Plot(
+                "response",
+                figure.title,
+                y="ms",
+                y_label="response time, ms",
+                series="policy",
+                x="f",
+                x_label="part of the document before the first match",
+                ours=(ALL_THREE,),
+                panel=figure.panel,
+                only=_first_bandwidth if figure.panel == "engine" else None,
+            ),
+        ),
+        show={
+            **{name: name for name in ("set", "subscriptions", "nested", "keep", "skew", "bandwidth", "engine")
+               if name == figure.panel or name in {"engine", "bandwidth"}},
+            "f": "f",
+            "policy": "policy",
+            "ms": "response time, ms",
+            "downstream_us": "µs a hop",
+            "root_us": "µs at the root",
+            "throughput": "documents a second",
+            "header_bytes": "annotations, bytes",
+            "skipped-s": "skipped by NS",
+            "skipped-d": "by ND",
+            "parsed": "parsed",
+        },
+    )(measured)  # fmt: skip
+
+
+def _first_bandwidth(row: Row) -> bool:
+    return row["bandwidth"] == "10GB/s"
+
+
+for _figure in FIGURES:
+    register(_figure)
