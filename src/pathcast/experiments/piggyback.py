@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 ES, ALL_THREE = claims.ES, claims.ALL_THREE
 _METHOD = """A complete binary tree of routers, subscriptions at each, a tenth of which match a document; `<test>` and
-the predicate `//test` say where in a document the first match comes (f). Every document is published under every policy in
-turn; deliveries are compared with those of one matcher over all subscriptions before anything is timed. A step of a
-router is timed some times and the quickest counts; of the rounds the median. Skipped are entries of the routing tables
-of routers below the root, by the kind of annotation that spared them; what two kinds could spare counts for the first,
-NS. Throughput is that of the slowest router. Annotations are bytes a link."""
+the predicate `//test` say where in a document the first match comes (f). Every document is published under every
+policy in turn; deliveries are compared with those of one matcher over all subscriptions before anything is timed. A
+step of a router is timed some times and the quickest counts; of the rounds the median. Skipped are entries of the
+routing tables of routers below the root, by the kind of annotation that spared them; what two kinds could spare
+counts for the first, NS. Throughput is that of the slowest router. Annotations are bytes a link."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ The paper leaves the algorithm to Chan, Fan, Felber, Garofalakis and Rastogi (VL
 partitioning and aggregating each part within a bound on steps; their estimate of selectivity from sampled documents is
 replaced by weights of the changes (`clustering.py`).
 
+What all patterns demand of the document as a whole (`shared.py`) is not given up: the rest of them is aggregated.
+
 Invariant: each pattern is contained in the aggregates that cover it (every one is covered by exactly one), so what
 matches a pattern matches an aggregate. Minimal forms only. The steps of all aggregates are at most `keep` of the
 patterns' steps, equal patterns counted as often as they come.
@@ -31,6 +33,7 @@ from ..patterns.generalisation import Change, generalised, size
 from ..patterns.minimal import minimised
 from .clustering import Cluster, clusters
 from .covering import covers
+from .shared import Shared, having, shared_by, without
 
 Int32s = npt.NDArray[np.int32]
 
@@ -77,12 +80,37 @@ class Clusters:
             small[minimised(pattern)] += indices
         return cls(list(small), list(small.values()), [0.0] * len(small))
 
+    @classmethod
+    def joined(cls, patterns: Sequence[Pattern], members: Sequence[list[int]], losses: Sequence[float]) -> Self:
+        """Patterns with what they cover and have lost, in their minimal forms, equal ones together."""
+        small: dict[Pattern, tuple[list[int], float]] = {}
+        for pattern, covered, loss in zip(patterns, members, losses, strict=True):
+            least = minimised(pattern)
+            before, lost = small.get(least, ([], 0.0))
+            small[least] = ([*before, *covered], max(lost, loss))
+        return cls(list(small), [each for each, _ in small.values()], [loss for _, loss in small.values()])
+
     def reduce(self, bound: int) -> None:
         """Let go what others contain, then merge, until there are no more steps than `bound`."""
+        shared = shared_by(self.patterns) if self.steps > bound else frozenset()
+        if shared and self._reduce_the_rest(shared, bound):
+            return
         self.cover(bound)
         while self.steps > bound:
             self.merge(bound)
             self.cover(bound)
+
+    def _reduce_the_rest(self, shared: Shared, bound: int) -> bool:
+        """Reduce what patterns have besides what all of them demand; False when that alone is too much."""
+        each = size(having(Pattern(None), shared))
+        rest = Clusters.joined([without(pattern, shared) for pattern in self.patterns], self.members, self.losses)
+        while rest.steps + each * len(rest.patterns) > bound:
+            if not rest.steps:
+                return False
+            rest.reduce(int(rest.steps * bound / (rest.steps + each * len(rest.patterns))))
+        self.patterns = [having(pattern, shared) for pattern in rest.patterns]
+        self.members, self.losses = rest.members, rest.losses
+        return True
 
     @property
     def steps(self) -> int:

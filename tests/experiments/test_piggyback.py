@@ -1,0 +1,96 @@
+"""The piggyback paper's evaluation: its workload is what the paper says, and a run compares what it times."""
+
+import numpy as np
+import pytest
+
+import pathcast
+from pathcast.documents import read_batch
+from pathcast.experiments import Rows, find, perform
+from pathcast.experiments import piggyback_claims as claims
+from pathcast.experiments.piggyback_workloads import (
+    BIBLIOGRAPHY,
+    LARGE_SMALL,
+    NEWS_50,
+    NEWS_130,
+    TREEBANK,
+    Workload,
+    documents_of,
+    overlay_of,
+    schema_of,
+    subscriptions_of,
+    wanted,
+)
+
+TINY = ["subscriptions=20", "documents=1", "rounds=1", "repeats=1", "levels=3", "fractions=0.25,1.0"]
+
+
+@pytest.mark.parametrize(("name", "elements"), [(NEWS_50, 50), (NEWS_130, 130), (TREEBANK, 144), (BIBLIOGRAPHY, 117)])
+def test_documents_have_the_papers_sizes(name, elements):
+    sizes = np.diff(read_batch(documents_of(name, 5, seed=1)).offsets)
+    assert sizes.mean() == pytest.approx(elements, rel=0.1)
+
+
+def test_a_large_document_is_one_document():
+    (document,) = documents_of(LARGE_SMALL, 5, seed=1)
+    assert 200_000 <= len(document) < 260_000 and len(read_batch([document]).name) > 2_000
+
+
+def test_about_a_tenth_of_the_subscriptions_matches_and_only_with_the_test_element():
+    workload = Workload(NEWS_130, 200, 3, levels=2)
+    documents = documents_of(NEWS_130, 3, seed=2)
+    drawn = subscriptions_of(workload, documents, seed=2)
+    assert [len(each) for each in drawn] == [200, 200, 200]
+    assert all(xpath.endswith("[//test]") for each in drawn for xpath in each)
+    overlay = overlay_of(workload, drawn)
+    marked = [document.replace(b"</news>", b"<test/></news>") for document in documents]
+    for document, plain, who in zip(marked, documents, wanted(drawn, overlay.routers, marked), strict=True):
+        assert 0.04 < len(who) / 600 < 0.2
+        assert {each.subscriber for each in overlay.publish(document, "L").deliveries} == who
+        assert not overlay.publish(plain, "L").deliveries
+    aggregates = overlay.router("r1").received["r2"].aggregates
+    assert all("//test" in str(aggregate) for aggregate in aggregates)
+
+
+def test_a_set_that_there_is_not_is_named():
+    with pytest.raises(pathcast.PathcastError, match="no set of documents 'sonnets'"):
+        schema_of("sonnets")
+
+
+@pytest.mark.parametrize("name", [each.name for each in find(["piggyback-*"])])
+def test_a_figure_compares_deliveries_before_it_times(name):
+    (experiment,) = find([name])
+    small = experiment.parameters["small"]
+    changes = [*TINY]
+    if len(small.sets) > 1:
+        changes.append(f"sets={small.sets[0]},{small.sets[-1]}")
+    if len(small.bandwidths) > 2:
+        changes.append("bandwidths=1MB/s,10GB/s")
+    if len(small.engines) > 1:
+        changes.append("engines=xtrie,automaton")
+    result = perform(experiment, changes=changes)
+    assert all("delivers what one matcher" in check for check in result.checks)
+    assert {row["f"] for row in result.rows} == {0.25, 1.0}
+    assert all(row["ms"] > 0 and row["deliveries"] > 0 for row in result.rows)
+    if "L+t" in small.policies:
+        structured = [row for row in result.rows if row["policy"] == "L+t"]
+        assert structured and all(row["parsed"] == 0 and row["bytes+t"] > 0 for row in structured)
+        assert any("automaton reads a document to its end" in note for note in result.notes)
+
+
+def rows_of(**times: dict[float, float]) -> Rows:
+    common = dict.fromkeys(("set", "subscriptions", "nested", "keep", "skew", "engine"), "x") | {"bandwidth": "10MB/s"}
+    return Rows({**common, "policy": policy, "f": f, "ms": ms} for policy, at in times.items() for f, ms in at.items())
+
+
+def test_claims_are_judged_by_response_times():
+    rows = rows_of(ES={0.25: 10.0, 1.0: 20.0}, lazy={0.25: 8.0, 1.0: 10.0})
+    assert claims.saves("lazy", "ES", {0.25: 0.19, 1.0: 0.49})(rows).verdict == "held"
+    assert claims.saves("lazy", "ES", {1.0: 0.51})(rows).verdict == "not held"
+    assert claims.loses("ES", "lazy", 1.0)(rows).verdict == "held"
+    assert claims.loses("lazy", "ES", 1.0)(rows).verdict == "not held"
+    assert claims.ranked("lazy", "ES")(rows).verdict == "held"
+    assert claims.ranked("ES", "lazy")(rows).verdict == "not held"
+    assert claims.best_of("lazy", "ES")(rows).verdict == "held"
+    assert claims.best_of("ES", "lazy")(rows).verdict == "not held"
+    assert claims.alike("lazy", "ES", 0.1)(rows).verdict == "not held"
+    assert claims.alike("ES", "ES", 0.1)(rows).verdict == "held"
