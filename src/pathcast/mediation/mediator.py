@@ -10,6 +10,7 @@ it was written for gets that one, or an error that names what there is. Mappings
 
 import os
 import threading
+from collections.abc import Iterable
 from collections.abc import Mapping as Table
 from typing import TYPE_CHECKING, Literal
 
@@ -19,6 +20,7 @@ from ..documents.reader import Readable, read
 from ..documents.schema import Schema
 from ..errors import MappingError
 from .correspond import correspond
+from .integrate import integrate
 from .items import item_of, to_bytes
 from .mapping import Mapping
 from .schema_tree import SchemaTree
@@ -39,6 +41,17 @@ class Mediator:
         self.global_schema = tree_of(global_schema)
         self._mappings: dict[str, dict[int, Mapping]] = {}
         self._lock = threading.Lock()
+
+    @classmethod
+    def integrate(cls, schemas: "Table[str, SchemaSource] | Iterable[SchemaSource]") -> "Mediator":
+        """A mediator whose global schema has a place for what each of these has; those with names are registered."""
+        if not isinstance(schemas, Table):
+            return cls(integrate(map(tree_of, schemas)))
+        trees = {name: tree_of(schema) for name, schema in schemas.items()}
+        made = cls(integrate(trees.values()))
+        for name, tree in trees.items():
+            made.register(name, tree)
+        return made
 
     def register(
         self, name: str, local_schema: SchemaSource, *, correspondence: Table[str, str] | None = None

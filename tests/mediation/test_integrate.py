@@ -1,0 +1,66 @@
+"""One schema for many: it has what each has, and never loses what it had."""
+
+import pytest
+
+from pathcast.errors import MappingError
+from pathcast.mediation import Mediator
+from pathcast.mediation.correspond import nodes_of
+from pathcast.mediation.integrate import extended, integrate
+from pathcast.mediation.mapping import read_tree
+from pathcast.workloads.catalogues import generate_catalogues
+
+STAFF = read_tree("staff\n  person+ @id\n    name #text\n    room #text")
+OTHER = read_tree("staff\n  person* @id @since\n    name #text\n    phone+ #text\n      note? #text")
+
+
+def test_what_only_one_has_is_optional() -> None:
+    assert str(integrate([STAFF, OTHER])).splitlines() == [
+        "staff",
+        "  person* @id @since",
+        "    name #text",
+        "    phone* #text",
+        "      note? #text",
+        "    room? #text",
+    ]
+
+
+def test_schemas_that_say_the_same_integrate_to_the_first() -> None:
+    assert integrate([STAFF, STAFF]) == STAFF
+    with pytest.raises(MappingError, match="no schema to integrate"):
+        integrate([])
+
+
+def test_what_has_no_place_for_its_parent_is_left_out() -> None:
+    local = read_tree("staff\n  robot\n    arm")
+    assert "staff/robot/arm" in extended(STAFF, local, {"staff": "staff"})
+    assert len(extended(STAFF, local, {})) == len(STAFF)
+
+
+def test_a_global_schema_is_stable_when_schemas_are_added() -> None:
+    schemas = [catalogue.schema for catalogue in generate_catalogues(8)]
+    before = set(nodes_of(integrate(schemas[:1])))
+    glob = schemas[0]
+    for schema in schemas[1:]:
+        glob = extended(glob, schema, {})
+        assert before <= set(nodes_of(glob))
+        before = set(nodes_of(glob))
+
+
+def test_documents_of_integrated_schemas_are_matched_in_one() -> None:
+    import pathcast
+
+    mediator = Mediator.integrate({"one": STAFF, "other": OTHER})
+    assert mediator.schemas == ["one", "other"]
+    subscriptions = pathcast.Subscriptions()
+    subscriptions.add_many(["//person[name = 'x']", "//person/phone"])
+    matcher = mediator.compile(subscriptions)
+    assert matcher.match("<staff><person><name>x</name></person></staff>", "one").ids.tolist() == [1]
+    assert matcher.match("<staff><person><phone>1</phone></person></staff>", "other").ids.tolist() == [2]
+    assert Mediator.integrate([STAFF, OTHER]).schemas == []
+
+
+def test_most_of_forty_catalogues_has_a_place_in_their_integration() -> None:
+    catalogues = generate_catalogues(40)
+    glob = integrate(catalogue.schema for catalogue in catalogues)
+    # Not much larger than what they were all made from.
+    assert len(nodes_of(glob)) < 90
