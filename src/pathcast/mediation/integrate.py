@@ -18,7 +18,7 @@ from .correspond import correspond, nodes_of
 from .schema_tree import SchemaNode, SchemaTree, is_attribute, name_of, parent_of, steps_of
 
 # Pairs below this confidence are not taken for one thing: two places for it do less harm than one for two things.
-_SURE = 0.1
+_SURE = 0.05
 _OPTIONAL: dict[Occurrence, Occurrence] = {"": "?", "+": "*", "?": "?", "*": "*"}
 
 
