@@ -25,8 +25,9 @@ def test_clients_have_the_answer_after_any_history(scheme: str) -> None:
             return data.draw(st.sampled_from(options))
 
         world = World(scheme)
-        world.live(choose, 6, 10)
+        world.live(choose, 6, 4, 10)
         world.check_rows()
+        world.database.close()
 
     check()
 
@@ -36,9 +37,10 @@ def test_clients_have_the_answer_after_any_history(scheme: str) -> None:
 def test_clients_have_the_answer_after_long_random_runs(
     scheme: str, axes: int | None, request: pytest.FixtureRequest
 ) -> None:
-    for seed in range(100 if request.config.getoption("--long") else 2):
-        random = Random(seed)
+    for seed in range(100 if request.config.getoption("--long") else 1):
+        random = Random(f"{scheme} {axes} {seed}")
         world = World(scheme, axes=axes)
         for _ in range(4):
-            world.live(random.choice, 5, 30)
+            world.live(random.choice, 8, 12, 40)
             world.check_rows()
+        world.database.close()

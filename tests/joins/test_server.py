@@ -261,3 +261,21 @@ def test_options_that_do_not_exist() -> None:
     subscription = server.subscribe("select * from A")
     with pytest.raises(QueryError, match="sends join results"):
         server.contents(subscription)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_all_edges_of_a_cycle_hold(scheme: str) -> None:
+    schema = Schema({"A": "x, y", "B": "y, z", "C": "z, x"}, joins=["A.y = B.y", "B.z = C.z", "C.x = A.x"])
+    server = JoinServer(schema, scheme)
+    clients = [
+        Client(schema, server.subscribe("select * from A join B on A.y = B.y join C on B.z = C.z and C.x = A.x")),
+        Client(schema, server.subscribe("select * from A join B on A.y = B.y join C on B.z = C.z")),
+    ]
+    for row in [("A", {"x": 1, "y": 2}), ("B", {"y": 2, "z": 3}), ("C", {"z": 3, "x": 1}), ("C", {"z": 3, "x": 9})]:
+        for message in server.insert(*row):
+            for client in clients:
+                client.receive(message)
+    assert [sorted(client.rows()) for client in clients] == [
+        [(1, 2, 2, 3, 3, 1)],
+        [(1, 2, 2, 3, 3, 1), (1, 2, 2, 3, 3, 9)],
+    ]

@@ -38,7 +38,7 @@ VALUES: dict[str, dict[str, Sequence[Any]]] = {
     },
     "U": {"m": KEYS, "n": ("u", "v"), "k": KEYS, "f": ("", "a", "ab", "b")},
 }  # fmt: skip
-NUMBERS = [*map(str, range(10)), "2.5", "-1"]
+NUMBERS = ["-1", "0", "1", "2", "2.5", *map(str, range(3, 10))]
 CONSTANTS: dict[str, dict[str, list[str]]] = {
     "R": {"a": NUMBERS, "k": NUMBERS, "p": ["'x'", "'y'"]},
     "S": {"c": NUMBERS, "d": [f"date '2026-01-0{day}'" for day in range(1, 7)]},
@@ -54,7 +54,7 @@ def draw_row(table: str, choose: Choose) -> dict[str, Any]:
 
 def draw_query(choose: Choose) -> str:
     """SQL over a connected part of the cycle, with all or all but one of its edges."""
-    start, size = choose(range(4)), choose([1, 2, 2, 2, 3, 4])
+    start, size = choose([0, 0, 0, 1, 2, 3]), choose([1, 2, 2, 2, 2, 3, 4])
     tables = [RING[(start + at) % 4] for at in range(size)]
     conditions = [JOINS[RING.index(table)] for table in tables[:-1]]
     if size == 4 and choose([True, False]):
@@ -65,10 +65,16 @@ def draw_query(choose: Choose) -> str:
 
 
 def draw_condition(table: str, choose: Choose) -> str:
-    column = choose(sorted(CONSTANTS[table]))
+    # Mostly the first: subscriptions are to have ranges on the same columns.
+    names = list(CONSTANTS[table])
+    column = choose([names[0], names[0], *names])
     constants = CONSTANTS[table][column]
-    if choose(range(2)):
-        return f"{table}.{column} between {choose(constants)} and {choose(constants)}"
+    if choose(range(3)):
+        # Ends the wrong way round, a range that holds nothing, now and then.
+        low, high = sorted(
+            [choose(range(len(constants))), choose(range(len(constants)))], reverse=not choose(range(12))
+        )
+        return f"{table}.{column} between {constants[low]} and {constants[high]}"
     return f"{table}.{column} {choose(['<', '<=', '>', '>=', '='])} {choose(constants)}"
 
 
@@ -142,18 +148,18 @@ class World:
         columns = {choose(sorted(new)) for _ in range(choose([1, 1, 2]))}
         return ("update", table, row, {column: new[column] for column in columns})
 
-    def live(self, choose: Choose, rows: int, steps: int) -> None:
+    def live(self, choose: Choose, rows: int, clients: int, steps: int) -> None:
         """Some rows, some subscriptions, then anything that can happen."""
         for _ in range(rows):
             table = choose(RING)
             self.change(("insert", table, draw_row(table, choose)))
-        for _ in range(3):
+        while len(self.clients) < clients:
             self.subscribe(draw_query(choose))
         for _ in range(steps):
-            what = choose(range(14))
+            what = choose(range(20))
             if what == 0:
                 self.subscribe(draw_query(choose))
-            elif what == 1 and len(self.clients) > 2:
+            elif what == 1 and len(self.clients) > clients // 2:
                 self.unsubscribe(choose(sorted(self.clients)))
             elif what == 2:
                 self.regroup(choose(["model", "simulation"]))
