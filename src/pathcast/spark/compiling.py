@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from pathcast.matching.contract import Engine, Mergeable
-from pathcast.matching.shards import Arrays, Refused, compile_shard, merge_shard, packed, unpacked
+from pathcast.matching.shards import Arrays, compile_shard, merge_shard, packed, unpacked
 from pathcast.matching.table import PatternTable
 from pathcast.patterns import Namespaces
 
@@ -42,47 +42,36 @@ Int32s = npt.NDArray[np.int32]
 
 
 class Compiled:
-    """What became of expressions: the `entries` of all, -1 where there is none, and those that were `refused`.
+    """What became of expressions: the `entries` of all, -1 where there is none, and why some were `refused`, by place.
 
     `left` are the places of those that nobody has looked at yet.
     """
 
     def __init__(self, count: int) -> None:
         self.entries: Int32s = np.full(count, -1, dtype=np.int32)
-        self.refused: list[Refused] = []
+        self.refused: dict[int, tuple[str, int | None]] = {}
         self.left: npt.NDArray[np.int64] = np.arange(count)
 
 
-def compile_in_parallel(
-    spark: SparkSession, expressions: pa.ChunkedArray, table: PatternTable, engine: Engine
-) -> Compiled:
+def compile_in_parallel(spark: SparkSession, expressions: pa.Array, table: PatternTable, engine: Engine) -> Compiled:
     """Compile the expressions with predicates, if there are many and the engine can merge them; the others are left."""
     compiled = Compiled(len(expressions))
     if not isinstance(engine, Mergeable) or len(expressions) < MANY:
         return compiled
-    chosen = np.flatnonzero(pc.match_substring_regex(expressions, _PREDICATES).to_numpy())
-    distinct = pc.dictionary_encode(expressions.take(pa.array(chosen)).combine_chunks())
-    count = len(distinct.dictionary)
-    if count < MANY:
+    has_predicates = pc.match_substring_regex(expressions, _PREDICATES)
+    chosen = np.flatnonzero(has_predicates.to_numpy(zero_copy_only=False))
+    if len(chosen) < MANY:
         return compiled
-    entries = np.full(count, -1, dtype=np.int32)
-    refused: dict[int, Refused] = {}
-    for begin in range(0, count, ROUND):
-        for place, shard in _shards(spark, distinct.dictionary.slice(begin, ROUND), table, engine.name):
+    looked_at = np.zeros(len(expressions), dtype=np.bool_)
+    for begin in range(0, len(chosen), ROUND):
+        some = chosen[begin : begin + ROUND]
+        for place, shard in _shards(spark, expressions.take(pa.array(some)), table, engine.name):
             merged = merge_shard(table, engine, shard)
-            first = begin + place
-            entries[first : first + len(merged.entries)] = merged.entries
-            refused |= {first + each.place: each for each in merged.refused}
-    indices = distinct.indices.to_numpy()
-    compiled.entries[chosen] = entries[indices]
-    is_refused = np.zeros(count, dtype=np.bool_)
-    is_refused[list(refused)] = True
-    compiled.refused = [
-        refused[int(indices[at])]._replace(place=int(chosen[at])) for at in np.flatnonzero(is_refused[indices]).tolist()
-    ]
-    done = np.zeros(len(expressions), dtype=np.bool_)
-    done[chosen] = (entries >= 0)[indices] | is_refused[indices]
-    compiled.left = np.flatnonzero(~done)
+            places = some[place : place + len(merged.entries)]
+            compiled.entries[places] = merged.entries
+            compiled.refused |= {int(places[at]): (reason, column) for at, reason, column in merged.refused}
+            looked_at[np.delete(places, merged.left)] = True
+    compiled.left = np.flatnonzero(~looked_at)
     return compiled
 
 

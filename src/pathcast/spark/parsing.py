@@ -77,23 +77,27 @@ class Parsed:
         self, xpaths: pa.ChunkedArray, rows: npt.NDArray[np.int64], reasons: dict[int, tuple[str, int | None]]
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
         """The entries of some rows, and whether each has a text of its own; what is wrong goes to the reasons."""
-        expressions, table = xpaths.take(pa.array(rows)), self._kept.table
+        distinct = pc.dictionary_encode(xpaths.take(pa.array(rows)).combine_chunks())
+        expressions, places = distinct.dictionary, distinct.indices.to_numpy()
+        table = self._kept.table
         compiled = compile_in_parallel(self._spark, expressions, table, self._matcher.engine)
-        entries = np.full(len(xpaths), _NOTHING, dtype=np.int32)
-        entries[rows] = compiled.entries
-        own = entries != _NOTHING  # no normal form that is printed has what makes an expression worth a worker
-        for place, reason, column in compiled.refused:
-            reasons[int(rows[place])] = reason, column
-        rows = rows[compiled.left]
+        entries, wrong = compiled.entries, compiled.refused
+        own = entries != _NOTHING  # what workers compile is no plain path, and these alone are not kept as text
         with collector_resting():
             entered = table.enter(expressions.take(pa.array(compiled.left)).to_pylist(), collect=True)
-        good = rows[np.asarray(entered.good, dtype=np.int64)]
+        good = compiled.left[np.asarray(entered.good, dtype=np.int64)]
         entries[good] = entered.entries
         own[good[list(entered.texts)]] = True
         for error in entered.bad:
             assert error.index is not None
-            reasons[int(rows[error.index])] = error.reason, error.column
-        return entries, own
+            wrong[int(compiled.left[error.index])] = error.reason, error.column
+        is_wrong = np.zeros(len(expressions), dtype=np.bool_)
+        is_wrong[list(wrong)] = True
+        for at in np.flatnonzero(is_wrong[places]).tolist():
+            reasons[int(rows[at])] = wrong[int(places[at])]
+        entry_of, own_text = np.full(len(xpaths), _NOTHING, dtype=np.int32), np.zeros(len(xpaths), dtype=np.bool_)
+        entry_of[rows], own_text[rows] = entries[places], own[places]
+        return entry_of, own_text
 
     def enter(self, rows: pa.Table, *, with_ids: bool = True) -> None:
         """Add rows, some of the good ones, to the set of subscriptions."""
