@@ -27,7 +27,7 @@ def rows():
 
 @pytest.fixture
 def merged(monkeypatch):
-    """How many expressions came from workers, of a set that is large because we say so."""
+    """How many expressions came from workers, in shards that are small."""
     counts = []
 
     def counted(table, engine, arrays):
@@ -35,7 +35,6 @@ def merged(monkeypatch):
         counts.append(len(found.entries))
         return found
 
-    monkeypatch.setattr(compiling, "MANY", 100)
     monkeypatch.setattr(compiling, "SHARD", 60)
     monkeypatch.setattr(compiling, "ROUND", 130)
     monkeypatch.setattr(compiling, "merge_shard", counted)
@@ -50,11 +49,10 @@ def described(report, folder):
     return list(matcher.subscriptions), found, refused, len(matcher.subscriptions.table)
 
 
-def test_workers_and_the_driver_alone_make_the_same_index(spark, tmp_path, rows, merged, monkeypatch):
+def test_workers_and_the_driver_alone_make_the_same_index(spark, tmp_path, rows, merged):
     frame = spark.createDataFrame(rows, SCHEMA).coalesce(2)
-    together = described(compile_subscriptions(frame, tmp_path / "together"), tmp_path / "together")
+    together = described(compile_subscriptions(frame, tmp_path / "together", many=100), tmp_path / "together")
     assert sum(merged) > 250 and max(merged) == 60
-    monkeypatch.setattr(compiling, "MANY", 1 << 30)
     merged.clear()
     alone = described(compile_subscriptions(frame, tmp_path / "alone"), tmp_path / "alone")
     assert not merged
@@ -62,25 +60,24 @@ def test_workers_and_the_driver_alone_make_the_same_index(spark, tmp_path, rows,
     assert any(ids for ids, _ in alone[1]) and len(alone[2]) > 10
 
 
-def test_changes_are_compiled_by_workers_too(spark, tmp_path, rows, merged, monkeypatch):
+def test_changes_are_compiled_by_workers_too(spark, tmp_path, rows, merged):
     first = spark.createDataFrame(rows[:200], SCHEMA).coalesce(2)
     frame = spark.createDataFrame(
         [(*row, "removed" if row[0] in range(1, 100) else "added") for row in rows], f"{SCHEMA}, change string"
     ).coalesce(1)
     found = []
     for folder, many in (("together", 100), ("alone", 1 << 30)):
-        monkeypatch.setattr(compiling, "MANY", 1 << 30)
         compile_subscriptions(first, tmp_path / folder)
-        monkeypatch.setattr(compiling, "MANY", many)
-        merged.clear()
-        found.append(described(compile_subscriptions(None, tmp_path / folder, changes=frame), tmp_path / folder))
+        report = compile_subscriptions(None, tmp_path / folder, changes=frame, many=many)
+        found.append(described(report, tmp_path / folder))
         assert (sum(merged) > 200) == (many == 100)
+        merged.clear()
     assert found[0] == found[1]
 
 
 def test_without_ids_they_are_given_out_in_the_order_of_the_rows(spark, tmp_path, rows, merged):
     xpaths = [(xpath,) for _, _, xpath in rows]
-    compile_subscriptions(spark.createDataFrame(xpaths, "xpath string").coalesce(1), tmp_path)
+    compile_subscriptions(spark.createDataFrame(xpaths, "xpath string").coalesce(1), tmp_path, many=100)
     one = pathcast.Subscriptions()
     one.add_many([xpath for (xpath,) in xpaths], errors="collect")
     assert list(pathcast.open_index(version_folder(tmp_path, 1)).subscriptions) == list(one)
@@ -88,18 +85,18 @@ def test_without_ids_they_are_given_out_in_the_order_of_the_rows(spark, tmp_path
 
 
 def test_engines_that_cannot_merge_compile_alone(spark, tmp_path, rows, merged):
-    report = compile_subscriptions(spark.createDataFrame(rows, SCHEMA), tmp_path, engine="reference")
+    report = compile_subscriptions(spark.createDataFrame(rows, SCHEMA), tmp_path, engine="reference", many=100)
     assert report.subscriptions > 1000 and not merged
 
 
 def test_the_session_is_left_as_it_was(spark, tmp_path, rows, merged):
     key = "spark.sql.leafNodeDefaultParallelism"
     assert spark.conf.get(key, None) is None
-    compile_subscriptions(spark.createDataFrame(rows, SCHEMA), tmp_path / "a")
+    compile_subscriptions(spark.createDataFrame(rows, SCHEMA), tmp_path / "a", many=100)
     assert spark.conf.get(key, None) is None
     spark.conf.set(key, "3")
     try:
-        compile_subscriptions(spark.createDataFrame(rows, SCHEMA), tmp_path / "b")
+        compile_subscriptions(spark.createDataFrame(rows, SCHEMA), tmp_path / "b", many=100)
         assert spark.conf.get(key) == "3"
     finally:
         spark.conf.unset(key)

@@ -26,7 +26,7 @@ from pathcast.matching.shards import Arrays, compile_shard, merge_shard, packed,
 from pathcast.matching.table import PatternTable
 from pathcast.patterns import Namespaces
 
-# Fewer expressions with predicates than this are compiled by the driver alone.
+# Fewer expressions with predicates than this are compiled by the driver alone, unless somebody asks for another bound.
 MANY = 50_000
 # So many are compiled at a time: a worker has some 10 kB for each, and makes one value of all.
 SHARD = 10_000
@@ -53,14 +53,16 @@ class Compiled:
         self.left: npt.NDArray[np.int64] = np.arange(count)
 
 
-def compile_in_parallel(spark: SparkSession, expressions: pa.Array, table: PatternTable, engine: Engine) -> Compiled:
+def compile_in_parallel(
+    spark: SparkSession, expressions: pa.Array, table: PatternTable, engine: Engine, many: int
+) -> Compiled:
     """Compile the expressions with predicates, if there are many and the engine can merge them; the others are left."""
     compiled = Compiled(len(expressions))
-    if not isinstance(engine, Mergeable) or len(expressions) < MANY:
+    if not isinstance(engine, Mergeable) or len(expressions) < many:
         return compiled
     has_predicates = pc.match_substring_regex(expressions, _PREDICATES)
     chosen = np.flatnonzero(has_predicates.to_numpy(zero_copy_only=False))
-    if len(chosen) < MANY:
+    if len(chosen) < max(1, many):
         return compiled
     looked_at = np.zeros(len(expressions), dtype=np.bool_)
     for begin in range(0, len(chosen), ROUND):

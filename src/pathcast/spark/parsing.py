@@ -44,8 +44,8 @@ _NOTHING = -1
 class Parsed:
     """The rows of a table: `good` ones, and `bad` ones with a reason."""
 
-    def __init__(self, rows: pa.Table, matcher: Matcher, spark: SparkSession, *, has_id: bool) -> None:
-        self._matcher, self._kept, self._spark = matcher, matcher.subscriptions, spark
+    def __init__(self, rows: pa.Table, matcher: Matcher, spark: SparkSession, *, has_id: bool, many: int) -> None:
+        self._matcher, self._kept, self._spark, self._many = matcher, matcher.subscriptions, spark, many
         kept = self._kept
         self._known = len(kept.table)
         ids, changes = rows["id"], rows["change"]
@@ -80,7 +80,7 @@ class Parsed:
         distinct = pc.dictionary_encode(xpaths.take(pa.array(rows)).combine_chunks())
         expressions, places = distinct.dictionary, distinct.indices.to_numpy()
         table = self._kept.table
-        compiled = compile_in_parallel(self._spark, expressions, table, self._matcher.engine)
+        compiled = compile_in_parallel(self._spark, expressions, table, self._matcher.engine, self._many)
         entries, wrong = compiled.entries, compiled.refused
         own = entries != _NOTHING  # what workers compile is no plain path, and these alone are not kept as text
         with collector_resting():
@@ -113,8 +113,8 @@ class Parsed:
         )
 
 
-def parse_rows(frame: DataFrame, matcher: Matcher, *, changes: bool) -> Parsed:
-    """Check and parse the rows of a table for the subscriptions of a matcher, and compile what is worth it."""
+def parse_rows(frame: DataFrame, matcher: Matcher, *, changes: bool, many: int) -> Parsed:
+    """Check and parse the rows of a table for a matcher; `many` different ones with predicates are compiled as well."""
     needed = ["xpath", *(["id", "change"] if changes else [])]
     for name in needed:
         if name not in frame.columns:
@@ -134,7 +134,7 @@ def parse_rows(frame: DataFrame, matcher: Matcher, *, changes: bool) -> Parsed:
         (f.col("change").cast("string") if changes else f.lit(ADDED)).alias("change"),
         (f.col("id").cast("string") if has_id else f.lit("")).alias("given"),
     )
-    return Parsed(rows.toArrow().combine_chunks(), matcher, frame.sparkSession, has_id=has_id)
+    return Parsed(rows.toArrow().combine_chunks(), matcher, frame.sparkSession, has_id=has_id, many=many)
 
 
 def read_table(spark: SparkSession, path: str | os.PathLike[str], form: str | None = None) -> DataFrame:

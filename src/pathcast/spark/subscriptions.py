@@ -24,6 +24,7 @@ from pathcast.errors import PipelineError
 from pathcast.matching import Subscriptions, open_index
 from pathcast.patterns import Namespaces
 
+from .compiling import MANY
 from .parsing import ADDED, INVALID, REMOVED, Parsed, parse_rows, read_table, reported
 from .versions import GRACE, KEEP, latest, publish, version_folder, versions
 
@@ -65,6 +66,7 @@ def compile_subscriptions(
     engine: str | None = None,
     keep: int = KEEP,
     grace: float = GRACE,
+    many: int = MANY,
 ) -> SubscriptionReport:
     """Publish a table of subscriptions, or changes to those that a folder holds, as the next version of an index.
 
@@ -73,7 +75,7 @@ def compile_subscriptions(
     `changes` has `id`, `xpath`, optionally `subscriber`, and `change`: `added` puts a subscription in, in place of
     one with the same id; `removed` takes it out. Of several changes to one id the last counts, in the order of the
     rows, or of a column `sequence` where there is one. `namespaces` and `engine` are those of a new set; changes keep
-    what the folder has.
+    what the folder has. From `many` different expressions with predicates on, workers compile them.
 
     When nothing changes no version is published.
     """
@@ -88,14 +90,14 @@ def compile_subscriptions(
     spark, added, removed = None, 0, 0
     if subscriptions is not None:
         frame = _frame(subscriptions)
-        spark, parsed = frame.sparkSession, parse_rows(frame, matcher, changes=False)
+        spark, parsed = frame.sparkSession, parse_rows(frame, matcher, changes=False, many=many)
         invalid += [parsed.bad, _enter(parsed)]
         added = len(kept)
     if changes is not None:
         frame = _frame(changes)
         spark = frame.sparkSession
         with kept.unchanged():
-            parsed = parse_rows(frame, matcher, changes=True)
+            parsed = parse_rows(frame, matcher, changes=True, many=many)
             more, removed, unknown = _apply(kept, parsed)
         added += more
         invalid += [parsed.bad, unknown]
