@@ -297,3 +297,9 @@ def test_a_path_too_tall_for_a_proof_is_only_compared_with_its_like() -> None:
 def test_a_hopeless_proof_is_given_up() -> None:
     many = "/a" + "".join(f"[b{n} or c{n}]" for n in range(14))
     assert not contained("/a[x]", many)
+
+
+def test_patterns_too_large_for_a_product_have_a_bound_all_the_same() -> None:
+    large, larger = parse("/a" * 150), parse("/a" * 200)
+    assert upper_bound(large, larger) == large
+    assert upper_bound(large, parse("/b" * 150)) == parse("/")

@@ -8,6 +8,7 @@ from pathcast.patterns import parse
 from pathcast.patterns.containment import contains
 from pathcast.patterns.generalisation import size
 from pathcast.routing import Aggregation, aggregate
+from pathcast.routing.aggregation import Clusters
 from pathcast.routing.covering import covers
 from pathcast.workloads import generate_subscriptions, news_schema
 from tests.routing.patterns_drawn import drawn
@@ -99,6 +100,29 @@ def test_values_that_differ_are_dropped_and_shared_ones_stay() -> None:
     assert [str(pattern) for pattern in found.aggregates] == ["/a[@x = 5]/*"]
     found = aggregated(["/a/b[@x = 5]", "/a/b[@x = 6]", "/a/b[@x = 7]"], keep=0.34)
     assert [str(pattern) for pattern in found.aggregates] == ["/a/b/@x"]
+
+
+def test_a_bound_of_few_patterns_is_the_least() -> None:
+    clusters = Clusters([parse("/a/*")], [[0, 1, 2]], [1.0])
+    clusters.tighten([parse("/a[@n >= 3]/b"), parse("/a[@n >= 5]/c"), parse("/a[@n >= 4]/c")], 3)
+    assert [str(pattern) for pattern in clusters.patterns] == ["/a[@n >= 3]/*"]
+
+
+def test_no_more_members_of_a_cluster_are_merged_than_must_be() -> None:
+    found = aggregated([f"/a/b/c{number}" for number in range(20)], keep=0.5)
+    assert len(found.aggregates) == 10
+    assert str(found.aggregates[0]) == "/a/b/*"
+
+
+def test_patterns_of_the_greatest_length_are_aggregated() -> None:
+    found = aggregated(["/a" * 250 + "/b", "/a" * 250 + "/c", "/a" * 256], keep=0.4)
+    assert len(found.aggregates) == 1
+
+
+def test_many_thresholds_are_not_compared_pair_by_pair() -> None:
+    texts = [f"/a/b[@x >= {number}]" for number in range(3_000)]
+    found = aggregated(texts, keep=0.1)
+    assert found.steps <= 0.1 * 3 * 3_000
 
 
 def test_many_subscriptions_of_a_schema_fit_a_quarter_of_their_steps() -> None:

@@ -16,12 +16,13 @@ Cost: O(|one| · |other|) pairs, each with containment tests for what they share
 """
 
 from . import normal
-from .containment import Facts, Place
+from .containment import Facts, Place, contains
 from .minimal import minimised
 from .model import WILDCARD, Condition, Node, Pattern, conditions_in
 
 WIDEST = 8
 _MOST_LOOKED_AT = 8
+_LARGEST = 64  # steps of a pattern whose product with another is worked out
 
 
 def upper_bound(one: Pattern, other: Pattern) -> Pattern:
@@ -30,6 +31,8 @@ def upper_bound(one: Pattern, other: Pattern) -> Pattern:
         return Pattern(None)
     if one == other:
         return one
+    if max(_size(one.root), _size(other.root)) > _LARGEST:
+        return one if contains(one, other) else other if contains(other, one) else Pattern(None)
     product = _Product(one, other)
     demands = product.common((one.root,), (other.root,))
     roots = [each for each in demands if isinstance(each, Node)]

@@ -23,12 +23,15 @@ Cost: see `covering.py` and `clustering.py`; 50,000 patterns take some ten secon
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ..patterns import Pattern
+from ..patterns.bounds import upper_bound
+from ..patterns.containment import contains
 from ..patterns.generalisation import Change, generalised, size
 from ..patterns.minimal import minimised
 from .clustering import Cluster, clusters
@@ -38,6 +41,7 @@ from .shared import Shared, having, shared_by, without
 Int32s = npt.NDArray[np.int32]
 
 _WORTH = 0.5
+_FEW = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +64,7 @@ def aggregate(patterns: Sequence[Pattern], keep: float = 0.25) -> Aggregation:
     bound = int(keep * sum(map(size, patterns)))
     clusters = Clusters.of(patterns)
     clusters.reduce(bound)
+    clusters.tighten(patterns, bound)
     return clusters.aggregation()
 
 
@@ -112,6 +117,24 @@ class Clusters:
         self.members, self.losses = rest.members, rest.losses
         return True
 
+    def tighten(self, patterns: Sequence[Pattern], bound: int) -> None:
+        """Put least upper bounds of few patterns in the place of what changes have made of them, where there is room.
+
+        `patterns` are what the members are indices of. Changes drop `@n >= 3` and `@n >= 5`, their bound keeps `>= 3`.
+        """
+        room = bound - self.steps
+        for place, (pattern, loss) in enumerate(zip(self.patterns, self.losses, strict=True)):
+            if not loss:
+                continue
+            covered = list(dict.fromkeys(patterns[member] for member in self.members[place]))
+            if len(covered) > _FEW:
+                continue
+            tighter = reduce(upper_bound, covered)
+            more = size(tighter) - size(pattern)
+            if more <= room and tighter != pattern and contains(pattern, tighter):
+                self.patterns[place] = tighter
+                room -= more
+
     @property
     def steps(self) -> int:
         return sum(map(size, self.patterns))
@@ -153,6 +176,7 @@ class Clusters:
             left = [member for member in cluster.members if alive[member[0]]]
             if len(left) < len(cluster.members) and not self._is_worth(cluster, left, sizes):
                 continue
+            left = _as_many_as_needed(left, sizes, steps - bound + cluster.size)
             looser = generalised(self.patterns[left[0][0]], *left[0][1:])
             left = [member for member in left if generalised(self.patterns[member[0]], *member[1:]) == looser]
             for index, _, _ in left:
@@ -181,3 +205,11 @@ class Clusters:
             [self.patterns[index] for index in order],
             [np.array(sorted(self.members[index]), dtype=np.int32) for index in order],
         )
+
+
+def _as_many_as_needed(
+    members: list[tuple[int, int, Change]], sizes: list[int], steps: int
+) -> list[tuple[int, int, Change]]:
+    """The first members that have so many steps together; the others may stay as they are."""
+    together = np.cumsum([sizes[index] for index, _, _ in members])
+    return members[: int(np.searchsorted(together, steps)) + 1]

@@ -163,8 +163,10 @@ class ChangingAggregation:
     def _aggregate_all(self, bound: int) -> set[int]:
         """Aggregate all subscriptions as a whole; return the aggregates that cover others than before."""
         numbers = list(self.patterns)
-        clusters = Clusters.of(list(self.patterns.values()))
+        patterns = list(self.patterns.values())
+        clusters = Clusters.of(patterns)
         clusters.reduce(bound)
+        clusters.tighten(patterns, bound)
         self._moved = 0
         return self._take_over(clusters, [{numbers[member] for member in members} for members in clusters.members])
 

@@ -13,6 +13,7 @@ Cost: a match for each pattern, some 20 µs, and a proof or two, at most `MOST_P
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,9 @@ from ..patterns.model import Node
 from .drawing import Drawing
 
 MOST_PROOFS = 64
-_TOGETHER = 4096
+MOST_KEPT = 256
+_TOGETHER, _TOGETHER_LATER = 256, 4096  # drawings matched at once, first and then
+_MOST_PAIRS = 1 << 23
 _LIMITS = Limits(depth=2_000)
 _TALL = 100  # steps up to which a plain path is compared with a tree
 
@@ -49,15 +52,15 @@ class Covers:
 
 def covers(patterns: Sequence[Pattern]) -> Covers:
     """Which patterns contain which; `patterns` are different ones."""
+    groups = _Groups(patterns)
     cover = np.arange(len(patterns), dtype=np.int32)
-    offsets, candidates = _candidates(patterns)
-    reach = np.bincount(candidates, minlength=len(patterns)) + 1
+    reach = groups.reach[groups.of] + 1
     order = np.lexsort((np.arange(len(patterns)), -reach))
     rank = np.empty(len(patterns), dtype=np.int64)
     rank[order] = np.arange(len(patterns))
     linear = [pattern.linear for pattern in patterns]
     for index in range(len(patterns)):
-        tried = candidates[offsets[index] : offsets[index + 1]]
+        tried = groups.candidates(index)
         tried = tried[rank[tried] < rank[index]]
         if len(tried) > 1:
             tried = tried[np.argsort(-rank[tried])][:MOST_PROOFS]
@@ -83,21 +86,55 @@ def _first_that_contains(
     return index
 
 
-def _candidates(patterns: Sequence[Pattern]) -> tuple[npt.NDArray[np.int64], Int32s]:
-    """For each pattern the ones that its drawing matches, as offsets and indices."""
-    drawing = Drawing()
-    subscriptions = Subscriptions()
-    paths = [drawing.path(pattern) for pattern in patterns]
-    subscriptions.add_many(paths, ids=range(1, len(paths) + 1), errors="collect")  # one that is too long covers nothing
-    matcher = subscriptions.compile()
-    counts = [np.zeros(1, dtype=np.int64)]
-    parts = [np.zeros(0, dtype=np.int32)]
-    for begin in range(0, len(patterns), _TOGETHER):
-        documents = [drawing.document(pattern) for pattern in patterns[begin : begin + _TOGETHER]]
-        offsets, ids = matcher.match_batch(read_batch(documents, limits=_LIMITS))
-        counts.append(np.diff(offsets))
-        parts.append(ids.astype(np.int32) - 1)
-    return np.cumsum(np.concatenate(counts)), np.concatenate(parts)
+class _Groups:
+    """Patterns that are drawn alike, as groups; which groups each group's drawing matches, and how far each reaches.
+
+    So many patterns that differ in a threshold only are one group, of which some members are tried. A drawing that
+    matches more than `MOST_KEPT` groups has the ones with the most steps as candidates.
+    """
+
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
+        drawing = Drawing()
+        numbers: dict[str, int] = {}
+        paths = [drawing.path(pattern) for pattern in patterns]
+        self.of = np.array([numbers.setdefault(path, len(numbers)) for path in paths], dtype=np.int64)
+        self._order = np.argsort(self.of, kind="stable").astype(np.int32)
+        self._counts = np.bincount(self.of, minlength=len(numbers))
+        self._begin = np.concatenate([[0], np.cumsum(self._counts)])
+        first = self._order[self._begin[:-1]].tolist()
+        self._sizes = np.array([size(patterns[index]) for index in first], dtype=np.int64)
+        self.reach = np.zeros(len(numbers), dtype=np.int64)
+        self._kept: list[Int32s] = []
+        self._match(list(numbers), [drawing.document(patterns[index]) for index in first])
+
+    def _match(self, paths: list[str], documents: list[bytes]) -> None:
+        subscriptions = Subscriptions()
+        subscriptions.add_many(paths, ids=range(1, len(paths) + 1), errors="collect")  # too long a one covers nothing
+        matcher = subscriptions.compile()
+        begin, together = 0, _TOGETHER
+        while begin < len(documents):
+            batch = documents[begin : begin + together]
+            offsets, ids = matcher.match_batch(read_batch(batch, limits=_LIMITS))
+            groups = ids.astype(np.int32) - 1
+            weights = np.repeat(self._counts[begin : begin + len(batch)], np.diff(offsets))
+            self.reach += np.bincount(groups, weights=weights, minlength=len(documents)).astype(np.int64)
+            for low, high in pairwise(offsets.tolist()):
+                found = groups[low:high]
+                if len(found) > MOST_KEPT:
+                    found = found[np.argsort(-self._sizes[found], kind="stable")[:MOST_KEPT]]
+                self._kept.append(found.copy())
+            begin += len(batch)
+            together = int(np.clip(_MOST_PAIRS // max(1, len(ids) // len(batch)), 1, _TOGETHER_LATER))
+
+    def candidates(self, index: int) -> Int32s:
+        """The patterns that may contain this one."""
+        groups = self._kept[self.of[index]]
+        begin, counts = self._begin[groups], self._counts[groups]
+        if counts.max(initial=1) == 1:
+            return np.asarray(self._order[begin], dtype=np.int32)
+        ends = begin + np.minimum(counts, MOST_PROOFS)
+        parts = [self._order[low:high] for low, high in zip(begin.tolist(), ends.tolist(), strict=True)]
+        return np.concatenate(parts)
 
 
 class CoverIndex:
