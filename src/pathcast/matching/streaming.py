@@ -24,7 +24,7 @@ from ..patterns import Pattern
 from .automaton.verifier import Verifier
 from .contract import Entries, Mask, Offsets, StreamMatches
 from .expansion_kernels import merge_entries
-from .streaming_kernels import DONE, FEW_GATES, FEW_OUT, GATED, READ, SKIPPING, STREAM, WAITING, WHY, WRITTEN
+from .streaming_kernels import DONE, FEW_GATES, FEW_OUT, GATED, READ, SKIPPING, STREAM, WHY, WRITTEN
 from .table import PatternTable
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -40,16 +40,6 @@ def packed(mask: Mask, size: int) -> Bits:
     bits = np.packbits(mask[:size], bitorder="little")
     words[: len(bits)] = bits
     return words.view("<u8").astype(np.uint64)
-
-
-def _waited_for(links: Int32s, skip: Mask | None) -> int:
-    """How many links have an entry that is not left out."""
-    asked = links >= 0
-    if skip is not None and len(links):
-        asked &= ~skip[: len(links)]
-    waiting = np.zeros(int(links.max(initial=-1)) + 1, dtype=np.bool_)
-    waiting[links[asked]] = True
-    return int(np.count_nonzero(waiting))
 
 
 class Delegated:
@@ -279,13 +269,11 @@ class EventEngine(TablesEngine[Trees, Scratch]):
         scratch.fit(self._tables, batch, self._entry_count)
         scratch.fit_stream(self._entry_count, link)
         self._leave_out(skip)
-        links = _NOTHING if link is None else np.ascontiguousarray(link, dtype=np.int32)
-        waiting = _waited_for(links, skip)
+        links = _NOTHING if link is None else np.ascontiguousarray(link[: self._entry_count], dtype=np.int32)
         offsets, gate_offsets = np.zeros((2, 2), dtype=np.int64)
         while True:
             scratch.state[[WRITTEN, GATED]] = 0
             scratch.state[STREAM] = 1
-            scratch.state[WAITING] = waiting
             self._run(batch, 0, links, offsets, gate_offsets)
             if scratch.state[WHY] == DONE:
                 break

@@ -41,6 +41,18 @@ def wipe(marks, summary):
 
 
 @rare
+def waited_for(link, skipping, skips, link_stamps, stamp):
+    """How many links have an entry that is not skipped. Each gets the stamp below zero; above it, it is decided."""
+    count = 0
+    for entry in range(len(link)):
+        at = link[entry]
+        if at >= 0 and link_stamps[at] != -stamp and not (skipping and is_marked(skips, entry)):
+            link_stamps[at] = -stamp
+            count += 1
+    return count
+
+
+@rare
 def announce(entry, time, stamp, marks, summary, link, link_stamps, state, out, out_times, written):
     """Write down an entry of a stream, if it is new, and that its link is decided; how many are written."""
     if is_marked(marks, entry):

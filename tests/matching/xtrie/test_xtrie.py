@@ -16,7 +16,7 @@ from pathcast.matching.reference import ReferenceEngine
 from pathcast.matching.selections import is_conjunctive
 from pathcast.matching.table import PatternTable
 from pathcast.matching.xtrie import XTrieEngine
-from pathcast.matching.xtrie.layout_kernels import P_ROWS, V_ROWS, Y_ROWS
+from pathcast.matching.xtrie.layout_kernels import P_COLUMNS, V_ROWS, Y_ROWS
 from pathcast.patterns import parse
 from tests.matching.gpx.drawn import random_element, random_pattern
 from tests.matching.gpx.test_stream import beginnings
@@ -151,7 +151,7 @@ def test_a_document_that_finds_no_room_is_run_again(seed: int) -> None:
 
     def cramp() -> None:
         scratch.live, scratch.occurrences = np.zeros((2, V_ROWS, 1), dtype=np.int32)
-        scratch.partial, scratch.credit = np.zeros((P_ROWS, 1), dtype=np.int32), np.zeros(1, dtype=np.int64)
+        scratch.partial = np.zeros((1, P_COLUMNS), dtype=np.int64)
         scratch.ready = np.zeros((Y_ROWS, 1), dtype=np.int32)
         scratch.out, scratch.gates = np.zeros((2, 1), dtype=np.int32)
 

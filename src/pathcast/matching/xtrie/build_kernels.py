@@ -6,19 +6,7 @@ import numpy as np
 from ...kernels import kernel
 from ..streaming_kernels import is_marked
 from ..trie_kernels import child, edge_slot
-from .layout_kernels import (
-    N_IN,
-    N_NEXT,
-    N_OUT,
-    N_REPORT,
-    N_SUFFIX,
-    R_ENTRY,
-    R_TASKS,
-    R_TASKS_END,
-    T_ABOVE,
-    T_BASE,
-    T_ENTRY,
-)
+from .layout_kernels import N_IN, N_NEXT, N_OUT, N_REPORT, N_SUFFIX
 
 
 @kernel("int64(ro_i4[::1], ro_i4[::1], int64, i4[::1], i4[::1], u1[::1], u1[::1], i4[::1], i4[::1], i4[::1], i4[::1])")
@@ -99,23 +87,22 @@ def link_suffixes(order, parents, symbols, slots, reports, nodes, sizes):
         sizes[node] = place + 1
 
 
-@kernel("void(ro_i4[::1], ro_i4[::1], ro_i4[:, ::1], ro_i4[::1], ro_i4[::1], ro_i4[:, ::1], ro_u8[::1], u1[::1])")
-def want_rows(order, row_parent, rows, task_number, delegated, twigs, skips, wanted):
-    """Mark the rows that lead to an entry which is not skipped, given the rows by falling depth."""
+@kernel("void(ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_u8[::1], u1[::1])")
+def want_rows(row_entry, row_parent, inner, gate_row, delegated, top_entry, top_base, skips, wanted):
+    """Mark the rows that lead to an entry which is not skipped; `inner` has the rows with rows below, deepest first."""
+    # Without branches: which entries are skipped is as good as random.
     for row in range(len(wanted)):
         wanted[row] = 0
-    for twig in range(len(twigs)):
-        if twigs[twig, T_ABOVE] < 0 and not is_marked(skips, twigs[twig, T_ENTRY]):
-            wanted[twigs[twig, T_BASE]] = 1
-    for index in range(len(order)):
-        row = order[index]
-        entry = rows[row, R_ENTRY]
-        held = wanted[row] == 1 or (entry >= 0 and not is_marked(skips, entry))
-        task = rows[row, R_TASKS]
-        while not held and task < rows[row, R_TASKS_END]:
-            held = not is_marked(skips, delegated[task_number[task]])
-            task += 1
-        if held:
-            wanted[row] = 1
-            if row_parent[row] >= 0:
-                wanted[row_parent[row]] = 1
+    for gate in range(len(delegated)):
+        wanted[gate_row[gate]] |= not is_marked(skips, delegated[gate])
+    for top in range(len(top_entry)):
+        wanted[top_base[top]] |= not is_marked(skips, top_entry[top])
+    for row in range(1, len(row_entry)):
+        entry = max(row_entry[row], 0)
+        wanted[row] |= (row_entry[row] >= 0) & (not is_marked(skips, entry))
+        wanted[row_parent[row]] |= wanted[row]
+    for index in range(len(inner)):
+        row = inner[index]
+        if row > 0:
+            wanted[row_parent[row]] |= wanted[row]
+    wanted[0] |= row_entry[0] >= 0 and not is_marked(skips, row_entry[0])

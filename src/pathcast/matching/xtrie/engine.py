@@ -53,8 +53,8 @@ class XTrieEngine(EventEngine[Twigs, Scratch]):
         if skip is not None:
             it, scratch = self._tables, self._scratch
             want_rows(
-                it["row_order"], it["row_parent"], it["rows"], it["task_number"], it["delegated"], it["twigs"],
-                scratch.skips, scratch.wanted,
+                it["row_entry"], it["row_parent"], it["inner"], it["gate_row"], it["delegated"], it["top_entry"],
+                it["top_base"], scratch.skips, scratch.wanted,
             )  # fmt: skip
 
     def _run(self, batch: DocumentBatch, first: int, link: Int32s, offsets: Offsets, gate_offsets: Offsets) -> int:

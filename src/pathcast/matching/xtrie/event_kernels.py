@@ -50,6 +50,7 @@ from .layout_kernels import (
     NOWHERE,
     P_ABOVE,
     P_BESIDE,
+    P_CREDIT,
     P_ROW,
     R_WILD,
     R_WILD_END,
@@ -108,7 +109,7 @@ def start_tag(element, symbol, state, trie, plain, twigs, stacks, asked):
     """Open a level for an element: find the rows that it hits and the twigs whose leaves it makes ready."""
     slots, trie_parent, trie_symbol, nodes = trie
     row_parent, row_reach, rows, _, _, longest_wild = plain
-    levels, first, head, live, occurrence_head, occurrences, _, _, _, hits, ready = stacks
+    levels, first, head, live, occurrence_head, occurrences, _, _, hits, ready = stacks
     marks, skips, wanted, link, link_stamps, expiry = asked
     skipping, stamp = state[SKIPPING] == 1, state[STAMP]
     state[LEVEL] += 1
@@ -174,16 +175,16 @@ def start_tag(element, symbol, state, trie, plain, twigs, stacks, asked):
 @part
 def end_tag(state, stacks):
     """Close the level: what has waited for it is ready, and what the level holds is dropped."""
-    levels, first, head, live, occurrence_head, occurrences, partial_head, partial, credit, _, ready = stacks
+    levels, first, head, live, occurrence_head, occurrences, partial_head, partial, _, ready = stacks
     level = state[LEVEL]
     at = np.int64(levels[L_PARTIAL, level])
     while at >= 0:
-        twig = partial[P_ROW, at]
-        if credit[at] & AT_END:
+        twig = partial[at, P_ROW]
+        if partial[at, P_CREDIT] & AT_END:
             make_ready(twig, level, 1, ready, state)
-        partial_head[twig] = partial[P_ABOVE, at]
-        beside = np.int64(partial[P_BESIDE, at])
-        partial[P_BESIDE, at] = state[FREE]
+        partial_head[twig] = partial[at, P_ABOVE]
+        beside = np.int64(partial[at, P_BESIDE])
+        partial[at, P_BESIDE] = state[FREE]
         state[FREE] = at
         at = beside
     n = state[N_OCCURRENCES]
@@ -205,10 +206,10 @@ def end_tag(state, stacks):
 @part
 def close_document(state, stacks):
     """Drop whatever is still open, at the end or where the run was left."""
-    _, first, head, live, occurrence_head, occurrences, partial_head, partial, _, _, _ = stacks
+    _, first, head, live, occurrence_head, occurrences, partial_head, partial, _, _ = stacks
     for at in range(state[N_LIVE]):
         first[live[V_OF, at]], head[live[V_OF, at]] = NOWHERE, -1
     for at in range(state[N_OCCURRENCES]):
         occurrence_head[occurrences[V_OF, at]] = -1
     for at in range(state[N_PARTIAL]):
-        partial_head[partial[P_ROW, at]] = -1
+        partial_head[partial[at, P_ROW]] = -1

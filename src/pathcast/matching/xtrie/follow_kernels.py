@@ -42,6 +42,7 @@ from .layout_kernels import (
     ONCE,
     P_ABOVE,
     P_BESIDE,
+    P_CREDIT,
     P_LEVEL,
     P_ROW,
     PARTIALS,
@@ -90,7 +91,7 @@ def accept(entry, state, marks, summary, link, link_stamps, out, out_times):
 def follow_rows(state, plain, stacks, asked, answers):
     """The entries and gates of the rows that were hit; those with rows below become live."""
     row_parent, row_reach, rows, task_number, delegated, _ = plain
-    levels, first, head, live, _, _, _, _, _, hits, _ = stacks
+    levels, first, head, live, _, _, _, _, hits, _ = stacks
     marks, skips, _, link, link_stamps, _ = asked
     summary, gate_stamps, out, out_times, out_gates = answers
     skipping, level, n_live = state[SKIPPING] == 1, state[LEVEL], state[N_LIVE]
@@ -161,29 +162,29 @@ def passes(twig, level, ended, state, ends, values, tests, levels, twigs, known)
 
 
 @part
-def fresh_partial(twig, level, state, levels, partial, credit):
+def fresh_partial(twig, level, state, levels, partial):
     """A partial matching without a branch, in the list of its level; -1 without room."""
     fresh = state[FREE]
     if fresh >= 0:
-        state[FREE] = partial[P_BESIDE, fresh]
-    elif state[N_PARTIAL] < len(credit):
+        state[FREE] = partial[fresh, P_BESIDE]
+    elif state[N_PARTIAL] < len(partial):
         fresh = state[N_PARTIAL]
         state[N_PARTIAL] += 1
     else:
         state[WHY] = FEW_PARTIAL
         return np.int64(-1)
     state[PARTIALS] += 1
-    partial[P_ROW, fresh], partial[P_LEVEL, fresh] = twig, level
-    partial[P_BESIDE, fresh] = levels[L_PARTIAL, level]
+    partial[fresh, P_ROW], partial[fresh, P_LEVEL] = twig, level
+    partial[fresh, P_BESIDE] = levels[L_PARTIAL, level]
     levels[L_PARTIAL, level] = fresh
-    credit[fresh] = 0
+    partial[fresh, P_CREDIT] = 0
     return fresh
 
 
 @part
 def follow_twigs(state, nodes, twigs, ends, values, tests, known, stacks, asked, answers):
     """Satisfy what is ready, and what becomes ready by it."""
-    levels, first, head, live, occurrence_head, occurrences, partial_head, partial, credit, _, ready = stacks
+    levels, first, head, live, occurrence_head, occurrences, partial_head, partial, _, ready = stacks
     marks, skips, _, link, link_stamps, _ = asked
     summary, _, out, out_times, _ = answers
     skipping, stamp = state[SKIPPING] == 1, state[STAMP]
@@ -198,7 +199,7 @@ def follow_twigs(state, nodes, twigs, ends, values, tests, known, stacks, asked,
             continue
         waits = ended == 0 and twigs[twig, T_LATE] < twigs[twig, T_LATE_END]
         if waits and own >= 0:
-            credit[own] |= AT_END
+            partial[own, P_CREDIT] |= AT_END
             continue
         above = np.int64(twigs[twig, T_ABOVE])
         if above < 0 and not waits:
@@ -222,22 +223,22 @@ def follow_twigs(state, nodes, twigs, ends, values, tests, known, stacks, asked,
                 level = np.int64(occurrences[V_LEVEL, occurrence]) if occurrence >= 0 else np.int64(0)
             if level < 1:
                 break
-            while at >= 0 and partial[P_LEVEL, at] > level:
-                below, at = at, np.int64(partial[P_ABOVE, at])
-            if at < 0 or partial[P_LEVEL, at] != level:
-                fresh = fresh_partial(above, level, state, levels, partial, credit)
+            while at >= 0 and partial[at, P_LEVEL] > level:
+                below, at = at, np.int64(partial[at, P_ABOVE])
+            if at < 0 or partial[at, P_LEVEL] != level:
+                fresh = fresh_partial(above, level, state, levels, partial)
                 if fresh < 0:
                     break
-                partial[P_ABOVE, fresh] = at
+                partial[fresh, P_ABOVE] = at
                 if below >= 0:
-                    partial[P_ABOVE, below] = fresh
+                    partial[below, P_ABOVE] = fresh
                 else:
                     partial_head[above] = fresh
                 at = fresh
-            if credit[at] & given:
+            if partial[at, P_CREDIT] & given:
                 break
-            credit[at] |= given
-            if credit[at] == (np.int64(1) << np.int64(twigs[above, T_NEEDS])) - 1 and (
+            partial[at, P_CREDIT] |= given
+            if partial[at, P_CREDIT] == (np.int64(1) << np.int64(twigs[above, T_NEEDS])) - 1 and (
                 twigs[above, T_ABOVE] >= 0
                 or in_reach(above, level, twigs, nodes, levels, first, head, live, occurrence_head)
             ):

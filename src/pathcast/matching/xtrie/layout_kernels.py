@@ -6,7 +6,7 @@ The tables are the trie of substrings (`nodes`), the rows of plain paths (`rows`
 
     live            rows of plain paths that match on the way to the current element, with the level of their last name
     occurrences     levels at which a substring ends, for those below which twigs go on at any depth
-    partial         partial matchings: a row of a twig at a level, with the branches found so far as bits (`credit`)
+    partial         partial matchings: a row of a twig at a level, with the branches found so far as bits (`P_CREDIT`)
 
 Invariant: of one row or substring the highest level is at the bottom; each knows the next one above (`V_ABOVE`,
 `P_ABOVE`), and a head per row the lowest. Nothing stays when its level is closed.
@@ -34,8 +34,8 @@ T_ENTRY, T_REACH, T_ABOVE, T_ABOVE_NODE, T_BASE, T_CREDIT, T_NEEDS, T_EARLY, T_L
 L_NODE, L_LIVE, L_OCCURRENCES, L_PARTIAL, L_ELEMENT, L_REACHED, L_ROWS = range(7)
 # Rows of `live` and `occurrences`.
 V_OF, V_LEVEL, V_ABOVE, V_ROWS = range(4)
-# Rows of `partial`: row of the twig, level, next one above of the row, next one of the level. Bits lie apart.
-P_ROW, P_LEVEL, P_ABOVE, P_BESIDE, P_ROWS = range(5)
+# Columns of a partial matching: row of the twig, level, next one above of the row, next one of the level, bits.
+P_ROW, P_LEVEL, P_ABOVE, P_BESIDE, P_CREDIT, P_COLUMNS = range(6)
 # Rows of `ready`: row of the twig, level, its partial matching (-1: none), whether its end tag has come.
 Y_ROW, Y_LEVEL, Y_PARTIAL, Y_ENDED, Y_ROWS = range(5)
 # The bit of a partial matching that has all but what its end tag decides.

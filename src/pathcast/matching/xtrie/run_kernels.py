@@ -9,7 +9,20 @@ event. So matches are certain at the tag that makes them so, and a run can stop 
 
 from ...kernels import kernel
 from ..marks_kernels import read_few_marks
-from ..streaming_kernels import DONE, FEW_OUT, GATED, READ, STAMP, STREAM, WAITING, WHY, WRITTEN, wipe
+from ..streaming_kernels import (
+    DONE,
+    FEW_OUT,
+    GATED,
+    READ,
+    SKIPPING,
+    STAMP,
+    STREAM,
+    WAITING,
+    WHY,
+    WRITTEN,
+    waited_for,
+    wipe,
+)
 from .event_kernels import close_document, end_tag, open_document, start_tag
 from .follow_kernels import follow_rows, follow_twigs
 from .layout_kernels import LEVEL, MARKED, TIME
@@ -25,8 +38,8 @@ from .layout_kernels import LEVEL, MARKED, TIME
     " Tuple((ro_i4[::1], ro_i4[::1], ro_i4[:, ::1], ro_i4[::1], ro_i4[::1], int64)),"
     " ro_i4[:, ::1], Tuple((ro_i4[::1], ro_i4[:, ::1], ro_f8[::1], ro_u1[::1], ro_i4[::1])),"
     # the document's stacks, and what is known of values
-    " i8[::1], Tuple((i4[:, ::1], i4[::1], i4[::1], i4[:, ::1], i4[::1], i4[:, ::1], i4[::1], i4[:, ::1], i8[::1],"
-    " i4[::1], i4[:, ::1])), i8[::1],"
+    " i8[::1], Tuple((i4[:, ::1], i4[::1], i4[::1], i4[:, ::1], i4[::1], i4[:, ::1], i4[::1], i8[:, ::1], i4[::1],"
+    " i4[:, ::1])), i8[::1],"
     # what is asked for, and the answers
     " Tuple((u8[::1], ro_u8[::1], ro_u1[::1], ro_i4[::1], i8[::1], ro_i4[::1])),"
     " Tuple((u8[::1], i8[::1], i4[::1], i4[::1], i4[::1])), i8[::1], i8[::1])"
@@ -40,7 +53,7 @@ def run(
     `asked` is marks, skips, wanted rows, link of each entry, stamps of links, expiry of each entry; `answers` is the
     marks' summary, stamps of gates, entries, their positions, gates.
     """
-    nodes, (levels, hits) = trie[3], (stacks[0], stacks[9])
+    nodes, (levels, hits) = trie[3], (stacks[0], stacks[8])
     marks, link = asked[0], asked[3]
     summary, out = answers[0], answers[2]
     streaming, document = state[STREAM] == 1, first_document
@@ -51,6 +64,8 @@ def run(
         first, end, gated_before = offsets[document], offsets[document + 1], state[GATED]
         element = first
         open_document(levels, hits, state)
+        if streaming:
+            state[WAITING] = waited_for(link, state[SKIPPING] == 1, asked[1], asked[4], state[STAMP])
         while end > first:
             follow_rows(state, plain, stacks, asked, answers)
             follow_twigs(state, nodes, twigs, ends, values, tests, known, stacks, asked, answers)

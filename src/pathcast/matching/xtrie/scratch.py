@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ...documents import DocumentBatch
 from ..selections import text_room
-from ..streaming import Arrays, EventScratch, Int32s
+from ..streaming import Arrays, EventScratch, Int32s, Int64s
 from .layout_kernels import (
     FEW_LIVE,
     FEW_OCCURRENCES,
@@ -16,7 +16,7 @@ from .layout_kernels import (
     L_ROWS,
     N_OPEN,
     NOWHERE,
-    P_ROWS,
+    P_COLUMNS,
     STATE_SIZE,
     V_ROWS,
     Y_ROWS,
@@ -31,13 +31,9 @@ class Scratch(EventScratch):
         self.levels: Int32s = np.zeros((L_ROWS, 0), dtype=np.int32)
         self.live: Int32s = np.zeros((V_ROWS, 1 << 10), dtype=np.int32)
         self.occurrences: Int32s = np.zeros((V_ROWS, 1 << 8), dtype=np.int32)
-        self._make_partial(1 << 10)
+        self.partial: Int64s = np.zeros((1 << 10, P_COLUMNS), dtype=np.int64)
         self.ready: Int32s = np.zeros((Y_ROWS, 1 << 10), dtype=np.int32)
         self.joined = np.zeros(0, dtype=np.uint8)
-
-    def _make_partial(self, size: int) -> None:
-        self.partial: Int32s = np.zeros((P_ROWS, size), dtype=np.int32)
-        self.credit = np.zeros(size, dtype=np.int64)
 
     def _fit_tables(self, tables: Arrays) -> None:
         rows = len(tables["rows"])
@@ -55,7 +51,7 @@ class Scratch(EventScratch):
         """The stacks of a document, as the kernel takes them."""
         return (
             self.levels, self.first, self.head, self.live, self.occurrence_head, self.occurrences, self.partial_head,
-            self.partial, self.credit, self.hits, self.ready,
+            self.partial, self.hits, self.ready,
         )  # fmt: skip
 
     def _fit_batch(self, tables: Arrays, batch: DocumentBatch) -> None:
@@ -72,6 +68,6 @@ class Scratch(EventScratch):
         elif why == FEW_OCCURRENCES:
             self.occurrences = np.zeros((V_ROWS, 2 * self.occurrences.shape[1]), dtype=np.int32)
         elif why == FEW_PARTIAL:
-            self._make_partial(2 * len(self.credit))
+            self.partial = np.zeros((2 * len(self.partial), P_COLUMNS), dtype=np.int64)
         elif why == FEW_READY:
             self.ready = np.zeros((Y_ROWS, 2 * self.ready.shape[1]), dtype=np.int32)

@@ -124,7 +124,9 @@ def _plain_rows(own: Trie, gates: Int32s, bases: Int32s) -> tuple[Arrays, Int32s
         "row_parent": row_parent,
         "row_reach": row_reach,
         "row_substring": substring[nodes][:first_wild],
-        "row_order": np.argsort(nodes)[::-1].astype(np.int32),
+        "row_entry": entry[nodes],
+        "inner": numbers[np.unique(base[nodes[1:]])[::-1]],
+        "gate_row": numbers[gates],
         "rows": rows,
         "task_number": by_row,
     }
@@ -142,7 +144,8 @@ def _twig_rows(twigs: Twigs, strings: Trie, bases: Int32s) -> tuple[Arrays, Arra
     table = np.zeros((len(given), T_COLUMNS), dtype=np.int32)
     if not given:
         nothing = np.zeros(0, dtype=np.int32)
-        return {"twigs": table}, {"leaf": nothing, "wild": nothing, "open": nothing}, np.zeros(0, dtype=np.int64)
+        empty = {"twigs": table, "top_entry": nothing, "top_base": nothing}
+        return empty, {"leaf": nothing, "wild": nothing, "open": nothing}, np.zeros(0, dtype=np.int64)
     node = strings.insert(*flat([row.substring for row in given]))
     above, base, reach = columns["above"], columns["base"], columns["reach"]
     above_node = np.where(above >= 0, node[above], 0)
@@ -166,7 +169,9 @@ def _twig_rows(twigs: Twigs, strings: Trie, bases: Int32s) -> tuple[Arrays, Arra
         "wild": above_node[order][leaves : leaves + wilds],
         "open": np.unique(above_node[(above >= 0) & (reach & 1 == 1)]),
     }
-    return {"twigs": table}, substrings, (reach[wild] >> 1).astype(np.int64)
+    tops = np.flatnonzero(table[:, T_ABOVE] < 0)
+    arrays = {"twigs": table, "top_entry": table[tops, T_ENTRY], "top_base": table[tops, T_BASE]}
+    return arrays, substrings, (reach[wild] >> 1).astype(np.int64)
 
 
 def _set_lasting(plain: Arrays, first_wild: int, twigs: Int32s) -> None:

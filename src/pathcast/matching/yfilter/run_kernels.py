@@ -32,6 +32,7 @@ from ..streaming_kernels import (
     WRITTEN,
     is_marked,
     is_spared,
+    waited_for,
     wipe,
 )
 from .join_kernels import HOLDS, N_JOIN, NO_ROOM, join_end
@@ -263,6 +264,8 @@ def run(
         gated, visits = state[GATED], state[VISITS]
         state[STAMP] += 1
         state[MARKED], state[PENDING], binding_count[0] = 0, 0, 0
+        if state[STREAM] == 1:
+            state[WAITING] = waited_for(link, state[SKIPPING] == 1, skips, link_stamps, state[STAMP])
         if offsets[document] < offsets[document + 1]:
             run_document(
                 offsets[document], offsets[document + 1], names, parents, depths,
