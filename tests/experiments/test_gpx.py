@@ -84,8 +84,13 @@ def test_a_case_can_be_measured_alone() -> None:
 
 def test_many_queries_at_a_match_rate_repeat_a_pool_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpx_workloads, "POOL", 50)
-    _, queries = Workload("protein", 10, 300, match_rate=0.2).generate(Run(scale="small", seed=0))
+    run = Run(scale="small", seed=0)
+    documents, queries = Workload("protein", 10, 300, match_rate=0.2).generate(run)
     assert len(queries) == 300 and set(queries) == set(queries[:50])
+    again, more = Workload("protein", 10, 400, match_rate=0.2).generate(run)
+    assert again == documents and more[:50] == queries[:50] and len(more) == 400
+    other, _ = Workload("protein", 11, 300, match_rate=0.2).generate(run)
+    assert len(other) == 11
 
 
 def test_an_engine_that_is_not_there_is_left_out_and_named() -> None:
@@ -299,9 +304,9 @@ def explained(judge: object, **times: list[float]) -> list[str]:
 def test_where_a_claim_does_not_hold_steps_and_their_prices_are_told_once() -> None:
     [text] = explained(gpx_judges.Faster("yfilter", "gpx-ap", 10), yfilter=[9, 30], gpx_ap=[1, 10])
     assert text.startswith("gpx-ap is not 10 times as fast but 3 times as fast as yfilter (at 2)")
-    assert "yfilter 29 µs, 10 steps (things) of 3e+03 ns" in text
+    assert "yfilter 29 µs, 10 steps (things) of 3,000 ns" in text
     assert "1 times the steps, each 3 times as long" in text
-    assert "For a factor of 10, a step of yfilter would have to take 9.9e+03 ns" in text
+    assert "For a factor of 10, a step of yfilter would have to take 9,900 ns instead of 3,000" in text
     assert explained(gpx_judges.Faster("yfilter", "gpx-ap", 3), yfilter=[30], gpx_ap=[10]) == []
     assert explained(gpx_judges.Faster("yfilter", "gpx-ap", 3), yfilter=[30]) == [], "nothing to compare"
 

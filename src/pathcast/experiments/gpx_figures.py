@@ -102,7 +102,7 @@ def _filters(letter: str, schema: str, title: str, many: bool) -> Figure:
         )  # fmt: skip
     return Figure(
         f"gpx-fig6{letter}", f"GPX, Figure 6({letter}): filters a query, {title}", schema, "filters",
-        "attribute filters a query", (0, 1, 5, 10), (0, 1, 2, 4, 6, 8, 10), FILTERS, (10_000, 500_000),
+        "attribute filters a query", (0, 1, 5, 10), (0, 1, 2, 5, 10), FILTERS, (10_000, 500_000),
     )  # fmt: skip
 
 

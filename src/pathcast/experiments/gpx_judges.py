@@ -98,7 +98,8 @@ class Faster:
             wanted = "ahead" if self.least == 1 else f"{self.least:g} times as fast"
             text = f"{self.fast} is not {wanted} but {times:.2g} times as fast as {self.slow} ({_where(case, x)}). "
             text += _compared(slow, fast)
-            text += _needed(slow, _number(fast, "us") * self.least, f"For a factor of {self.least:g}")
+            aim = "To be no faster" if self.least == 1 else f"For a factor of {self.least:g}"
+            text += _needed(slow, _number(fast, "us") * self.least, aim)
             if self.slow in PAPER_US and x == PAPER_QUERIES:
                 text += " " + _needed(slow, PAPER_US[self.slow], f"For the paper's {PAPER_US[self.slow] / 1e3:g} ms")
             yield text
@@ -110,15 +111,15 @@ def _compared(slow: Row, fast: Row) -> str:
     ns = _number(slow, "ns_step") / _number(fast, "ns_step")
     return (
         f"A document takes {_profile(slow)}, and {_profile(fast)}: {steps:.2g} times the steps, each {ns:.2g} times as "
-        f"long. Reading ({_number(fast, 'reading_us'):.3g} µs) and collecting "
-        f"({_number(fast, 'collecting_us'):.2g} µs) come on top of both. "
+        f"long. Reading ({_short(fast, 'reading_us')} µs) and collecting ({_short(fast, 'collecting_us')} µs) come on "
+        "top of both. "
     )
 
 
 def _profile(row: Row) -> str:
     return (
-        f"{row['engine']} {_number(row, 'match_us'):,.4g} µs, {_number(row, 'steps'):,.0f} steps ({row['work']}) of "
-        f"{_number(row, 'ns_step'):.3g} ns"
+        f"{row['engine']} {_short(row, 'match_us')} µs, {_number(row, 'steps'):,.0f} steps ({row['work']}) of "
+        f"{_short(row, 'ns_step')} ns"
     )
 
 
@@ -126,8 +127,8 @@ def _needed(row: Row, whole_us: float, beginning: str) -> str:
     """How long a step of an engine would have to be for its time to be this."""
     rest = whole_us - _number(row, "us") + _number(row, "match_us")
     return (
-        f"{beginning}, a step of {row['engine']} would have to take {1e3 * rest / _number(row, 'steps'):.3g} ns: what "
-        f"lies between the two is implementation, not the algorithm."
+        f"{beginning}, a step of {row['engine']} would have to take {_rounded(1e3 * rest / _number(row, 'steps'))} ns "
+        f"instead of {_short(row, 'ns_step')}: what lies between the two is implementation, not the algorithm."
     )
 
 
@@ -182,9 +183,9 @@ class ReadingNegligible:
                 continue
             paper = PAPER_US[self.engine]
             yield (
-                f"Reading is not negligible{_of(case)} since matching is fast: a document is read in {reading:.3g} µs "
-                f"and matched by {self.engine} in {_number(row, 'match_us'):.3g} µs. Of the {paper / 1e3:g} ms that "
-                f"the paper names for it, this reading would be {reading / paper:.1%}."
+                f"Reading is not negligible{_of(case)} since matching is fast: a document is read in "
+                f"{_rounded(reading)} µs and matched by {self.engine} in {_short(row, 'match_us')} µs. Of the "
+                f"{paper / 1e3:g} ms that the paper names for it, this reading would be {reading / paper:.1%}."
             )
 
 
@@ -263,6 +264,14 @@ def _number(row: Row, column: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise MissingRowError(f"no number in column {column!r}")
     return value
+
+
+def _short(row: Row, column: str) -> str:
+    return _rounded(_number(row, column))
+
+
+def _rounded(number: float) -> str:
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
 def _in_all(found: list[tuple[bool, str]]) -> Judgement:

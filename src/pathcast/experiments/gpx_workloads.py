@@ -44,19 +44,24 @@ class Workload:
 
     def generate(self, run: Run) -> tuple[list[bytes], list[str]]:
         """The documents and the queries."""
-        from ..workloads import Values, generate_documents, generate_subscriptions
-
         if self.schema == MIX:
             return self._mixed(run)
+        if not self.match_rate or self.distinct or self.queries <= POOL:
+            return self._generated(run)
+        documents, pool = _pooled(run, replace(self, queries=POOL))
+        return list(documents), [*pool, *Random(run.seed).choices(pool, k=self.queries - POOL)]
+
+    def _generated(self, run: Run) -> tuple[list[bytes], list[str]]:
+        from ..workloads import Values, generate_documents, generate_subscriptions
+
         schema = _schema(run, self.schema)
         values = Values(schema, seed=run.seed)
         documents = list(
             generate_documents(schema, self.documents, seed=run.seed, max_levels=self.levels, values=values)
         )
-        chosen = min(self.queries, POOL) if self.match_rate and not self.distinct else self.queries
         queries = generate_subscriptions(
             schema,
-            chosen,
+            self.queries,
             seed=run.seed,
             max_depth=self.length,
             wildcard=self.wildcard,
@@ -69,8 +74,6 @@ class Workload:
             documents=documents if self.match_rate else None,
             values=values,
         )
-        if chosen < self.queries:
-            queries += Random(run.seed).choices(queries, k=self.queries - chosen)
         return documents, queries
 
     def _mixed(self, run: Run) -> tuple[list[bytes], list[str]]:
@@ -88,6 +91,17 @@ class Workload:
             documents += of_documents
             queries += of_queries
         return documents, queries
+
+
+# The last pool: a figure needs the same one at each of its points.
+_last: dict[tuple[int, Workload], tuple[list[bytes], list[str]]] = {}
+
+
+def _pooled(run: Run, workload: Workload) -> tuple[list[bytes], list[str]]:
+    if (run.seed, workload) not in _last:
+        _last.clear()
+        _last[run.seed, workload] = workload._generated(run)
+    return _last[run.seed, workload]
 
 
 def _share(total: int, place: int, parts: int) -> int:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from ...documents import Document, DocumentBatch, Limits
 from ..contract import Entries, Mask, Offsets, StreamMatches
 from ..expansion_kernels import merge_entries
+from ..streaming import Bits, packed
 from ..table import PatternTable
 from .delegate import Delegate
 from .index import KERNEL_ARRAYS, Arrays, build_index
@@ -40,7 +41,6 @@ from .subscription_kernels import (
     WAITING,
 )
 
-Bits = npt.NDArray[np.uint64]
 _NO_BITS: Bits = np.zeros(0, dtype=np.uint64)
 _NO_LINKS: Entries = np.zeros(0, dtype=np.int32)
 _NO_FLAGS: Mask = np.zeros(0, dtype=np.bool_)
@@ -98,7 +98,7 @@ class GpxEngine:
             return self._match(batch, None)
 
     def _match(self, batch: DocumentBatch, skip: Mask | None) -> tuple[Offsets, Entries]:
-        bits = _NO_BITS if skip is None else _bits(skip[: self._entries])
+        bits = _NO_BITS if skip is None else packed(skip, self._entries)
         over = np.zeros(len(batch), dtype=np.bool_)
         offsets = self._run(batch, self.reuse, over, bits, _NO_LINKS, _NO_FLAGS, _NO_LINKS)
         entries = self._scratch.out[: offsets[-1]].copy()
@@ -190,12 +190,12 @@ class GpxLastEngine(GpxEngine):
 
     def _stream(self, document: Document, skip: Mask | None, link: Entries | None) -> StreamMatches:
         batch, size, scratch = document.alone(), len(document), self._scratch
-        bits = _NO_BITS if skip is None else _bits(skip[: self._entries])
+        bits = _NO_BITS if skip is None else packed(skip, self._entries)
         links, decided = _NO_LINKS, _NO_FLAGS
         if link is not None:
             links = np.ascontiguousarray(link[: self._entries], dtype=np.int32)
             decided = np.zeros(int(links.max(initial=-1)) + 1, dtype=np.bool_)
-            scratch.counts[WAITING] = _waited_for(links, skip, len(decided))
+            scratch.counts[WAITING] = _waited_for(links, skip)
         over = np.zeros(1, dtype=np.bool_)
         positions = scratch.positions(self._entries)
         offsets = self._run(batch, True, over, bits, links, decided, positions)
@@ -210,17 +210,9 @@ class GpxLastEngine(GpxEngine):
         return StreamMatches(entries, positions[entries], size)
 
 
-def _waited_for(links: Entries, skip: Mask | None, count: int) -> int:
+def _waited_for(links: Entries, skip: Mask | None) -> int:
     """How many links have an entry that is not skipped."""
-    asked = links >= 0 if skip is None else (links >= 0) & ~skip[: len(links)]
-    waiting = np.zeros(count, dtype=np.bool_)
-    waiting[links[asked]] = True
+    asked = links[links >= 0] if skip is None else links[(links >= 0) & ~skip[: len(links)]]
+    waiting = np.zeros(int(asked.max(initial=-1)) + 1, dtype=np.bool_)
+    waiting[asked] = True
     return int(np.count_nonzero(waiting))
-
-
-def _bits(mask: Mask) -> Bits:
-    """A mask as words of bits."""
-    words = np.zeros(len(mask) + 63 >> 6, dtype=np.uint64)
-    packed = np.packbits(mask, bitorder="little")
-    words.view(np.uint8)[: len(packed)] = packed
-    return words
