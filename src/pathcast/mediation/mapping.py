@@ -29,6 +29,7 @@ import tomllib
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, get_args
 
@@ -56,9 +57,12 @@ class Mapping:
     unexplained: Table[str, str] = field(default_factory=dict)
     version: int = 1
     plan: Plan = field(init=False, repr=False, compare=False)
+    fingerprint: bytes = field(init=False, repr=False, compare=False)
+    """Sixteen bytes that tell mappings apart."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "plan", Plan(self.local, self.operators))
+        object.__setattr__(self, "fingerprint", blake2b(self.write().encode(), digest_size=16).digest())
 
     @classmethod
     def derive(

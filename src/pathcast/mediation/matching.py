@@ -20,6 +20,7 @@ from ..matching import Matches, Subscriptions
 from .events import EventRewriter
 from .items import item_of, to_bytes
 from .mapping import Mapping
+from .travel import unpack
 
 if TYPE_CHECKING:
     from .mediator import Mediator, Rewriting
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 REWRITINGS = ("events", "static")
 # Documents of one schema are read and matched in groups of so many.
 _GROUP = 256
+# Readers are kept for so many mappings; those that came along with documents may be many.
+_KEPT = 1000
 
 
 class MediatedMatcher:
@@ -50,7 +53,7 @@ class MediatedMatcher:
         self.limits, self.entities = limits or Limits(), entities
         self.held = 0
         """The most elements that a stream over a document so far would have held back."""
-        self._readers: dict[tuple[str, int], tuple[Mapping, Reader, EventRewriter]] = {}
+        self._readers: dict[bytes, tuple[Reader, EventRewriter]] = {}
 
     def match(self, document: Readable, schema: str, version: int | None = None) -> Matches:
         """The subscriptions that a document matches in the global schema; what is wrong with it is raised."""
@@ -58,6 +61,22 @@ class MediatedMatcher:
         if isinstance(found, PathcastError):
             raise found
         return found
+
+    def match_message(self, data: bytes) -> tuple[Matches, bytes]:
+        """The matches of a document that came with its mapping, or with a reference to one that the mediator holds.
+
+        With them the document itself, as it was sent. `MessageError` for what is no such message, `MappingError` for a
+        mapping that is not held, or not the one that was meant.
+        """
+        envelope = unpack(data)
+        mapping = envelope.mapping
+        if mapping is None:
+            mapping = self.mediator.mapping(envelope.name, envelope.version)
+            envelope.check(mapping)
+        (found,) = self._match_group([envelope.document], mapping)
+        if isinstance(found, PathcastError):
+            raise found
+        return found, envelope.document
 
     def match_many(
         self,
@@ -107,7 +126,7 @@ class MediatedMatcher:
         return [answer for answer in answers if answer is not None]
 
     def _match_group(self, documents: list[Readable], mapping: Mapping) -> list[Matches | PathcastError]:
-        _, reader, rewriter = self._reader(mapping)
+        reader, rewriter = self._reader(mapping)
         batch = reader.read(documents, borrowed=True)
         if self.rewriting == "static":
             texts: list[bytes | PathcastError] = []
@@ -122,11 +141,14 @@ class MediatedMatcher:
         self.held = max(self.held, held)
         return self.matcher.match_read(rewritten)
 
-    def _reader(self, mapping: Mapping) -> tuple[Mapping, Reader, EventRewriter]:
-        key = mapping.name, mapping.version
-        found = self._readers.get(key)
-        if found is None or found[0] is not mapping:
+    def _reader(self, mapping: Mapping) -> tuple[Reader, EventRewriter]:
+        """What reads and rewrites documents of a mapping; kept, for so many mappings."""
+        key = mapping.fingerprint
+        found = self._readers.pop(key, None)
+        if found is None:
             names = Names()
-            rewriter = EventRewriter(mapping.plan, names)
-            found = self._readers[key] = mapping, Reader(names, self.limits, self.entities), rewriter
+            found = Reader(names, self.limits, self.entities), EventRewriter(mapping.plan, names)
+        self._readers[key] = found
+        while len(self._readers) > _KEPT:
+            del self._readers[next(iter(self._readers))]
         return found

@@ -25,6 +25,7 @@ from .items import item_of, to_bytes
 from .mapping import Mapping
 from .schema_tree import SchemaTree
 from .sources import open_schema
+from .travel import pack
 
 if TYPE_CHECKING:
     from ..matching import Subscriptions
@@ -93,6 +94,10 @@ class Mediator:
     def rewrite(self, document: Readable, schema: str, version: int | None = None) -> bytes:
         """A document in the global schema, for people to look at."""
         return to_bytes(self.mapping(schema, version).rewrite(item_of(read(document))))
+
+    def pack(self, document: bytes, schema: str, *, with_mapping: bool = True) -> bytes:
+        """A document as it travels: with the newest mapping of its schema, or with a reference to it."""
+        return pack(document, self.mapping(schema), with_mapping=with_mapping)
 
     def compile(
         self,
