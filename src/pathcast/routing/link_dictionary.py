@@ -14,7 +14,7 @@ that has it. Bounded: beyond `PATHS` paths or `NAMES` names a dictionary ends, a
 hand.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 
 import numpy as np
@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from ..documents import DocumentBatch, LabelPaths, Names
 from ..errors import LimitError
+from ..store.texts import Texts
 
 Int32s = npt.NDArray[np.int32]
 PATHS, NAMES = 1 << 15, 1 << 11
@@ -80,7 +81,7 @@ class Sent:
         self._wire_of: dict[int, int] = {}
         self._known: Names | None = None
         self._translate: Int32s = np.empty(0, np.int32)
-        self._own: tuple[int, list[str], Int32s] = (0, [], self._translate)
+        self._own: tuple[int, Sequence[str], Int32s] = (-1, (), self._translate)
 
     def __len__(self) -> int:
         return len(self.digests) - 1
@@ -90,16 +91,16 @@ class Sent:
         add = self.labels.names.add
         if self._known is not batch.known:
             self._known, self._translate = batch.known, np.empty(0, np.int32)
-            self._own = (-1, [], self._translate)
+            self._own = (-1, (), self._translate)
         known = self._translate
         if len(known) < batch.known_count:
             more = [add(batch.known[number]) for number in range(len(known), batch.known_count)]
             self._translate = known = np.concatenate([known, np.array(more, np.int32)])
-        if not batch.own_names:
+        own = batch.own_names
+        if not len(own):
             return known
-        count, names, translate = self._own
-        own = list(batch.own_names)
-        if count != batch.known_count or names != own:
+        count, before, translate = self._own
+        if count != batch.known_count or not _same_names(before, own):
             translate = np.concatenate([known[: batch.known_count], np.array([add(name) for name in own], np.int32)])
             self._own = (batch.known_count, own, translate)
         return translate
@@ -138,6 +139,12 @@ class Sent:
             self._wire_names.append(self._wire_of.setdefault(name, len(self._wire_of)))
             digest = name_digest(self.labels.names[name])
             self.digests.append(chained(self.digests[-1], int(parents[path]), digest))
+
+
+def _same_names(some: Sequence[str], others: Sequence[str]) -> bool:
+    if isinstance(some, Texts) and isinstance(others, Texts):
+        return some.lies_as(others)
+    return some is others or (isinstance(some, list) and isinstance(others, list) and some == others)
 
 
 class Learnt:
