@@ -150,5 +150,8 @@ class PathMatching(Protocol):
     """Matches from label paths alone, without the document (structure annotations)."""
 
     def match_paths(self, paths: list[tuple[str, ...]]) -> tuple[Offsets, Entries]:
-        """For each label path the plain-path entries that an element with it satisfies, ascending."""
+        """For each label path the plain-path entries that an element with it satisfies, ascending.
+
+        For the empty path those that every document satisfies.
+        """
         ...

@@ -204,6 +204,14 @@ class Learnt:
             raise UndefinedError("another dictionary" if last != digest else "too many names")
         self._commit(fresh, names, digests)
 
+    def labels(self, path: int) -> tuple[str, ...]:
+        """The names along a path, root first."""
+        found = []
+        while path >= 0:
+            found.append(self.names[int(self.name[path])])
+            path = int(self.parent[path])
+        return tuple(reversed(found))
+
     def _commit(self, fresh: list[tuple[int, int, int]], names: list[str], digests: list[int]) -> None:
         before, after = len(self), len(self) + len(fresh)
         if after > len(self.parent):

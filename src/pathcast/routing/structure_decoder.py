@@ -36,7 +36,7 @@ _ELEMENT_BYTES, _VALUE_BYTES = 4, 3
 _SMALLEST_STACK = 64
 
 
-class _Message(NamedTuple):
+class Taken(NamedTuple):
     """A message whose label paths are known: where its elements begin, and what it has."""
 
     learnt: Learnt | None
@@ -47,7 +47,7 @@ class _Message(NamedTuple):
     texts: int
 
 
-_NOTHING = _Message(None, 0, 0, 0, 0, 0)
+_NOTHING = Taken(None, 0, 0, 0, 0, 0)
 
 
 class StructureDecoder:
@@ -78,20 +78,20 @@ class StructureDecoder:
 
     def decode(self, structure: bytes, document: bytes) -> DocumentBatch | Refused:
         """The element arrays of a document from its annotation, or why the document must be parsed."""
-        message = self._message(structure, document)
+        message = self.taken_in(structure, document)
         if isinstance(message, Refused):
             return message
         batch, _ = self._batch([structure], [document], [message])
-        return batch if isinstance(batch, DocumentBatch) else self._refused(_WHY[batch])
+        return batch if isinstance(batch, DocumentBatch) else self.refused(batch)
 
     def decode_many(
         self, structures: Sequence[bytes], documents: Sequence[bytes]
     ) -> tuple[DocumentBatch, dict[int, Refused]]:
         """Several documents as one batch, and those that must be parsed: these have no elements, and an error."""
         refused: dict[int, Refused] = {}
-        messages: list[_Message] = []
+        messages: list[Taken] = []
         for number, (structure, document) in enumerate(zip(structures, documents, strict=True)):
-            message = self._message(structure, document)
+            message = self.taken_in(structure, document)
             if isinstance(message, Refused):
                 refused[number], message = message, _NOTHING
             messages.append(message)
@@ -100,7 +100,7 @@ class StructureDecoder:
             for number in range(wrong, len(messages)):
                 why, _ = self._batch([structures[number]], [documents[number]], [messages[number]])
                 if not isinstance(why, DocumentBatch):
-                    refused[number], messages[number] = self._refused(_WHY[why]), _NOTHING
+                    refused[number], messages[number] = self.refused(why), _NOTHING
             batch, _ = self._batch(structures, documents, messages)
             assert isinstance(batch, DocumentBatch)
         for number, refusal in refused.items():
@@ -109,11 +109,15 @@ class StructureDecoder:
 
     # Messages.
 
+    def refused(self, why: int) -> Refused:
+        """The refusal of a message that a kernel could not read."""
+        return self._refused(_WHY[why])
+
     def _refused(self, why: str, *, resend: bool = False) -> Refused:
         epoch, known = (0, 0) if self._learnt is None else (self._learnt.epoch, len(self._learnt))
         return Refused(f"the structure annotation can't be used: {why}", epoch, known, resend)
 
-    def _message(self, structure: bytes, document: bytes) -> _Message | Refused:
+    def taken_in(self, structure: bytes, document: bytes) -> Taken | Refused:
         """Check a message and take up what it defines."""
         header = read_header(structure)
         if isinstance(header, str):
@@ -130,7 +134,7 @@ class StructureDecoder:
         if isinstance(learnt, Refused):
             return learnt
         total = header.first + header.defined
-        return _Message(learnt, header.body, total, header.elements, header.attributes, header.texts)
+        return Taken(learnt, header.body, total, header.elements, header.attributes, header.texts)
 
     def _learnt_for(self, header: Header, structure: bytes) -> Learnt | Refused:
         """The dictionary that a message refers to, with what it defines."""
@@ -160,7 +164,7 @@ class StructureDecoder:
     # Batches.
 
     def _batch(
-        self, structures: Sequence[bytes], documents: Sequence[bytes], messages: list[_Message]
+        self, structures: Sequence[bytes], documents: Sequence[bytes], messages: list[Taken]
     ) -> tuple[DocumentBatch | int, int]:
         """The messages as one batch; or why one can't be read, and its number."""
         known, own_names = self._naming.current(learnt for learnt, *_ in messages if learnt is not None)
@@ -241,7 +245,7 @@ class _Naming:
         return self._known + self._own.setdefault(name, len(self._own))
 
 
-def _rows(structures: Sequence[bytes], documents: Sequence[bytes], messages: list[_Message]) -> tuple[Int64s, Int64s]:
+def _rows(structures: Sequence[bytes], documents: Sequence[bytes], messages: list[Taken]) -> tuple[Int64s, Int64s]:
     """What the kernel is told of each message, and where the documents lie."""
     columns, places = [], [0]
     at = elements = attributes = texts = 0

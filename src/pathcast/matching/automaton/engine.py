@@ -27,6 +27,7 @@ from ..table import Moved, PatternTable
 from . import generations
 from .generation import Generation
 from .generations import Generations
+from .label_paths import entries_of_paths
 from .scratch import Scratch
 from .simulation import simulated
 from .states import Automaton
@@ -113,6 +114,11 @@ class AutomatonEngine:
             self._generations.seen(len(batch))
         self._count(**counts)
         return offsets, entries
+
+    def match_paths(self, paths: list[tuple[str, ...]]) -> tuple[Offsets, Entries]:
+        return entries_of_paths(
+            self._generations.settled(), paths, generations.MEMORY_LIMIT, max(self.limits.work // 4, 1)
+        )
 
     def _walked(
         self, made: Generation, batch: DocumentBatch, deepest: int
