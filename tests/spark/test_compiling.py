@@ -100,3 +100,14 @@ def test_the_session_is_left_as_it_was(spark, tmp_path, rows, merged):
         assert spark.conf.get(key) == "3"
     finally:
         spark.conf.unset(key)
+
+
+def test_one_worker_is_not_worth_it_unless_somebody_says_so(spark, tmp_path, rows, merged, monkeypatch):
+    monkeypatch.setattr(compiling, "MANY", 100)
+    monkeypatch.setattr(compiling, "_has_several_workers", lambda _: False)
+    frame = spark.createDataFrame(rows, SCHEMA)
+    compile_subscriptions(frame, tmp_path / "a")
+    assert not merged
+    monkeypatch.setattr(compiling, "_has_several_workers", lambda _: True)
+    compile_subscriptions(frame, tmp_path / "b")
+    assert merged

@@ -10,6 +10,7 @@ Cost: to compile an expression with two predicates some 100 µs, in any process;
 """
 
 import io
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -30,6 +31,8 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 _TABLE, _ENGINE = "table_", "engine_"
 _NONE = -1
+# A number with a point, with an exponent or with many digits.
+_MAY_BE_LONG = re.compile(r"\.\d|\d\.|\d{15}|\d[eE]")
 
 
 class Refused(NamedTuple):
@@ -55,7 +58,7 @@ def compile_shard(expressions: Sequence[str], namespaces: Namespaces, max_steps:
     with collector_resting():
         places = list(range(len(expressions)))
         table, entered = _entered(expressions, namespaces, max_steps)
-        ambiguous = _ambiguous(table)
+        ambiguous = _ambiguous(table, expressions, entered)
         left: list[int] = []
         if ambiguous:  # rare: then without them
             good = zip(entered.good, entered.entries.tolist(), strict=True)
@@ -111,8 +114,9 @@ def _entered(expressions: Sequence[str], namespaces: Namespaces, max_steps: int)
     return table, table.enter(list(expressions), collect=True)
 
 
-def _ambiguous(table: PatternTable) -> set[int]:
-    """The entries whose patterns have more than one text."""
-    trees = table.trees
-    roots = ((entry, trees[entry].root) for entry in trees)
+def _ambiguous(table: PatternTable, expressions: Sequence[str], entered: Entered) -> set[int]:
+    """The entries whose patterns have more than one text; all have just one whose numbers are short and whole."""
+    good = zip(entered.good, entered.entries.tolist(), strict=True)
+    doubtful = {entry for place, entry in good if _MAY_BE_LONG.search(expressions[place])}
+    roots = ((entry, table.pattern(entry).root) for entry in doubtful)
     return {entry for entry, root in roots if root is not None and not has_one_text(root)}

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from pathcast.matching.contract import Engine, Mergeable
@@ -26,7 +27,8 @@ from pathcast.matching.shards import Arrays, compile_shard, merge_shard, packed,
 from pathcast.matching.table import PatternTable
 from pathcast.patterns import Namespaces
 
-# Fewer expressions with predicates than this are compiled by the driver alone, unless somebody asks for another bound.
+# Fewer expressions with predicates than this are compiled by the driver alone, unless somebody asks for another bound:
+# it takes that long until two workers are ready. One worker alone is never quicker.
 MANY = 50_000
 # So many are compiled at a time: a worker has some 10 kB for each, and makes one value of all.
 SHARD = 10_000
@@ -54,10 +56,12 @@ class Compiled:
 
 
 def compile_in_parallel(
-    spark: SparkSession, expressions: pa.Array, table: PatternTable, engine: Engine, many: int
+    spark: SparkSession, expressions: pa.Array, table: PatternTable, engine: Engine, many: int | None = None
 ) -> Compiled:
     """Compile the expressions with predicates, if there are many and the engine can merge them; the others are left."""
     compiled = Compiled(len(expressions))
+    if many is None:
+        many = MANY if _has_several_workers(spark) else len(expressions) + 1
     if not isinstance(engine, Mergeable) or len(expressions) < many:
         return compiled
     has_predicates = pc.match_substring_regex(expressions, _PREDICATES)
@@ -75,6 +79,14 @@ def compile_in_parallel(
             looked_at[np.delete(places, merged.left)] = True
     compiled.left = np.flatnonzero(~looked_at)
     return compiled
+
+
+def _has_several_workers(spark: SparkSession) -> bool:
+    """Whether tasks run side by side; a client of Spark Connect can't tell, and takes it that they do."""
+    try:
+        return spark.sparkContext.defaultParallelism > 1
+    except PySparkException:
+        return True
 
 
 def _shards(

@@ -44,7 +44,9 @@ _NOTHING = -1
 class Parsed:
     """The rows of a table: `good` ones, and `bad` ones with a reason."""
 
-    def __init__(self, rows: pa.Table, matcher: Matcher, spark: SparkSession, *, has_id: bool, many: int) -> None:
+    def __init__(
+        self, rows: pa.Table, matcher: Matcher, spark: SparkSession, *, has_id: bool, many: int | None
+    ) -> None:
         self._matcher, self._kept, self._spark, self._many = matcher, matcher.subscriptions, spark, many
         kept = self._kept
         self._known = len(kept.table)
@@ -113,8 +115,8 @@ class Parsed:
         )
 
 
-def parse_rows(frame: DataFrame, matcher: Matcher, *, changes: bool, many: int) -> Parsed:
-    """Check and parse the rows of a table for a matcher; `many` different ones with predicates are compiled as well."""
+def parse_rows(frame: DataFrame, matcher: Matcher, *, changes: bool, many: int | None) -> Parsed:
+    """Check and parse the rows of a table for a matcher; many patterns with predicates are compiled by workers."""
     needed = ["xpath", *(["id", "change"] if changes else [])]
     for name in needed:
         if name not in frame.columns:

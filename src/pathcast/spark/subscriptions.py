@@ -24,7 +24,6 @@ from pathcast.errors import PipelineError
 from pathcast.matching import Subscriptions, open_index
 from pathcast.patterns import Namespaces
 
-from .compiling import MANY
 from .parsing import ADDED, INVALID, REMOVED, Parsed, parse_rows, read_table, reported
 from .versions import GRACE, KEEP, latest, publish, version_folder, versions
 
@@ -66,7 +65,7 @@ def compile_subscriptions(
     engine: str | None = None,
     keep: int = KEEP,
     grace: float = GRACE,
-    many: int = MANY,
+    many: int | None = None,
 ) -> SubscriptionReport:
     """Publish a table of subscriptions, or changes to those that a folder holds, as the next version of an index.
 
@@ -75,7 +74,8 @@ def compile_subscriptions(
     `changes` has `id`, `xpath`, optionally `subscriber`, and `change`: `added` puts a subscription in, in place of
     one with the same id; `removed` takes it out. Of several changes to one id the last counts, in the order of the
     rows, or of a column `sequence` where there is one. `namespaces` and `engine` are those of a new set; changes keep
-    what the folder has. From `many` different expressions with predicates on, workers compile them.
+    what the folder has. From `many` different expressions with predicates on, workers compile them; None: where that is
+    quicker.
 
     When nothing changes no version is published.
     """
