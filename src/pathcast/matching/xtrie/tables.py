@@ -112,8 +112,6 @@ def _plain_rows(own: Trie, gates: Int32s, bases: Int32s) -> tuple[Arrays, Int32s
     numbers[wild] = np.arange(first_wild, len(nodes), dtype=np.int32)
     row_parent = numbers[base[nodes]]
     row_parent[0] = NONE
-    row_reach = reach[nodes]
-    row_reach[first_wild:] &= ~1
     rows = np.zeros((len(nodes), R_COLUMNS), dtype=np.int32)
     rows[:, R_ENTRY] = entry[nodes]
     by_row = np.argsort(numbers[gates], kind="stable").astype(np.int32)
@@ -122,7 +120,7 @@ def _plain_rows(own: Trie, gates: Int32s, bases: Int32s) -> tuple[Arrays, Int32s
     rows[:, R_WILD], rows[:, R_WILD_END] = first_wild + begins, first_wild + ends
     arrays = {
         "row_parent": row_parent,
-        "row_reach": row_reach,
+        "row_reach": reach[nodes],
         "row_substring": substring[nodes][:first_wild],
         "row_entry": entry[nodes],
         "inner": numbers[np.unique(base[nodes[1:]])[::-1]],

@@ -90,8 +90,6 @@ class Twigs:
             if len(below) != 1 or len(below) < len(node.conditions):
                 break
             node = below[0]
-        if not node.conditions and not run:
-            place = place._replace(reach=place.reach & ~1)  # something anywhere below is something at the first level
         attributes = _attributes_inside(node)
         tests = [part for part in node.conditions if is_selection(part) and part not in attributes]
         number = self._row(entry, place, len(below) + len(attributes), tests)
