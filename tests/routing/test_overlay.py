@@ -21,6 +21,7 @@ def test_the_example_of_the_documentation() -> None:
     assert [(each.subscriber, each.router) for each in report.deliveries] == [("ada", "r7")]
     assert list(report.per_router) == ["r1", "r3", "r7"]
     assert report.bytes == sum(each.sent for each in report.per_router.values()) > 0
+    assert report.throughput == 1 / max(each.processing for each in report.per_router.values())
 
 
 def test_routers_of_a_graph_with_cycles_form_a_spanning_tree() -> None:

@@ -71,6 +71,12 @@ class Report:
         return sum(each.processing for each in self.per_router.values())
 
     @property
+    def throughput(self) -> float:
+        """Documents like this one a second that the slowest router can take (§6.2)."""
+        slowest = max((each.processing for each in self.per_router.values()), default=0.0)
+        return 1.0 / slowest if slowest else float("inf")
+
+    @property
     def bytes(self) -> int:
         """What all links carried together."""
         return sum(each.sent for each in self.per_router.values())
