@@ -73,6 +73,21 @@ def test_documents_have_about_the_size_that_was_asked_for(elements):
     assert documents == documents_of_size(news_schema(), 10, elements, seed=1)
 
 
+@pytest.mark.parametrize(
+    ("subscription", "steered"),
+    [
+        ("/a/b[c]/d", "/a[.//test]/b[c]/d"),
+        ("/a[x]/b", "/a[.//test][x]/b"),
+        ("/a//b", "/a[.//test]//b"),
+        ("//b/c", "/*[.//test]//b/c"),
+        ("b", "/*[.//test]//b"),
+        ("/a", "/a[.//test]"),
+    ],
+)
+def test_subscriptions_ask_for_the_test_element_at_the_root(subscription, steered):
+    assert list(steered_subscriptions([subscription])) == [steered]
+
+
 @pytest.mark.parametrize("fraction", [0.0, 0.25, 0.5, 0.75, 1.0])
 def test_nothing_matches_before_the_test_element(fraction):
     documents = list(generate_documents(news_schema(), 20, seed=4))

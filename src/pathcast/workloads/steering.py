@@ -1,12 +1,13 @@
 """Where in a document its first match comes: steered by an element that every subscription asks for.
 
-§6.1 of papers/000: a unique element `<test>` is put into each document, and the predicate `//test` is added to each
-subscription, so that nothing can match before `<test>` has been read. Its place is a fraction f of the document: before
-the start tag that follows a share f of the others, or, for f = 1, at the end of the root element.
+§6.1 of papers/000: a unique element `<test>` is put into each document, and a predicate that asks for it is added to
+each subscription, so that nothing can match before `<test>` has been read. Its place is a fraction f of the document:
+before the start tag that follows a share f of the others, or, for f = 1, at the end of the root element.
 
 Also the documents of that evaluation: of some size, taken as the generator makes them, or as one large document.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -17,6 +18,7 @@ from pathcast.workloads.documents import generate_documents
 from pathcast.workloads.values import TextStyle
 
 MARK = "test"
+_FIRST_STEP = re.compile(r"/[^/\[]+")
 
 
 def steered_documents(documents: Iterable[bytes], fraction: float) -> Iterator[bytes]:
@@ -35,8 +37,21 @@ def steered_documents(documents: Iterable[bytes], fraction: float) -> Iterator[b
 
 
 def steered_subscriptions(subscriptions: Iterable[str]) -> Iterator[str]:
-    """The subscriptions, each with the predicate `[//test]`."""
-    return (f"{subscription}[//{MARK}]" for subscription in subscriptions)
+    """The subscriptions, each with the predicate on the root element: `/a[.//test]/b`, `/*[.//test]//b`.
+
+    There aggregation, which loosens patterns from their ends, keeps it, and the first match stays where it was steered;
+    and a stream is certain of it as soon as it has read `<test>`.
+    """
+    return map(_steered, subscriptions)
+
+
+def _steered(subscription: str) -> str:
+    absolute = subscription if subscription.startswith("/") else f"//{subscription}"
+    if absolute.startswith("//"):
+        return f"/*[.//{MARK}]{absolute}"
+    first = _FIRST_STEP.match(absolute)
+    assert first is not None
+    return f"{first[0]}[.//{MARK}]{absolute[first.end() :]}"
 
 
 def documents_of_size(
