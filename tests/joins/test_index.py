@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -82,6 +83,26 @@ def test_an_index_answers_as_a_loop_does(name: str, kind: Kind, shape: tuple[int
             assert any(holds(span, probe) for span in spans) == any(holds(known[id][0], probe) for id in exposed)
 
     check()
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_many_at_once_are_as_if_added_one_by_one(name: str) -> None:
+    random = np.random.default_rng(3)
+    ends = np.sort(random.integers(0, 50, (2, 2, 100)), axis=1)
+    one, many = INDEXES[name]([INT], [INT]), INDEXES[name]([INT], [INT])
+    one.add(1000, [(3, 9)], [(4, 6)])
+    many.add(1000, [(3, 9)], [(4, 6)])
+    many.add_many(np.arange(100), [(ends[0, 0], ends[0, 1])], [(ends[1, 0], ends[1, 1])])
+    for id in range(100):
+        one.add(id, [(int(ends[0, 0, id]), int(ends[0, 1, id]))], [(int(ends[1, 0, id]), int(ends[1, 1, id]))])
+    for index in (one, many):
+        index.remove(7)
+    for at in range(50):
+        assert one.affected(at, [10, 20, 30]).tolist() == many.affected(at, [10, 20, 30]).tolist()
+        assert one.exposed(at, [10, 20, 30]).tolist() == many.exposed(at, [10, 20, 30]).tolist()
+    with pytest.raises(KeyError):
+        many.add_many(np.array([200, 50]), [(ends[0, 0][:2], ends[0, 1][:2])], [(ends[1, 0][:2], ends[1, 1][:2])])
+    assert len(many) == 100
 
 
 def test_an_unknown_semijoin_can_not_be_removed_nor_one_be_added_twice() -> None:

@@ -29,7 +29,7 @@ from ..messages import Interval
 from .bags import Bag
 from .envelope import envelope, inside
 from .forms import Form
-from .index import Ranges, SemijoinIndex
+from .index import Ends, Ids, Ranges, SemijoinIndex
 from .kinds import Kind
 from .runs import Run, View
 from .schema import Row
@@ -100,6 +100,13 @@ class Group:
             panel = self.panels[axes] = self._panel(axes)
         ends = self.filter_ends(filtering)
         panel.index.add(id, self._ends(panel.kinds, [base[axis] for axis in axes]), ends)
+
+    def add_many(self, ids: Ids, base: Mapping[str, Ends], filtering: Mapping[str, Ends]) -> None:
+        """Take up semijoins with ranges on the same columns, as keys."""
+        axes = tuple(sorted(base))
+        panel = self.panels.get(axes) or self._panel(axes)
+        panel.index.add_many(ids, [base[axis] for axis in axes], [filtering[axis] for axis in self.form.axes])
+        self.panels[axes] = panel
 
     def remove(self, id: int, base: Mapping[str, Interval]) -> None:
         """Forget a subscription's semijoin, which has these base ranges."""

@@ -29,6 +29,7 @@ import numpy.typing as npt
 Point: TypeAlias = Any
 Ids: TypeAlias = npt.NDArray[np.int64]
 Ranges: TypeAlias = Sequence[tuple[Any, Any]]
+Ends: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
 class SemijoinIndex(Protocol):
@@ -40,6 +41,10 @@ class SemijoinIndex(Protocol):
 
     def add(self, id: int, base: Ranges, filtering: Ranges) -> None:
         """Take up a semijoin, a closed range of keys an axis."""
+        ...
+
+    def add_many(self, ids: Ids, base: Sequence[Ends], filtering: Sequence[Ends]) -> None:
+        """Take up many at once: for each axis the low ends of all and the high ends of all, int64 keys."""
         ...
 
     def remove(self, id: int) -> None:

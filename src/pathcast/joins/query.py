@@ -175,6 +175,12 @@ class Selection:
             draft.range(_column(draft, name), _interval(draft, name, wanted))
         return draft.finish(_merged(draft)), draft.kinds
 
+    def column(self, schema: Schema, name: str) -> Column:
+        """The column of its tables that a name means."""
+        draft = QueryDraft(schema, self.tables, str(self))
+        draft.equations += [Equation(*pair) for edge in self._edges(schema, draft) for pair in edge.pairs()]
+        return _column(draft, name)
+
     def _edges(self, schema: Schema, draft: QueryDraft) -> list[Edge]:
         if self.on is None:
             return [edge for edge in schema.edges if set(edge.tables) <= set(self.tables)]

@@ -20,7 +20,8 @@ from .bags import Bag
 from .contents import changed_columns
 from .forms import Form
 from .groups import FilterEvent, Group, IndexMaker
-from .query import Query
+from .index import Ends, Ids
+from .query import Column, Query
 from .schema import Row
 from .semijoins import Choice, SemijoinScheme, Version
 from .skylines import describe
@@ -113,6 +114,10 @@ class RelaxedSelections(ReformulatedSemijoins):
     def add(self, id: int, query: Query, choice: Choice) -> dict[int, Form]:
         """Take up a subscription, a selection a table."""
         return super().add(id, query, dict.fromkeys(choice))
+
+    def add_many(self, ids: Ids, query: Query, keys: Mapping[Column, Ends], choice: Choice) -> dict[int, Form]:
+        """Take up a batch of subscriptions, a selection a table."""
+        return super().add_many(ids, query, keys, dict.fromkeys(choice))
 
 
 def _other(group: Group, version: Version) -> dict[str, Value]:

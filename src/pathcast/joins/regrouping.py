@@ -27,6 +27,7 @@ def move(scheme: SemijoinScheme, subscription: Subscription, choice: Choice) -> 
     id, query = subscription.id, subscription.query
     before = {form.base: dict(scheme.content(query, form)) for form in subscription.forms.values()}
     scheme.remove(id, query, subscription.forms.values())
+    subscription.choice = choice
     subscription.forms = scheme.add(id, query, choice)
     subscription.filters = subscription_filters(id, query, subscription.forms)
     listing = Listing()

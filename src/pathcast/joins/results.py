@@ -17,7 +17,7 @@ from typing import Any
 from ..messages import Filter, Interval, Message, Points, Value
 from .bags import Bag
 from .groups import IndexMaker
-from .index import SemijoinIndex
+from .index import Ends, Ids, SemijoinIndex
 from .kinds import Kind
 from .query import Classes, Column, Query
 from .runs import View
@@ -54,7 +54,6 @@ class Signature:
         self.represent = representatives(bags[self.tables[0]].schema.columns, self.tables, self.edges)
         self.attributes = sorted(set(self.represent.values()))
         self.panels: dict[tuple[Column, ...], tuple[SemijoinIndex, list[Kind]]] = {}
-        self.subscriptions: dict[int, tuple[Column, ...]] = {}
         self._views = {
             (edge.number, table): self.bags[table].view(edge.columns_of(table), (), self)
             for edge in self.edges
@@ -70,19 +69,26 @@ class Signature:
 
     def add(self, id: int, query: Query, index: IndexMaker) -> None:
         """Take up a subscription."""
-        axes = tuple(sorted((table, column) for table, ranges in query.ranges.items() for column in ranges))
-        if axes not in self.panels:
-            kinds = [self.bags[table].schema.kind(table, column) for table, column in axes]
-            known = [kind for kind in kinds if kind is not None]
-            self.panels[axes] = (index(known, ()), known)
-        panel, kinds_of = self.panels[axes]
-        ends = [kind.ends(query.ranges[t][c]) for kind, (t, c) in zip(kinds_of, axes, strict=True)]
+        axes = _axes(query)
+        panel, kinds = self._panel(axes, index)
+        ends = [kind.ends(query.ranges[t][c]) for kind, (t, c) in zip(kinds, axes, strict=True)]
         panel.add(id, [one for one in ends if one is not None], [])
-        self.subscriptions[id] = axes
 
-    def remove(self, id: int) -> None:
+    def _panel(self, axes: tuple[Column, ...], index: IndexMaker) -> tuple[SemijoinIndex, list[Kind]]:
+        if axes not in self.panels:
+            kinds = [kind for t, c in axes if (kind := self.bags[t].schema.kind(t, c)) is not None]
+            self.panels[axes] = (index(kinds, ()), kinds)
+        return self.panels[axes]
+
+    def add_many(self, ids: Ids, keys: Mapping[Column, Ends], index: IndexMaker) -> None:
+        """Take up a batch of subscriptions."""
+        axes = tuple(sorted(keys))
+        panel, _ = self._panel(axes, index)
+        panel.add_many(ids, [keys[axis] for axis in axes], [])
+
+    def remove(self, id: int, query: Query) -> None:
         """Forget a subscription."""
-        axes = self.subscriptions.pop(id)
+        axes = _axes(query)
         self.panels[axes][0].remove(id)
         if not len(self.panels[axes][0]):
             del self.panels[axes]
@@ -180,19 +186,29 @@ class ResultScheme(ABC):
 
     def add(self, id: int, query: Query) -> int:
         """Take up a subscription; the number of its signature."""
+        signature = self._signature(query)
+        signature.add(id, query, self._index)
+        return signature.number
+
+    def add_many(self, ids: Ids, query: Query, keys: Mapping[Column, Ends]) -> int:
+        """Take up a batch of subscriptions; the number of their signature."""
+        signature = self._signature(query)
+        signature.add_many(ids, keys, self._index)
+        return signature.number
+
+    def _signature(self, query: Query) -> Signature:
         name = _name(query)
         signature = self.signatures.get(name)
         if signature is None:
             signature = self.signatures[name] = Signature(self._next, query, self.bags)
             self._next += 1
-        signature.add(id, query, self._index)
-        return signature.number
+        return signature
 
     def remove(self, id: int, query: Query) -> None:
         """Forget a subscription."""
         signature = self.signatures[_name(query)]
-        signature.remove(id)
-        if not signature.subscriptions:
+        signature.remove(id, query)
+        if not signature.panels:
             signature.close()
             del self.signatures[_name(query)]
 
@@ -290,6 +306,11 @@ def listed(signature: Signature, results: Sequence[Numbers]) -> Points:
         for result in results
     ]
     return Points.of(axes, sorted(rows, key=lambda row: tuple(row[: len(signature.tables)])))
+
+
+def _axes(query: Query) -> tuple[Column, ...]:
+    """The columns that a query has ranges on."""
+    return tuple(sorted((table, column) for table, ranges in query.ranges.items() for column in ranges))
 
 
 def _name(query: Query) -> tuple[Any, ...]:

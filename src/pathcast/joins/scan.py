@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .index import Ids, Point, Ranges
+from .index import Ends, Ids, Point, Ranges
 from .kinds import Kind, TextKey
 
 _Array = npt.NDArray[Any]
@@ -47,6 +47,19 @@ class ScanIndex:
         for axis, (low, high) in enumerate((*base, *filtering)):
             self._low[axis][place], self._high[axis][place] = low, high
         self._places[id] = place
+        self._anchors = None
+
+    def add_many(self, ids: Ids, base: Sequence[Ends], filtering: Sequence[Ends]) -> None:
+        """Take up many at once."""
+        first, last = len(self._places), len(self._places) + len(ids)
+        if len(np.unique(ids)) < len(ids) or any(id in self._places for id in ids.tolist()):
+            raise KeyError("an id is there already")
+        while last > len(self._ids):
+            self._grow()
+        self._ids[first:last] = ids
+        for axis, (low, high) in enumerate((*base, *filtering)):
+            self._low[axis][first:last], self._high[axis][first:last] = low, high
+        self._places.update(zip(ids.tolist(), range(first, last), strict=True))
         self._anchors = None
 
     def _grow(self) -> None:

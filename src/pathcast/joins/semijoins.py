@@ -22,7 +22,8 @@ from .bags import Bag
 from .contents import Listing, passes
 from .forms import Form
 from .groups import FilterEvent, Group, IndexMaker
-from .query import Query
+from .index import Ends, Ids
+from .query import Column, Query
 from .schema import Edge, Row
 
 Choice = Mapping[str, Edge | None]
@@ -86,6 +87,16 @@ class SemijoinScheme(ABC):
         for form in self.forms(query, choice):
             group = self._group(form)
             group.add(id, query.ranges[form.base], form.ranges(query))
+            found[group.number] = form
+        return found
+
+    def add_many(self, ids: Ids, query: Query, keys: Mapping[Column, Ends], choice: Choice) -> dict[int, Form]:
+        """Take up a batch of subscriptions, with ranges on the columns that their keys name; their forms by number."""
+        found: dict[int, Form] = {}
+        for form in self.forms(query, choice):
+            group = self._group(form)
+            base = {column: ends for (table, column), ends in keys.items() if table == form.base}
+            group.add_many(ids, base, {axis: keys[form.filtering or "", axis] for axis in form.axes})
             found[group.number] = form
         return found
 

@@ -15,18 +15,22 @@ Not safe for several threads at once.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ..errors import ChangeError, QueryError
-from ..messages import Message
+from ..messages import Interval, Message
 from .bags import Bag
+from .batches import Batch, Registry, read_batch
 from .contents import changed_columns
-from .decomposition import Statistics, choose, simulated, total
-from .forms import subscription_filters
+from .decomposition import SAMPLED_SUBSCRIPTIONS, Statistics, choose, simulated, total
+from .forms import Form, subscription_filters
 from .groups import IndexMaker
 from .payloads import Split
-from .query import Query, Selection
+from .query import Column, Query, Selection
 from .regrouping import Regrouping, move
 from .results import ResultScheme
 from .scan import ScanIndex
@@ -79,8 +83,7 @@ class JoinServer:
         self._scheme = make_scheme(scheme, self.bags, self._index, axes)
         self.statistics = Statistics(self._inside, self.bags)
         self._costs: dict[tuple[str, int], float] | None = None
-        self.subscriptions: dict[int, Subscription] = {}
-        self._choices: dict[int, dict[str, Edge | None]] = {}
+        self.subscriptions = Registry(self._member)
         self._next_subscription = self._next_row = 1
         self._regroup_every = regroup_every
         self._changes = 0
@@ -100,7 +103,8 @@ class JoinServer:
         id = self._next_subscription
         self._next_subscription += 1
         subscription = self._registered(id, subscriber, resolved)
-        self.subscriptions[id] = subscription
+        self.subscriptions.add(subscription)
+        subscription.take_initial()
         return subscription
 
     def _registered(self, id: int, subscriber: Any, query: Query) -> Subscription:
@@ -109,22 +113,62 @@ class JoinServer:
             signature = 0 if isinstance(scheme, ResultScheme) else None
             return Subscription(id, subscriber, query, (), Message({TO: id}), {}, signature)
         if isinstance(scheme, ResultScheme):
-            number = scheme.add(id, query)
-            return Subscription(id, subscriber, query, scheme.filters(id, query), scheme.initial(id, query), {}, number)
+            return self._described(id, subscriber, query, {}, scheme.add(id, query), None)
+        choice = choose(query, self._current_costs())
+        return self._described(id, subscriber, query, scheme.add(id, query, choice), None, choice)
+
+    def _current_costs(self) -> Mapping[tuple[str, int], float]:
         if self._costs is None:
             self._costs = self.statistics.costs()
-        self._choices[id] = choose(query, self._costs)
-        forms = scheme.add(id, query, self._choices[id])
-        initial = scheme.initial(id, query, forms)
-        return Subscription(id, subscriber, query, subscription_filters(id, query, forms), initial, forms)
+        return self._costs
+
+    def _described(
+        self, id: int, subscriber: Any, query: Query, forms: Mapping[int, Form], signature: int | None, choice: Any
+    ) -> Subscription:
+        """A subscription that the scheme knows, as an object; its initial content is to be asked for."""
+        scheme = self._scheme
+        if isinstance(scheme, ResultScheme):
+            initial = partial(scheme.initial, id, query)
+            return Subscription(id, subscriber, query, scheme.filters(id, query), initial, forms, signature, choice)
+        filters = subscription_filters(id, query, forms)
+        return Subscription(
+            id, subscriber, query, filters, partial(scheme.initial, id, query, forms), forms, signature, choice
+        )
+
+    def subscribe_many(self, query: Selection, ranges: Mapping[str, tuple[Any, Any]]) -> range:
+        """Take up many subscriptions to the same tables, which differ in their ranges on numbers; their ids.
+
+        ranges: for each column, as in `select`, the low ends of all and the high ends of all (both included). Nothing
+        is kept of a subscription but its numbers: `server.subscriptions[id]` makes the object, with the content as it
+        is then.
+        """
+        batch, keys, draft = read_batch(self.schema, self._next_subscription, query, ranges)
+        draft.settle()
+        return self._take_up(batch, keys)
+
+    def _take_up(self, batch: Batch, keys: Mapping[Column, Any]) -> range:
+        ids = np.arange(batch.first, batch.first + batch.count)
+        ranges = {table: {c: Interval() for t, c in keys if t == table} for table in batch.query.tables}
+        ranged = replace(batch.query, ranges=ranges)
+        if isinstance(self._scheme, ResultScheme):
+            batch.signature = self._scheme.add_many(ids, ranged, keys)
+        else:
+            batch.choice = choose(ranged, self._current_costs())
+            batch.forms = self._scheme.add_many(ids, ranged, keys, batch.choice)
+        self.subscriptions.batches.append(batch)
+        self._next_subscription += batch.count
+        return range(batch.first, batch.first + batch.count)
+
+    def _member(self, batch: Batch, id: int) -> Subscription:
+        return self._described(id, None, batch.query_of(id), batch.forms, batch.signature, batch.choice)
 
     def unsubscribe(self, subscription: Subscription | int) -> None:
         """Forget a subscription; `QueryError` when it is not there."""
         id = subscription if isinstance(subscription, int) else subscription.id
-        known = self.subscriptions.pop(id, None)
+        known = self.subscriptions.get(id)
         if known is None:
             raise QueryError(f"there is no subscription {id}")
-        self._choices.pop(id, None)
+        self.subscriptions.remove(id)
         if known.query.empty:
             return
         if isinstance(self._scheme, ResultScheme):
@@ -259,8 +303,17 @@ class JoinServer:
     def drift(self) -> float:
         """How much the decompositions in use cost by today's statistics, as a multiple of the best ones."""
         costs = self.statistics.costs()
-        best = total((choose(self.subscriptions[id].query, costs) for id in self._choices), costs)
-        return total(self._choices.values(), costs) / best if best else 1.0
+        used = best = 0.0
+        for query, choice, count in self._decomposed():
+            used += count * total([choice], costs)
+            best += count * total([choose(query, costs)], costs)
+        return used / best if best else 1.0
+
+    def _decomposed(self) -> list[tuple[Query, Mapping[str, Edge | None], int]]:
+        """Queries with their decompositions, and how many subscriptions have both."""
+        single = [(one.query, one.choice, 1) for one in self.subscriptions.single if one.choice]
+        batches = [(batch.query, batch.choice, len(batch)) for batch in self.subscriptions.batches if batch.choice]
+        return [*single, *batches]
 
     def regroup(self, *, by: str = "model", force: bool = False, beyond: float = 1.1) -> Regrouping:
         """Choose decompositions anew if the present ones cost more than `beyond` times the best; tell whom it concerns.
@@ -271,22 +324,36 @@ class JoinServer:
         if by not in {"model", "simulation"}:
             raise QueryError(f"costs come from 'model' or 'simulation', not from '{by}'")
         scheme = self._scheme
-        if not isinstance(scheme, SemijoinScheme) or scheme.relaxed:
-            return Regrouping([], [])
-        if not force and by == "model" and self.drift() <= beyond:
-            return Regrouping([], [])
-        queries = [(id, self.subscriptions[id].query) for id in self._choices]
-        self._costs = (
-            self.statistics.costs() if by == "model" else simulated(self.statistics, queries, scheme, self._index)
-        )
         regrouping = Regrouping([], [])
-        for id, query in queries:
-            choice = choose(query, self._costs)
-            if choice != self._choices[id]:
-                self._choices[id] = choice
-                regrouping.messages.append(move(scheme, self.subscriptions[id], choice))
-                regrouping.subscriptions.append(self.subscriptions[id])
+        if not isinstance(scheme, SemijoinScheme) or scheme.relaxed:
+            return regrouping
+        if not force and by == "model" and self.drift() <= beyond:
+            return regrouping
+        self._costs = self.statistics.costs() if by == "model" else self._simulated(scheme)
+        for subscription in self.subscriptions.single:
+            if subscription.choice:
+                self._move(scheme, [subscription], choose(subscription.query, self._costs), regrouping)
+        for batch in self.subscriptions.batches:
+            choice = choose(batch.query, self._costs)
+            self._move(scheme, (self.subscriptions[id] for id in batch), choice, regrouping)
+            if choice != batch.choice:
+                batch.choice, batch.forms = choice, regrouping.subscriptions[-1].forms
         return regrouping
+
+    @staticmethod
+    def _move(scheme: SemijoinScheme, members: Iterable[Subscription], choice: Any, regrouping: Regrouping) -> None:
+        for subscription in members:
+            if subscription.choice == choice:
+                return
+            regrouping.messages.append(move(scheme, subscription, choice))
+            regrouping.subscriptions.append(subscription)
+
+    def _simulated(self, scheme: SemijoinScheme) -> dict[tuple[str, int], float]:
+        ids = [one.id for one in self.subscriptions.single if one.choice]
+        ids += [id for batch in self.subscriptions.batches for id in batch]
+        step = max(1, len(ids) // SAMPLED_SUBSCRIPTIONS)
+        queries = [(id, self.subscriptions[id].query) for id in ids[::step]]
+        return simulated(self.statistics, queries, scheme, self._index)
 
     def __len__(self) -> int:
         """How many subscriptions there are."""
