@@ -92,3 +92,21 @@ def test_every_engine_takes_what_was_decoded(engine):
         plain, structured = overlay.publish(document, "L", engine), overlay.publish(document, "L+t", engine, repeats=2)
         assert delivered(plain) == delivered(structured)
         assert sum(each.parsed for each in structured.per_router.values()) == 1
+
+
+@pytest.mark.parametrize("policy", ["L+t", "L+st", "L+t-sd", "ES+t"])
+def test_plain_paths_are_matched_and_passed_on_without_elements(policy):
+    random = Random(7)
+    overlay = Overlay.tree(levels=4, fanout=2)
+    for xpath in generate_subscriptions(news_schema(), 150, seed=7, max_depth=7):
+        overlay.subscribe(random.choice(overlay.routers), xpath, f"s{random.randrange(10**6)}")
+    overlay.advertise()
+    engine = "automaton" if policy.startswith("L") else None
+    for number, document in enumerate(generate_documents(news_schema(), 12, seed=7)):
+        if number % 5 == 3:
+            overlay.router(random.choice(overlay.routers)).structures.forget()
+        plain, told = overlay.publish(document, "L"), overlay.publish(document, policy, engine, repeats=2)
+        assert delivered(plain) == delivered(told)
+        again = overlay.publish(document, policy, engine)
+        assert delivered(plain) == delivered(again)
+        assert sum(each.parsed for each in again.per_router.values()) == 1

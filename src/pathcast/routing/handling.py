@@ -27,14 +27,17 @@ from ..matching.contract import Engine, Entries, Expiring, Mask, Skipping, Strea
 from .annotations import Annotations
 from .clock import Clock, Stream, run_stream
 from .making import Making, Reading, mask_of
+from .needs import Needs
 from .policy import Policy
 from .report import RouterReport
 from .router import Router
 from .structure import Refused
+from .structure_matching import StructureMatcher
 from .taking import Taken, take
 from .wire import Encoded, Message, decode, encode
 
 T = TypeVar("T")
+F = TypeVar("F", DocumentBatch, Entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,8 @@ class Handling:
         self.report = report
         self.outcome = Outcome()
         self._decided = self.view.nobody()
+        self._structure: bytes | None = None
+        self._document = b""
         self._decoded: DocumentBatch | None = None
         self._structured = "t" in policy.positive
 
@@ -86,8 +91,12 @@ class Handling:
         report, view = self.report, self.view
         report.wanted, report.annotations, report.skipped = view.busy, message.sizes, taken.skipped
         report.refused = message.refused or taken.refused
-        if report.refused is None and message.annotations.structure is not None:
-            self._decoded = self._decode(message.annotations.structure, message.document)
+        if report.refused is None and self.sender is not None:
+            self._structure = message.annotations.structure
+        self._document = message.document
+        quick = self._structure is not None and self._is_quick()
+        if not quick:
+            self._decoded = self._decode()
         self._forward_at_once(taken)
         skip = self._timed(lambda: view.idle | taken.failed | ~view.groups_with(~self._decided)[view.group])
         if not skip.all():
@@ -106,13 +115,32 @@ class Handling:
         made = None if self.sender is None else self.router.made.get(self.sender)
         return take(message.annotations, made, self.view, trusted=self.sender not in self.router.untrusted)
 
-    def _decode(self, structure: bytes, data: bytes) -> DocumentBatch | None:
+    def _is_quick(self) -> bool:
+        """Whether the document is matched from its structure annotation, without any need for its elements."""
+        asks = set(self.policy.positive + self.policy.negative) - {"t"}
+        return self.policy.forwarding == "L" and not asks and StructureMatcher.takes(self.engine)
+
+    def _decode(self) -> DocumentBatch | None:
         """The document from its structure annotation, if that can be used."""
-        router, sender = self.router, self.sender
-        assert sender is not None
+        router, sender, structure, data = self.router, self.sender, self._structure, self._document
+        if sender is None or structure is None:
+            return None
         needs, table = router.made[sender].needs, router.table.patterns
         found = self._timed(lambda: router.structures.decode(sender, needs, table, structure, data))
+        return self._unless_refused(found)
+
+    def _match_quickly(self) -> Entries | None:
+        """The entries that the document matches, from its structure annotation, if that can be used."""
+        router, sender, structure, data = self.router, self.sender, self._structure, self._document
+        assert sender is not None
+        assert structure is not None
+        needs, engine = router.made[sender].needs, self.engine
+        found = self._timed(lambda: router.structures.match(sender, needs, engine, structure, data))
+        return self._unless_refused(found)
+
+    def _unless_refused(self, found: F | Refused) -> F | None:
         if isinstance(found, Refused):
+            self._structure = None
             self.report.refused = found.reason
             self.outcome.signal = found.encode() if found.resend else None
             return None
@@ -130,6 +158,11 @@ class Handling:
     # The document.
 
     def _process(self, data: bytes, skip: Mask, expiry: Entries | None) -> None:
+        entries = self._match_quickly() if self._structure is not None and self._decoded is None else None
+        if entries is not None:
+            self.report.forwarding = "L"
+            self._pass_on(entries, skip, None)
+            return
         batch, reading = self._decoded, 0.0
         if batch is None:
             parsed, reading = self.clock.timed(lambda: self._read(data))
@@ -167,14 +200,22 @@ class Handling:
         self.report.forwarding, self.report.read = "L", int(batch.offsets[-1])
         entries = self._timed(lambda: self._match(batch, skip, expiry))
         self.outcome.seconds += reading
+        self._pass_on(entries, skip, batch)
+
+    def _pass_on(self, entries: Entries, skip: Mask, batch: DocumentBatch | None) -> None:
+        """Deliver and forward what all of a document has matched; without a batch nothing but its structure is told."""
         matched = mask_of(entries, len(skip)) & ~skip
         wanting = self._timed(lambda: self.view.targets_of(entries[matched[entries]]) & ~self._decided)
         now, routers = self.outcome.seconds, np.flatnonzero(wanting[: self.view.routers]).tolist()
-        if routers:
+        reading_of = None
+        if routers and batch is not None:
             reading_of = self._timed(lambda: Reading(batch, len(batch.name), self.router, self.policy))
         for number in routers:
             name = self.view.targets[number].name
-            self._send(number, self._timed(partial(self._making.late, name, reading_of, matched)), batch[0])
+            if batch is None or reading_of is None:
+                self._send(number, Annotations(self.router.received[name].version))
+            else:
+                self._send(number, self._timed(partial(self._making.late, name, reading_of, matched)), batch[0])
         for number in np.flatnonzero(wanting[self.view.routers :]).tolist():
             self._deliver(self.view.routers + number, now)
 
@@ -230,16 +271,32 @@ class Handling:
     def _send(self, number: int, annotations: Annotations, document: Document | None = None) -> None:
         """Let a copy leave as soon as its header is written; with its structure, where the policy says so."""
         self._decided[number] = True
-        if self._structured and document is not None:
+        if self._structured:
             annotations = self._with_structure(self.view.targets[number].name, annotations, document)
         header = self._timed(lambda: encode(annotations, text=self._text))
         self.outcome.sendings.append(Sending(self.view.targets[number].name, header, self.outcome.seconds))
 
-    def _with_structure(self, neighbour: str, annotations: Annotations, document: Document) -> Annotations:
+    def _with_structure(self, neighbour: str, annotations: Annotations, document: Document | None) -> Annotations:
+        """With the document's structure: passed on as it came, or made from the elements."""
         needs, structures = self.router.received[neighbour].needs, self.router.structures
-        structure = self._timed(lambda: structures.encode(neighbour, needs, document))
+        structure = self._timed(lambda: self._structure_for(neighbour, needs))
+        if structure is None:
+            if document is None and self._structure is not None and (decoded := self._decode()) is not None:
+                document = decoded[0]
+            if document is None:
+                return annotations
+            known = document
+            structure = self._timed(lambda: structures.encode(neighbour, needs, known))
         structures.left(neighbour)
         return replace(annotations, structure=structure)
+
+    def _structure_for(self, neighbour: str, needs: Needs) -> bytes | None:
+        """The structure annotation that came, for a neighbour; None when there is none or elements are needed."""
+        router, sender, structure = self.router, self.sender, self._structure
+        if sender is None or structure is None:
+            return None
+        told, table = router.made[sender].needs, router.table.patterns
+        return router.structures.pass_on(sender, told, neighbour, needs, table, structure, self._document)
 
     def _deliver(self, number: int, after: float) -> None:
         self._decided[number] = True

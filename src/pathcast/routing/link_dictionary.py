@@ -114,6 +114,14 @@ class Sent:
         self._define()
         return paths if len(self._wire_of) <= self._most_names else None
 
+    def child(self, parent: int, name: str) -> int:
+        """The number of the path `parent` (-1: none) + `name`, given now if it had none; `LimitError` without room."""
+        path = self.labels.child(parent, name)
+        self._define()
+        if len(self._wire_of) > self._most_names:
+            raise LimitError("the dictionary has no room for more names")
+        return path
+
     def definitions(self, first: int) -> bytes:
         """The definitions of the paths from `first` on."""
         out = bytearray()

@@ -1,13 +1,14 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Matching from a structure annotation for kernels: numbers of label paths in, entries out, nothing in between.
+"""A structure annotation matched and passed on, for kernels: numbers of label paths in, entries or other numbers out.
 
 What each label path satisfies is remembered; a document satisfies what its distinct label paths do.
 """
 
+import numpy as np
 
 from ..kernels import kernel
 from ..matching.marks_kernels import mark_with_summary, read_few_marks
-from .structure_kernels import AT, CUT, NO_PARENT, NO_PATH, NONE, OK, TOO_DEEP, WHY, WRONG, take
+from .structure_kernels import AT, CUT, NO_PARENT, NO_PATH, NONE, OK, TOO_DEEP, WHY, WRONG, put, take
 
 UNKNOWN = -1
 # `counts`: entries written, label paths whose entries are not known yet, the stamp of the last document.
@@ -64,5 +65,60 @@ def match_elements(
     else:
         state[WHY] = OK
     counts[C_ENTRIES] = read_few_marks(marks, summary, out, 0)
+    counts[C_MISSING] = lacking
+    return state[WHY]
+
+
+@kernel(
+    "int64(ro_u1[::1], int64, int64, int64, int64, ro_i4[::1], ro_i4[::1], ro_i4[::1],"
+    " i8[::1], i4[::1], i4[::1], u1[::1], i8[::1], i8[::1])",
+    late=True,
+)
+def relay_elements(
+    data, begin, end, elements, known, path_parent, path_depth, numbers, seen, stack, missing, out, counts, state,
+):  # fmt: skip
+    """Write a document's elements with the numbers that label paths have on another link: OK, or why not.
+
+    Paths without a number are in `missing`, those above them before them. `counts` gets the bytes written, `state`
+    where the elements end. `out` has room for five bytes an element.
+    """
+    counts[C_STAMP] += 1
+    stamp = counts[C_STAMP]
+    state[AT] = begin
+    state[WRONG] = 0
+    lacking = 0
+    opened = 0
+    written = 0
+    for element in range(elements):
+        path = take(data, end, state)
+        if state[WRONG] != 0:
+            state[WHY] = CUT
+            break
+        if path >= known:
+            state[WHY] = NO_PATH
+            break
+        level = path_depth[path]
+        if level >= len(stack):
+            state[WHY] = TOO_DEEP
+            break
+        if level > opened + 1 or (level == 1 and element > 0):
+            state[WHY] = NO_PARENT
+            break
+        if path_parent[path] != (stack[level - 1] if level > 1 else NONE):
+            state[WHY] = NO_PARENT
+            break
+        stack[level] = path
+        opened = level
+        number = numbers[path]
+        if number == UNKNOWN:
+            if seen[path] != stamp:
+                seen[path] = stamp
+                missing[lacking] = path
+                lacking += 1
+            continue
+        written = put(out, written, np.int64(number))
+    else:
+        state[WHY] = OK
+    counts[C_ENTRIES] = written
     counts[C_MISSING] = lacking
     return state[WHY]

@@ -60,6 +60,11 @@ class StructureCoder:
         """How many label paths the dictionary has."""
         return len(self._sent)
 
+    @property
+    def sent(self) -> Sent:
+        """The dictionary as it is; another one after it was full."""
+        return self._sent
+
     def encode(self, document: Document, *, leaves: bool = True) -> bytes | None:
         """The annotation for a document that was read; None for one that can't be annotated.
 
@@ -79,16 +84,22 @@ class StructureCoder:
                 return None
         paths, translate = numbered
         size = self._write(batch, begin, end, place, paths, translate)
-        sent, told = self._sent, self._told
-        definitions = sent.definitions(told) if told < len(sent) else b""
         attributes, texts = self._counts.tolist()
-        header = Header(
-            sent.epoch, told, len(sent) - told, sent.digests[-1], self.needs.version, stop - place,
-            end - begin, attributes, texts, 0, 0,
-        )  # fmt: skip
+        body = self._out[:size].tobytes()
+        written = self.message(body, stop - place, end - begin, attributes, texts)
         if leaves:
             self.left()
-        return write(header, definitions, self._out[:size].tobytes())
+        return written
+
+    def message(self, body: bytes, length: int, elements: int, attributes: int, texts: int) -> bytes:
+        """An annotation of elements and values that are written already, with what it must define."""
+        sent, told = self._sent, self._told
+        definitions = sent.definitions(told) if told < len(sent) else b""
+        header = Header(
+            sent.epoch, told, len(sent) - told, sent.digests[-1], self.needs.version, length,
+            elements, attributes, texts, 0, 0,
+        )  # fmt: skip
+        return write(header, definitions, body)
 
     def left(self) -> None:
         """The last annotation has left: what it defines need not be told again."""

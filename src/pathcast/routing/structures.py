@@ -10,9 +10,12 @@ Invariant: what is decoded has all the values that the router's own table asks a
 from collections.abc import Iterable
 
 from ..documents import Document, DocumentBatch, Limits
+from ..matching.contract import Engine, Entries
 from ..matching.table import PatternTable
 from .needs import Needs, TableNeeds
 from .structure import Refused, StructureCoder, StructureDecoder
+from .structure_matching import StructureMatcher
+from .structure_relay import StructureRelay
 
 
 class Structures:
@@ -22,6 +25,8 @@ class Structures:
         self.limits = limits
         self._coders: dict[str, StructureCoder] = {}
         self._decoders: dict[str, tuple[PatternTable, StructureDecoder]] = {}
+        self._matchers: dict[str, StructureMatcher] = {}
+        self._relays: dict[tuple[str, str], StructureRelay] = {}
         self._own: TableNeeds | None = None
         self._within: Needs | None = None  # the last own needs that lay within those that were told
         self._told: Needs | None = None
@@ -35,10 +40,7 @@ class Structures:
 
     def encode(self, neighbour: str, needs: Needs, document: Document) -> bytes | None:
         """The annotation for a copy that goes to a neighbour with these needs; it counts as sent after `left`."""
-        coder = self._coders.get(neighbour)
-        if coder is None or (coder.needs is not needs and coder.needs != needs):
-            coder = self._coders[neighbour] = StructureCoder(needs)
-        return coder.encode(document, leaves=False)
+        return self._coder(neighbour, needs).encode(document, leaves=False)
 
     def left(self, neighbour: str) -> None:
         """The last copy for a neighbour has left."""
@@ -48,6 +50,33 @@ class Structures:
         self, sender: str, needs: Needs, table: PatternTable, structure: bytes, data: bytes
     ) -> DocumentBatch | Refused:
         """The element arrays of a document that came with an annotation; `needs` were advertised to the sender."""
+        decoder = self._decoder(sender, needs, table)
+        return decoder if isinstance(decoder, Refused) else decoder.decode(structure, data)
+
+    def match(self, sender: str, needs: Needs, engine: Engine, structure: bytes, data: bytes) -> Entries | Refused:
+        """The entries that a document with an annotation matches, for engines that `StructureMatcher` takes."""
+        decoder = self._decoder(sender, needs, engine.table)
+        if isinstance(decoder, Refused):
+            return decoder
+        matcher = self._matchers.get(sender)
+        if matcher is None or matcher.decoder is not decoder or matcher.engine is not engine:
+            matcher = self._matchers[sender] = StructureMatcher(decoder, engine)
+        return matcher.match(structure, data)
+
+    def pass_on(
+        self, sender: str, told: Needs, neighbour: str, needs: Needs, table: PatternTable, structure: bytes, data: bytes
+    ) -> bytes | None:
+        """The annotation for a neighbour with these needs, from the one that came; None when elements are needed."""
+        decoder = self._decoder(sender, told, table)
+        if isinstance(decoder, Refused):
+            return None
+        coder = self._coder(neighbour, needs)
+        relay = self._relays.get((sender, neighbour))
+        if relay is None or relay.decoder is not decoder or relay.coder is not coder:
+            relay = self._relays[sender, neighbour] = StructureRelay(decoder, coder)
+        return relay.pass_on(structure, data)
+
+    def _decoder(self, sender: str, needs: Needs, table: PatternTable) -> StructureDecoder | Refused:
         own = self._own_needs(table)
         if self._within is not own or self._told is not needs:
             if (own | needs) != needs:
@@ -58,7 +87,7 @@ class Structures:
         if decoder is None or of_table is not table or (decoder.needs is not needs and decoder.needs != needs):
             decoder = StructureDecoder(needs, table.names, self.limits)
             self._decoders[sender] = (table, decoder)
-        return decoder.decode(structure, data)
+        return decoder
 
     def hear(self, neighbour: str, signal: bytes) -> None:
         """A neighbour refused an annotation, and told so."""
@@ -67,8 +96,14 @@ class Structures:
 
     def forget(self) -> None:
         """Lose all of it, as a router that was started anew."""
-        self._coders.clear()
-        self._decoders.clear()
+        for ends in (self._coders, self._decoders, self._matchers, self._relays):
+            ends.clear()
+
+    def _coder(self, neighbour: str, needs: Needs) -> StructureCoder:
+        coder = self._coders.get(neighbour)
+        if coder is None or (coder.needs is not needs and coder.needs != needs):
+            coder = self._coders[neighbour] = StructureCoder(needs)
+        return coder
 
     def _own_needs(self, table: PatternTable) -> Needs:
         if self._own is None or self._own.table is not table:
