@@ -154,6 +154,19 @@ def test_value_tests_are_found_and_taken_over_once() -> None:
     assert len(opened) == len(built) + 3 and opened.groups == built.groups + 2
 
 
+@pytest.mark.parametrize("form", ["//a[@b = {}]", "//a[@b = 'x{}']", "//a[@b > {}]", "//a[b{0}/c][d = 'y{0}']"])
+@pytest.mark.parametrize("kind", [Conditions, DemandTable])
+def test_many_that_differ_in_little_are_told_apart(form: str, kind: type[Conditions] | type[DemandTable]) -> None:
+    names = Names()
+    built = kind(names)
+    numbers = [built.add(parse(form.format(number))) for number in range(1500)]
+    opened = kind.restore(names, built.saved())
+    for number in range(0, 3000, 2):
+        found = opened.add(parse(form.format(number)))
+        assert (found == numbers[number]) if number < 1500 else (found not in numbers)
+    assert len(opened) > len(built)
+
+
 def compiled(xpaths: list[str]) -> pathcast.Matcher:
     subscriptions = Subscriptions()
     subscriptions.add_many(xpaths)
