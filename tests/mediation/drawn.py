@@ -27,12 +27,14 @@ def drawn_tree(random: Random, depth: int = 4) -> SchemaTree:
     return SchemaTree(node(1))
 
 
-def drawn_operators(random: Random, tree: SchemaTree, count: int = 6) -> list[Operator]:
+def drawn_operators(
+    random: Random, tree: SchemaTree, count: int = 6, without: tuple[type[Operator], ...] = ()
+) -> list[Operator]:
     """Operators of all kinds; those that don't fit what is there already are left out."""
     made: list[Operator] = []
     for _ in range(count):
         operator = _drawn_operator(random, tree)
-        if operator is None:
+        if operator is None or isinstance(operator, without):
             continue
         try:
             Plan(tree, [*made, operator])

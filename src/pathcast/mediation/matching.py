@@ -1,6 +1,7 @@
 """Matching documents of any registered schema against subscriptions to the global one.
 
-`events` (NDDR): read once, rewritten as element arrays, matched. `static` (SDR): rewritten as a document, which is then
+`events` (NDDR): read once, rewritten as element arrays, matched; and not even rewritten where label paths tell all
+(`by_paths.py`). `static` (SDR): rewritten as a document, which is then
 read and matched like any other; it is what the others are held against.
 
 Invariant: both give the same matches. An unreadable document, an unknown schema or version, or a document of another
@@ -10,13 +11,14 @@ that the documents of many publishers do not share a large one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from ..documents import Limits, Names
+from ..documents import DocumentBatch, Limits, Names
 from ..documents.expat_reader import Entities
 from ..documents.reader import Readable, Reader
 from ..errors import PathcastError
 from ..matching import Matches, Subscriptions
+from .by_paths import PathMediation, is_by_paths
 from .events import EventRewriter
 from .items import item_of, to_bytes
 from .mapping import Mapping
@@ -51,9 +53,8 @@ class MediatedMatcher:
         self.matcher = subscriptions.compile(engine, limits=limits, entities=entities)
         self.rewriting = rewriting
         self.limits, self.entities = limits or Limits(), entities
-        self.held = 0
-        """The most elements that a stream over a document so far would have held back."""
-        self._readers: dict[bytes, tuple[Reader, EventRewriter]] = {}
+        self._counts = {"documents": 0, "by paths": 0, "held": 0}
+        self._bridges: dict[bytes, _Bridge] = {}
 
     def match(self, document: Readable, schema: str, version: int | None = None) -> Matches:
         """The subscriptions that a document matches in the global schema; what is wrong with it is raised."""
@@ -126,29 +127,62 @@ class MediatedMatcher:
         return [answer for answer in answers if answer is not None]
 
     def _match_group(self, documents: list[Readable], mapping: Mapping) -> list[Matches | PathcastError]:
-        reader, rewriter = self._reader(mapping)
-        batch = reader.read(documents, borrowed=True)
+        bridge = self._bridge(mapping)
+        batch = bridge.reader.read(documents, borrowed=True)
+        self._counts["documents"] += len(batch)
         if self.rewriting == "static":
-            texts: list[bytes | PathcastError] = []
-            for index in range(len(batch)):
-                try:
-                    texts.append(batch.errors.get(index) or to_bytes(mapping.rewrite(item_of(batch[index]))))
-                except PathcastError as error:
-                    texts.append(error)
-            good = iter(list(self.matcher.match_many((text for text in texts if isinstance(text, bytes)), "return")))
-            return [text if isinstance(text, PathcastError) else next(good) for text in texts]
-        rewritten, held = rewriter.rewrite(batch)
-        self.held = max(self.held, held)
+            return self._match_static(batch, mapping)
+        view = self.matcher.view()
+        if bridge.by_paths is None or len(view.table.trees):
+            return self._match_rewritten(batch, bridge)
+        found = bridge.by_paths.match(batch, view)
+        rest = [index for index, entries in enumerate(found) if entries is None]
+        self._counts["by paths"] += len(batch) - len(rest)
+        rewritten = self._match_rewritten(batch, bridge) if rest else []
+        return [
+            Matches(entries, view.expansion) if entries is not None else rewritten[index]
+            for index, entries in enumerate(found)
+        ]
+
+    def _match_rewritten(self, batch: DocumentBatch, bridge: "_Bridge") -> list[Matches | PathcastError]:
+        rewritten, held = bridge.rewriter.rewrite(batch)
+        self._counts["held"] = max(self._counts["held"], held)
         return self.matcher.match_read(rewritten)
 
-    def _reader(self, mapping: Mapping) -> tuple[Reader, EventRewriter]:
+    def _match_static(self, batch: DocumentBatch, mapping: Mapping) -> list[Matches | PathcastError]:
+        texts: list[bytes | PathcastError] = []
+        for index in range(len(batch)):
+            try:
+                texts.append(batch.errors.get(index) or to_bytes(mapping.rewrite(item_of(batch[index]))))
+            except PathcastError as error:
+                texts.append(error)
+        good = iter(list(self.matcher.match_many((text for text in texts if isinstance(text, bytes)), "return")))
+        return [text if isinstance(text, PathcastError) else next(good) for text in texts]
+
+    def statistics(self) -> dict[str, int]:
+        """What has been done so far.
+
+        documents; by paths: so many of them were not rewritten; held: the most elements that a stream over one of those
+        that were would have held back.
+        """
+        return dict(self._counts)
+
+    def _bridge(self, mapping: Mapping) -> "_Bridge":
         """What reads and rewrites documents of a mapping; kept, for so many mappings."""
         key = mapping.fingerprint
-        found = self._readers.pop(key, None)
+        found = self._bridges.pop(key, None)
         if found is None:
             names = Names()
-            found = Reader(names, self.limits, self.entities), EventRewriter(mapping.plan, names)
-        self._readers[key] = found
-        while len(self._readers) > _KEPT:
-            del self._readers[next(iter(self._readers))]
+            rewriter = EventRewriter(mapping.plan, names)
+            by_paths = PathMediation(mapping.plan, rewriter.tables) if is_by_paths(mapping.plan) else None
+            found = _Bridge(Reader(names, self.limits, self.entities), rewriter, by_paths)
+        self._bridges[key] = found
+        while len(self._bridges) > _KEPT:
+            del self._bridges[next(iter(self._bridges))]
         return found
+
+
+class _Bridge(NamedTuple):
+    reader: Reader
+    rewriter: EventRewriter
+    by_paths: PathMediation | None
