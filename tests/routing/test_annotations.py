@@ -2,9 +2,10 @@
 
 from collections import Counter
 
+import numpy as np
 import pytest
 
-from pathcast.routing import Overlay
+from pathcast.routing import Overlay, advertisement
 from pathcast.transmission import Topology
 from tests.routing.drawn import delivered, world_of
 
@@ -129,3 +130,19 @@ def test_the_report_has_times_that_grow_along_the_way(policy: str) -> None:
     assert arrived[0] == 0
     assert report.response_time == pytest.approx(sum(each.time for each in report.deliveries) / 3)
     assert report.last_time == max(each.time for each in report.deliveries)
+
+
+def test_entries_behind_numbers_are_marked_alike_by_rows_and_one_by_one() -> None:
+    random = np.random.default_rng(5)
+    for count, entries, size in ((20, 70, 40), (3, 5, 1), (40, 129, 128), (0, 9, 0)):
+        behind = [random.choice(entries, min(size, entries), replace=False) for _ in range(count)]
+        numbers = random.random(count) < 0.3
+        expected = np.zeros(entries, dtype=np.bool_)
+        for number in np.flatnonzero(numbers):
+            expected[behind[number]] = True
+        for dense in (0, 1 << 30):
+            marked = np.zeros(entries, dtype=np.bool_)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(advertisement, "DENSE", dense)
+                advertisement.Behind(behind).mark(numbers, marked)
+            assert np.array_equal(marked, expected)

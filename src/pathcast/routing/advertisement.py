@@ -28,6 +28,8 @@ from .simple import Simple
 Int32s = npt.NDArray[np.int32]
 Names = tuple[int, ...]
 MOST_REMEMBERED = 1 << 12
+# From so many numbers for an entry on, rows of bits are quicker; there are at most so many rows.
+DENSE, MOST_ROWS = 4, 1024
 
 
 class Behind:
@@ -38,13 +40,28 @@ class Behind:
         self._offsets = np.cumsum([0, *map(len, columns)])
         self._entries = np.concatenate(columns) if columns else np.zeros(0, dtype=np.int32)
         self._numbers = np.repeat(np.arange(len(columns)), np.diff(self._offsets))
+        self._rows: npt.NDArray[np.uint64] | None = None
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
-    def entries_of(self, numbers: Mask) -> Int32s:
-        """The entries behind all numbers that the mask marks."""
-        return self._entries[numbers[self._numbers]]
+    def mark(self, numbers: Mask, marked: Mask) -> None:
+        """Mark the entries behind all of these numbers.
+
+        Where many numbers share their entries, each number has its entries as a row of bits.
+        """
+        if len(self._entries) < DENSE * len(marked) or len(self) > MOST_ROWS:
+            marked[self._entries[numbers[self._numbers]]] = True
+            return
+        if self._rows is None or self._rows.shape[1] * 64 < len(marked):
+            self._rows = self._rows_of(len(marked))
+        words = np.bitwise_or.reduce(self._rows[numbers], axis=0)
+        marked |= np.unpackbits(words.view(np.uint8), count=len(marked), bitorder="little").view(np.bool_)
+
+    def _rows_of(self, entries: int) -> npt.NDArray[np.uint64]:
+        rows = np.zeros((len(self), 8 * (entries + 63 >> 6)), dtype=np.uint8)
+        np.bitwise_or.at(rows, (self._numbers, self._entries >> 3), (1 << (self._entries & 7)).astype(np.uint8))
+        return rows.view(np.uint64)
 
     def entries_at(self, number: int) -> Int32s:
         """The entries behind one number."""

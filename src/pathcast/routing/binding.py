@@ -130,14 +130,15 @@ class Binder:
 
     def _between(self, batch: DocumentBatch, top: int, bottom: int) -> Labels:
         labels = []
-        element = int(batch.parent[bottom])
+        above = batch.parent.item
+        element = above(bottom)
         while element != top:
             labels.append(self._label(batch, element))
-            element = int(batch.parent[element])
+            element = above(element)
         return tuple(reversed(labels))
 
     def _label(self, batch: DocumentBatch, element: int) -> str:
-        name = batch.name_of(int(batch.name[element]))
+        name = batch.name_of(batch.name.item(element))
         return local_part(name) if self._table.namespaces == "ignore" else name
 
     def passed_on(self, aggregate: Pattern, came: Bound, number: int) -> Bound | None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from .advertisement import Advertisement
+from .advertisement import Advertisement, Behind
 from .annotations import Annotations, Bound, Mask
 from .table import View
 
@@ -58,9 +58,9 @@ def take(annotations: Annotations, made: Advertisement | None, view: View, *, tr
         return taken
     taken.proofs = proofs
     if annotations.failed is not None:
-        _skip(taken, "-s", made.covered.entries_of(annotations.failed), view)
+        _skip(taken, "-s", made.covered, annotations.failed, view)
     if annotations.absent is not None:
-        _skip(taken, "-d", made.containing.entries_of(annotations.absent), view)
+        _skip(taken, "-d", made.containing, annotations.absent, view)
         taken.absent = annotations.absent
     if annotations.last_places:
         taken.expiry = _expiry(annotations, made, len(view.group))
@@ -85,9 +85,9 @@ def _refusal(annotations: Annotations, made: Advertisement | None) -> str | None
     return None
 
 
-def _skip(taken: Taken, kind: str, entries: Int32s, view: View) -> None:
+def _skip(taken: Taken, kind: str, behind: Behind, numbers: Mask, view: View) -> None:
     before = sum(taken.skipped.values())
-    taken.failed[entries] = True
+    behind.mark(numbers, taken.failed)
     taken.failed &= ~view.idle
     taken.skipped[kind] = int(np.count_nonzero(taken.failed)) - before
 

@@ -196,9 +196,10 @@ class _HeaderReader:
         return self.take(1)[0]
 
     def number(self) -> int:
-        if self.at < len(self.data) and self.data[self.at] < 128:  # most are
-            self.at += 1
-            return self.data[self.at - 1]
+        at = self.at
+        if at < len(self.data) and self.data[at] < 128:  # most are
+            self.at = at + 1
+            return self.data[at]
         value = 0
         for place in range(_LONGEST_NUMBER):
             byte = self.byte()
@@ -212,9 +213,9 @@ class _HeaderReader:
     def count(self) -> int:
         """How many things follow: each takes a byte at least."""
         count = self.number()
+        self._listed += count
         if count > len(self.data) - self.at:
             raise MessageError("the header is cut off")
-        self._listed += count
         if self._listed > MOST_LISTED:
             raise MessageError(f"the header lists {self._listed:,} things; at most {MOST_LISTED:,} are read")
         return count
@@ -238,17 +239,18 @@ class _HeaderReader:
         return tuple(found)
 
     def bindings(self) -> tuple[Bound, ...]:
-        labels = [self._label() for _ in range(self.count())]
+        number, count = self.number, self.count
+        labels = [self._label() for _ in range(count())]
         found = []
         for _ in range(self._some()):
-            aggregate = self.number()
+            aggregate = number()
             wildcards = []
-            for _ in range(self.count()):
-                place = self.number()
-                numbers = [self.number() for _ in range(self.count())]
-                if any(number >= len(labels) for number in numbers):
+            for _ in range(count()):
+                place = number()
+                numbers = [number() for _ in range(count())]
+                if numbers and max(numbers) >= len(labels):
                     raise MessageError("a binding of the header has a label that is not in its table")
-                wildcards.append((place, tuple(labels[number] for number in numbers)))
+                wildcards.append((place, tuple([labels[each] for each in numbers])))
             found.append(Bound(aggregate, tuple(wildcards)))
         return tuple(found)
 
