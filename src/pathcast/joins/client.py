@@ -10,9 +10,10 @@ Cost: a message takes what it lists; `rows()` a hash join, remembered until the 
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TypeVar
 
-from ..messages import Message, Points, Scalar
+from ..errors import MessageError
+from ..messages import Message, Points, Scalar, Value
 from .forms import Form, read_forms, subscription_filters
 from .query import Query
 from .results import representatives
@@ -23,7 +24,6 @@ from .words import (
     CHANGE,
     COME,
     DEPART,
-    EXPOSE,
     FORM,
     FORMS,
     GO,
@@ -31,8 +31,12 @@ from .words import (
     PATCH,
     RESULTS,
     ROW,
+    TO,
+    WITHDRAW,
     row_attribute,
 )
+
+_V = TypeVar("_V")
 
 
 class Client:
@@ -53,9 +57,11 @@ class Client:
         self.receive(subscription.initial)
 
     def receive(self, message: Message) -> bool:
-        """Take up a message if it is for this client; whether it was."""
-        matching = [one for one in self.filters if one.matches(message)]
-        if not matching:
+        """Take up a message if it is for this client; whether it was.
+
+        `MessageError` when it is for this client and makes no sense; nothing has changed then.
+        """
+        if not any(one.matches(message) for one in self.filters):
             return False
         self._rows = None
         if FORM not in message:
@@ -73,24 +79,29 @@ class Client:
     # Messages to a group.
 
     def _read_change(self, message: Message) -> None:
-        form = self._forms[message[FORM]]  # type: ignore[index]
+        form = self._forms[_number(message[FORM])]
         rows, columns = self._tables[form.base], self._schema.columns[form.base]
-        kind: Any = message[KIND]
-        number: Any = message.get(ROW)
-        values: dict[str, Any] = {name: message[name] for name in columns if name in message}
-        if kind in {ARRIVE, EXPOSE}:
-            rows[number] = tuple(values[name] for name in columns)
-        elif kind == PATCH:
+        values = {name: _scalar(message[name]) for name in columns if name in message}
+        kind = message[KIND]
+        if kind == WITHDRAW:
+            self._withdraw(form, values)
+            return
+        number = _number(message.get(ROW))
+        if kind == PATCH:
             self._patch(form.base, number, values)
         elif kind == DEPART:
             rows.pop(number, None)
         else:
-            places = [columns.index(column) for column in form.join]
-            value = [values[name] for name in form.join]
-            for lost in [one for one, row in rows.items() if [row[place] for place in places] == value]:
-                del rows[lost]
+            rows[number] = tuple(_found(values, name) for name in columns)
 
-    def _patch(self, table: str, number: Any, values: Mapping[str, Any]) -> None:
+    def _withdraw(self, form: Form, values: Mapping[str, Scalar]) -> None:
+        rows, columns = self._tables[form.base], self._schema.columns[form.base]
+        places = [columns.index(column) for column in form.join]
+        value = [_found(values, name) for name in form.join]
+        for lost in [one for one, row in rows.items() if [row[place] for place in places] == value]:
+            del rows[lost]
+
+    def _patch(self, table: str, number: int, values: Mapping[str, Scalar]) -> None:
         row = self._tables[table].get(number)
         if row is not None:
             columns = self._schema.columns[table]
@@ -99,27 +110,42 @@ class Client:
     # Messages to this subscription alone.
 
     def _read_listing(self, message: Message) -> None:
+        lists = {name: listed for name, listed in message.items() if name not in {TO, FORMS}}
+        results = self._results
+        for name, listed in lists.items():
+            results.check_list(name, listed) if results is not None else self._check_list(name, listed)
         forms = message.get(FORMS)
-        if isinstance(forms, Points):
-            self._forms = read_forms(self._schema, forms)
+        if forms is not None:
+            self._forms = read_forms(self.query, forms)
             self.filters = subscription_filters(self.id, self.query, self._forms)
-        for name, listed in message.items():
-            if isinstance(listed, Points) and name != FORMS:
-                self._read_list(name, listed)
+        for name, listed in lists.items():
+            assert isinstance(listed, Points), "checked"
+            results.read_list(name, listed) if results is not None else self._read_list(name, listed)
+
+    def _check_list(self, name: str, listed: Value) -> None:
+        mark, table = name[:1], name[1:]
+        if mark not in {COME, CHANGE, GO} or table not in self._tables or not isinstance(listed, Points):
+            raise MessageError(f"the message lists '{name}', which the query does not have")
+        columns = self._schema.columns[table]
+        fits = {
+            COME: listed.axes == (ROW, *columns),
+            CHANGE: listed.axes[:1] == (ROW,) and set(listed.axes[1:]) <= set(columns),
+            GO: listed.axes == (ROW,),
+        }
+        if listed.pairs or not fits[mark]:
+            raise MessageError(f"the message lists '{name}' with columns that do not fit")
+        for row in listed.rows:
+            _number(row[0])
 
     def _read_list(self, name: str, listed: Points) -> None:
-        if self._results is not None:
-            self._results.read_list(name, listed)
-            return
-        table = name[1:]
-        for number, *values in listed.rows:
-            assert isinstance(number, int)
-            if name.startswith(COME):
+        mark, table = name[:1], name[1:]
+        for first, *values in listed.rows:
+            number = _number(first)
+            if mark == COME:
                 self._tables[table][number] = tuple(values)
-            elif name.startswith(CHANGE):
+            elif mark == CHANGE:
                 self._patch(table, number, dict(zip(listed.axes[1:], values, strict=True)))
             else:
-                assert name.startswith(GO)
                 self._tables[table].pop(number, None)
 
     # Rows.
@@ -170,26 +196,59 @@ class _Results:
 
     def __init__(self, schema: Schema, query: Query) -> None:
         self._tables = sorted(query.tables)
-        self._represent = representatives(schema.columns, query.tables, query.edges)
-        self._output = [self._represent[f"{table}.{column}"] for _, (table, column) in query.output]
-        self._results: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+        self._numbers = [row_attribute(table) for table in self._tables]
+        represent = representatives(schema.columns, query.tables, query.edges)
+        self._output = [represent[f"{table}.{column}"] for _, (table, column) in query.output]
+        self._results: dict[tuple[int, ...], Row] = {}
 
     def read(self, message: Message) -> None:
-        numbers = tuple(message[row_attribute(table)] for table in self._tables)
-        if message[KIND] == ARRIVE:
-            self._results[numbers] = message
+        numbers = tuple(_number(message.get(name)) for name in self._numbers)
+        if message.get(KIND) == ARRIVE:
+            self._results[numbers] = tuple(_scalar(_found(message, name)) for name in self._output)
         else:
             self._results.pop(numbers, None)
 
+    def check_list(self, name: str, listed: Value) -> None:
+        known = name == RESULTS or name.removeprefix(GO) in self._tables
+        if not known or not isinstance(listed, Points) or listed.pairs:
+            raise MessageError(f"the message lists '{name}', which the query does not have")
+        wanted = {*self._numbers, *self._output} if name == RESULTS else {ROW}
+        if not wanted <= set(listed.axes) or len(set(listed.axes)) < len(listed.axes):
+            raise MessageError(f"the message lists '{name}' with columns that do not fit")
+        places = [listed.axes.index(one) for one in (self._numbers if name == RESULTS else [ROW])]
+        for row in listed.rows:
+            for place in places:
+                _number(row[place])
+
     def read_list(self, name: str, listed: Points) -> None:
         if name == RESULTS:
+            numbers = [listed.axes.index(one) for one in self._numbers]
+            output = [listed.axes.index(one) for one in self._output]
             for row in listed.rows:
-                self._results[row[: len(self._tables)]] = dict(zip(listed.axes, row, strict=True))
+                self._results[tuple(_number(row[at]) for at in numbers)] = tuple(row[at] for at in output)
             return
         at = self._tables.index(name.removeprefix(GO))
-        gone = {row[0] for row in listed.rows}
-        for numbers in [one for one in self._results if one[at] in gone]:
-            del self._results[numbers]
+        gone = {row[listed.axes.index(ROW)] for row in listed.rows}
+        for numbers_of in [one for one in self._results if one[at] in gone]:
+            del self._results[numbers_of]
 
     def rows(self) -> list[Row]:
-        return [tuple(one[name] for name in self._output) for one in self._results.values()]
+        return list(self._results.values())
+
+
+def _number(value: Value) -> int:
+    if type(value) is not int:
+        raise MessageError(f"the message has {value!r:.60} for the number of a row or a form")
+    return value
+
+
+def _scalar(value: Value) -> Scalar:
+    if isinstance(value, Points):
+        raise MessageError("the message has points for the value of a column")
+    return value
+
+
+def _found(values: Mapping[str, _V], name: str) -> _V:
+    if name not in values:
+        raise MessageError(f"the message lacks '{name}'")
+    return values[name]

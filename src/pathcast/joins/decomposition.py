@@ -21,7 +21,7 @@ Invariant: costs are fixed from one regrouping to the next, so that equal querie
 Cost: O(edges) a query; a simulation O(sampled rows × sampled subscriptions) an edge.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -54,7 +54,7 @@ class Statistics:
 
     schema: Schema
     bags: Mapping[str, Bag]
-    events: dict[str, int] = field(default_factory=dict)
+    events: Counter[str] = field(default_factory=Counter)
     recent: deque[tuple[str, int]] = field(default_factory=lambda: deque(maxlen=SAMPLED_ROWS))
 
     def __post_init__(self) -> None:
@@ -71,12 +71,12 @@ class Statistics:
 
     def note(self, table: str, number: int) -> None:
         """A row came."""
-        self.events[table] = self.events.get(table, 0) + 1
+        self.events[table] += 1
         self.recent.append((table, number))
 
     def share(self, table: str) -> float:
         """The share of a table in all insertions; equal shares to begin with."""
-        return (self.events.get(table, 0) + 1) / (sum(self.events.values()) + len(self.bags))
+        return (self.events[table] + 1) / (sum(self.events.values()) + len(self.bags))
 
     def per_value(self, table: str, edge: Edge) -> float:
         """Rows of a table per join value."""

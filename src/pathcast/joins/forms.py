@@ -8,9 +8,10 @@ and the filtering tuple has the same value. A *selection* is a form without filt
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..messages import Filter, Interval, Points
+from ..errors import MessageError
+from ..messages import Filter, Interval, Points, Scalar, Value
 from .query import Query
-from .schema import Edge, Schema
+from .schema import Edge
 from .words import semijoin_filters, unicast
 
 _AXES = ("number", "table", "edge", "axes")
@@ -59,14 +60,29 @@ def write_forms(forms: Mapping[int, Form]) -> Points:
     return Points.of(_AXES, rows)
 
 
-def read_forms(schema: Schema, points: Points) -> dict[int, Form]:
-    """The forms that an attribute lists."""
+def read_forms(query: Query, value: Value) -> dict[int, Form]:
+    """The forms that an attribute lists for a query; `MessageError` when they are none of it."""
+    if not isinstance(value, Points) or value.axes != _AXES or value.pairs:
+        raise MessageError("the message lists no forms where it should")
     found: dict[int, Form] = {}
-    for number, table, edge, axes in points.rows:
-        assert isinstance(number, int)
-        assert isinstance(table, str)
-        assert isinstance(axes, str)
-        found[number] = Form(
-            table, schema.edges[edge] if isinstance(edge, int) else None, tuple(axes.split(",")) if axes else ()
-        )
+    for number, table, edge, axes in value.rows:
+        form = _form(query, table, edge, axes)
+        if form is None or type(number) is not int or number in found:
+            raise MessageError(f"the message has a form that the query does not have: {table!r:.60}")
+        found[number] = form
+    if sorted(form.base for form in found.values()) != sorted(query.tables):
+        raise MessageError("the message does not have a form for each table of the query")
     return found
+
+
+def _form(query: Query, table: Scalar, number: Scalar, axes: Scalar) -> Form | None:
+    """A form of a query's semijoins, as it is written; None when the query has no such."""
+    names = tuple(axes.split(",")) if isinstance(axes, str) and axes else ()
+    if table not in query.tables or not isinstance(table, str):
+        return None
+    if number is None:
+        return Form(table) if not names else None
+    edge = next((edge for edge in query.edges_of(table) if edge.number == number), None)
+    if edge is None or not set(names) <= set(query.ranges[edge.other(table)]):
+        return None
+    return Form(table, edge, names)

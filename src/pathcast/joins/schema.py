@@ -69,6 +69,7 @@ class Schema:
         if not self.columns:
             raise SchemaError("a schema has at least one table")
         self.edges: tuple[Edge, ...] = ()
+        self._joined: dict[str, frozenset[str]] = {}
         for join in joins:
             self._add_edge(join)
         self.inside: SplitSchema | None = None
@@ -126,6 +127,8 @@ class Schema:
         if any(set(edge.pairs()) <= {*known.pairs(), *(p[::-1] for p in known.pairs())} for known in self.edges):
             raise SchemaError(f"the join '{join}' is declared twice")
         self.edges += (edge,)
+        for table in edge.tables:
+            self._joined[table] = self._joined.get(table, frozenset()).union(edge.columns_of(table))
         self._agree(edge)
 
     def _agree(self, edge: Edge) -> None:
@@ -164,7 +167,7 @@ class Schema:
 
     def join_columns(self, table: str) -> frozenset[str]:
         """The columns that some edge joins; they can't be NULL."""
-        return frozenset(column for edge in self.edges_of(table) for column in edge.columns_of(table))
+        return self._joined.get(table, frozenset())
 
     def __str__(self) -> str:
         return "; ".join(f"{table}({', '.join(columns)})" for table, columns in self.columns.items())
