@@ -56,7 +56,19 @@ def test_a_set_that_there_is_not_is_named():
         schema_of("sonnets")
 
 
-@pytest.mark.parametrize("name", [each.name for each in find(["piggyback-*"])])
+FIGURES = [each.name for each in find(["piggyback-*"]) if each.name != "piggyback-structure"]
+
+
+def test_what_is_decoded_is_compared_with_what_is_read():
+    (experiment,) = find(["piggyback-structure"])
+    result = perform(experiment, changes=["subscriptions=60", "documents=3", "rounds=1", "engines=automaton,xtrie"])
+    assert result.checks == {"what was decoded matches as what was read": 3 * 2 * 3 + 3}
+    quick = [row for row in result.rows if row["series"] == "match from label paths"]
+    assert [(row["engine"], row["kind"]) for row in quick] == [("automaton", "plain paths")]
+    assert all(claim.verdict != "not measurable" for claim in result.claims)
+
+
+@pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_compares_deliveries_before_it_times(name):
     (experiment,) = find([name])
     small = experiment.parameters["small"]
