@@ -54,18 +54,26 @@ class ReformulatedSemijoins(SemijoinScheme):
             self._send(group, DEPART, old, group.ranged, skyline)
 
     def replace(self, group: Group, old: Version, new: Version) -> None:
-        before, after = set(group.affected(old.row)), set(group.affected(new.row))
         columns, ranged = group.base.columns, group.ranged
         changed = changed_columns(group.base, old.row, new.row)
-        skyline = self._skyline(group, new.row)
-        if before & after and skyline is not None:
-            patched = [name for name in columns if name in changed or name in ranged]
-            self._send(group, PATCH, new, patched, {**skyline, **_other(group, old)})
-        if after - before and skyline is not None:
-            self._send(group, ARRIVE, new, columns, {**skyline, **_other(group, old)})
-        gone = self._skyline(group, old.row)
-        if before - after and gone is not None:
-            self._send(group, DEPART, old, ranged, {**gone, **_other(group, new)})
+        patched = [name for name in columns if name in changed or name in ranged]
+        if not set(changed) & set(ranged):
+            # Nobody's ranges look at what changed: those who have the row keep it.
+            self._version(group, PATCH, new, patched, old)
+            return
+        before, after = set(group.affected(old.row)), set(group.affected(new.row))
+        if before & after:
+            self._version(group, PATCH, new, patched, old)
+        if after - before:
+            self._version(group, ARRIVE, new, columns, old)
+        if before - after:
+            self._version(group, DEPART, old, ranged, new)
+
+    def _version(self, group: Group, kind: str, version: Version, columns: Sequence[str], other: Version) -> None:
+        """Tell of one version of a row beside the other."""
+        skyline = self._skyline(group, version.row)
+        if skyline is not None:
+            self._send(group, kind, version, columns, {**skyline, **_other(group, other)})
 
     def _skyline(self, group: Group, row: Row) -> dict[str, Value] | None:
         """The attribute that describes who is affected; empty when all selected ones are, None when nobody is."""
