@@ -53,6 +53,7 @@ def contained(general: str, special: str) -> bool:
         ("/a[not(. > 10)]", "/a[. = 5]"),
         ("/a[//b]", "/a/c/b"),
         ("//b", "/a[//b]"),
+        ("/*[//c]//b", "//a/b[c]"),
         ("/a[contains(b, 'x')]", "/a[contains(b, 'xy')]"),
         ("/a/b", "/a[contains(b, 'x')]"),
         ("/a", "/a[b][not(.)]"),

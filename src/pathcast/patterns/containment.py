@@ -18,10 +18,10 @@ Cost: O(|general| · |special|²) without `or` and `not`; some microseconds for 
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from . import normal
 from .implication import excludes, implies
 from .linear_containment import linear_contains
 from .model import WILDCARD, AllOf, AnyOf, Compare, Condition, First, Node, Not, Pattern, Root, StringTest
-from .normal import chain
 
 MOST_STEPS = 20_000
 _TALLEST = 120  # steps above each other that a proof goes down
@@ -93,12 +93,15 @@ class Facts:
         self.document = Place(demands)
         self._known: dict[tuple[int, Place], bool] = {}
         self._left = MOST_STEPS
+        self._alive: list[Node] = []
 
     def prove(self, root: Node) -> bool:
         """Whether `root` is found below every document that matches."""
         if any(AnyOf(()) in reached.place.conditions for reached in self.document.below):
             return True  # nothing matches
-        return self.holds(root, self.document)
+        rest, absolute = _apart(root)
+        self._alive += [rest, *absolute]  # what is known is known by their ids
+        return all(self.holds(demand, self.document) for demand in (rest, *absolute))
 
     def holds(self, condition: Condition, place: Place) -> bool:
         """Whether a condition, which must stay alive meanwhile, follows from the facts."""
@@ -196,6 +199,25 @@ def distance(node: Node) -> tuple[int, bool, Node]:
         node = below
 
 
+def _apart(node: Node) -> tuple[Node, list[Node]]:
+    """A node without the absolute paths that it and those below it demand, and these: they hold anywhere or nowhere."""
+    kept: list[Condition] = []
+    absolute: list[Node] = []
+    for condition in node.conditions:
+        if isinstance(condition, Root):
+            absolute.append(condition.node)
+        elif isinstance(condition, Node):
+            below, found = _apart(condition)
+            kept.append(below)
+            absolute += found
+        else:
+            kept.append(condition)
+    if not absolute:
+        return node, absolute
+    rest = normal.node(node.axis, node.test, kept)
+    return (rest, absolute) if isinstance(rest, Node) else (node, [])
+
+
 def _facts(conditions: tuple[Condition, ...]) -> Iterator[Condition]:
     """The conditions, `and` taken apart; the first node of a path that passes a test is a node that passes it."""
     for condition in conditions:
@@ -210,7 +232,7 @@ def _facts(conditions: tuple[Condition, ...]) -> Iterator[Condition]:
 def path_of(first: First) -> Condition:
     """The path that a test of its first node demands, with a node at its end that passes the test."""
     last = len(first.steps) - 1
-    return chain(
+    return normal.chain(
         [
             (step.axis, step.test, (*step.conditions, first.test) if index == last else step.conditions)
             for index, step in enumerate(first.steps)
