@@ -10,11 +10,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from pathcast.patterns import Pattern, parse
 from pathcast.patterns.containment import contains
 from pathcast.patterns.generalisation import size
+from pathcast.routing import Overlay
 from pathcast.routing.changing import ChangingAggregation
 from pathcast.routing.covering import CoverIndex
 from pathcast.routing.data_patterns import DataTable, contained
 from pathcast.routing.derived import Budget, ChangingDerived
 from pathcast.routing.simple import SimpleAggregates
+from pathcast.transmission import Topology
 from pathcast.workloads import generate_subscriptions, news_schema
 from tests.routing.patterns_drawn import drawn
 
@@ -210,3 +212,21 @@ def check_data(table: DataTable, subscriptions: dict[int, Pattern]) -> None:
         found = {number: dict(sorted(contained(pattern))) for number, pattern in sorted(subscriptions.items())}
         assert containing.tolist() == [number for number, each in found.items() if labels in each]
         assert expiring.tolist() == [number for number, each in found.items() if each.get(labels)]
+
+
+def test_a_subscription_that_comes_later_is_spared_work_like_the_others() -> None:
+    overlay = Overlay(Topology.chain(3))
+    for number in range(200):
+        overlay.subscribe("r3", f"/a/b/c{number}", f"reader {number}")
+    overlay.advertise(0.5)
+    overlay.publish("<a/>", "L", "yfilter")
+    late = overlay.subscribe("r3", "/a/b/c8/d", "late")
+    report = overlay.publish("<a><b><c7/></b></a>", "L-d", "yfilter")
+    assert report.per_router["r3"].skipped["-d"] == 200  # all but reader 7, the late one among them
+    overlay.unsubscribe(late)
+    again = overlay.subscribe("r3", "/a/b/c250", "later")
+    report = overlay.publish("<a><b><c250/></b></a>", "L+s", "yfilter")
+    assert [delivery.subscriber for delivery in report.deliveries] == ["later"]
+    assert not report.per_router["r2"].parsed  # the binding of c250 tells
+    overlay.unsubscribe(again)
+    assert overlay.publish("<a><b><c250/></b></a>", "L+s", "yfilter").deliveries == ()

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ..patterns import Pattern
 from .annotations import Bound, Mask
-from .derived import Derived
+from .derived import ChangingDerived
 from .labels import DataPatterns
 from .needs import Needs
 from .simple import Simple
@@ -76,21 +76,13 @@ class Behind:
 class Known:
     """Which entries of the sender match when an aggregate is bound (T_sagg).
 
-    `derived` counts aggregates and patterns as they were when all was aggregated. Aggregates have names that last:
-    `names_then` and `names` are those of the aggregates, by number, then and now; `entry_of` has the entry of each
-    pattern then, -1 for one that is gone.
+    `numbers` has the number that lasts of each aggregate, by its place in the advertisement; `to` the entry of each
+    entry that there was, -1 for one that is gone, if the table has been made anew.
     """
 
-    def __init__(self, derived: Derived, names_then: Names, names: Names, entry_of: Int32s) -> None:
-        self.derived, self.names_then, self.names, self.entry_of = derived, names_then, names, entry_of
-        then = {name: number for number, name in enumerate(names_then)}
-        self._number_then = [then.get(name, -1) for name in names]
+    def __init__(self, derived: ChangingDerived, numbers: tuple[int, ...], to: Int32s | None = None) -> None:
+        self.derived, self.numbers, self.to = derived, numbers, to
         self._remembered: dict[Bound, Int32s] = {}
-
-    @property
-    def share(self) -> float:
-        """The part of the aggregates that were there then."""
-        return sum(number >= 0 for number in self._number_then) / max(1, len(self.names))
 
     def entries(self, bound: Bound) -> Int32s:
         """The entries that match a document in which an aggregate is bound so."""
@@ -102,29 +94,21 @@ class Known:
         return found
 
     def _entries(self, bound: Bound) -> Int32s:
-        number = self._number_then[bound.aggregate]
-        if number < 0:
-            return np.zeros(0, dtype=np.int32)
-        entries = self.entry_of[self.derived.known(number, bound.wildcards)]
+        entries = self.derived.known(self.numbers[bound.aggregate], bound.wildcards)
+        if self.to is not None:
+            entries = self.to[entries]
         return entries[entries >= 0]
 
     def public(self) -> tuple[Simple, ...]:
-        """What the receiver hears of it: the simple aggregates by their numbers now."""
-        now = {then: number for number, then in enumerate(self._number_then) if then >= 0}
-        return tuple(
-            Simple(now[each.aggregate], each.count, each.wildcards)
-            for each in self.derived.simple
-            if each.aggregate in now
-        )
-
-    def renumbered(self, names: Names) -> "Known":
-        """The same for the aggregates that there are now."""
-        return Known(self.derived, self.names_then, names, self.entry_of)
+        """What the receiver hears of it: the simple aggregates by their places."""
+        places = {number: place for place, number in enumerate(self.numbers)}
+        return tuple(Simple(places[each.aggregate], each.count, each.wildcards) for each in self.derived.simple)
 
     def moved(self, to: Int32s) -> "Known":
         """The same with other numbers for entries."""
-        entry_of = np.where(self.entry_of >= 0, to[self.entry_of], -1)
-        return Known(self.derived, self.names_then, self.names, entry_of)
+        if self.to is not None:
+            to = np.where(self.to >= 0, to[self.to], -1)
+        return Known(self.derived, self.numbers, to)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -131,7 +131,8 @@ class Clusters:
                 continue
             tighter = reduce(upper_bound, covered)
             more = size(tighter) - size(pattern)
-            if more <= room and tighter != pattern and contains(pattern, tighter):
+            better = more <= room and tighter != pattern and contains(pattern, tighter)
+            if better and all(contains(tighter, each) for each in covered):
                 self.patterns[place] = tighter
                 room -= more
 

@@ -23,7 +23,7 @@ from ..documents.reader import Reader
 from ..patterns import Namespaces, Pattern
 from .advertisement import Advertisement
 from .binding import Binder
-from .changing import ChangingAggregation
+from .derived import ChangingDerived
 from .labels import LabelMemory
 from .structures import Structures
 from .table import RoutingTable, Target
@@ -51,7 +51,7 @@ class Router:
         self.untrusted: set[str] = set()
         self.labels = LabelMemory(namespaces)
         self.structures = Structures(limits)
-        self.aggregations: dict[str, ChangingAggregation] = {}
+        self.aggregations: dict[str, ChangingDerived] = {}
         self._entries: dict[str, Int32s] = {}
         self._binders: dict[str, Binder] = {}
         self._numbers: dict[str, dict[int, int]] = {}
