@@ -1,8 +1,9 @@
 """What the piggyback paper claims of its figures (§6.2), and how our rows judge it.
 
 A row has a policy and what it is measured at: `f` (where the first match comes), engine, bandwidth and the rest of the
-workload. Unless a claim says otherwise it is judged at the default bandwidth and the first engine, set and size that
-the rows have. Better means a shorter response time.
+workload. Unless a claim says otherwise it is judged on the fastest links, where processing outweighs transmission as it
+did in the paper, and at the first engine, set and size that the rows have. Better means a shorter response time; less
+than `NOISE` of it is no difference.
 """
 
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from .rows import Rows, Value
 
 PAPER = "Chan, Ni 2007, §6.2"
 EARLY, LATE = 0.25, 1.0
+PAPERS, FASTEST = "10MB/s", "10GB/s"
+NOISE = 0.03
 ES, LAZY, ALL_THREE = "ES", "L", "L+s-sd"
 Judge = Callable[[Rows], Judgement]
 _SETTINGS = ("engine", "set", "subscriptions", "nested", "keep", "skew", "bandwidth")
@@ -22,7 +25,7 @@ def default(rows: Rows, **values: Value) -> Rows:
     rows = rows.where(**values)
     for column in _SETTINGS:
         if column not in values and rows:
-            first = "10MB/s" if column == "bandwidth" and "10MB/s" in rows.distinct(column) else rows[0][column]
+            first = FASTEST if column == "bandwidth" and FASTEST in rows.distinct(column) else rows[0][column]
             rows = rows.where(**{column: first})
     return rows
 
@@ -49,7 +52,8 @@ def loses(policy: str, to: str, f: float, **values: Value) -> Judge:
 
     def judge(rows: Rows) -> Judgement:
         part = gain(default(rows, **values), to, policy, f)
-        return judged(part > 0, f"{to} takes {1 - part:.2f} times as long as {policy} at f = {f:g}")
+        ahead = None if abs(part) < NOISE else part > 0
+        return judged(ahead, f"{to} takes {1 - part:.2f} times as long as {policy} at f = {f:g}")
 
     return judge
 
@@ -170,6 +174,8 @@ KINDS = (
 FORWARDING = (
     Claim("L+s-sd saves 22 % of ES's time at f = 0.25", PAPER, saves(ALL_THREE, ES, {EARLY: 0.22})),
     Claim("L+s-sd saves 42 % of ES's time at f = 1", PAPER, saves(ALL_THREE, ES, {LATE: 0.42})),
+    Claim("… and so it does on the paper's links of 10 MB/s", PAPER,
+          saves(ALL_THREE, ES, {EARLY: 0.22, LATE: 0.42}, bandwidth=PAPERS)),
     Claim("ES+s takes as long as ES (within 10 %)", PAPER, alike("ES+s", ES, 0.1)),
     Claim("ES+d takes longer than ES", PAPER, loses("ES+d", ES, LATE)),
     Claim("the throughput of L+s-sd is 72 % of ES's at f = 0.25 and 88 % at f = 1", PAPER,

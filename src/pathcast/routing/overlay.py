@@ -181,11 +181,6 @@ class Overlay:
         self.topology.link(sender, receiver)
         self.router(receiver).untrusted.add(self.topology.name(sender))
 
-    def relink(self, *, bandwidth: str | float | None = None, latency: str | float | None = None) -> None:
-        """Give all links another bandwidth or latency; routers and what they know stay as they are."""
-        with self._lock:
-            self.topology = self.topology.with_speed(bandwidth=bandwidth, latency=latency)
-
     # Documents.
 
     def publish(
