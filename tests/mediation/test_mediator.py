@@ -11,6 +11,7 @@ from pathcast.errors import DocumentError, MappingError, PathcastError
 from pathcast.mediation import Mapping, Mediator, Rename
 from pathcast.mediation.items import to_bytes
 from pathcast.mediation.mapping import read_tree
+from pathcast.mediation.matching import REWRITINGS
 from tests import oracle
 from tests.generators import expression, random_pattern
 from tests.mediation.drawn import drawn_document, drawn_operators, drawn_tree
@@ -40,7 +41,7 @@ def mediator() -> Mediator:
     return made
 
 
-@pytest.mark.parametrize("rewriting", ["events", "static"])
+@pytest.mark.parametrize("rewriting", REWRITINGS)
 def test_documents_are_matched_in_the_global_schema(mediator: Mediator, rewriting: str) -> None:
     matcher = mediator.compile(subscriptions(XPATHS), rewriting)  # type: ignore[arg-type]
     assert matcher.match(DOCUMENT, schema="u").ids.tolist() == [1, 2, 3, 4, 5]
@@ -78,8 +79,8 @@ def test_what_is_wrong_with_one_document_is_its_own_matter(mediator: Mediator) -
     ]  # fmt: skip
     with pytest.raises(DocumentError):
         list(matcher.match_many(documents, "u"))
-    with pytest.raises(ValueError, match="rewriting='queries'"):
-        mediator.compile(subscriptions([]), "queries")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="rewriting='guesses': must be one of events, static, queries"):
+        mediator.compile(subscriptions([]), "guesses")  # type: ignore[arg-type]
 
 
 @settings(max_examples=60)
@@ -97,6 +98,6 @@ def test_every_way_of_bridging_finds_what_lxml_finds_in_the_rewritten_document(s
     sample = oracle.read(rewritten).getroot()
     xpaths = [expression(random_pattern(random, sample), random) for _ in range(8)]
     expected = [number for number, xpath in enumerate(xpaths, 1) if oracle.matches(xpath, rewritten)]
-    for rewriting in ("events", "static"):
+    for rewriting in REWRITINGS:
         matcher = mediator.compile(subscriptions(xpaths), rewriting)  # type: ignore[arg-type]
         assert matcher.match(document, "x").ids.tolist() == expected, rewriting

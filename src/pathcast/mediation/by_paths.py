@@ -59,6 +59,24 @@ def _around(parent: NodePlan, name: str, over: tuple[str, ...], above: tuple[str
     return above
 
 
+def known_documents(batch: DocumentBatch, tables: Tables) -> npt.NDArray[np.bool_]:
+    """Which documents have only elements that the schema has."""
+    return _marked(batch, tables, tables.nodes.shape[1] + tables.attributes.shape[1])[1]
+
+
+def _marked(batch: DocumentBatch, tables: Tables, bits: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+    nodes = np.empty(len(batch.name), dtype=np.int32)
+    small = tables.small[: batch.known_count]
+    place_elements(batch.offsets, batch.name, batch.parent, small, tables.child, tables.root, nodes)
+    marks = np.zeros((len(batch), (bits + 63) // 64), dtype=np.uint64)
+    is_known = np.zeros(len(batch), dtype=np.bool_)
+    mark_present(
+        batch.offsets, nodes, batch.attribute_begin, batch.attribute_name, tables.nodes, tables.attributes, marks,
+        is_known,
+    )  # fmt: skip
+    return marks, is_known
+
+
 class PathMediation:
     """Answers for documents of one mapping, from the nodes that they have."""
 
@@ -75,21 +93,7 @@ class PathMediation:
         """The entries that each document matches, ascending; None for one that has to be rewritten, or has an error."""
         tables = self._tables
         known, begin, entries = self._followed(view)
-        nodes = np.empty(len(batch.name), dtype=np.int32)
-        small = tables.small[: batch.known_count]
-        place_elements(batch.offsets, batch.name, batch.parent, small, tables.child, tables.root, nodes)
-        marks = np.zeros((len(batch), (len(self._paths) + 63) // 64), dtype=np.uint64)
-        is_known = np.zeros(len(batch), dtype=np.bool_)
-        mark_present(
-            batch.offsets,
-            nodes,
-            batch.attribute_begin,
-            batch.attribute_name,
-            tables.nodes,
-            tables.attributes,
-            marks,
-            is_known,
-        )
+        marks, is_known = _marked(batch, tables, len(self._paths))
         found: list[Int32s | None] = []
         for index in range(len(batch)):
             if not is_known[index]:

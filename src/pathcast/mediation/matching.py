@@ -1,33 +1,39 @@
 """Matching documents of any registered schema against subscriptions to the global one.
 
 `events` (NDDR): read once, rewritten as element arrays, matched; and not even rewritten where label paths tell all
-(`by_paths.py`). `static` (SDR): rewritten as a document, which is then
-read and matched like any other; it is what the others are held against.
+(`by_paths.py`). `queries` (QRA): subscriptions are rewritten, for each schema (`queries.py`). `static` (SDR): rewritten
+as a document, which is then read and matched like any other; it is what the others are held against.
 
-Invariant: both give the same matches. An unreadable document, an unknown schema or version, or a document of another
+Invariant: all give the same matches. An unreadable document, an unknown schema or version, or a document of another
 schema is an error on that document.
 Cost: `events` adds two walks over the elements to reading and matching. Each schema has a table of names of its own, so
 that the documents of many publishers do not share a large one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
 
 from ..documents import DocumentBatch, Limits, Names
 from ..documents.expat_reader import Entities
 from ..documents.reader import Readable, Reader
 from ..errors import PathcastError
 from ..matching import Matches, Subscriptions
-from .by_paths import PathMediation, is_by_paths
+from ..matching.matcher import View
+from ..matching.table import PatternTable
+from .by_paths import PathMediation, is_by_paths, known_documents
 from .events import EventRewriter
 from .items import item_of, to_bytes
 from .mapping import Mapping
+from .queries import QueryIndex
 from .travel import unpack
 
 if TYPE_CHECKING:
     from .mediator import Mediator, Rewriting
 
-REWRITINGS = ("events", "static")
+REWRITINGS = ("events", "static", "queries")
 # Documents of one schema are read and matched in groups of so many.
 _GROUP = 256
 # Readers are kept for so many mappings; those that came along with documents may be many.
@@ -133,6 +139,8 @@ class MediatedMatcher:
         if self.rewriting == "static":
             return self._match_static(batch, mapping)
         view = self.matcher.view()
+        if self.rewriting == "queries":
+            return self._match_queries(batch, bridge, mapping, view)
         if bridge.by_paths is None or len(view.table.trees):
             return self._match_rewritten(batch, bridge)
         found = bridge.by_paths.match(batch, view)
@@ -144,10 +152,37 @@ class MediatedMatcher:
             for index, entries in enumerate(found)
         ]
 
-    def _match_rewritten(self, batch: DocumentBatch, bridge: "_Bridge") -> list[Matches | PathcastError]:
+    def _match_queries(
+        self, batch: DocumentBatch, bridge: "_Bridge", mapping: Mapping, view: View
+    ) -> list[Matches | PathcastError]:
+        """By rewritten subscriptions; by rewritten documents where patterns or documents are beyond those."""
+        index = bridge.queries.get(view.table)
+        if index is None:
+            bridge.queries.clear()
+            index = bridge.queries[view.table] = QueryIndex(mapping.plan, view.table)
+        rest = index.follow(view.size)
+        is_known = known_documents(batch, bridge.rewriter.tables)
+        found = index.match(batch)
+        errors: dict[int, PathcastError] = {}
+        if len(rest) or not is_known.all():
+            rewritten = self._rewritten(batch, bridge)
+            errors = rewritten.errors
+            offsets, entries = view.match_batch(rewritten)
+            for place, (begin, end) in enumerate(pairwise(offsets.tolist())):
+                seen = entries[begin:end]
+                found[place] = np.union1d(found[place], np.intersect1d(seen, rest)) if is_known[place] else seen
+        return [
+            errors.get(place) or Matches(entries[entries < view.size].astype(np.int32), view.expansion)
+            for place, entries in enumerate(found)
+        ]
+
+    def _rewritten(self, batch: DocumentBatch, bridge: "_Bridge") -> DocumentBatch:
         rewritten, held = bridge.rewriter.rewrite(batch)
         self._counts["held"] = max(self._counts["held"], held)
-        return self.matcher.match_read(rewritten)
+        return rewritten
+
+    def _match_rewritten(self, batch: DocumentBatch, bridge: "_Bridge") -> list[Matches | PathcastError]:
+        return self.matcher.match_read(self._rewritten(batch, bridge))
 
     def _match_static(self, batch: DocumentBatch, mapping: Mapping) -> list[Matches | PathcastError]:
         texts: list[bytes | PathcastError] = []
@@ -175,7 +210,7 @@ class MediatedMatcher:
             names = Names()
             rewriter = EventRewriter(mapping.plan, names)
             by_paths = PathMediation(mapping.plan, rewriter.tables) if is_by_paths(mapping.plan) else None
-            found = _Bridge(Reader(names, self.limits, self.entities), rewriter, by_paths)
+            found = _Bridge(Reader(names, self.limits, self.entities), rewriter, by_paths, {})
         self._bridges[key] = found
         while len(self._bridges) > _KEPT:
             del self._bridges[next(iter(self._bridges))]
@@ -186,3 +221,4 @@ class _Bridge(NamedTuple):
     reader: Reader
     rewriter: EventRewriter
     by_paths: PathMediation | None
+    queries: dict[PatternTable, QueryIndex]
