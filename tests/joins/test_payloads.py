@@ -99,6 +99,7 @@ def test_declared_tables_stay_right_under_every_scheme(scheme: str) -> None:
     assert any(client.rows() for client in clients.values())
     for query, client in clients.items():
         assert Counter(client.rows()) == Counter(database.execute(query).fetchall()), query
+    database.close()
 
 
 @pytest.mark.parametrize(

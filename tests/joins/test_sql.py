@@ -1,6 +1,7 @@
 """SQL: what is accepted means what DuckDB makes of it; what is not is pointed at."""
 
 from collections import Counter
+from collections.abc import Iterator
 from datetime import date, datetime
 
 import duckdb
@@ -43,7 +44,7 @@ def schema() -> Schema:
 
 
 @pytest.fixture(scope="module")
-def both() -> tuple[JoinServer, duckdb.DuckDBPyConnection]:
+def both() -> Iterator[tuple[JoinServer, duckdb.DuckDBPyConnection]]:
     server, database = JoinServer(schema()), duckdb.connect()
     types = {"string": "varchar", "float": "double", "int": "bigint"}
     for table, columns in TABLES.items():
@@ -52,7 +53,8 @@ def both() -> tuple[JoinServer, duckdb.DuckDBPyConnection]:
         for row in ROWS[table]:
             server.insert(table, dict(zip([n for n, _ in parts], row, strict=True)))
             database.execute(f"insert into {table} values ({', '.join('?' for _ in row)})", row)
-    return server, database
+    yield server, database
+    database.close()
 
 
 @pytest.mark.parametrize(
