@@ -1,6 +1,6 @@
 """What the documentation shows is what happens: its examples run, its tables hold, its links lead somewhere.
 
-In `README.md`, `docs/xpath.md`, `docs/explain.md`, `docs/routing.md` and the READMEs of the rooms that they concern
+In `README.md`, the pages of `docs/` that show Python, and the READMEs of the rooms that they concern
 
 - Python blocks run in order, in one namespace a file and in an empty folder; where `# → value` ends a statement, its
   value must print so. A block that imports `pathcast.spark` runs by itself, on the tests' Spark if that is up;
@@ -37,6 +37,7 @@ README = PROJECT / "README.md"
 XPATH = PROJECT / "docs" / "xpath.md"
 EXPLAIN = PROJECT / "docs" / "explain.md"
 JOINS = PROJECT / "docs" / "joins.md"
+MEDIATION = PROJECT / "docs" / "mediation.md"
 ROUTING = PROJECT / "docs" / "routing.md"
 PAGES = sorted({*PROJECT.glob("*.md"), *(PROJECT / "docs").glob("*.md"), *(PROJECT / "src").rglob("*.md")})
 
@@ -124,7 +125,7 @@ def uses_spark(block: Block) -> bool:
 
 
 @pytest.mark.parametrize(
-    "page", [README, XPATH, EXPLAIN, JOINS, ROUTING, *ROOMS], ids=lambda page: str(page.relative_to(PROJECT))
+    "page", [README, XPATH, EXPLAIN, JOINS, MEDIATION, ROUTING, *ROOMS], ids=lambda page: str(page.relative_to(PROJECT))
 )
 def test_python_examples_give_what_they_show(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
