@@ -67,8 +67,11 @@ class SemijoinIndex(Protocol):
         """Points, ascending, of which every semijoin's filtering ranges hold one."""
         ...
 
-    def disposable(self, at: Point, low: Any, high: Any) -> bool:
-        """Whether no semijoin that `at` selects lies with its (one) filtering range strictly between two keys."""
+    def disposable(self, at: Point, keys: Sequence[Any]) -> Sequence[bool]:
+        """For each pair of neighbours among ascending keys, whether no semijoin that `at` selects lies between them.
+
+        It lies there if its (one) filtering range does, strictly.
+        """
         ...
 
     def exposed(self, at: Point, held: Sequence[Point]) -> Ids:

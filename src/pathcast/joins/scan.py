@@ -8,7 +8,6 @@ in O(n log n).
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,8 @@ from .kinds import Kind, TextKey
 
 _Array = npt.NDArray[Any]
 _FIRST = 16
+# From so many points on, one search for each range costs less than a pass for each point.
+_FEW = 4
 
 
 class ScanIndex:
@@ -118,11 +119,15 @@ class ScanIndex:
             rest = rest[~stabbed]
         return points
 
-    def disposable(self, at: Point, low: Any, high: Any) -> bool:
-        """Whether no semijoin that `at` selects lies with its (one) filtering range strictly between two keys."""
-        size = len(self._places)
-        inside = (self._low[-1][:size] > low) & (self._high[-1][:size] < high)
-        return not bool((self._select(at) & inside).any())
+    def disposable(self, at: Point, keys: Sequence[Any]) -> list[bool]:
+        """For each pair of neighbours among ascending keys, whether no semijoin that `at` selects lies between them."""
+        chosen = np.flatnonzero(self._select(at))
+        known = np.array(keys, self._types[-1])
+        # A range that holds no key lies between the last key before it and the next.
+        before = np.searchsorted(known, self._low[-1][chosen])
+        between = before[before == np.searchsorted(known, self._high[-1][chosen], "right")]
+        taken = np.bincount(between, minlength=len(keys) + 1)
+        return [not count for count in taken[1 : len(keys)].tolist()]
 
     def exposed(self, at: Point, held: Sequence[Point]) -> Ids:
         """Those whose filtering ranges hold `at` and none of `held`."""
@@ -131,13 +136,10 @@ class ScanIndex:
     def spans(self, at: Point, held: Sequence[Point]) -> Sequence[Ranges]:
         """The base ranges of those that are exposed; on one axis their union, ascending and disjoint."""
         places = np.flatnonzero(self._expose(at, held))
-        boxes = [[(low[k], high[k]) for low, high in self._base_ends()] for k in places]
         if self._base == 1:
-            return [[span] for span in _union([box[0] for box in boxes])]
-        return boxes
-
-    def _base_ends(self) -> list[tuple[_Array, _Array]]:
-        return list(zip(self._low[: self._base], self._high[: self._base], strict=True))
+            return [[span] for span in _union(self._low[0][places], self._high[0][places])]
+        ends = list(zip(self._low[: self._base], self._high[: self._base], strict=True))
+        return [[(low[place], high[place]) for low, high in ends] for place in places]
 
     def _named(self, marks: npt.NDArray[np.bool_]) -> Ids:
         return np.sort(self._ids[: len(self._places)][marks])
@@ -146,7 +148,12 @@ class ScanIndex:
         return self._hold(at, 0, self._base)
 
     def _any(self, points: Sequence[Point]) -> npt.NDArray[np.bool_]:
-        marks = np.zeros(len(self._places), bool)
+        size = len(self._places)
+        if self._filtering == 1 and self._types[-1] is np.int64 and len(points) > _FEW:
+            keys = np.sort(np.array(points, np.int64))
+            low, high = self._low[-1][:size], self._high[-1][:size]
+            return np.searchsorted(keys, low) < np.searchsorted(keys, high, "right")
+        marks = np.zeros(size, bool)
         for point in points:
             marks |= self._hold(point, self._base, self._filtering)
         return marks
@@ -167,14 +174,12 @@ def _key(key: Any) -> Any:
     return int(key) if isinstance(key, np.int64) else key
 
 
-def _union(spans: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+def _union(low: _Array, high: _Array) -> list[tuple[Any, Any]]:
     """The union of closed ranges as disjoint ones in order."""
-    spans.sort()
-    joined = spans[:1]
-    for low, high in spans[1:]:
-        if low > joined[-1][1]:
-            joined.append((low, high))
-        elif high > joined[-1][1]:
-            joined[-1] = (joined[-1][0], high)
-    assert all(one[1] < other[0] for one, other in pairwise(joined))
-    return joined
+    if not len(low):
+        return []
+    order = np.argsort(low, kind="stable")
+    low, furthest = low[order], np.maximum.accumulate(high[order])
+    first = np.flatnonzero(np.concatenate([[True], (low[1:] > furthest[:-1]).astype(bool)]))
+    last = np.concatenate([first[1:] - 1, [len(low) - 1]])
+    return [(_key(low[a]), _key(furthest[b])) for a, b in zip(first, last, strict=True)]

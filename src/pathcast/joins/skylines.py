@@ -27,7 +27,6 @@ Cost: as the index answers; `tup` O(|J|), `clu` O(τ log |J|) for τ anchors.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import Any, TypeAlias
 
 from .envelope import envelope, inside
@@ -79,12 +78,15 @@ def _nearest(placed: Placed, run: Run) -> list[Any]:
 
 def _joined(placed: Placed, keys: Sequence[Any]) -> list[Corners]:
     """Maximal runs of keys with disposable triangles between, a point each."""
-    corners: list[Corners] = [(keys[0], keys[0])] if keys else []
-    for low, high in pairwise(keys):
-        if all(index.disposable(at, low, high) for index, at in placed):
-            corners[-1] = (high, corners[-1][1])
+    if not keys:
+        return []
+    corners: list[Corners] = [(keys[0], keys[0])]
+    answers = [index.disposable(at, keys) for index, at in placed]
+    for key, *disposable in zip(keys[1:], *answers, strict=True):
+        if all(disposable):
+            corners[-1] = (key, corners[-1][1])
         else:
-            corners.append((high, high))
+            corners.append((key, key))
     return corners
 
 
