@@ -21,7 +21,7 @@ Forwarding = Literal["ES", "L", "adaptive"]
 
 POSITIVE, NEGATIVE = "sdt", "sd"
 # Up to which part of a document a first match counts as early. Measured: see docs/routing.md.
-EARLY = 0.3
+EARLY = 0.85
 
 _POLICY = re.compile(r"(?P<forwarding>ES|L)(?P<sets>(?:[+-][a-z]+)*)")
 _ADAPTIVE = re.compile(r"adaptive(?:\((?P<early>[0-9.]+)\))?")
