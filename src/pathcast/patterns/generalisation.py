@@ -1,6 +1,6 @@
 """Generalisation by one small change, and the size of a pattern: the steps on which aggregation walks.
 
-Each change gives a pattern that contains the one it came from; all but the last but one are as small as can be:
+Each change gives a pattern that contains the one it came from:
 
     wildcard    a name becomes `*`               /a/b/c  →  /a/*/c
     descendant  `/` becomes `//`                 /a/b/c  →  /a/b//c
