@@ -7,7 +7,7 @@ import pytest
 
 from pathcast import ChangeError, QueryError
 from pathcast.joins import SCHEMES, Client, JoinServer, Schema, select
-from pathcast.joins.words import ARRIVE, DEPART, EXPOSE, KIND, OTHER, PATCH, SKYLINE, WITHDRAW
+from pathcast.joins.words import ARRIVE, ENTER, EXPOSE, KIND, LEAVE, OTHER, PATCH, SKYLINE, WITHDRAW
 from pathcast.messages import Message, Points
 
 SEMIJOINS = [scheme for scheme in SCHEMES if "-sj" in scheme]
@@ -72,14 +72,14 @@ def test_an_update_sends_what_changed_to_those_who_stay(scheme: str) -> None:
     assert all(client.receive(patch) for client in clients)
     # To 47: the first keeps it, the second loses it, reviews and all.
     messages = server.update("Stocks", stock("GOOG", 60.0), {"per": 47.0})
-    assert sorted(kinds(messages)) == [DEPART, PATCH, WITHDRAW]
+    assert sorted(kinds(messages)) == [LEAVE, PATCH, WITHDRAW]
     taken = [[message[KIND] for message in messages if client.receive(message)] for client in clients]
-    assert [sorted(one) for one in taken] == [[PATCH], [DEPART, WITHDRAW]]
+    assert [sorted(one) for one in taken] == [[PATCH], [LEAVE, WITHDRAW]]
     assert len(clients[1].content("Reviews")) == 1
     # And back: the second gets all of it, the first a patch.
     messages = server.update("Stocks", stock("GOOG", 47.0), {"per": 52.0})
     taken = [[message[KIND] for message in messages if client.receive(message)] for client in clients]
-    assert taken[0] == [PATCH] and set(taken[1]) == {ARRIVE, EXPOSE}
+    assert taken[0] == [PATCH] and set(taken[1]) == {ENTER, EXPOSE}
     assert server.update("Stocks", stock("GOOG", 52.0), {"per": 52.0}) == []
 
 
@@ -279,3 +279,12 @@ def test_all_edges_of_a_cycle_hold(scheme: str) -> None:
         [(1, 2, 2, 3, 3, 1)],
         [(1, 2, 2, 3, 3, 1), (1, 2, 2, 3, 3, 9)],
     ]
+
+
+def test_wide_ranges_cover_narrow_ones_for_arrivals_departures_and_patches() -> None:
+    server = stocks()
+    query = "select * from Stocks natural join Reviews where per between {} and {} and rating >= {}"
+    wide, narrow = (server.subscribe(query.format(*ends)) for ends in [(40, 80, 5), (45, 70, 6)])
+    covered = [any(one.covers(other) for one in wide.filters) for other in narrow.filters[1:]]
+    # Of seven kinds for each table: what comes, goes and is patched. The others look at both sides of a range.
+    assert covered == [True, True, True, False, False, False, False] * 2

@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 
 from pathcast.joins import Client, JoinServer, Schema, Subscription
-from pathcast.joins.words import ARRIVE, COME, EXPOSE, FORM, KIND, ROW, TO
+from pathcast.joins.words import ARRIVE, COME, ENTER, EXPOSE, FORM, KIND, ROW, TO
 from pathcast.messages import Message, Points, decode
 
 TABLES = {
@@ -88,7 +88,7 @@ class CheckedClient(Client):
     def receive(self, message: Message) -> bool:
         before = {table: self.content(table) for table in getattr(self, "_tables", ())}
         taken = super().receive(message)
-        if taken and message.get(KIND) in {ARRIVE, EXPOSE} and ROW in message:
+        if taken and message.get(KIND) in {ARRIVE, ENTER, EXPOSE} and ROW in message:
             base = self._forms[message[FORM]].base  # type: ignore[index]
             if message[ROW] in before[base]:
                 self.resent.append(message)

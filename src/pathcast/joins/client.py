@@ -28,6 +28,7 @@ from .words import (
     FORMS,
     GO,
     KIND,
+    LEAVE,
     PATCH,
     RESULTS,
     ROW,
@@ -89,7 +90,7 @@ class Client:
         number = _number(message.get(ROW))
         if kind == PATCH:
             self._patch(form.base, number, values)
-        elif kind == DEPART:
+        elif kind in {DEPART, LEAVE}:
             rows.pop(number, None)
         else:
             rows[number] = tuple(_found(values, name) for name in columns)

@@ -25,7 +25,24 @@ from .query import Column, Query
 from .schema import Row
 from .semijoins import Choice, SemijoinScheme, Version
 from .skylines import describe
-from .words import ABOVE, ARRIVE, AT, BELOW, DEPART, EXPOSE, FORM, HELD, KIND, OTHER, PATCH, ROW, SKYLINE, WITHDRAW
+from .words import (
+    ABOVE,
+    ARRIVE,
+    AT,
+    BELOW,
+    DEPART,
+    ENTER,
+    EXPOSE,
+    FORM,
+    HELD,
+    KIND,
+    LEAVE,
+    OTHER,
+    PATCH,
+    ROW,
+    SKYLINE,
+    WITHDRAW,
+)
 
 
 class ReformulatedSemijoins(SemijoinScheme):
@@ -65,9 +82,9 @@ class ReformulatedSemijoins(SemijoinScheme):
         if before & after:
             self._version(group, PATCH, new, patched, old)
         if after - before:
-            self._version(group, ARRIVE, new, columns, old)
+            self._version(group, ENTER, new, columns, old)
         if before - after:
-            self._version(group, DEPART, old, ranged, new)
+            self._version(group, LEAVE, old, ranged, new)
 
     def _version(self, group: Group, kind: str, version: Version, columns: Sequence[str], other: Version) -> None:
         """Tell of one version of a row beside the other."""

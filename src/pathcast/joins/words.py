@@ -4,8 +4,10 @@ A message to all subscriptions of a form (§3.2 of the select-join paper) has th
 and beside them, by kind:
 
     arrive    a   #s skyline over the filtering attributes: the tuple is new
-    patch     p   #s; only columns that changed, for those who have the tuple's last version, #o
-    depart    d   #s; no payload: the tuple is gone. With #o: it has another version now
+    depart    d   #s; no payload: the tuple is gone
+    patch     p   #s; only columns that changed, for those who have the tuple's other version, #o
+    enter     n   #s, #o: the tuple's new version, for those who did not have the other
+    leave     l   #s, #o: the tuple's old version, for those who do not have the other
     expose    e   #at, #lo, #hi (or #at, #held): a filtering tuple came, which lets this tuple through
     withdraw  w   the same, but only the join columns: all tuples of this join value are let through no more
 
@@ -13,8 +15,9 @@ A message to one subscription (`#to`) lists rows by table: `+T` come, `~T` chang
 `#forms` the forms of its semijoins from now on.
 
 Invariant: a subscription's filters, evaluated on the message alone, hold exactly for the semijoins that the message
-changes. For `arrive`, `patch` and `depart` of a tuple with two versions: `#o` is the other version as a point, so "has
-it already" is "some #o in my base ranges", and each subscription takes exactly one of the three.
+changes. For a tuple with two versions, `#o` is the other one as a point, so "has it already" is "some #o in my base
+ranges", and of patch, enter and leave each subscription takes at most one. Filters for arrivals and departures are
+free of it, so that those with wide ranges cover those with narrow ones.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +27,7 @@ from ..messages import Between, Box, Filter, In, Interval, NoPoint, SomePoint, T
 FORM, KIND, ROW, TO = "#f", "#k", "#r", "#to"
 SKYLINE, OTHER = "#s", "#o"
 AT, BELOW, ABOVE, HELD = "#at", "#lo", "#hi", "#held"
-ARRIVE, PATCH, DEPART, EXPOSE, WITHDRAW = "a", "p", "d", "e", "w"
+ARRIVE, DEPART, PATCH, ENTER, LEAVE, EXPOSE, WITHDRAW = "a", "d", "p", "n", "l", "e", "w"
 COME, CHANGE, GO = "+", "~", "-"
 RESULTS = "+"
 FORMS = "#forms"
@@ -52,9 +55,11 @@ def semijoin_filters(form: int, base: Ranges, filtering: Ranges | None) -> tuple
     box = Box.of(base)
     support: tuple[Term, ...] = (SomePoint(SKYLINE, Box.of(filtering)),) if filtering else ()
     kinds: list[tuple[str, tuple[Term, ...]]] = [
-        (ARRIVE, (*mine, NoPoint(OTHER, box), *support)),
+        (ARRIVE, (*mine, *support)),
+        (DEPART, (*mine, *support)),
         (PATCH, (*mine, SomePoint(OTHER, box), *support)),
-        (DEPART, (*mine, NoPoint(OTHER, box), *support)),
+        (ENTER, (*mine, NoPoint(OTHER, box), *support)),
+        (LEAVE, (*mine, NoPoint(OTHER, box), *support)),
     ]
     if filtering is not None:
         gap = _gap(filtering)
