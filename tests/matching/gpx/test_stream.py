@@ -5,12 +5,14 @@ from random import Random
 import numpy as np
 import pytest
 
+import pathcast
 from pathcast.documents import Document, read_batch
 from pathcast.matching.contract import Limited, Skipping, Streaming
 from pathcast.matching.gpx import GpxEngine, GpxFirstEngine, GpxLastEngine
 from pathcast.matching.gpx.match_kernels import MOST_REPEATS
 from pathcast.matching.reference import ReferenceEngine
 from pathcast.matching.table import PatternTable
+from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
 
 from .drawn import random_element, random_pattern
 from .test_engines import answers, table_of
@@ -124,3 +126,18 @@ def test_a_stream_takes_a_document_out_of_a_batch() -> None:
     engine = GpxLastEngine(table_of(["//b[@k = 'x']"]))
     batch = read_batch(["<a/>", "<a><b k='x'/></a>", "<b k='y'/>"])
     assert [engine.match_stream(document).entries.tolist() for document in batch] == [[], [0], []]
+
+
+def test_a_document_that_is_begun_again_for_want_of_room_decides_all_links() -> None:
+    schema = news_schema()
+    document = next(generate_documents(schema, 1, seed=1))
+    drawn = generate_subscriptions(
+        schema, 400, seed=1, max_depth=8, nested_probability=0.2, match_rate=0.3, documents=[document]
+    )
+    subscriptions = pathcast.Subscriptions()
+    subscriptions.add_many([f"/*[.//news]{path}" if path.startswith("//") else path for path in drawn])
+    engine = subscriptions.compile(engine="gpx-ap").engine
+    read = read_batch([document], names=engine.table.names)
+    links = np.arange(len(engine.table), dtype=np.int32)
+    first = engine.match_stream(read[0], link=links)  # the engine's buffers are as small as they begin
+    assert sorted(first.entries.tolist()) == engine.match_batch(read)[1].tolist()

@@ -122,8 +122,11 @@ class GpxEngine:
         scratch.fit(batch)
         translation = self.table.translation(batch)
         offsets = np.zeros(len(batch) + 1, dtype=np.int64)
-        done = 0
+        done, waiting = 0, scratch.counts[WAITING]
         while done < len(batch):
+            if len(links):  # also when a document is begun again for want of room
+                decided.fill(False)
+                scratch.counts[WAITING] = waiting
             done = match_documents(
                 self.mode, done, reuse, batch.offsets, batch.name, batch.depth, batch.end, batch.attribute_begin,
                 batch.attribute_name, batch.attribute_start, batch.attribute_length, batch.data, batch.arena,
