@@ -78,7 +78,7 @@ def register(figure: Figure) -> None:
         figure.name,
         title=figure.title,
         small=Points(figure.small, figure.queries[0], figure.documents, figure.rounds, 0.5, *series),
-        paper=Points(figure.paper, figure.queries[1], 500, 5, 2.0, *series),
+        paper=Points(figure.paper, figure.queries[1], 500, 5, 1.0, *series),
         claims=claims,
         plots=(
             Plot(
