@@ -93,6 +93,20 @@ def test_many_queries_at_a_match_rate_repeat_a_pool_of_them(monkeypatch: pytest.
     assert len(other) == 11
 
 
+def test_a_match_rate_is_held_on_some_documents_and_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpx_workloads, "STEERED", 5)
+    run = Run(scale="small", seed=0)
+    documents, queries = Workload("protein", 12, 60, match_rate=0.2).generate(run)
+    subscriptions = Subscriptions()
+    subscriptions.add_many(queries)
+    matcher = subscriptions.compile()
+    held = sum(len(found) for found in matcher.match_many(documents[::3])) / 4 / 60  # type: ignore[arg-type]
+    assert held == pytest.approx(0.2, abs=0.03)
+    assert run.notes == [
+        "The match rate of 20.00% is held on 4 of the 12 documents; on all of them it is what the table says."
+    ]
+
+
 def test_an_engine_that_is_not_there_is_left_out_and_named() -> None:
     changes = ["documents=2", "rounds=1", "engines=automaton,xfilter,bpa", "points=0.5", "queries=40"]
     result = perform(figure("gpx-fig4b"), changes=changes)
