@@ -25,7 +25,7 @@ from ..matching.checks import check_namespaces
 from ..matching.registry import engine_class, engines
 from ..patterns import Namespaces, parse
 from ..patterns.parse import MAX_STEPS
-from ..transmission import Topology
+from ..transmission import Ledger, Topology
 from .advertising import Advertising
 from .annotations import NOTHING
 from .clock import Clock
@@ -62,6 +62,7 @@ class Overlay:
             for number in self.topology.rooted().order.tolist()
         }
         self._advertising = Advertising(self.topology, self._routers)
+        self.ledger = Ledger(self.topology)  # what documents have made the links carry
         self._router_of: dict[int, str] = {}
         self._next_id = 1
         self._lock = threading.RLock()
@@ -233,6 +234,7 @@ class Overlay:
             outcome = Handling(self._routers[name], sender, policy, engine, clock, report).run(message)
             if outcome.signal is not None and sender is not None:
                 report.sent += len(outcome.signal)
+                self.ledger.carry(name, sender, len(outcome.signal), "signal")
                 self._routers[sender].structures.hear(name, outcome.signal)
             for subscriber, after in outcome.deliveries:
                 deliveries.append(Delivery(subscriber, name, arrived + after))
@@ -243,6 +245,9 @@ class Overlay:
                 left = arrived + sending.after
                 report.sent += len(copy)
                 report.forwarded[sending.neighbour] = left
+                header = len(sending.header.header)
+                sizes = {"document": len(copy) - header, "annotations": header}
+                self.ledger.carry(name, sending.neighbour, sizes)
                 there = left + self.topology.time(name, sending.neighbour, len(copy))
                 waiting.append((there, sending.neighbour, name, copy))
         deliveries.sort(key=lambda each: (each.time, each.router, each.subscriber))
