@@ -20,7 +20,7 @@ ranges", and of patch, enter and leave each subscription takes at most one. Filt
 free of it, so that those with wide ranges cover those with narrow ones.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from ..messages import Between, Box, Filter, In, Interval, NoPoint, SomePoint, Term
 
@@ -92,8 +92,3 @@ def result_filters(signature: int, ranges: Mapping[str, Ranges], represent: Mapp
 def row_attribute(table: str) -> str:
     """The attribute that has the number of a table's row in a join result."""
     return f"#{table}"
-
-
-def column_attributes(table: str, columns: Sequence[str]) -> list[str]:
-    """The attributes that have a table's columns in a join result."""
-    return [f"{table}.{column}" for column in columns]
