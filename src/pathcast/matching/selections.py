@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..documents import Names
-from ..patterns.model import WILDCARD, Compare, Condition, Node, Pattern, StringTest
+from ..patterns.model import Compare, Condition, Node, Pattern, StringTest
+from .automaton.condition_kernels import ATTRIBUTE
 from .automaton.conditions import Conditions
-from .automaton.verify_kernels import ATTRIBUTE
 
 
 def is_selection(condition: Condition) -> bool:
@@ -52,15 +52,10 @@ class Selections:
 
     def __init__(self, names: Names) -> None:
         self._conditions = Conditions(names)
-        self._numbers: dict[Condition, int] = {}
 
     def number(self, condition: Condition) -> int:
         """The number of a selection."""
-        number = self._numbers.get(condition)
-        if number is None:
-            _, holder = self._conditions.add(Pattern(Node("/", WILDCARD, (condition,))))
-            number = self._numbers[condition] = self._conditions.parts(holder)[0]
-        return number
+        return self._conditions.number(condition)
 
     def is_late(self, number: int) -> bool:
         """Whether the selection is certain only when the element has ended: all are but tests of its own attributes."""

@@ -10,7 +10,7 @@ data, arena, the translation of names, the table of tests, and room for an eleme
 import numpy as np
 
 from ..kernels import part, rare
-from .automaton.verify_kernels import ATTRIBUTE, C_KIND, C_TEST, DEEP, TEXT_NODE, element_passes, passes_all
+from .automaton.condition_kernels import ATTRIBUTE, C_KIND, C_TEST, DEEP, TEXT_NODE, element_passes, passes_all
 
 
 @rare

@@ -31,7 +31,8 @@ class _Scratch(threading.local):
     def __init__(self) -> None:
         self.state = np.zeros(S_COUNTS, dtype=np.int64)
         self.out = np.empty(1 << 12, dtype=np.int32)
-        self.gate_stamps = self.test_stamps = self.group_stamps = np.zeros(0, dtype=np.int64)
+        self.test_stamps = self.group_stamps = np.zeros(0, dtype=np.int64)
+        self.open_gates = self.marks = self.summary = np.zeros(0, dtype=np.uint64)
         self.extremes = np.zeros(0, dtype=np.float64)
         self.touched = np.zeros(0, dtype=np.int32)
         self.joined = np.zeros(0, dtype=np.uint8)
@@ -41,8 +42,8 @@ class AccessRows(NamedTuple):
     """Patterns by what they wait for, in the arrays that the kernel reads.
 
     `gate_of` has the gate of each pattern, `chosen` its access predicate or -1. Of each gate the patterns that wait
-    behind it alone (`behind`), and all (`all`); of each test those that wait for it (`patterns`); of each group of
-    ranges those that wait for a value beyond a threshold.
+    behind it alone (`behind`), and all (`all`); of each test those that wait for it (`patterns`, with their gates); of
+    each group of ranges those that wait for a value beyond a threshold (with their gates, too).
     """
 
     gate_of: Int32s
@@ -53,10 +54,12 @@ class AccessRows(NamedTuple):
     all: Int32s
     begin: Int64s
     patterns: Int32s
+    pattern_gates: Int32s
     range_kinds: Int32s
     range_begin: Int64s
     thresholds: npt.NDArray[np.float64]
     range_patterns: Int32s
+    range_gates: Int32s
 
 
 def laid_out(tests: Tests, gate_of: Int32s, gates: int, chosen: Int32s) -> AccessRows:
@@ -69,15 +72,16 @@ def laid_out(tests: Tests, gate_of: Int32s, gates: int, chosen: Int32s) -> Acces
     range_kinds[groups[known]] = tests.rows[D_KIND][known]
     waiting = np.flatnonzero(ranged)
     waiting = waiting[np.lexsort((limits[chosen[waiting]], groups[chosen[waiting]]))]
+    begin, patterns = _rows(chosen, np.flatnonzero((chosen >= 0) & ~ranged), tests.tests)
     return AccessRows(
         gate_of, chosen,
         *_rows(gate_of, np.flatnonzero(chosen < 0), gates),
         *_rows(gate_of, np.arange(len(gate_of)), gates),
-        *_rows(chosen, np.flatnonzero((chosen >= 0) & ~ranged), tests.tests),
+        begin, patterns, gate_of[patterns],
         range_kinds,
         np.searchsorted(groups[chosen[waiting]], np.arange(tests.groups + 1)).astype(np.int64),
         np.ascontiguousarray(limits[chosen[waiting]]),
-        waiting.astype(np.int32),
+        waiting.astype(np.int32), gate_of[waiting],
     )  # fmt: skip
 
 
@@ -97,8 +101,8 @@ class Access:
     def candidates(
         self, batch: DocumentBatch, translation: Int32s, gate_offsets: Int64s, gates: Int32s, patterns: int
     ) -> tuple[Int64s, Int32s]:
-        """The candidates of each document, given its open gates; `patterns` is how many there are by now."""
-        scratch, tests, rows = self._fitting(), self._tests, self.rows
+        """The candidates of each document, ascending, given its open gates; `patterns` is how many there are by now."""
+        scratch, tests, rows = self._fitting(patterns), self._tests, self.rows
         offsets = np.zeros(len(batch) + 1, dtype=np.int64)
         done = 0
         while True:
@@ -109,28 +113,31 @@ class Access:
                 batch.text_length, batch.data, batch.arena, translation,
                 tests.longest, tests.has_grams, tests.asks, tests.grams, tests.slots, tests.rows, tests.hashes,
                 tests.numbers, tests.group_of, tests.literals,
-                rows.gate_of, rows.behind_begin, rows.behind, rows.all_begin, rows.all, rows.begin, rows.patterns,
-                rows.range_kinds, rows.range_begin, rows.thresholds, rows.range_patterns,
+                rows.behind_begin, rows.behind, rows.all_begin, rows.all, rows.begin, rows.patterns, rows.pattern_gates,
+                rows.range_kinds, rows.range_begin, rows.thresholds, rows.range_patterns, rows.range_gates,
                 len(self.gate_of), patterns,
-                scratch.state, scratch.gate_stamps, scratch.test_stamps, tests.hits, tests.samples, tests.sampled,
-                scratch.extremes, scratch.group_stamps, scratch.touched, scratch.joined,
+                scratch.state, scratch.open_gates, scratch.test_stamps, tests.hits, tests.samples, tests.sampled,
+                scratch.extremes, scratch.group_stamps, scratch.touched, scratch.joined, scratch.marks, scratch.summary,
                 offsets, scratch.out, done,
             )  # fmt: skip
             if done == len(batch):
                 return offsets, scratch.out[: offsets[-1]].copy()
-            larger = np.empty(2 * len(scratch.out) + patterns - len(self.gate_of), dtype=np.int32)
+            larger = np.empty(2 * len(scratch.out) + patterns - len(self.gate_of) + 8, dtype=np.int32)
             larger[: offsets[done]] = scratch.out[: offsets[done]]
             scratch.out = larger
 
-    def _fitting(self) -> _Scratch:
+    def _fitting(self, patterns: int) -> _Scratch:
         scratch, tests = self._scratch, self._tests
         if not len(scratch.joined):
-            scratch.gate_stamps = np.zeros(self.gates, dtype=np.int64)
+            scratch.open_gates = np.zeros((self.gates >> 6) + 1, dtype=np.uint64)
             scratch.test_stamps = np.zeros(tests.tests, dtype=np.int64)
             scratch.group_stamps = np.zeros(tests.groups, dtype=np.int64)
             scratch.extremes = np.zeros(tests.groups, dtype=np.float64)
             scratch.touched = np.zeros(tests.groups, dtype=np.int32)
             scratch.joined = np.zeros(tests.longest + 16, dtype=np.uint8)
+        if 64 * len(scratch.marks) < patterns:
+            scratch.marks = np.zeros((patterns >> 6) + 64, dtype=np.uint64)
+            scratch.summary = np.zeros((len(scratch.marks) >> 6) + 1, dtype=np.uint64)
         return scratch
 
 

@@ -25,7 +25,7 @@ from ..table import Moved, PatternTable
 from ..trie import flat
 from .access import Access, AccessRows, laid_out, rarest
 from .demands import DemandTable, Tests
-from .gates import gate
+from .gates import gate, in_order
 from .verifier import Programs, Verifier
 
 Int32s = npt.NDArray[np.int32]
@@ -94,7 +94,8 @@ class Behind:
 
     def take_up(self, entries: int) -> None:
         """Take up all patterns below an entry that were not looked at yet."""
-        for entry in self.table.trees.between(self.until, entries):
+        trees = self.table.trees
+        for entry in in_order({entry: trees[entry] for entry in trees.between(self.until, entries)}):
             self._add(entry)
         self.until = entries
 

@@ -1,14 +1,13 @@
 """Conditions: all tree patterns as one table of distinct conditions, each evaluated at most once a document.
 
 A condition stands once, whoever asks for it: patterns with equal branches share them, and a condition's number is
-larger than those of its parts. A pattern is the list of its conditions, parts first (`programs`), and the root's
-number.
+larger than those of its parts. A pattern is the list of the steps of its longest path, each a condition of its own,
+with what the kernel needs of them beside (`verify_kernels.py`).
 
 Conditions that came as arrays, from a snapshot or from another process (`restore`, `merge`), are found by their content
 (`interning_kernels.py`), the others by the parts of patterns that they were made from.
 
-Left to the reference embedding: `contains()` and `starts-with()` on the first node of a path, and conditions on an
-attribute or text node other than a conjunction of value tests.
+Left to the reference embedding: conditions on an attribute or text node other than a conjunction of value tests.
 """
 
 import itertools
@@ -33,6 +32,31 @@ from ...patterns.model import (
     StringTest,
 )
 from ..growing import Growing
+from .condition_kernels import (
+    ALL_OF,
+    ANY_NAME,
+    ANY_OF,
+    ATTRIBUTE,
+    C_COLUMNS,
+    C_KIND,
+    C_PARTS,
+    C_PARTS_END,
+    DEEP,
+    ELEMENT,
+    FIRST,
+    FIRST_ROOT,
+    FIRST_SET,
+    NO_PART,
+    NOT,
+    PATH_ATTRIBUTE,
+    PATH_ELEMENT,
+    PATH_TEXT,
+    ROOT,
+    SELF,
+    SELF_SET,
+    STEP,
+    TEXT_NODE,
+)
 from .gates import longest_path
 from .interning_kernels import N_SIZES, find_condition, index_conditions, merge_conditions
 from .value_kernels import (
@@ -49,27 +73,11 @@ from .value_kernels import (
     MORE,
     STARTS_WITH,
 )
-from .verify_kernels import (
-    ALL_OF,
-    ANY_NAME,
-    ANY_OF,
-    ATTRIBUTE,
-    C_KIND,
-    C_PARTS,
-    C_PARTS_END,
-    DEEP,
-    ELEMENT,
-    NOT,
-    ROOT,
-    SELF,
-    SELF_SET,
-    STEP,
-    TEXT_NODE,
-)
+from .verify_kernels import MOST_ASKS, NOTHING, SAME
 
 _WORD = 1 << 64
-_COLUMNS = 6
-_NOTHING = np.empty(0, dtype=np.int32)
+_ONE_BY_ONE = frozenset([SELF, FIRST])
+_NONE = np.empty(0, dtype=np.int32)
 _NO_SLOTS = np.full(256, -1, dtype=np.int32)
 _NUMBER_TESTS = {"=": EQUAL, "!=": DIFFERENT, "<": LESS, "<=": AT_MOST, ">": MORE, ">=": AT_LEAST}
 _TEXT_TESTS = {"=": EQUAL_TEXT, "!=": DIFFERENT_TEXT, "contains": CONTAINS, "starts-with": STARTS_WITH}
@@ -80,7 +88,7 @@ class Unsupported(Exception):  # noqa: N818 - not an error: the pattern goes ano
 
 
 class ConditionArrays(NamedTuple):
-    """Rows (kind, test, literal, its length, first part, end of parts), limits, hashes and texts of literals, parts."""
+    """Rows (see `condition_kernels.py`), limits, hashes and texts of literals, parts."""
 
     rows: npt.NDArray[np.int32]
     limits: npt.NDArray[np.float64]
@@ -95,6 +103,7 @@ class Conditions:
     def __init__(self, names: Names) -> None:
         self.names = names
         self._numbers: dict[tuple[Condition, bool], int] = {}
+        self._paths: dict[Node, int] = {}
         self._steps: dict[tuple[int, str, str, tuple[int, ...]], int] = {}
         self._first = 0  # those before it came as arrays; of the others there are lists:
         self._kinds: list[int] = []
@@ -105,7 +114,7 @@ class Conditions:
         self._spans: list[tuple[int, int]] = []
         self._parts_of: list[tuple[int, ...]] = []
         self._synced = 0  # those before it are in the arrays
-        self._rows = Growing(np.int32, width=_COLUMNS)
+        self._rows = Growing(np.int32, width=C_COLUMNS)
         self._limits, self._literals, self._parts = Growing(np.float64), Growing(np.uint8), Growing(np.int32)
         self._hashes = Growing(np.uint64)
         self._slots, self._indexed = _NO_SLOTS, 0
@@ -127,33 +136,33 @@ class Conditions:
         row = self._rows.room[number]
         return cast(list[int], self._parts.room[row[C_PARTS] : row[C_PARTS_END]].tolist())
 
-    def add(self, pattern: Pattern) -> tuple[list[int], int]:
-        """The pattern's program and root; `Unsupported` leaves the table as it was but for unused conditions."""
-        assert pattern.root is not None
-        if not pattern.root.is_element:
-            root = self._condition(pattern.root)
-            return self._program(root), root
+    def add(self, pattern: Pattern) -> list[int]:
+        """The pattern's program; `Unsupported` leaves the table as it was but for unused conditions."""
+        root = pattern.root
+        assert root is not None
+        if not root.is_element:
+            if root.axis == "/":
+                return []  # the document has no attributes and no text
+            root = Node("//", WILDCARD, (Node("/", root.test, root.conditions),))
         program: list[int] = []
-        before = -1
-        spine = longest_path(pattern.root)
+        step = -1
+        spine = longest_path(root)
         for node, below in itertools.zip_longest(spine, spine[1:]):
-            parts = self._all(tuple(part for part in node.conditions if part is not below))
-            for part in parts:
-                program.extend(number for number in self._program(part) if number not in program)
-            before = self._step(node, before, parts)
-            program.append(before)
-        return program, before
+            others = tuple(part for part in node.conditions if part is not below)
+            if len(others) > MOST_ASKS:
+                others = (*others[: MOST_ASKS - 1], AllOf(others[MOST_ASKS - 1 :]))
+            parts = self._all(others)
+            step = self._step(node, step, parts)
+            name = 2 * self._name(node) + (node.axis == "//")
+            asks = [NOTHING - 1 - part if self.kind(part) in _ONE_BY_ONE else part for part in parts]
+            for k in range(len(asks) - 1):
+                program += NOTHING - MOST_ASKS * step - k - 1, SAME if k else name, asks[k]
+            program += step, SAME if len(asks) > 1 else name, asks[-1] if asks else NOTHING
+        return program
 
-    def _program(self, root: int) -> list[int]:
-        """The conditions that one needs, parts first, and itself."""
-        needed: set[int] = set()
-        waiting = [root]
-        while waiting:
-            number = waiting.pop()
-            if number not in needed:
-                needed.add(number)
-                waiting.extend(self.parts(number))
-        return sorted(number for number in needed if self.kind(number) != SELF)
+    def number(self, condition: Condition) -> int:
+        """The number of a condition, as a part of an element."""
+        return self._condition(condition)
 
     def _step(self, node: Node, before: int, parts: tuple[int, ...]) -> int:
         """The number of a step of a pattern's longest path, after another one."""
@@ -165,25 +174,22 @@ class Conditions:
 
     def _condition(self, condition: Condition, *, alone: bool = False) -> int:
         """The number of a condition; `alone`: its set is asked for, not only what it leaves of others."""
-        key = (condition, alone and isinstance(condition, Compare | StringTest))
+        key = (condition, alone and isinstance(condition, Compare | StringTest | First))
         known = self._numbers.get(key)
         if known is None:
-            known = self._numbers[key] = self._make(condition, SELF_SET if key[1] else SELF)
+            known = self._numbers[key] = self._make(condition, alone)
         return known
 
-    def _make(self, condition: Condition, value_kind: int) -> int:
+    def _make(self, condition: Condition, alone: bool) -> int:
         match condition:
             case Node():
                 if condition.is_element:
                     return self._new(ELEMENT, condition, self._all(condition.conditions))
-                if not all(isinstance(part, Compare | StringTest) for part in condition.conditions):
-                    raise Unsupported
-                kind = TEXT_NODE if condition.is_text else ATTRIBUTE
-                return self._new(kind, condition, self._all(condition.conditions))
+                return self._new(TEXT_NODE if condition.is_text else ATTRIBUTE, condition, self._tests_of(condition))
             case Root():
                 return self._row(ROOT, 0, (self._condition(condition.node),))
             case Compare() | StringTest():
-                return self._value(condition, value_kind)
+                return self._value(condition, SELF_SET if alone else SELF)
             case AllOf():
                 return self._row(ALL_OF, 0, self._all(condition.conditions, alone=True))
             case AnyOf():
@@ -191,27 +197,47 @@ class Conditions:
             case Not():
                 return self._row(NOT, 0, (self._condition(condition.condition, alone=True),))
             case First():
-                raise Unsupported
+                kind = FIRST_ROOT if condition.absolute else FIRST_SET if alone else FIRST
+                return self._value(condition.test, kind, tuple(self._path_step(step) for step in condition.steps))
+
+    def _path_step(self, step: Node) -> int:
+        """The number of a step of a path whose first node is looked for."""
+        known = self._paths.get(step)
+        if known is None:
+            if step.is_element:
+                known = self._new(PATH_ELEMENT, step, self._all(step.conditions, alone=True))
+            else:
+                known = self._new(PATH_TEXT if step.is_text else PATH_ATTRIBUTE, step, self._tests_of(step))
+            self._paths[step] = known
+        return known
+
+    def _tests_of(self, node: Node) -> tuple[int, ...]:
+        """The tests of an attribute or text node."""
+        if not all(isinstance(part, Compare | StringTest) for part in node.conditions):
+            raise Unsupported
+        return self._all(node.conditions)
 
     def _all(self, conditions: tuple[Condition, ...], *, alone: bool = False) -> tuple[int, ...]:
-        return tuple(self._condition(condition, alone=alone) for condition in conditions)
+        """The numbers of conditions, those last that are tried on elements one by one: others may leave none."""
+        numbers = [self._condition(condition, alone=alone) for condition in conditions]
+        if len(numbers) > 1:
+            numbers.sort(key=lambda number: self.kind(number) in _ONE_BY_ONE)
+        return tuple(numbers)
 
     def _new(self, kind: int, node: Node, parts: tuple[int, ...], before: int | None = None) -> int:
-        name = ANY_NAME
-        if node.is_attribute:
-            name = self.names.add(node.test[1:])
-        elif node.is_element and node.test != WILDCARD:
-            name = self.names.add(node.test)
-        # Value tests on the element itself come last: they are the dearest, and the others may leave nothing to test.
-        ordered = sorted(parts, key=lambda part: self.kind(part) == SELF)
-        return self._row(kind | DEEP if node.axis == "//" else kind, name, tuple(ordered), before=before)
+        return self._row(kind | DEEP if node.axis == "//" else kind, self._name(node), parts, before=before)
 
-    def _value(self, test: Compare | StringTest, kind: int) -> int:
+    def _name(self, node: Node) -> int:
+        if node.is_attribute:
+            return self.names.add(node.test[1:])
+        return ANY_NAME if node.is_text or node.test == WILDCARD else self.names.add(node.test)
+
+    def _value(self, test: Compare | StringTest, kind: int, parts: tuple[int, ...] = ()) -> int:
         if isinstance(test, Compare) and test.number is not None:
-            return self._row(kind, _NUMBER_TESTS[test.operator], (), limit=test.number)
+            return self._row(kind, _NUMBER_TESTS[test.operator], parts, limit=test.number)
         if isinstance(test, Compare):
-            return self._row(kind, _TEXT_TESTS[test.operator], (), literal=test.string or "")
-        return self._row(kind, _TEXT_TESTS[test.function], (), literal=test.text)
+            return self._row(kind, _TEXT_TESTS[test.operator], parts, literal=test.string or "")
+        return self._row(kind, _TEXT_TESTS[test.function], parts, literal=test.text)
 
     def _row(
         self,
@@ -251,8 +277,10 @@ class Conditions:
         ends = self._parts.size + np.cumsum([len(some) for some in parts], dtype=np.int32)
         begins = np.concatenate([[self._parts.size], ends])[: len(ends)]
         spans = np.array(self._spans[new], dtype=np.int32).reshape(-1, 2)
-        columns = (self._kinds[new], self._tests[new], spans[:, 0], spans[:, 1], begins, ends)
-        self._rows.extend(np.array(columns, dtype=np.int32).T)
+        firsts = [some[0] if some else NO_PART for some in parts]
+        pad = np.zeros(len(parts), dtype=np.int32)
+        columns = (self._kinds[new], self._tests[new], spans[:, 0], spans[:, 1], begins, ends, firsts, pad)
+        self._rows.extend(np.ascontiguousarray(np.array(columns, dtype=np.int32).T))
         self._limits.extend(np.array(self._numbers_of[new], dtype=np.float64))
         self._parts.extend(np.array([part for some in parts for part in some], dtype=np.int32))
         self._literals.extend(np.frombuffer(bytes(self._texts), dtype=np.uint8))
@@ -321,7 +349,7 @@ class Conditions:
         its_parts, literal = np.array(parts, dtype=np.int32), np.frombuffer(text, dtype=np.uint8)
         table = (self._rows.room, self._limits.room.view(np.uint64), self._literals.room, self._parts.room)
         step = -1 if before is None else before
-        return int(find_condition(kind, test, bits, step, literal, its_parts, _NOTHING, *table, self._slots))
+        return int(find_condition(kind, test, bits, step, literal, its_parts, _NONE, *table, self._slots))
 
     def _index(self, more: int) -> None:
         """Let all that came as arrays be found by content, and make room for more."""
@@ -331,7 +359,7 @@ class Conditions:
             self._slots, self._indexed = np.full(size, -1, dtype=np.int32), 0
         if self._indexed < count:
             table = (self._rows.room, self._limits.room.view(np.uint64), self._literals.room, self._parts.room)
-            index_conditions(*table, self._indexed, count, _NOTHING, self._slots)
+            index_conditions(*table, self._indexed, count, _NONE, self._slots)
             self._indexed = count
 
 

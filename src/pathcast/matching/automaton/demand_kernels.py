@@ -12,7 +12,8 @@ value: then all patterns behind its open gates are called.
 
 import numpy as np
 
-from ...kernels import kernel, rare
+from ...kernels import kernel, part, rare
+from ..marks_kernels import mark_with_summary, read_few_marks
 from .lookup_kernels import (
     ANY,
     ASKS_NUMBER,
@@ -41,36 +42,40 @@ from .value_kernels import number
 SAMPLES = 32
 # Numbers are put together from at most so many bytes.
 MOST_NUMBER = 1024
-# `state`: the stamp of the last document, and the candidates written so far.
-S_STAMP, S_WRITTEN, S_TOUCHED, S_UNKNOWN, S_COUNTS = range(5)
-FULL = -1
+# `state`: the stamp of the last document, the candidates of this one, at most, the groups of ranges that were met, and
+# whether it may have any value.
+S_STAMP, S_CALLED, S_TOUCHED, S_UNKNOWN, S_COUNTS = range(5)
+ONE, LOW_SIX = np.uint64(1), np.uint64(63)
+
+
+@part
+def call_some(first, last, patterns, gates, open_gates, marks, summary, state):
+    """Mark those of some patterns whose gate is open."""
+    called = 0
+    for k in range(first, last):
+        gate = np.uint64(gates[k])
+        if open_gates[gate >> np.uint64(6)] >> (gate & LOW_SIX) & ONE:
+            mark_with_summary(marks, summary, patterns[k])
+            called += 1
+    state[S_CALLED] += called
 
 
 @rare
-def call(test, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state, out):
-    """A test is met: add the patterns that wait for it and whose gate is open; whether there was room."""
-    stamp, written = state[S_STAMP], state[S_WRITTEN]
-    if test < 0 or test_stamps[test] == stamp:
-        return True
-    test_stamps[test] = stamp
+def call(test, begin, patterns, gates, open_gates, test_stamps, hits, marks, summary, state):
+    """A test is met: mark the patterns that wait for it and whose gate is open."""
+    if test < 0 or test_stamps[test] == state[S_STAMP]:
+        return
+    test_stamps[test] = state[S_STAMP]
     hits[test] += 1
-    if written + (begin[test + 1] - begin[test]) > len(out):
-        return False
-    for k in range(begin[test], begin[test + 1]):
-        pattern = patterns[k]
-        if gate_stamps[gate_of[pattern]] == stamp:
-            out[written] = pattern
-            written += 1
-    state[S_WRITTEN] = written
-    return True
+    call_some(begin[test], begin[test + 1], patterns, gates, open_gates, marks, summary, state)
 
 
 @rare
 def look_up(
     data, start, length, element, place, asked, slots, rows, hashes, numbers, groups, literals, begin, patterns,
-    gate_of, gate_stamps, test_stamps, hits, extremes, group_stamps, touched, state, out,
+    gates, open_gates, test_stamps, hits, extremes, group_stamps, touched, marks, summary, state,
 ):  # fmt: skip
-    """Look up a value of an element, for that element and for whichever; whether there was room for who is called."""
+    """Look up a value of an element, for that element and for whichever."""
     known, hashed = len(test_stamps), SEED
     if asked & ASKS_TEXT:
         for k in range(length):
@@ -87,15 +92,13 @@ def look_up(
         if asked & ASKS_TEXT:
             test = find_test(known, slots, rows, hashes, numbers, literals, hashed, holder, place,
                              np.int32(EQUAL_TEXT), 0.0, data, start, length)  # fmt: skip
-            if not call(test, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state, out):
-                return False
+            call(test, begin, patterns, gates, open_gates, test_stamps, hits, marks, summary, state)
         if np.isnan(value):
             continue
         if asked & ASKS_NUMBER:
             test = find_test(known, slots, rows, hashes, numbers, literals, hash_number(value), holder, place,
                              np.int32(EQUAL_NUMBER), value, data, start, length)  # fmt: skip
-            if not call(test, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state, out):
-                return False
+            call(test, begin, patterns, gates, open_gates, test_stamps, hits, marks, summary, state)
         if asked & ASKS_RANGE:
             for kind in range(LOW, HIGH + 1):
                 test = find_test(known, slots, rows, hashes, numbers, literals, SEED, holder, place, np.int32(kind),
@@ -109,7 +112,6 @@ def look_up(
                         state[S_TOUCHED] += 1
                     elif (value > extremes[group]) == (kind == LOW):
                         extremes[group] = value
-    return True
 
 
 @rare
@@ -128,10 +130,10 @@ def gathered(element, most, text_begin, text_end, text_start, text_length, data,
 
 @rare
 def look_up_grams(
-    data, start, length, gram, seen, grams, slots, rows, hashes, numbers, literals, begin, patterns, gate_of,
-    gate_stamps, test_stamps, hits, state, out,
+    data, start, length, gram, seen, grams, slots, rows, hashes, numbers, literals, begin, patterns, gates,
+    open_gates, test_stamps, hits, marks, summary, state,
 ):  # fmt: skip
-    """Look up the four-byte pieces of a text that goes on from `gram`: the last piece, -1 for want of room."""
+    """Look up the four-byte pieces of a text that goes on from `gram`: the last piece, and how many bytes came."""
     known = len(test_stamps)
     for k in range(length):
         gram = gram >> np.uint64(8) | np.uint64(data[start + k]) << np.uint64(24)
@@ -142,18 +144,16 @@ def look_up_grams(
         if grams[place >> 6] >> np.uint64(place & 63) & np.uint64(1):
             test = find_test(known, slots, rows, hashes, numbers, literals, gram, np.int32(ANY), np.int32(ANY),
                              np.int32(GRAM), 0.0, data, start, np.int64(0))  # fmt: skip
-            if not call(test, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state, out):
-                return gram, np.int64(FULL)
+            call(test, begin, patterns, gates, open_gates, test_stamps, hits, marks, summary, state)
     return gram, seen
 
 
 @rare
 def settle_ranges(
-    touched, extremes, kinds, range_begin, thresholds, range_patterns, samples, sampled, gate_of, gate_stamps, state,
-    out,
+    touched, extremes, kinds, range_begin, thresholds, range_patterns, range_gates, samples, sampled, open_gates, marks,
+    summary, state,
 ):  # fmt: skip
-    """Call the patterns whose threshold the groups' extreme values pass; whether there was room."""
-    stamp, written = state[S_STAMP], state[S_WRITTEN]
+    """Mark the patterns whose threshold the groups' extreme values pass, and whose gate is open."""
     for k in range(state[S_TOUCHED]):
         group = touched[k]
         value = extremes[group]
@@ -172,25 +172,17 @@ def settle_ranges(
             end = low
         else:
             begin = low
-        if written + (end - begin) > len(out):
-            return False
-        for index in range(begin, end):
-            pattern = range_patterns[index]
-            if gate_stamps[gate_of[pattern]] == stamp:
-                out[written] = pattern
-                written += 1
-    state[S_WRITTEN] = written
-    return True
+        call_some(begin, end, range_patterns, range_gates, open_gates, marks, summary, state)
 
 
 @rare
 def call_by_values(
     first, last, names, attribute_begin, attribute_names, attribute_start, attribute_length, text_begin, text_end,
     text_parent, text_start, text_length, data, arena, translation, longest, asks, grams, has_grams,
-    slots, rows, hashes, numbers, groups, literals, begin, patterns,
-    gate_of, gate_stamps, test_stamps, hits, extremes, group_stamps, touched, joined, state, out,
+    slots, rows, hashes, numbers, groups, literals, begin, patterns, gates,
+    open_gates, test_stamps, hits, extremes, group_stamps, touched, joined, marks, summary, state,
 ):  # fmt: skip
-    """Call the patterns that wait for a document's values; whether there was room."""
+    """Mark the patterns that wait for a document's values."""
     for element in range(first, last):
         name = translation[names[element]]
         for index in range(attribute_begin[element], attribute_begin[element + 1]):
@@ -199,26 +191,22 @@ def call_by_values(
             start, length = attribute_start[index], np.int64(attribute_length[index])
             if asked:
                 if start >= 0:
-                    fits = look_up(data, start, length, name, place, asked, slots, rows, hashes, numbers, groups,
-                                   literals, begin, patterns, gate_of, gate_stamps, test_stamps, hits, extremes,
-                                   group_stamps, touched, state, out)  # fmt: skip
+                    look_up(data, start, length, name, place, asked, slots, rows, hashes, numbers, groups, literals,
+                            begin, patterns, gates, open_gates, test_stamps, hits, extremes, group_stamps, touched,
+                            marks, summary, state)  # fmt: skip
                 else:
-                    fits = look_up(arena, -1 - start, length, name, place, asked, slots, rows, hashes, numbers, groups,
-                                   literals, begin, patterns, gate_of, gate_stamps, test_stamps, hits, extremes,
-                                   group_stamps, touched, state, out)  # fmt: skip
-                if not fits:
-                    return False
+                    look_up(arena, -1 - start, length, name, place, asked, slots, rows, hashes, numbers, groups,
+                            literals, begin, patterns, gates, open_gates, test_stamps, hits, extremes, group_stamps,
+                            touched, marks, summary, state)  # fmt: skip
             if has_grams:
                 if start >= 0:
-                    _, seen = look_up_grams(data, start, length, np.uint64(0), 0, grams, slots, rows, hashes, numbers,
-                                            literals, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state,
-                                            out)  # fmt: skip
+                    look_up_grams(data, start, length, np.uint64(0), 0, grams, slots, rows, hashes, numbers, literals,
+                                  begin, patterns, gates, open_gates, test_stamps, hits, marks, summary,
+                                  state)  # fmt: skip
                 else:
-                    _, seen = look_up_grams(arena, -1 - start, length, np.uint64(0), 0, grams, slots, rows, hashes,
-                                            numbers, literals, begin, patterns, gate_of, gate_stamps, test_stamps, hits,
-                                            state, out)  # fmt: skip
-                if seen == FULL:
-                    return False
+                    look_up_grams(arena, -1 - start, length, np.uint64(0), 0, grams, slots, rows, hashes, numbers,
+                                  literals, begin, patterns, gates, open_gates, test_stamps, hits, marks, summary,
+                                  state)  # fmt: skip
         asked = asks[OF_SELF, name + 1] if 0 <= name < asks.shape[1] - 1 else 0
         if asked:
             most = max(longest, MOST_NUMBER)
@@ -227,56 +215,46 @@ def call_by_values(
                 # Too long to equal a text; what number it is, is another question.
                 if asked & (ASKS_NUMBER | ASKS_RANGE):
                     state[S_UNKNOWN] = 1
-            elif not look_up(joined, np.int64(0), length, name, np.int32(SELF_VALUE), asked, slots, rows, hashes,
-                             numbers, groups, literals, begin, patterns, gate_of, gate_stamps, test_stamps, hits,
-                             extremes, group_stamps, touched, state, out):  # fmt: skip
-                return False
+            else:
+                look_up(joined, np.int64(0), length, name, np.int32(SELF_VALUE), asked, slots, rows, hashes, numbers,
+                        groups, literals, begin, patterns, gates, open_gates, test_stamps, hits, extremes,
+                        group_stamps, touched, marks, summary, state)  # fmt: skip
     gram, seen = np.uint64(0), np.int64(0)
     if last == first:
-        return True
+        return
     for index in range(text_begin[first], text_end[first]):
         start, length = text_start[index], np.int64(text_length[index])
         name = translation[names[text_parent[index]]]
         asked = asks[OF_TEXT, 0] | (asks[OF_TEXT, name + 1] if 0 <= name < asks.shape[1] - 1 else 0)
         if asked:
             if start >= 0:
-                fits = look_up(data, start, length, name, np.int32(TEXT_VALUE), asked, slots, rows, hashes, numbers,
-                               groups, literals, begin, patterns, gate_of, gate_stamps, test_stamps, hits, extremes,
-                               group_stamps, touched, state, out)  # fmt: skip
+                look_up(data, start, length, name, np.int32(TEXT_VALUE), asked, slots, rows, hashes, numbers, groups,
+                        literals, begin, patterns, gates, open_gates, test_stamps, hits, extremes, group_stamps,
+                        touched, marks, summary, state)  # fmt: skip
             else:
-                fits = look_up(arena, -1 - start, length, name, np.int32(TEXT_VALUE), asked, slots, rows, hashes,
-                               numbers, groups, literals, begin, patterns, gate_of, gate_stamps, test_stamps, hits,
-                               extremes, group_stamps, touched, state, out)  # fmt: skip
-            if not fits:
-                return False
+                look_up(arena, -1 - start, length, name, np.int32(TEXT_VALUE), asked, slots, rows, hashes, numbers,
+                        groups, literals, begin, patterns, gates, open_gates, test_stamps, hits, extremes,
+                        group_stamps, touched, marks, summary, state)  # fmt: skip
         if has_grams:
             # An element's string-value may go on from one text node to the next: so does the search.
             if start >= 0:
                 gram, seen = look_up_grams(data, start, length, gram, seen, grams, slots, rows, hashes, numbers,
-                                           literals, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state,
-                                           out)  # fmt: skip
+                                           literals, begin, patterns, gates, open_gates, test_stamps, hits, marks,
+                                           summary, state)  # fmt: skip
             else:
                 gram, seen = look_up_grams(arena, -1 - start, length, gram, seen, grams, slots, rows, hashes, numbers,
-                                           literals, begin, patterns, gate_of, gate_stamps, test_stamps, hits, state,
-                                           out)  # fmt: skip
-            if seen == FULL:
-                return False
-    return True
+                                           literals, begin, patterns, gates, open_gates, test_stamps, hits, marks,
+                                           summary, state)  # fmt: skip
 
 
 @rare
-def call_all(gates, opened, closed, begin, patterns, state, out):
-    """Call the patterns that wait behind open gates; whether there was room."""
-    written = state[S_WRITTEN]
+def call_all(gates, opened, closed, begin, patterns, marks, summary, state):
+    """Mark the patterns that wait behind open gates."""
     for index in range(opened, closed):
         gate = gates[index]
-        if written + (begin[gate + 1] - begin[gate]) > len(out):
-            return False
         for k in range(begin[gate], begin[gate + 1]):
-            out[written] = patterns[k]
-            written += 1
-    state[S_WRITTEN] = written
-    return True
+            mark_with_summary(marks, summary, patterns[k])
+        state[S_CALLED] += begin[gate + 1] - begin[gate]
 
 
 @kernel(
@@ -285,9 +263,9 @@ def call_all(gates, opened, closed, begin, patterns, state, out):
     " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_u1[::1], ro_u1[::1], ro_i4[::1],"
     " int64, boolean, ro_i1[:, ::1], ro_u8[::1], ro_i4[::1], ro_i4[:, ::1], ro_u8[::1], ro_f8[::1], ro_i4[::1],"
     " ro_u1[::1],"
-    " ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
-    " ro_i4[::1], ro_i8[::1], ro_f8[::1], ro_i4[::1], int64, int64,"
-    " i8[::1], i8[::1], i8[::1], i8[::1], f8[:, ::1], i8[::1], f8[::1], i8[::1], i4[::1], u1[::1],"
+    " ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1],"
+    " ro_i4[::1], ro_i8[::1], ro_f8[::1], ro_i4[::1], ro_i4[::1], int64, int64,"
+    " i8[::1], u8[::1], i8[::1], i8[::1], f8[:, ::1], i8[::1], f8[::1], i8[::1], i4[::1], u1[::1], u8[::1], u8[::1],"
     " i8[::1], i4[::1], int64)"
 )
 def candidates_of(
@@ -295,46 +273,48 @@ def candidates_of(
     offsets, names, attribute_begin, attribute_names, attribute_start, attribute_length,
     text_begin, text_end, text_parent, text_start, text_length, data, arena, translation,
     longest, has_grams, asks, grams, slots, rows, hashes, numbers, groups, literals,
-    gate_of, behind_begin, behind, all_begin, all_patterns, begin, patterns,
-    range_kinds, range_begin, thresholds, range_patterns, gated, pattern_count,
-    state, gate_stamps, test_stamps, hits, samples, sampled, extremes, group_stamps, touched, joined,
+    behind_begin, behind, all_begin, all_patterns, begin, patterns, pattern_gates,
+    range_kinds, range_begin, thresholds, range_patterns, range_gates, gated, pattern_count,
+    state, open_gates, test_stamps, hits, samples, sampled, extremes, group_stamps, touched, joined, marks, summary,
     out_offsets, out, first,
 ):  # fmt: skip
-    """The candidates of each document from `first` on; the first document whose candidates found no room.
+    """The candidates of each document from `first` on, ascending; the first document whose candidates found no room.
 
     Patterns wait behind their gate alone (`behind`), for an equality or piece of text (`patterns`) or for a value
-    beyond a threshold (`range_patterns`); `all_patterns` has all of them by gate. Patterns from `gated` on have no gate
-    yet and are candidates of every document.
+    beyond a threshold (`range_patterns`), both with their gates beside them; `all_patterns` has all of them by gate.
+    Patterns from `gated` on have no gate yet and are candidates of every document.
     """
-    state[S_WRITTEN] = out_offsets[first]
     for document in range(first, len(offsets) - 1):
         state[S_STAMP] += 1
-        state[S_TOUCHED] = state[S_UNKNOWN] = 0
-        stamp = state[S_STAMP]
+        state[S_TOUCHED] = state[S_UNKNOWN] = state[S_CALLED] = 0
         opened, closed = gate_offsets[document], gate_offsets[document + 1]
         for index in range(opened, closed):
-            gate_stamps[gates[index]] = stamp
-        fits = call_all(gates, opened, closed, behind_begin, behind, state, out)
-        if fits and closed > opened and len(test_stamps):
-            fits = call_by_values(
+            gate = np.uint64(gates[index])
+            open_gates[gate >> np.uint64(6)] |= ONE << (gate & LOW_SIX)
+        call_all(gates, opened, closed, behind_begin, behind, marks, summary, state)
+        if closed > opened and len(test_stamps):
+            call_by_values(
                 offsets[document], offsets[document + 1], names, attribute_begin, attribute_names, attribute_start,
                 attribute_length, text_begin, text_end, text_parent, text_start, text_length, data, arena, translation,
                 longest, asks, grams, has_grams, slots, rows, hashes, numbers, groups, literals, begin, patterns,
-                gate_of, gate_stamps, test_stamps, hits, extremes, group_stamps, touched, joined, state, out,
+                pattern_gates, open_gates, test_stamps, hits, extremes, group_stamps, touched, joined, marks, summary,
+                state,
             )  # fmt: skip
-            if fits:
-                fits = settle_ranges(touched, extremes, range_kinds, range_begin, thresholds, range_patterns, samples,
-                                     sampled, gate_of, gate_stamps, state, out)  # fmt: skip
-        if fits and state[S_UNKNOWN]:
-            state[S_WRITTEN] = out_offsets[document]
-            fits = call_all(gates, opened, closed, all_begin, all_patterns, state, out)
-        written = state[S_WRITTEN]
-        if not fits or written + (pattern_count - gated) > len(out):
-            return np.int64(document)
+            settle_ranges(touched, extremes, range_kinds, range_begin, thresholds, range_patterns, range_gates, samples,
+                          sampled, open_gates, marks, summary, state)  # fmt: skip
+        if state[S_UNKNOWN]:
+            call_all(gates, opened, closed, all_begin, all_patterns, marks, summary, state)
+        for index in range(opened, closed):
+            open_gates[np.uint64(gates[index]) >> np.uint64(6)] = 0
         if offsets[document + 1] > offsets[document]:
             for pattern in range(gated, pattern_count):
-                out[written] = pattern
-                written += 1
-        state[S_WRITTEN] = written
-        out_offsets[document + 1] = written
+                mark_with_summary(marks, summary, pattern)
+            state[S_CALLED] += pattern_count - gated
+        if out_offsets[document] + state[S_CALLED] + 8 > len(out):
+            for k in range(len(marks)):
+                marks[k] = 0
+            for k in range(len(summary)):
+                summary[k] = 0
+            return np.int64(document)
+        out_offsets[document + 1] = read_few_marks(marks, summary, out, out_offsets[document])
     return np.int64(len(offsets) - 1)

@@ -8,8 +8,10 @@ them are tried.
 Invariant: a gate may be open in vain, but it is never shut on a match.
 """
 
+from itertools import zip_longest
+
 from ...patterns.linear import PathEncoder, Steps, normalised
-from ...patterns.model import WILDCARD, Node, Pattern
+from ...patterns.model import WILDCARD, Condition, Node, Pattern
 
 
 def gate(pattern: Pattern, encoder: PathEncoder) -> Steps:
@@ -23,6 +25,22 @@ def longest_path(node: Node) -> list[Node]:
     """The path below and including `node` with the most names, then the most steps."""
     below = [longest_path(part) for part in node.conditions if isinstance(part, Node) and part.is_element]
     return [node, *max(below, key=_weight, default=[])]
+
+
+def in_order(patterns: dict[int, Pattern]) -> list[int]:
+    """Entries in an order in which patterns whose longest paths begin alike, conditions included, stand together."""
+    numbers: dict[tuple[str, str, tuple[Condition, ...]], int] = {}
+
+    def path(entry: int) -> list[int]:
+        root = patterns[entry].root
+        spine = [] if root is None else longest_path(root)
+        steps = []
+        for node, below in zip_longest(spine, spine[1:]):
+            others = tuple([part for part in node.conditions if part is not below])
+            steps.append(numbers.setdefault((node.axis, node.test, others), len(numbers)))
+        return steps
+
+    return sorted(patterns, key=path)
 
 
 def _weight(path: list[Node]) -> tuple[int, int]:

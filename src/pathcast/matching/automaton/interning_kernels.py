@@ -12,21 +12,25 @@ Cost: some 0.1 µs a row.
 import numpy as np
 
 from ...kernels import kernel, part, rare
-from .lookup_kernels import D_ELEMENT, D_KIND, D_LENGTH, D_LITERAL, D_PLACE
-from .value_kernels import same_text
-from .verify_kernels import (
+from .condition_kernels import (
     ATTRIBUTE,
     C_BEFORE,
     C_KIND,
     C_LENGTH,
     C_LITERAL,
+    C_PART,
     C_PARTS,
     C_PARTS_END,
     C_TEST,
     DEEP,
     ELEMENT,
+    NO_PART,
+    PATH_ATTRIBUTE,
+    PATH_ELEMENT,
     STEP,
 )
+from .lookup_kernels import D_ELEMENT, D_KIND, D_LENGTH, D_LITERAL, D_PLACE
+from .value_kernels import same_text
 
 KEY_A, KEY_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 # `sizes`: how far the rows, the literals and the parts of a table are filled.
@@ -143,7 +147,8 @@ def merge_conditions(
     for their in range(len(their_rows)):
         kind, test = np.int64(their_rows[their, C_KIND]), np.int64(their_rows[their, C_TEST])
         plain = kind & (DEEP - 1)
-        if test >= 0 and (plain == ELEMENT or plain == ATTRIBUTE or plain == STEP):
+        named = plain == ELEMENT or plain == ATTRIBUTE or plain == STEP
+        if test >= 0 and (named or plain == PATH_ELEMENT or plain == PATH_ATTRIBUTE):
             test = np.int64(names[test])
         before = np.int64(their_rows[their, C_BEFORE])
         literal, length = before, np.int64(their_rows[their, C_LENGTH])
@@ -164,6 +169,7 @@ def merge_conditions(
                 parts[sizes[N_PARTS]] = moved[their_parts[k]]
                 sizes[N_PARTS] += 1
             rows[row, C_PARTS_END] = sizes[N_PARTS]
+            rows[row, C_PART] = moved[their_parts[begin]] if end > begin else NO_PART
             rows[row, C_BEFORE] = before
             if plain != STEP:
                 rows[row, C_LITERAL] = sizes[N_LITERALS]

@@ -1,7 +1,8 @@
 """The verifier: which of a document's candidates really match.
 
-Patterns are compiled into one table of conditions (`conditions.py`) and evaluated by a kernel (`verify_kernels.py`);
-the few that the kernel does not take go to the reference embedding.
+A pattern is its longest path, step by step (`programs`), and the conditions that stand at its steps (`conditions.py`),
+which all patterns share; a kernel evaluates it (`verify_kernels.py`). The few patterns that the kernel does not take go
+to the reference embedding.
 
 Invariant: answers depend on the document and the pattern alone; candidates only decide what is looked at.
 """
@@ -18,62 +19,86 @@ from ..growing import Growing
 from ..reference.embedding import Embedding
 from ..spans import gathered, part_of
 from ..table import PatternTable
+from .condition_kernels import K_COLUMNS, L_ROWS, V_ROWS
 from .conditions import ConditionArrays, Conditions, Unsupported
-from .verify_kernels import K_COLUMNS, verify
+from .set_kernels import T_COUNTS, T_STAMP
+from .verify_kernels import M_COLUMNS, MOST_ASKS, NOTHING, P_ASKS, P_COLUMNS, P_NAME, P_STEP, verify
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 AnyArray = npt.NDArray[Any]
 
 _CONDITIONS = "conditions_"
-# Words of bit sets that one task may need; a large document with many candidates is several tasks.
-_TASK_WORDS = 1 << 22
+# Sets of elements that are remembered at first, words for them in a large document, and operations on them.
+_SETS = 1 << 11
+_WORDS = 1 << 18
+_RESULTS = 1 << 12
+_DEEPEST = 64
+# Stamps begin again before they outgrow the column of those of conditions.
+_LAST_STAMP = 1 << 30
 
 
 class _Scratch(threading.local):
     """Buffers of a verification; one set a thread."""
 
     def __init__(self) -> None:
-        self.state = np.zeros(1, dtype=np.int64)
-        self.known = np.zeros((0, K_COLUMNS), dtype=np.int64)
-        self.bits = np.zeros(0, dtype=np.uint64)
+        self.state = np.zeros(T_COUNTS, dtype=np.int64)
+        self.known = np.zeros((0, K_COLUMNS), dtype=np.int32)
+        self.bits = np.zeros(_SETS, dtype=np.uint64)
+        self.slots = np.zeros(2 * _SETS, dtype=np.int64)
+        self.results = np.zeros((_RESULTS, 2), dtype=np.int64)
         self.width = np.zeros(0, dtype=np.uint64)
         self.heads = np.zeros((2, 0), dtype=np.int32)
         self.head_stamps = np.zeros((2, 0), dtype=np.int64)
-        self.lists = np.zeros((3, 0), dtype=np.int32)
-        self.hashes = np.zeros((2, 0), dtype=np.uint64)
-        self.numbers = np.zeros((2, 0), dtype=np.float64)
-        self.value_stamps = np.zeros((4, 0), dtype=np.int64)
+        self.lists = np.zeros((L_ROWS, 0), dtype=np.int32)
+        self.hashes = np.zeros((V_ROWS, 0), dtype=np.uint64)
+        self.numbers = np.zeros((V_ROWS, 0), dtype=np.float64)
+        self.hash_stamps, self.number_stamps = (np.zeros((V_ROWS, 0), dtype=np.int64) for _ in range(2))
         self.joined = np.zeros(0, dtype=np.uint8)
+        self.memory = np.zeros((0, M_COLUMNS), dtype=np.int32)
+        self.pending = np.zeros((2, _DEEPEST), dtype=np.int32)
 
-    def fit(self, conditions: int, words: int, width: int, names: int, rows: int, text: int) -> None:
+    def fit(self, programs: "Programs", width: int, names: int, rows: int, text: int) -> None:
         """Make room; stamps are kept or begin again with room that is all unstamped."""
-        if len(self.known) < conditions:
-            self.known = np.zeros((2 * conditions, K_COLUMNS), dtype=np.int64)
+        if self.state[T_STAMP] > _LAST_STAMP:
+            stamped = (self.known, self.slots, self.results, self.head_stamps, self.hash_stamps, self.number_stamps)
+            for stamps in (self.state, *stamped):
+                stamps.fill(0)
+        if len(self.known) < len(programs.conditions.rows):
+            self.known = np.zeros((len(programs.conditions.rows), K_COLUMNS), dtype=np.int32)
+        words = min(_SETS * width, max(_WORDS, 16 * width))
         if len(self.bits) < words:
-            self.bits = np.zeros(2 * words, dtype=np.uint64)
-        if len(self.width) < width:
-            self.width = np.zeros(2 * width, dtype=np.uint64)
+            self.bits = np.zeros(words, dtype=np.uint64)
+        if len(self.width) < 2 * width:
+            self.width = np.zeros(4 * width, dtype=np.uint64)
         if self.heads.shape[1] < names:
             self.heads = np.zeros((2, 2 * names), dtype=np.int32)
             self.head_stamps = np.zeros((2, 2 * names), dtype=np.int64)
         if self.lists.shape[1] < rows:
-            self.lists = np.zeros((3, 2 * rows), dtype=np.int32)
-            self.hashes = np.zeros((2, 2 * rows), dtype=np.uint64)
-            self.numbers = np.zeros((2, 2 * rows), dtype=np.float64)
-            self.value_stamps = np.zeros((4, 2 * rows), dtype=np.int64)
+            self.lists = np.zeros((L_ROWS, 2 * rows), dtype=np.int32)
+            self.hashes = np.zeros((V_ROWS, 2 * rows), dtype=np.uint64)
+            self.numbers = np.zeros((V_ROWS, 2 * rows), dtype=np.float64)
+            self.hash_stamps, self.number_stamps = (np.zeros((V_ROWS, 2 * rows), dtype=np.int64) for _ in range(2))
         if len(self.joined) < text:
             self.joined = np.zeros(2 * text, dtype=np.uint8)
+        if len(self.memory) != programs.levels:
+            self.memory = np.zeros((programs.levels, M_COLUMNS), dtype=np.int32)
+
+    def enlarge(self) -> None:
+        """More room for sets, and for conditions inside each other."""
+        self.bits = np.zeros(2 * len(self.bits), dtype=np.uint64)
+        self.slots = np.zeros(2 * len(self.slots), dtype=np.int64)
+        self.pending = np.zeros((2, 2 * self.pending.shape[1]), dtype=np.int32)
 
 
 class Programs(NamedTuple):
-    """Patterns as the kernel takes them: of each its conditions, parts first, the root's, and its entry."""
+    """Patterns as the kernel takes them: of each its steps, of which one has at most `levels`, and its entry."""
 
     conditions: ConditionArrays
     programs: Int32s
     begin: Int64s
-    roots: Int32s
     entries: Int32s
+    levels: int
 
 
 class Verifier:
@@ -82,8 +107,9 @@ class Verifier:
     def __init__(self, table: PatternTable, entries: Iterable[int] = ()) -> None:
         self.table = table
         self._conditions = Conditions(table.names)
-        self._entries, self._roots, self._programs = Growing(np.int32), Growing(np.int32), Growing(np.int32)
+        self._entries, self._programs = Growing(np.int32), Growing(np.int32)
         self._begin = Growing(np.int64, [0])
+        self._levels = 0
         self._slow: set[int] = set()
         self._scratch = _Scratch()
         for entry in entries:
@@ -95,14 +121,14 @@ class Verifier:
     def add(self, entry: int) -> None:
         """Take up the pattern of an entry."""
         try:
-            program, root = self._conditions.add(self.table.trees[entry])
+            program = self._conditions.add(self.table.trees[entry])
         except Unsupported:
             self._slow.add(len(self))
-            program, root = [], 0
+            program = []
         self._programs.extend(np.array(program, dtype=np.int32))
         self._begin.append(self._programs.size)
-        self._roots.append(root)
         self._entries.append(entry)
+        self._levels = max(self._levels, len(program) // P_COLUMNS)
 
     # As arrays: on disk, and from other processes.
 
@@ -112,7 +138,6 @@ class Verifier:
             "entries": self._entries.view,
             "programs": self._programs.view,
             "begin": self._begin.view,
-            "roots": self._roots.view,
             "slow": np.array(sorted(self._slow), dtype=np.int32),
             **{_CONDITIONS + name: column for name, column in self._conditions.saved().items()},
         }
@@ -123,7 +148,8 @@ class Verifier:
         verifier = cls(table)
         verifier._conditions = Conditions.restore(table.names, part_of(arrays, _CONDITIONS))
         verifier._entries, verifier._programs = Growing.over(arrays["entries"]), Growing.over(arrays["programs"])
-        verifier._begin, verifier._roots = Growing.over(arrays["begin"]), Growing.over(arrays["roots"])
+        verifier._begin = Growing.over(arrays["begin"])
+        verifier._levels = _longest(arrays["begin"])
         verifier._slow = set(arrays["slow"].tolist())
         return verifier
 
@@ -132,11 +158,20 @@ class Verifier:
         conditions = self._conditions.merge(part_of(arrays, _CONDITIONS), names)
         slow = np.isin(chosen, arrays["slow"])
         self._slow.update((len(self) + np.flatnonzero(slow)).tolist())
-        begin, programs = gathered(arrays["begin"], arrays["programs"], chosen)
+        begin, theirs = gathered(arrays["begin"], arrays["programs"], chosen)
+        programs = theirs.reshape(-1, P_COLUMNS)
+        steps, named, asks = (programs[:, column] for column in (P_STEP, P_NAME, P_ASKS))
+        # Steps that ask several conditions have numbers of their own, below zero, for all but the last.
+        several, k = steps < 0, (NOTHING - 1 - steps) % MOST_ASKS
+        own = np.where(several, (NOTHING - 1 - steps) // MOST_ASKS, steps)
+        programs[:, P_STEP] = np.where(several, NOTHING - 1 - k - MOST_ASKS * conditions[own], conditions[own])
+        named[named >= 0] = 2 * names[named[named >= 0] >> 1] + (named[named >= 0] & 1)
+        one_by_one, asked = asks < NOTHING, asks > NOTHING
+        asks[one_by_one] = NOTHING - 1 - conditions[NOTHING - 1 - asks[one_by_one]]
+        asks[asked] = conditions[asks[asked]]
         self._begin.extend(begin[1:] + self._programs.size)
-        self._programs.extend(conditions[programs])
-        roots = np.asarray(arrays["roots"])[chosen]
-        self._roots.extend(np.where(slow, 0, conditions[np.where(slow, 0, roots)]) if len(conditions) else roots)
+        self._programs.extend(programs.ravel())
+        self._levels = max(self._levels, _longest(begin))
         self._entries.extend(entries)
 
     @property
@@ -146,9 +181,8 @@ class Verifier:
 
     def programs(self) -> Programs:
         """The patterns as of now, for `verify`; what earlier ones show stays as it is."""
-        return Programs(
-            self._conditions.arrays(), self._programs.room, self._begin.room, self._roots.room, self._entries.room
-        )
+        conditions = self._conditions.arrays()
+        return Programs(conditions, self._programs.room, self._begin.room, self._entries.room, self._levels)
 
     @property
     def slow(self) -> int:
@@ -186,27 +220,28 @@ class Verifier:
     ) -> None:
         counts = np.diff(batch.offsets)
         attributes = np.diff(batch.attribute_begin.astype(np.int64)[batch.offsets])
-        sizes = 2 * (programs.begin[candidates + 1] - programs.begin[candidates])
-        documents, begin, words = _tasks(offsets, sizes, counts + 63 >> 6)
-        scratch = self._scratch
         longest = int(counts.max(initial=0))
         text = int(np.diff(batch.data_offsets).max(initial=0)) + len(batch.arena)
-        readable = np.flatnonzero(counts)
-        firsts = batch.offsets[:-1][readable]
+        firsts = batch.offsets[:-1][np.flatnonzero(counts)]
         texts = batch.text_end[firsts] - batch.text_begin[firsts]
         rows = max(longest, int(attributes.max(initial=0)), int(texts.max(initial=0)))
-        scratch.fit(len(programs.conditions.rows), words, longest + 63 >> 6, len(self.table.names), rows, text)
-        verify(
-            batch.offsets, batch.name, batch.parent, batch.end,
-            batch.attribute_begin, batch.attribute_name, batch.attribute_start, batch.attribute_length,
-            batch.text_begin, batch.text_end, batch.text_parent, batch.text_start,
-            batch.text_length, batch.data, batch.arena, translation,
-            *programs.conditions, programs.programs, programs.begin, programs.roots,
-            documents, begin, candidates, answers,
-            scratch.state, scratch.known, scratch.bits, scratch.width,
-            scratch.heads, scratch.head_stamps, scratch.lists, scratch.joined,
-            scratch.hashes, scratch.numbers, scratch.value_stamps,
-        )  # fmt: skip
+        scratch, done = self._scratch, 0
+        scratch.fit(programs, longest + 63 >> 6, len(self.table.names), rows, text)
+        while True:
+            done = verify(
+                batch.offsets, batch.name, batch.parent, batch.end,
+                batch.attribute_begin, batch.attribute_name, batch.attribute_start, batch.attribute_length,
+                batch.text_begin, batch.text_end, batch.text_parent, batch.text_start,
+                batch.text_length, batch.data, batch.arena, translation,
+                *programs.conditions, programs.programs, programs.begin, offsets, candidates, done, answers,
+                scratch.state, scratch.known, scratch.bits, scratch.slots, scratch.results, scratch.width,
+                scratch.heads, scratch.head_stamps, scratch.lists, scratch.joined,
+                scratch.hashes, scratch.numbers, scratch.hash_stamps, scratch.number_stamps,
+                scratch.memory, scratch.pending,
+            )  # fmt: skip
+            if done == len(candidates):
+                return
+            scratch.enlarge()
 
     def _by_embedding(
         self,
@@ -228,20 +263,6 @@ class Verifier:
                     answers[place] = embedding.matches(self.table.trees[int(entries[candidates[place]])])
 
 
-def _tasks(offsets: Int64s, sizes: Int64s, widths: Int64s) -> tuple[Int64s, Int64s, int]:
-    """Documents and where each task's candidates begin, and the words that the largest task needs."""
-    documents: list[int] = []
-    begin: list[int] = []
-    most = 0
-    totals = np.concatenate([[0], np.cumsum(sizes)])
-    for document in np.flatnonzero(np.diff(offsets)).tolist():
-        first, end = offsets[document : document + 2].tolist()
-        width = int(widths[document])
-        while first < end:
-            room = totals[first] + max(1, _TASK_WORDS // max(1, width))
-            last = min(end, max(first + 1, int(np.searchsorted(totals, room, side="right")) - 1))
-            documents.append(document)
-            begin.append(first)
-            most = max(most, int(totals[last] - totals[first]) * width)
-            first = last
-    return np.array(documents, dtype=np.int64), np.array([*begin, int(offsets[-1])], dtype=np.int64), most
+def _longest(begin: AnyArray) -> int:
+    """How many steps the longest of some programs has."""
+    return int(np.diff(begin).max(initial=0)) // P_COLUMNS

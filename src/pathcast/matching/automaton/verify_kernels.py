@@ -1,385 +1,380 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Verification: tree patterns on one document, every condition at most once.
-
-A condition's answer is a set of elements, those at which it holds, as bits. Sets are made from their parts upwards:
-
-    a node /x[…]     the elements x at which all its parts hold; it holds at their parents (//: at all their ancestors)
-    @a, text()       the elements that have one which passes its tests (//: and their ancestors)
-    and, or, not     word by word
-    a test on .      value by value, only for elements that passed everything else
-
-The longest path of a pattern is taken from the root downwards instead, for patterns begin alike more often than they
-end alike:
+"""Verification: which candidates match a document, by the longest path of each, from the root downwards.
 
     a step /x[…]     the elements x whose parent is in the set of the step before (//: some ancestor) and at which
                      all its parts hold; when there are none, the pattern is settled
 
-Elements of a name, and attributes of a name, are linked lists made once a document, so that a node costs its name's
-occurrences and not the document's size.
+Paths that begin alike share their steps, which makes them a tree. Candidates come in the order of that tree, so that
+one step and its set for each level is all that has to be remembered: a candidate begins where it leaves the one before.
+In any other order answers are the same, and more is looked up. A pattern's steps lie side by side (`programs`): what a
+candidate costs is mostly waiting for memory.
 
-Cost: linear in the document for each distinct condition; some 30 ns for one on a small document.
+A condition is the set of elements at which it holds, from its parts upwards:
+
+    a node x[…]      the elements x at which all its parts hold; it holds at their parents (//: at all their ancestors)
+    @a, text()       the elements that have one which passes its tests (//: and their ancestors)
+    and, or, not     word by word
+    a test on .      value by value, only for elements that passed everything else; first nodes of paths as well
+
+Sets have numbers, and operations on them are remembered (`set_kernels.py`). When there is no room for more sets, all is
+forgotten and worked out anew as it is needed.
+
+Invariant: what a level remembers is right for the document, whatever the levels above it have come to remember since.
 """
 
 import numpy as np
 
 from ...kernels import kernel, lowest_bit, part, rare
-from .value_kernels import CONTAINS, DIFFERENT_TEXT, EQUAL_TEXT, STARTS_WITH, compares, number, passes, short_hash
+from .condition_kernels import (
+    ALL_OF,
+    ANY_OF,
+    ATTRIBUTE,
+    C_COLUMNS,
+    C_KIND,
+    C_PART,
+    C_PARTS,
+    C_PARTS_END,
+    C_TEST,
+    DEEP,
+    ELEMENT,
+    FIRST,
+    FIRST_ROOT,
+    FIRST_SET,
+    K_COLUMNS,
+    K_EPOCH,
+    K_SET,
+    L_ATTRIBUTE,
+    L_OWNER,
+    NOT,
+    ONE,
+    PATH_ATTRIBUTE,
+    PATH_ELEMENT,
+    ROOT,
+    SELF,
+    SELF_SET,
+    TEXT_NODE,
+    V_ATTRIBUTE,
+    V_TEXT,
+    element_passes,
+    first_passes,
+    known_test_passes,
+    link,
+    mark_up,
+    put_bit,
+    value_passes,
+)
+from .prefetch_kernels import prefetch
+from .set_kernels import (
+    ALL,
+    ALL_UP,
+    BELOW,
+    BOTH,
+    CHILD,
+    DOCUMENT,
+    EMPTY,
+    T_EPOCH,
+    T_FULL,
+    T_SETS,
+    T_STAMP,
+    UP,
+    begin_epoch,
+    interned,
+    made,
+)
 
-# SELF tests the values of elements that passed everything else, SELF_SET those of all elements.
-ELEMENT, ATTRIBUTE, TEXT_NODE, ROOT, SELF, SELF_SET, ALL_OF, ANY_OF, NOT, STEP = range(10)
-DEEP = 16
-ANY_NAME = -1
-# Columns of the condition table. A step has the step before it (-1: the document) in the place of a literal.
-C_KIND, C_TEST, C_LITERAL, C_LENGTH, C_PARTS, C_PARTS_END = range(6)
-C_BEFORE = C_LITERAL
-# Columns of what is known of a condition in a document: the stamp of the task, where its set lies and (of a step) that
-# of the elements below, and whether it holds at the document (of a step: anywhere).
-K_STAMP, K_PLACE, K_BELOW, K_HOLDS, K_COLUMNS = range(5)
-ONE = np.uint64(1)
-
-
-@part
-def put_bit(bits, word, element):
-    """Mark an element in the set that begins at `word`; whether it was marked already."""
-    at = word + (element >> 6)
-    bit = ONE << np.uint64(element & 63)
-    if bits[at] & bit:
-        return True
-    bits[at] |= bit
-    return False
+# A step in a program: its number, its name and axis (2 · name, + 1 for //), and what it asks: NOTHING, a condition, or
+# (below NOTHING: NOTHING - 1 - condition) one that is tried on elements one by one. A step that asks several has as
+# many places, the later ones with SAME for their name, all but the last with numbers below NOTHING.
+P_STEP, P_NAME, P_ASKS, P_COLUMNS = range(4)
+NOTHING = -1
+SAME = -(1 << 30)
+MOST_ASKS = 16
+# How many candidates ahead their programs are fetched, what these ask, and the first part of that.
+FAR, NEAR, NEXT = 16, 8, 4
+# Columns of what a level remembers: its step and the set of its elements.
+M_STEP, M_SET, M_COLUMNS = range(3)
+NO_STEP = -1
 
 
 @rare
-def element_passes(
-    element, row, rows, limits, literals, text_begin, text_end, text_start, text_length, data, arena, joined
-):
-    """Whether an element's string-value passes the test of condition `row`."""
-    begin, end = text_begin[element], text_end[element]
-    test, literal, wanted = rows[row, C_TEST], rows[row, C_LITERAL], rows[row, C_LENGTH]
-    if end - begin == 1:
-        start = text_start[begin]
-        if start >= 0:
-            return passes(test, limits[row], literals, literal, wanted, data, start, np.int64(text_length[begin]))
-        return passes(test, limits[row], literals, literal, wanted, arena, -1 - start, np.int64(text_length[begin]))
-    length = np.int64(0)
-    for index in range(begin, end):
-        start, size = text_start[index], text_length[index]
-        for k in range(size):
-            joined[length + k] = data[start + k] if start >= 0 else arena[-1 - start + k]
-        length += size
-    return passes(test, limits[row], literals, literal, wanted, joined, np.int64(0), length)
-
-
-@part
-def value_passes(
-    value, start, length, row, stamp, rows, limits, literal_hashes, literals, parts, data, arena, hashes, hash_stamps,
-    numbers, number_stamps,
+def narrowed(
+    row, of, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals, parts, parents, ends,
+    heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end, text_parent,
+    text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers, number_stamps,
 ):  # fmt: skip
-    """Whether attribute or text node `value` of the document passes all tests of condition `row`.
-
-    Its hash and its number are worked out when they are first asked for.
-    """
-    for k in range(rows[row, C_PARTS], rows[row, C_PARTS_END]):
-        part_row = parts[k]
-        test = rows[part_row, C_TEST]
-        if test == EQUAL_TEXT or test == DIFFERENT_TEXT:
-            if hash_stamps[value] != stamp:
-                hash_stamps[value] = stamp
-                hashes[value] = hash_of(data, arena, start, length)
-            if hashes[value] != literal_hashes[part_row]:
-                if test == EQUAL_TEXT:
-                    return False
-                continue
-        elif test != CONTAINS and test != STARTS_WITH:
-            if number_stamps[value] != stamp:
-                number_stamps[value] = stamp
-                numbers[value] = number_of(data, arena, start, length)
-            if not compares(test, numbers[value], limits[part_row]):
-                return False
-            continue
-        if not text_passes(part_row, start, length, rows, literals, data, arena):
-            return False
-    return True
-
-
-@rare
-def passes_all(start, length, row, rows, limits, literals, parts, data, arena):
-    """Whether the value of an attribute or text node passes all tests of condition `row`; for those who ask once."""
-    for k in range(rows[row, C_PARTS], rows[row, C_PARTS_END]):
-        test = parts[k]
-        literal, wanted = rows[test, C_LITERAL], rows[test, C_LENGTH]
-        if start >= 0:
-            held = passes(rows[test, C_TEST], limits[test], literals, literal, wanted, data, start, length)
-        else:
-            held = passes(rows[test, C_TEST], limits[test], literals, literal, wanted, arena, -1 - start, length)
-        if not held:
-            return False
-    return True
-
-
-@rare
-def hash_of(data, arena, start, length):
-    """The hash of a value."""
-    return short_hash(data, start, length) if start >= 0 else short_hash(arena, -1 - start, length)
-
-
-@rare
-def number_of(data, arena, start, length):
-    """The number of a value."""
-    return number(data, start, length) if start >= 0 else number(arena, -1 - start, length)
-
-
-@rare
-def text_passes(row, start, length, rows, literals, data, arena):
-    """Whether a value passes the test of condition `row`, which is one on its text."""
-    test, literal, wanted = rows[row, C_TEST], rows[row, C_LITERAL], rows[row, C_LENGTH]
-    if start >= 0:
-        return passes(test, 0.0, literals, literal, wanted, data, start, length)
-    return passes(test, 0.0, literals, literal, wanted, arena, -1 - start, length)
-
-
-@part
-def mark_up(bits, word, element, parents, first, deep):
-    """Mark an element, and with `deep` all above it, up to the first that is marked already."""
-    while element >= 0:
-        if put_bit(bits, word, element) or not deep:
-            return
-        above = parents[first + element]
-        element = above - first if above >= 0 else -1
-
-
-@rare
-def link(first, count, names, translation, attribute_begin, attribute_names, stamp, heads, head_stamps, nexts,
-         attribute_heads, attribute_head_stamps, attribute_nexts, owners):  # fmt: skip
-    """Make the lists of elements and of attributes of each name; the last of a name comes first."""
-    base = attribute_begin[first]
-    for element in range(count - 1, -1, -1):
-        name = translation[names[first + element]]
-        if name >= 0:
-            nexts[element] = heads[name] if head_stamps[name] == stamp else -1
-            heads[name] = element
-            head_stamps[name] = stamp
-        for attribute in range(attribute_begin[first + element], attribute_begin[first + element + 1]):
-            name = translation[attribute_names[attribute]]
-            if name >= 0:
-                k = attribute - base
-                attribute_nexts[k] = attribute_heads[name] if attribute_head_stamps[name] == stamp else -1
-                attribute_heads[name] = k
-                attribute_head_stamps[name] = stamp
-                owners[k] = element
-
-
-@rare
-def set_below(bits, word, below, width, first, ends):
-    """The elements below those of the set at `word`, as a set at `below`."""
-    for k in range(width):
-        bits[below + k] = 0
-    reach = np.int64(0)
+    """The elements of a set that pass a condition which is tried on them one by one: SELF or FIRST."""
+    word, at = state[T_SETS] * width, of * width
+    kind = rows[row, C_KIND]
     for w in range(width):
-        left = bits[word + w]
+        bits[word + w] = 0
+        left = bits[at + w]
         while left:
             element = np.int64(64 * w + lowest_bit(left))
             left &= left - ONE
-            # The elements below one are those up to its end; what lies below another one already is passed over.
-            begin, end = max(element + 1, reach), np.int64(ends[first + element] - first)
-            while begin < end:
-                if begin & 63 == 0 and end - begin >= 64:
-                    bits[below + (begin >> 6)] = ~np.uint64(0)
-                    begin += 64
-                else:
-                    bits[below + (begin >> 6)] |= ONE << np.uint64(begin & 63)
-                    begin += 1
-            reach = max(reach, end)
+            begin = text_begin[first + element]
+            if kind != SELF:
+                held = first_passes(
+                    row, element, first, count, width, stamp, rows, limits, literals, parts, parents, ends, heads,
+                    head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end,
+                    text_parent, text_start, text_length, data, arena, joined, known, bits, scratch,
+                )  # fmt: skip
+            elif text_end[first + element] - begin == 1:
+                held = known_test_passes(
+                    row, np.int64(begin - text_begin[first]), text_start[begin], np.int64(text_length[begin]), stamp,
+                    rows, limits, literal_hashes, literals, data, arena, hashes[V_TEXT], hash_stamps[V_TEXT],
+                    numbers[V_TEXT], number_stamps[V_TEXT],
+                )  # fmt: skip
+            else:
+                held = element_passes(first + element, row, rows, limits, literals, text_begin, text_end, text_start,
+                                      text_length, data, arena, joined)  # fmt: skip
+            if held:
+                put_bit(bits, word, element)
+    return interned(state, bits, width, slots)
+
+
+@rare
+def value_set(
+    row, kind, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals, parts, parents, ends,
+    heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end, text_parent,
+    text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers, number_stamps,
+):  # fmt: skip
+    """The elements at which a condition on values holds, of those of the whole document."""
+    deep = kind >= DEEP
+    kind &= DEEP - 1
+    word = state[T_SETS] * width
+    for k in range(word, word + width):
+        bits[k] = 0
+    if kind == ATTRIBUTE:
+        base, name = attribute_begin[first], rows[row, C_TEST]
+        attribute = np.int64(heads[1, name] if head_stamps[1, name] == stamp else -1)
+        while attribute >= 0:
+            if value_passes(
+                row, attribute, attribute_start[base + attribute], np.int64(attribute_length[base + attribute]),
+                stamp, rows, limits, literal_hashes, literals, parts, data, arena, hashes[V_ATTRIBUTE],
+                hash_stamps[V_ATTRIBUTE], numbers[V_ATTRIBUTE], number_stamps[V_ATTRIBUTE],
+            ):  # fmt: skip
+                mark_up(bits, word, np.int64(lists[L_OWNER, attribute]), parents, first, deep)
+            attribute = np.int64(lists[L_ATTRIBUTE, attribute])
+    elif kind == TEXT_NODE:
+        for index in range(text_begin[first], text_end[first]):
+            if value_passes(
+                row, np.int64(index - text_begin[first]), text_start[index], np.int64(text_length[index]), stamp,
+                rows, limits, literal_hashes, literals, parts, data, arena, hashes[V_TEXT], hash_stamps[V_TEXT],
+                numbers[V_TEXT], number_stamps[V_TEXT],
+            ):  # fmt: skip
+                mark_up(bits, word, np.int64(text_parent[index] - first), parents, first, deep)
+    elif kind == SELF_SET:
+        for element in range(count):
+            if element_passes(first + element, row, rows, limits, literals, text_begin, text_end, text_start,
+                              text_length, data, arena, joined):  # fmt: skip
+                put_bit(bits, word, np.int64(element))
+    else:
+        for element in range(count if kind == FIRST_SET else 1):
+            context = np.int64(element if kind == FIRST_SET else -1)
+            if first_passes(
+                row, context, first, count, width, stamp, rows, limits, literals, parts, parents, ends, heads,
+                head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end,
+                text_parent, text_start, text_length, data, arena, joined, known, bits, scratch,
+            ):  # fmt: skip
+                if kind == FIRST_ROOT:
+                    return np.int64(ALL)
+                put_bit(bits, word, np.int64(element))
+    return interned(state, bits, width, slots)
+
+
+@rare
+def word_by_word(kind, row, width, state, slots, rows, parts, known, bits):
+    """The set of an `or` or a `not`."""
+    word = state[T_SETS] * width
+    for k in range(width):
+        bits[word + k] = 0
+    for k in range(rows[row, C_PARTS], rows[row, C_PARTS_END]):
+        at = np.int64(known[parts[k], K_SET]) * width
+        for w in range(width):
+            bits[word + w] |= bits[at + w]
+    if kind == NOT:
+        for w in range(width):
+            bits[word + w] = ~bits[word + w] & bits[ALL * width + w]
+    return interned(state, bits, width, slots)
 
 
 @part
-def step_set(
-    row, word, first, count, stamp, rows, limits, literals, parts, parents, heads, head_stamps, nexts, known,
-    above, bits, text_begin, text_end, text_start, text_length, data, arena, joined,
+def settle(
+    asked, first, count, width, stamp, state, slots, results, rows, limits, literal_hashes, literals, parts, parents,
+    ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end,
+    text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers,
+    number_stamps, pending,
 ):  # fmt: skip
-    """Mark the elements of a step in the set at `word`; whether there is one.
-
-    `above` is the set that the parent must be in or, for a deep step, the element itself; -1 after the document, which
-    a root element is a child of.
-    """
-    name, deep, before = rows[row, C_TEST], rows[row, C_KIND] >= DEEP, rows[row, C_BEFORE]
-    if name == ANY_NAME:
-        element, last = np.int64(0), count
-    else:
-        element, last = np.int64(heads[name] if head_stamps[name] == stamp else -1), np.int64(-1)
-    found = False
-    while element >= 0 and element != last:
-        held = element >= 0
-        if before >= 0:
-            of = element if deep else np.int64(parents[first + element] - first)
-            held = of >= 0 and bits[above + (of >> 6)] >> np.uint64(of & 63) & ONE != 0
-        elif not deep:
-            held = element == 0
-        k = rows[row, C_PARTS]
-        while held and k < rows[row, C_PARTS_END]:
-            part_row = parts[k]
-            if rows[part_row, C_KIND] == SELF:
-                held = element_passes(first + element, part_row, rows, limits, literals, text_begin, text_end,
-                                      text_start, text_length, data, arena, joined)  # fmt: skip
-            else:
-                held = bits[known[part_row, K_PLACE] + (element >> 6)] >> np.uint64(element & 63) & ONE != 0
-            k += 1
-        if held:
-            bits[word + (element >> 6)] |= ONE << np.uint64(element & 63)
-            found = True
-        element = element + 1 if name == ANY_NAME else np.int64(nexts[element])
-    return found
+    """Work out a condition, after those that it is made of; without room for that, `state` says so."""
+    epoch = state[T_EPOCH]
+    top = np.int64(0)
+    pending[0, 0], pending[1, 0] = asked, rows[asked, C_PARTS]
+    while top >= 0:
+        row = np.int64(pending[0, top])
+        full = rows[row, C_KIND]
+        kind = full & (DEEP - 1)
+        values = kind == ATTRIBUTE or kind == TEXT_NODE or kind >= PATH_ATTRIBUTE
+        if not values and pending[1, top] < rows[row, C_PARTS_END]:
+            below = np.int64(rows[row, C_PART] if pending[1, top] == rows[row, C_PARTS] else parts[pending[1, top]])
+            pending[1, top] += 1
+            if known[below, K_EPOCH] != epoch and rows[below, C_KIND] != SELF:
+                top += 1
+                if top == pending.shape[1]:
+                    state[T_FULL] = 1
+                    return
+                pending[0, top], pending[1, top] = below, rows[below, C_PARTS]
+            continue
+        top -= 1
+        found = np.int64(EMPTY)
+        of, at = row, full
+        if kind == ROOT:
+            of = np.int64(rows[row, C_PART])
+            at = rows[of, C_KIND]
+        if kind == ROOT and at & (DEEP - 1) != ELEMENT:
+            # An attribute or text node: somewhere, as the document itself has none.
+            if at >= DEEP and known[of, K_SET] != EMPTY:
+                found = np.int64(ALL)
+        elif kind == ELEMENT or kind == ROOT or kind == ALL_OF:
+            found = np.int64(ALL)
+            if kind != ALL_OF:
+                operation = np.int64(CHILD if kind == ROOT and at < DEEP else BELOW)
+                found = made(operation, np.int64(DOCUMENT), np.int64(rows[of, C_TEST]), state, bits, width, slots,
+                             results, first, count, stamp, parents, ends, heads, head_stamps, lists)  # fmt: skip
+            k = rows[of, C_PARTS]
+            while found != EMPTY and k < rows[of, C_PARTS_END]:
+                below = np.int64(rows[of, C_PART] if k == rows[of, C_PARTS] else parts[k])
+                k += 1
+                if rows[below, C_KIND] != SELF and rows[below, C_KIND] != FIRST:
+                    found = made(np.int64(BOTH), found, np.int64(known[below, K_SET]), state, bits, width, slots,
+                                 results, first, count, stamp, parents, ends, heads, head_stamps, lists)  # fmt: skip
+                else:
+                    found = narrowed(
+                        below, found, first, count, width, stamp, state, slots, rows, limits, literal_hashes,
+                        literals, parts, parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start,
+                        attribute_length, text_begin, text_end, text_parent, text_start, text_length, data, arena,
+                        joined, known, bits, scratch, hashes, hash_stamps, numbers, number_stamps,
+                    )  # fmt: skip
+            if kind == ROOT and found != EMPTY:
+                found = np.int64(ALL)
+            elif kind == ELEMENT and found != EMPTY:
+                found = made(np.int64(ALL_UP if full >= DEEP else UP), found, np.int64(0), state, bits, width, slots,
+                             results, first, count, stamp, parents, ends, heads, head_stamps, lists)  # fmt: skip
+        elif kind == ANY_OF or kind == NOT:
+            found = word_by_word(kind, row, width, state, slots, rows, parts, known, bits)
+        elif kind != FIRST and kind < PATH_ELEMENT:
+            found = value_set(
+                row, full, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals, parts,
+                parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length,
+                text_begin, text_end, text_parent, text_start, text_length, data, arena, joined, known, bits, scratch,
+                hashes, hash_stamps, numbers, number_stamps,
+            )  # fmt: skip
+        known[row, K_EPOCH] = epoch
+        known[row, K_SET] = found
 
 
 @kernel(
-    "void(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
+    "int64(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
     " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_u1[::1], ro_u1[::1], ro_i4[::1],"
-    " ro_i4[:, ::1], ro_f8[::1], ro_u8[::1], ro_u1[::1], ro_i4[::1],"
-    " ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i8[::1], ro_i4[::1], b1[::1],"
-    " i8[::1], i8[:, ::1], u8[::1], u8[::1], i4[:, ::1], i8[:, ::1], i4[:, ::1], u1[::1],"
-    " u8[:, ::1], f8[:, ::1], i8[:, ::1])"
+    " ro_i4[:, ::1], ro_f8[::1], ro_u8[::1], ro_u1[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1],"
+    " ro_i8[::1], ro_i4[::1], int64, b1[::1],"
+    " i8[::1], i4[:, ::1], u8[::1], i8[::1], i8[:, ::1], u8[::1], i4[:, ::1], i8[:, ::1], i4[:, ::1], u1[::1],"
+    " u8[:, ::1], f8[:, ::1], i8[:, ::1], i8[:, ::1], i4[:, ::1], i4[:, ::1])"
 )
 def verify(
     offsets, names, parents, ends, attribute_begin, attribute_names, attribute_start, attribute_length,
     text_begin, text_end, text_parent, text_start, text_length, data, arena, translation,
-    rows, limits, literal_hashes, literals, parts,
-    programs, program_begin, roots, task_document, task_begin, candidates, answers,
-    state, known, bits, scratch, heads, head_stamps, lists, joined, hashes, numbers, value_stamps,
+    rows, limits, literal_hashes, literals, parts, programs, program_begin,
+    candidate_offsets, candidates, start, answers,
+    state, known, bits, slots, results, scratch, heads, head_stamps, lists, joined,
+    hashes, numbers, hash_stamps, number_stamps, memory, pending,
 ):  # fmt: skip
-    """For each task, a document and some candidate patterns, which of them match.
+    """For each document and candidate (the number of a pattern) from `start` on, whether it matches.
 
-    `state[0]` is the stamp of the last task. `bits` has room for every condition of a task's candidates, twice.
-    `known` has what is known of each condition in the document.
+    The first candidate that takes more sets, or deeper conditions, than there is room for; or how many there are.
     """
-    for task in range(len(task_document)):
-        document = task_document[task]
-        state[0] += 1
-        stamp = state[0]
+    for document in range(len(offsets) - 1):
+        candidate, end = max(start, candidate_offsets[document]), candidate_offsets[document + 1]
         first = offsets[document]
         count = offsets[document + 1] - first
+        if candidate >= end or count == 0:
+            continue
         width = (count + 63) >> 6
-        link(first, count, names, translation, attribute_begin, attribute_names, stamp, heads[0], head_stamps[0],
-             lists[0], heads[1], head_stamps[1], lists[1], lists[2])  # fmt: skip
-        base = attribute_begin[first]
-        used = np.int64(0)
-        for candidate in range(task_begin[task], task_begin[task + 1]):
+        begin_epoch(state, bits, width, count, slots)
+        stamp = state[T_STAMP]
+        link(first, count, names, translation, attribute_begin, attribute_names, stamp, heads, head_stamps, lists)
+        for k in range(len(memory)):
+            memory[k, M_STEP] = NO_STEP
+        alone = True
+        while candidate < end:
+            # What the candidates to come will need is fetched while this one is looked at.
+            if candidate + FAR < end:
+                at = program_begin[candidates[candidate + FAR]]
+                prefetch(programs, at)
+                prefetch(programs, at + 16)
+            if candidate + NEAR < end:
+                pattern = candidates[candidate + NEAR]
+                for k in range(program_begin[pattern] + P_ASKS, program_begin[pattern + 1], P_COLUMNS):
+                    if programs[k] > NOTHING:
+                        prefetch(known, np.int64(programs[k]) * K_COLUMNS)
+                        prefetch(rows, np.int64(programs[k]) * C_COLUMNS)
+            if candidate + NEXT < end:
+                pattern = candidates[candidate + NEXT]
+                for k in range(program_begin[pattern] + P_ASKS, program_begin[pattern + 1], P_COLUMNS):
+                    asked = np.int64(programs[k])
+                    if asked > NOTHING and known[asked, K_EPOCH] != state[T_EPOCH] and rows[asked, C_PART] >= 0:
+                        prefetch(known, np.int64(rows[asked, C_PART]) * K_COLUMNS)
+                        prefetch(rows, np.int64(rows[asked, C_PART]) * C_COLUMNS)
             pattern = candidates[candidate]
-            for p in range(program_begin[pattern], program_begin[pattern + 1]):
-                row = programs[p]
-                kind = rows[row, C_KIND]
-                deep = kind >= DEEP
-                kind &= DEEP - 1
-                if known[row, K_STAMP] == stamp:
-                    if kind == STEP and not known[row, K_HOLDS]:
-                        break
+            at, last = program_begin[pattern], program_begin[pattern + 1]
+            of = np.int64(DOCUMENT if at < last else EMPTY)
+            level = np.int64(0)
+            while at < last and of != EMPTY:
+                step = programs[at + P_STEP]
+                if memory[level, M_STEP] == step:
+                    of = np.int64(memory[level, M_SET])
+                    at += P_COLUMNS
+                    level += 1
                     continue
-                known[row, K_STAMP] = stamp
-                known[row, K_PLACE] = used
-                word = used
-                used += width
-                for k in range(word, used):
-                    bits[k] = 0
-                known[row, K_HOLDS] = 0
-                if kind == STEP:
-                    known[row, K_BELOW] = -1
-                    before = rows[row, C_BEFORE]
-                    above = np.int64(-1)
-                    if before >= 0:
-                        above = known[before, K_PLACE]
-                        if deep:
-                            if known[before, K_BELOW] < 0:
-                                known[before, K_BELOW] = used
-                                set_below(bits, above, used, width, first, ends)
-                                used += width
-                            above = known[before, K_BELOW]
-                    known[row, K_HOLDS] = step_set(
-                        row, word, first, count, stamp, rows, limits, literals, parts, parents, heads[0],
-                        head_stamps[0], lists[0], known, above, bits, text_begin, text_end, text_start, text_length,
-                        data, arena, joined,
-                    )  # fmt: skip
-                    if not known[row, K_HOLDS]:
-                        break
-                elif kind == ELEMENT:
-                    # The elements of the name, then those at which every part holds.
-                    name = rows[row, C_TEST]
-                    for k in range(width):
-                        scratch[k] = 0
-                    if name == ANY_NAME:
-                        for element in range(count):
-                            scratch[element >> 6] |= ONE << np.uint64(element & 63)
-                    elif head_stamps[0, name] == stamp:
-                        element = heads[0, name]
-                        while element >= 0:
-                            scratch[element >> 6] |= ONE << np.uint64(element & 63)
-                            element = lists[0, element]
-                    for k in range(rows[row, C_PARTS], rows[row, C_PARTS_END]):
-                        below = parts[k]
-                        if rows[below, C_KIND] != SELF:
-                            at = known[below, K_PLACE]
-                            for w in range(width):
-                                scratch[w] &= bits[at + w]
-                        else:
-                            for w in range(width):
-                                left = scratch[w]
-                                while left:
-                                    bit = left & (~left + ONE)
-                                    left ^= bit
-                                    element = first + 64 * w + lowest_bit(bit)
-                                    if not element_passes(element, below, rows, limits, literals, text_begin, text_end,
-                                                          text_start, text_length, data, arena, joined):  # fmt: skip
-                                        scratch[w] ^= bit
-                    known[row, K_HOLDS] = np.int64(scratch[0] & ONE)
-                    for w in range(width):
-                        left = scratch[w]
-                        if left and deep:
-                            known[row, K_HOLDS] = 1
-                        while left:
-                            above = parents[first + 64 * w + lowest_bit(left)]
-                            left &= left - ONE
-                            if above >= 0:
-                                mark_up(bits, word, np.int64(above - first), parents, first, deep)
-                elif kind == ATTRIBUTE:
-                    name = rows[row, C_TEST]
-                    attribute = np.int64(heads[1, name] if head_stamps[1, name] == stamp else -1)
-                    while attribute >= 0:
-                        start, length = attribute_start[base + attribute], np.int64(attribute_length[base + attribute])
-                        if value_passes(attribute, start, length, row, stamp, rows, limits, literal_hashes, literals,
-                                        parts, data, arena, hashes[0], value_stamps[0], numbers[0],
-                                        value_stamps[1]):  # fmt: skip
-                            mark_up(bits, word, np.int64(lists[2, attribute]), parents, first, deep)
-                            known[row, K_HOLDS] = np.int64(deep)
-                        attribute = np.int64(lists[1, attribute])
-                elif kind == TEXT_NODE:
-                    for index in range(text_begin[first], text_end[first]):
-                        start, length = text_start[index], np.int64(text_length[index])
-                        if value_passes(index - text_begin[first], start, length, row, stamp, rows, limits,
-                                        literal_hashes, literals, parts, data, arena, hashes[1], value_stamps[2],
-                                        numbers[1], value_stamps[3]):  # fmt: skip
-                            mark_up(bits, word, np.int64(text_parent[index] - first), parents, first, deep)
-                            known[row, K_HOLDS] = np.int64(deep)
-                elif kind == SELF_SET:
-                    for element in range(count):
-                        if element_passes(first + element, row, rows, limits, literals, text_begin, text_end,
-                                          text_start, text_length, data, arena, joined):  # fmt: skip
-                            put_bit(bits, word, np.int64(element))
-                elif kind == ROOT:
-                    if known[parts[rows[row, C_PARTS]], K_HOLDS]:
-                        for k in range(word, used):
-                            bits[k] = ~np.uint64(0)
-                elif kind == NOT:
-                    at = known[parts[rows[row, C_PARTS]], K_PLACE]
-                    for w in range(width):
-                        bits[word + w] = ~bits[at + w]
-                else:
-                    if kind == ALL_OF:
-                        for k in range(word, used):
-                            bits[k] = ~np.uint64(0)
-                    for k in range(rows[row, C_PARTS], rows[row, C_PARTS_END]):
-                        at = known[parts[k], K_PLACE]
-                        for w in range(width):
-                            if kind == ALL_OF:
-                                bits[word + w] &= bits[at + w]
-                            else:
-                                bits[word + w] |= bits[at + w]
-            root = roots[pattern]
-            answers[candidate] = known[root, K_STAMP] == stamp and known[root, K_HOLDS] != 0
+                name, asked = np.int64(programs[at + P_NAME]), np.int64(programs[at + P_ASKS])
+                if name != SAME:
+                    of = made(np.int64(BELOW if name & 1 else CHILD), of, name >> 1, state, bits, width, slots, results,
+                              first, count, stamp, parents, ends, heads, head_stamps, lists)  # fmt: skip
+                if of != EMPTY and asked != NOTHING:
+                    row = asked if asked > NOTHING else NOTHING - 1 - asked
+                    if known[row, K_EPOCH] != state[T_EPOCH] and (asked > NOTHING or rows[row, C_KIND] == FIRST):
+                        settle(
+                            row, first, count, width, stamp, state, slots, results, rows, limits, literal_hashes,
+                            literals, parts, parents, ends, heads, head_stamps, lists, attribute_begin,
+                            attribute_start, attribute_length, text_begin, text_end, text_parent, text_start,
+                            text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers,
+                            number_stamps, pending,
+                        )  # fmt: skip
+                    if state[T_FULL]:
+                        of = np.int64(EMPTY)
+                    elif asked > NOTHING:
+                        of = made(np.int64(BOTH), of, np.int64(known[row, K_SET]), state, bits, width, slots, results,
+                                  first, count, stamp, parents, ends, heads, head_stamps, lists)  # fmt: skip
+                    else:
+                        of = narrowed(
+                            row, of, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals,
+                            parts, parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start,
+                            attribute_length, text_begin, text_end, text_parent, text_start, text_length, data, arena,
+                            joined, known, bits, scratch, hashes, hash_stamps, numbers, number_stamps,
+                        )  # fmt: skip
+                memory[level, M_STEP] = step
+                memory[level, M_SET] = of
+                at += P_COLUMNS
+                level += 1
+            if state[T_FULL]:
+                # Once more, with nothing remembered; if that was so already, somebody has to make room.
+                if alone:
+                    return np.int64(candidate)
+                begin_epoch(state, bits, width, count, slots)
+                for k in range(len(memory)):
+                    memory[k, M_STEP] = NO_STEP
+                alone = True
+                continue
+            alone = False
+            answers[candidate] = of != EMPTY
+            candidate += 1
+    return np.int64(len(candidates))

@@ -1,0 +1,37 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""Prefetching: memory that will be needed soon is fetched while something else is done.
+
+What a look-up in a large table costs is waiting for memory, some 100 ns where a few instructions would do. Whoever
+knows what the next look-ups are asks for their places some steps ahead.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+_BYTE, _WORD = ir.IntType(8), ir.IntType(32)
+_FUNCTION = "llvm.prefetch.p0i8"
+
+
+@intrinsic
+def _prefetch(typing: Any, data: Any, place: Any) -> Any:  # noqa: ARG001 - what an intrinsic is given
+    """`prefetch(data, k)`: fetch the place `k` of an array, counted in elements; nothing is read."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        address = builder.bitcast(builder.gep(array.data, [arguments[1]]), _BYTE.as_pointer())
+        function = builder.module.globals.get(_FUNCTION)
+        if function is None:
+            kinds = [_BYTE.as_pointer(), _WORD, _WORD, _WORD]
+            function = ir.Function(builder.module, ir.FunctionType(ir.VoidType(), kinds), _FUNCTION)
+        # For reading, into all caches, data.
+        builder.call(function, [address, *(ir.Constant(_WORD, value) for value in (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(data, types.int64), generate
+
+
+# Inside kernels it takes data and place alone.
+prefetch: Any = _prefetch
