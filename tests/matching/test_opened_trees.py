@@ -14,6 +14,7 @@ from pathcast.matching import index, table, trees
 from pathcast.matching.automaton import behind
 from pathcast.matching.automaton.conditions import Conditions
 from pathcast.matching.automaton.demands import DemandTable
+from pathcast.matching.automaton.verifier import renumbered
 from pathcast.patterns import parse
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
 from tests.matching.test_differential import Round, drawn
@@ -130,8 +131,8 @@ def test_conditions_of_another_process_are_taken_over_once() -> None:
     programs = [theirs.add(parse(xpath)) for xpath in PATTERNS]
     names = np.array([ours.names.add(name) for name in theirs.names], dtype=np.int32)
     moved = ours.merge(theirs.saved(), names)
-    for xpath, (program, root) in zip(PATTERNS, programs, strict=True):
-        assert ours.add(parse(xpath)) == (moved[program].tolist(), moved[root])
+    for xpath, program in zip(PATTERNS, programs, strict=True):
+        assert ours.add(parse(xpath)) == renumbered(np.array(program, dtype=np.int32), moved, names).tolist()
     count = len(ours)
     assert ours.merge(theirs.saved(), names).tolist() == moved.tolist() and len(ours) == count == len(theirs)
 

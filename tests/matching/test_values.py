@@ -5,7 +5,7 @@ import pytest
 from pathcast import Subscriptions
 from pathcast.documents import Names
 from pathcast.matching import Matcher
-from pathcast.matching.automaton import generations
+from pathcast.matching.automaton import generations, verifier
 from pathcast.matching.automaton.demands import DemandTable, demands
 from pathcast.patterns import parse
 
@@ -97,3 +97,50 @@ def test_not_a_number_is_passed_over() -> None:
     matcher = subscriptions.compile()
     for value, wanted in {"w": [4], "": [4], "NaN": [4], "3": [3], "1e99": [1, 4], "-0": [2, 4]}.items():
         assert matcher.match(f"<a x='{value}'/>").ids.tolist() == wanted, value
+
+
+FIRSTS = [
+    "/a[contains(b, 'x')]",
+    "/a[contains(b/c, 'x')]",
+    "//*[contains(text(), 'x')]",
+    "//b[starts-with(.//@k, 'x')]",
+    "/a[contains(//c, 'x')]",
+    "/a[contains(*[@k], 'x') or contains(b/text(), 'y')]",
+    "/a[not(contains(b, 'x'))]",
+    "/a[b[contains(c, 'x')]]",
+    "/a[contains(/, 'xy')]",
+]
+
+
+def test_only_the_first_node_of_a_path_counts_and_the_kernel_finds_it() -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add_many(FIRSTS)
+    matcher, reference = subscriptions.compile(), subscriptions.compile(engine="reference")
+    assert matcher.statistics()["patterns for the reference embedding"] == 0
+    documents = [
+        "<a><b>x</b><b>y</b></a>",
+        "<a><b>y</b><b>x</b></a>",
+        "<a>y<i>x</i>x<b k='y'><c k='x'>x</c></b></a>",
+        "<a><b><c>y</c><c>x</c></b><b k='x'><c>x</c></b>xy</a>",
+        "<a k='x'><i k='y'>x</i><b k='xx'>y<c>x</c></b></a>",
+        "<b k='x'/>",
+    ]
+    answers = [matcher.match(document).ids.tolist() for document in documents]
+    assert answers == [reference.match(document).ids.tolist() for document in documents]
+    assert len({tuple(answer) for answer in answers}) == len(documents)
+
+
+def test_conditions_that_need_more_room_than_there_is_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verifier, "_SETS", 8)
+    monkeypatch.setattr(verifier, "_WORDS", 8)
+    monkeypatch.setattr(verifier, "_DEEPEST", 2)
+    many = "".join(f"[b{number} or c{number}]" for number in range(40))
+    deep = "[b" * 30 + "]" * 30
+    subscriptions = Subscriptions()
+    subscriptions.add_many([f"/a{many}", f"/a{many}[d]", f"/a{deep}", "/a[c][d]/e", f"/a[not(b{deep})]"])
+    matcher, reference = subscriptions.compile(), subscriptions.compile(engine="reference")
+    wide = "".join(f"<{'bc'[number % 2]}{number}/>" for number in range(40))
+    tower = "<b>" * 30 + "</b>" * 30
+    for document in (f"<a>{wide}</a>", f"<a>{wide}<d/></a>", f"<a>{tower}</a>", f"<a>{wide}{tower}<c/><d/><e/></a>"):
+        assert matcher.match(document).ids.tolist() == reference.match(document).ids.tolist(), document
+    assert matcher.match(f"<a>{wide}{tower}<c/><d/><e/></a>").ids.tolist() == [1, 2, 3, 4, 5]

@@ -5,6 +5,8 @@ which all patterns share; a kernel evaluates it (`verify_kernels.py`). The few p
 to the reference embedding.
 
 Invariant: answers depend on the document and the pattern alone; candidates only decide what is looked at.
+Cost: at 100,000 patterns some 0.1 µs a candidate with one or two values, 0.15 to 0.35 µs with one to three nested
+paths, most of it waiting for memory.
 """
 
 import threading
@@ -159,18 +161,8 @@ class Verifier:
         slow = np.isin(chosen, arrays["slow"])
         self._slow.update((len(self) + np.flatnonzero(slow)).tolist())
         begin, theirs = gathered(arrays["begin"], arrays["programs"], chosen)
-        programs = theirs.reshape(-1, P_COLUMNS)
-        steps, named, asks = (programs[:, column] for column in (P_STEP, P_NAME, P_ASKS))
-        # Steps that ask several conditions have numbers of their own, below zero, for all but the last.
-        several, k = steps < 0, (NOTHING - 1 - steps) % MOST_ASKS
-        own = np.where(several, (NOTHING - 1 - steps) // MOST_ASKS, steps)
-        programs[:, P_STEP] = np.where(several, NOTHING - 1 - k - MOST_ASKS * conditions[own], conditions[own])
-        named[named >= 0] = 2 * names[named[named >= 0] >> 1] + (named[named >= 0] & 1)
-        one_by_one, asked = asks < NOTHING, asks > NOTHING
-        asks[one_by_one] = NOTHING - 1 - conditions[NOTHING - 1 - asks[one_by_one]]
-        asks[asked] = conditions[asks[asked]]
         self._begin.extend(begin[1:] + self._programs.size)
-        self._programs.extend(programs.ravel())
+        self._programs.extend(renumbered(theirs, conditions, names))
         self._levels = max(self._levels, _longest(begin))
         self._entries.extend(entries)
 
@@ -261,6 +253,21 @@ class Verifier:
                 embedding = Embedding(batch[index], lambda name, wanted: numbers[name] == names.get(wanted))
                 for place in places:
                     answers[place] = embedding.matches(self.table.trees[int(entries[candidates[place]])])
+
+
+def renumbered(programs: Int32s, conditions: Int32s, names: Int32s) -> Int32s:
+    """Programs of another verifier, whose conditions and names have these numbers here."""
+    found = programs.reshape(-1, P_COLUMNS).copy()
+    steps, named, asks = (found[:, column] for column in (P_STEP, P_NAME, P_ASKS))
+    # Steps that ask several conditions have numbers of their own, below zero, for all but the last.
+    several, k = steps < 0, (NOTHING - 1 - steps) % MOST_ASKS
+    own = conditions[np.where(several, (NOTHING - 1 - steps) // MOST_ASKS, steps)]
+    found[:, P_STEP] = np.where(several, NOTHING - 1 - k - MOST_ASKS * own, own)
+    known, one_by_one, asked = named >= 0, asks < NOTHING, asks > NOTHING
+    named[known] = 2 * names[named[known] >> 1] + (named[known] & 1)
+    asks[one_by_one] = NOTHING - 1 - conditions[NOTHING - 1 - asks[one_by_one]]
+    asks[asked] = conditions[asks[asked]]
+    return found.ravel()
 
 
 def _longest(begin: AnyArray) -> int:
