@@ -2,6 +2,7 @@
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pathcast import MessageError
 from pathcast.messages import (
@@ -133,3 +134,23 @@ def test_a_filter_reads_as_it_was_meant() -> None:
     )
     assert str(one) == "s = 'it''s' and a in [1, 2) and [1, ∞) within (l, h) and no p in x [1, 2]"
     assert str(Filter()) == "true"
+
+
+@given(data=st.data())
+def test_covering_of_ranges_is_complete(data: st.DataObject) -> None:
+    """For conjunctions of ranges alone: where no value tells two filters apart, covering sees it."""
+    values = [number / 2 for number in range(-1, 10)]
+
+    def drawn() -> Filter:
+        terms = []
+        for _ in range(data.draw(st.integers(0, 3))):
+            low, high = sorted(data.draw(st.tuples(st.integers(0, 4), st.integers(0, 4))))
+            interval = Interval(low, high, data.draw(st.booleans()), data.draw(st.booleans()))
+            terms.append(In(data.draw(st.sampled_from("ab")), interval))
+        return Filter(tuple(terms))
+
+    one, other = drawn(), drawn()
+    messages = [Message({"a": a, "b": b}) for a in values for b in values]
+    messages += [Message({}), *(Message({"a": a}) for a in values), *(Message({"b": b}) for b in values)]
+    expected = all(one.matches(message) for message in messages if other.matches(message))
+    assert one.covers(other) == expected
