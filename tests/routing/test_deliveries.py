@@ -17,7 +17,7 @@ seeds = st.integers(0, 1 << 20)
 
 
 @pytest.mark.parametrize("engine", engines())
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(seeds)
 def test_deliveries_are_those_of_a_flat_matcher(engine: str, seed: int) -> None:
     world, random = world_of(seed), Random(seed)
@@ -31,7 +31,7 @@ def test_deliveries_are_those_of_a_flat_matcher(engine: str, seed: int) -> None:
             assert delivered(world.overlay.publish(document, policy, engine)) == expected
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(seeds)
 def test_subscriptions_come_and_go_and_documents_come_from_anywhere(seed: int) -> None:
     world, random = world_of(seed), Random(seed)

@@ -59,3 +59,9 @@ def test_needs_are_joined_and_travel():
 def test_what_are_no_needs_is_refused(data):
     with pytest.raises(MessageError, match="needs"):
         Needs.decode(data)
+
+
+def test_absolute_paths_on_attributes_and_texts_are_looked_into():
+    for xpath in ("//*/text()[/c[@x = 5]]", "//@y[not(/c[@x = 5])]", "//@y[. = 1 or /c/@x = 5]"):
+        assert ("c", "x") in Needs.of([parse(xpath)]).attributes
+    assert Needs.of([parse("//@y[contains(/c/d, 'z')]")]).values == {"d"}

@@ -51,7 +51,7 @@ def distrusted(world: World) -> World:
     return world
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(seeds)
 def test_over_untrusted_links_lies_cost_no_delivery(seed: int) -> None:
     world = distrusted(world_of(seed))
@@ -66,16 +66,16 @@ def test_over_untrusted_links_lies_cost_no_delivery(seed: int) -> None:
 def test_over_trusted_links_lies_are_believed() -> None:
     """So that the test above can fail."""
     wrong = 0
-    for seed in range(0, 40, 2):
+    for seed in range(0, 20, 2):
         world = world_of(seed)
         with pytest.MonkeyPatch.context() as patch:
             tell_lies(patch, seed)
             for document in world.documents:
                 wrong += delivered(world.overlay.publish(document, "L", "yfilter")) != world.flat(document)
-    assert wrong > 5
+    assert wrong > 3
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(seeds, st.sampled_from([-1, 1, 7]))
 def test_annotations_for_another_version_are_not_looked_at(seed: int, version: int) -> None:
     world = world_of(seed)
@@ -90,7 +90,7 @@ def test_annotations_for_another_version_are_not_looked_at(seed: int, version: i
             assert all("refer to version" in (each.refused or "") for each in later if each.annotations)
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(seeds)
 def test_headers_that_are_noise_are_not_looked_at(seed: int) -> None:
     world, random = world_of(seed), Random(seed)

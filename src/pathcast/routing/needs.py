@@ -17,7 +17,19 @@ from ..documents.names import local_part
 from ..errors import MessageError
 from ..matching.table import PatternTable
 from ..patterns import Pattern
-from ..patterns.model import WILDCARD, AllOf, AnyOf, Compare, Condition, First, Node, Not, Root, StringTest
+from ..patterns.model import (
+    WILDCARD,
+    AllOf,
+    AnyOf,
+    Compare,
+    Condition,
+    First,
+    Node,
+    Not,
+    Root,
+    StringTest,
+    conditions_in,
+)
 
 ANY = WILDCARD
 _ATTRIBUTE, _TEXT, _VALUE = "@", "t", "v"
@@ -162,10 +174,10 @@ class _Found:
         """A node below an element: an attribute and a text are needed; an element has conditions of its own."""
         if node.is_attribute:
             self.attributes.add((where if node.axis == "/" else ANY, node.test[1:]))
-            return []
+            return _elsewhere(node)
         if node.is_text:
             (self.texts if node.axis == "/" else self.values).add(where)
-            return []
+            return _elsewhere(node)
         if node in self._seen:
             return []
         self._seen.add(node)
@@ -181,3 +193,9 @@ class _Found:
         if not first.steps or first.steps[-1].is_element:
             self.values.add(above)
         return found
+
+
+def _elsewhere(node: Node) -> list[tuple[str, Condition]]:
+    """What conditions on an attribute or a text ask about other places: absolute paths."""
+    inside = [each for condition in node.conditions for each in conditions_in(condition)]
+    return [(ANY, each) for each in inside if isinstance(each, Root) or (isinstance(each, First) and each.absolute)]
