@@ -92,6 +92,40 @@ def test_to_open_and_match_no_pattern_is_parsed_or_compiled(tmp_path: Path, monk
     assert opened.statistics()["candidates"] > 0 == opened.statistics()["new label paths"]
 
 
+def test_when_the_table_is_compacted_no_pattern_is_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table, "FEW_UNUSED", 20)
+    xpaths = generate_subscriptions(news_schema(), 600, seed=4, predicates=2, nested=1, distinct=True)
+    documents = list(generate_documents(news_schema(), 30, seed=4))
+    compiled(xpaths).save(tmp_path / "index")
+    opened = pathcast.open_index(tmp_path / "index")
+    before = opened.subscriptions.table
+    taken_up: list[int] = []
+    add = behind.Behind._add
+
+    def counted(self: behind.Behind, entry: int) -> None:
+        taken_up.append(entry)
+        add(self, entry)
+
+    monkeypatch.setattr(behind.Behind, "_add", counted)
+    opened.match(documents[0])
+    for id in range(1, 401):
+        opened.subscriptions.remove(id)
+    opened.subscriptions.add("/news[@kind = 'never seen']", id=700)
+    assert opened.subscriptions.table is not before
+    wanted = compiled(xpaths[400:])
+    found = [[id - 400 for id in matches.ids.tolist()] for matches in opened.match_many(documents)]  # type: ignore[union-attr]
+    assert found == [matches.ids.tolist() for matches in wanted.match_many(documents)]  # type: ignore[union-attr]
+    assert any(found) and opened.match("<news kind='never seen'/>").ids.tolist()[-1] == 700
+    assert len([entry for entry in taken_up if entry > 200]) <= 1
+    sizes = [
+        len(matcher.engine._generations._behind._verifier._conditions)  # type: ignore[attr-defined]
+        for matcher in (opened, compiled(xpaths))
+    ]
+    assert sizes[0] < 0.6 * sizes[1], "conditions that nobody asked for any more are gone"
+
+
 def test_what_documents_have_shown_travels_with_the_index(tmp_path: Path) -> None:
     matcher = compiled([f"//a[@x = 'one'][@y = '{number}']" for number in range(20)])
     for number in range(600):

@@ -92,6 +92,10 @@ class Mergeable(Protocol):
         """Take over what was compiled for a table that has just been merged into the engine's own."""
         ...
 
+    def successor(self, table: PatternTable, entries: Entries) -> Engine:
+        """An engine for a table with some of our own table's patterns; `entries` are their numbers there, -1: none."""
+        ...
+
 
 @runtime_checkable
 class Limited(Protocol):

@@ -20,7 +20,7 @@ from ..documents import Document, DocumentBatch, Limits
 from ..documents.expat_reader import Entities
 from ..documents.reader import Readable, Reader
 from ..errors import PathcastError
-from .contract import Concurrent, Engine, Learning, Limited
+from .contract import Concurrent, Engine, Learning, Limited, Mergeable
 from .expansion import Expansion
 from .matches import Matches
 from .registry import engine_class
@@ -245,7 +245,11 @@ class Matcher:
         with self._lock:
             table = self.subscriptions.expansion().rows.table
             if table is not None and self.engine.table is not table:
-                engine = engine_class(self.engine.name).build(table)
+                entries = table.entries_of(self.engine.table)
+                if entries is not None and isinstance(self.engine, Mergeable):
+                    engine = self.engine.successor(table, entries)
+                else:
+                    engine = engine_class(self.engine.name).build(table)
                 if isinstance(engine, Learning):
                     engine.learn_from(self.engine)
                 if isinstance(engine, Limited):

@@ -9,6 +9,7 @@ place (`compacted`).
 Cost: about 1 µs to enter a plain path among many, some 15 µs to enter a pattern with two predicates.
 """
 
+import weakref
 from array import array
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -74,6 +75,7 @@ class PatternTable:
         self._nodes = array("i")  # the trie node of each entry, NONE for a tree
         self._entered: dict[str, int] = {}
         self.unused = 0  # entries without a subscription
+        self._origin: tuple[weakref.ref[PatternTable], Int32s] | None = None
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -170,7 +172,12 @@ class PatternTable:
         numbered[moved[plain]] = ends
         table._nodes.frombytes(numbered.tobytes())
         table.trees = self.trees.selected(moved)
+        table._origin = weakref.ref(self), moved
         return table, moved
+
+    def entries_of(self, other: "PatternTable") -> Int32s | None:
+        """The entry that each entry of another table has here, -1 for none; None unless this one was made of it."""
+        return None if self._origin is None or self._origin[0]() is not other else self._origin[1]
 
     def number(self, steps: Int32s, lengths: Int32s, trees: list[tuple[int, Pattern]]) -> Int32s:
         """Entries of paths and trees, made now where there are none; trees have their places, paths fill the others."""

@@ -176,12 +176,25 @@ class Behind:
         entries = moved.entries[verifier["entries"]]
         fresh = np.flatnonzero(entries >= moved.first)
         self._verifier.merge(verifier, fresh, entries[fresh], moved.names)
-        tests = self._demands.merge(part_of(arrays, _DEMANDS), moved.names)
         begin, places = gathered(arrays["tests_begin"], arrays["tests"], fresh)
+        tests = self._demands.merge(part_of(arrays, _DEMANDS), moved.names, places)
         self._tests_begin.extend(begin[1:] + self._tests.size)
         self._tests.extend(tests[places])
         self._ends.extend(moved.nodes[np.asarray(arrays["ends"])[fresh]])
         self.until = len(self.table)
+
+    def successor(self, table: PatternTable, entries: Int32s) -> "Behind":
+        """The patterns that another table has, which gave those of ours new entries, or (-1) none."""
+        self.take_up(len(self.table))
+        self.layout()
+        ends = np.unique(self._ends.view)
+        nodes = np.full(int(ends.max(initial=0)) + 1, -1, dtype=np.int32)
+        nodes[ends] = table.trie.insert(*self.table.trie.paths(ends))
+        behind = Behind(table)
+        names = np.arange(len(table.names), dtype=np.int32)
+        behind.merge(self.part(), Moved(0, names, nodes, entries))
+        behind.until = int(entries.max(initial=-1)) + 1  # what has come since is still to be taken up
+        return behind
 
 
 @dataclass(frozen=True, slots=True, eq=False)

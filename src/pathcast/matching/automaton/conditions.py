@@ -58,7 +58,7 @@ from .condition_kernels import (
     TEXT_NODE,
 )
 from .gates import longest_path
-from .interning_kernels import N_SIZES, find_condition, index_conditions, merge_conditions
+from .interning_kernels import N_SIZES, UNWANTED, find_condition, index_conditions, merge_conditions, want_parts
 from .value_kernels import (
     AT_LEAST,
     AT_MOST,
@@ -315,14 +315,26 @@ class Conditions:
         table._arrays = table._captured()
         return table
 
-    def merge(self, arrays: dict[str, npt.NDArray[Any]], names: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Take over another table, whose names are `names` here; the number that each of its conditions has here."""
+    def merge(
+        self,
+        arrays: dict[str, npt.NDArray[Any]],
+        names: npt.NDArray[np.int32],
+        wanted: npt.NDArray[np.int32] | None = None,
+    ) -> npt.NDArray[np.int32]:
+        """Take over another table, whose names are `names` here; the number that each of its conditions has here.
+
+        `wanted`: only these and their parts.
+        """
         theirs = ConditionArrays(*(np.asarray(arrays[name]) for name in ConditionArrays._fields))
         self._forget_lists()
         for column, name in zip(self._columns, ConditionArrays._fields, strict=True):
             column.make_room(len(arrays[name]))
         self._index(len(theirs.rows))
-        moved = np.empty(len(theirs.rows), dtype=np.int32)
+        is_wanted = np.full(len(theirs.rows), wanted is None, dtype=np.bool_)
+        if wanted is not None:
+            is_wanted[wanted] = True
+            want_parts(theirs.rows, theirs.parts, is_wanted)
+        moved = np.where(is_wanted, -1, UNWANTED).astype(np.int32)
         sizes = np.array([self._rows.size, self._literals.size, self._parts.size], dtype=np.int64)
         assert len(sizes) == N_SIZES
         merge_conditions(

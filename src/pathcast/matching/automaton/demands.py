@@ -16,7 +16,7 @@ from ...documents import Names
 from ...patterns.model import Pattern
 from ..growing import Growing
 from .demand_kernels import MOST_NUMBER, SAMPLES
-from .interning_kernels import find_interned, intern_tests, merge_tests
+from .interning_kernels import UNWANTED, find_interned, intern_tests, merge_tests
 from .lookup_kernels import (
     ASKS_NUMBER,
     ASKS_RANGE,
@@ -280,15 +280,17 @@ class DemandTable:
                 if number >= 0:
                     known[tuple(self._rows[:count, test].tolist())] = number
 
-    def merge(self, arrays: dict[str, npt.NDArray[Any]], names: Int32s) -> Int32s:
-        """Take over the tests of another table, whose names are `names` here; the number that each has here."""
+    def merge(self, arrays: dict[str, npt.NDArray[Any]], names: Int32s, wanted: Int32s | None = None) -> Int32s:
+        """Take over the tests of another table, or those `wanted`; its names are `names` here. What number each has."""
         rows, numbers, literals = (np.asarray(arrays[name]) for name in ("rows", "numbers", "literals"))
         before, self._first = self._count, self._count
         self._make_room(rows.shape[1])
         self.numbers.make_room(len(numbers))
         self._literals.make_room(len(literals))
         self._intern(rows.shape[1])
-        moved = np.empty(rows.shape[1], dtype=np.int32)
+        moved = np.full(rows.shape[1], -1 if wanted is None else UNWANTED, dtype=np.int32)
+        if wanted is not None:
+            moved[wanted] = -1
         sizes = np.array([before, self._literals.size, 0], dtype=np.int64)
         merge_tests(
             rows, numbers.view(np.uint64), literals, names, moved,

@@ -15,7 +15,7 @@ Threads: a walk takes no lock; whoever meets a new label path works it out under
 
 import threading
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,9 @@ from .simulation import simulated
 from .states import Automaton
 from .walk_kernels import C_ENTRIES, C_GATES, C_WHY, FULL, MISS, walk
 
+if TYPE_CHECKING:
+    from .behind import Behind
+
 # More cells than this for a deep document and fresh paths, and these are settled first.
 _FRESH_CELLS = 1 << 22
 
@@ -43,10 +46,15 @@ class AutomatonEngine:
     name: ClassVar[str] = "automaton"
     concurrent: ClassVar[bool] = True
 
-    def __init__(self, table: PatternTable, saved: dict[str, npt.NDArray[Any]] | None = None) -> None:
+    def __init__(
+        self,
+        table: PatternTable,
+        saved: dict[str, npt.NDArray[Any]] | None = None,
+        behind: "Behind | None" = None,
+    ) -> None:
         self.table = table
         self.limits = Limits()
-        self._generations = Generations(table, saved)
+        self._generations = Generations(table, saved, behind)
         self._scratch = Scratch()
         self._counting = threading.Lock()
         self._counts: dict[str, int] = dict.fromkeys(
@@ -87,6 +95,9 @@ class AutomatonEngine:
     def merge(self, arrays: dict[str, npt.NDArray[Any]], moved: Moved) -> None:
         if arrays:
             self._generations.merge(arrays, moved)
+
+    def successor(self, table: PatternTable, entries: Entries) -> "AutomatonEngine":
+        return AutomatonEngine(table, None, self._generations.trees_for(table, entries))
 
     def learn_from(self, other: Engine) -> None:
         """Work out the states of the label paths that another engine knows, and go on with its counts."""

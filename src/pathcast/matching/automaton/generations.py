@@ -42,12 +42,17 @@ _TREES, _STATES = "trees_", "states_"
 class Generations:
     """The current generation of a table, and the way to the next."""
 
-    def __init__(self, table: PatternTable, saved: dict[str, npt.NDArray[Any]] | None = None) -> None:
+    def __init__(
+        self,
+        table: PatternTable,
+        saved: dict[str, npt.NDArray[Any]] | None = None,
+        behind: "Behind | None" = None,
+    ) -> None:
         self.table = table
         self.lock = threading.RLock()
         self.evictions = self.renewals = 0
         self._fresh = Fresh()
-        self._behind: Behind | None = None
+        self._behind = behind
         self._renewing: threading.Thread | None = None
         self.current = self._restored(saved) if saved else self._renewed(None)
         self.refresh()
@@ -121,6 +126,11 @@ class Generations:
         """
         with self.lock:
             self._taken_up(moved.first).merge(arrays, moved)
+
+    def trees_for(self, table: PatternTable, entries: npt.NDArray[np.int32]) -> "Behind | None":
+        """The trees that another table has, which gave the entries of ours new numbers."""
+        with self.lock:
+            return None if self._behind is None else self._taken_up(len(self.table)).successor(table, entries)
 
     def settled(self) -> Generation:
         """The current generation, with nothing in it that is fresh."""

@@ -35,6 +35,8 @@ from .value_kernels import same_text
 KEY_A, KEY_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 # `sizes`: how far the rows, the literals and the parts of a table are filled.
 N_ROWS, N_LITERALS, N_PARTS, N_SIZES = range(4)
+# In the place of a number: what nobody wants is not taken over.
+UNWANTED = -2
 
 
 @part
@@ -120,6 +122,17 @@ def index_conditions(rows, limits, literals, parts, first, count, nothing, slots
             slots[slot] = row
 
 
+@kernel("void(ro_i4[:, ::1], ro_i4[::1], b1[::1])", late=True)
+def want_parts(rows, parts, wanted):
+    """Mark all that the marked conditions are made of, and the steps before them."""
+    for row in range(len(rows) - 1, -1, -1):
+        if wanted[row]:
+            for k in range(rows[row, C_PARTS], rows[row, C_PARTS_END]):
+                wanted[parts[k]] = True
+            if rows[row, C_KIND] & (DEEP - 1) == STEP and rows[row, C_BEFORE] >= 0:
+                wanted[rows[row, C_BEFORE]] = True
+
+
 @kernel(
     "int64(int64, int64, uint64, int64, ro_u1[::1], ro_i4[::1], ro_i4[::1],"
     " ro_i4[:, ::1], ro_u8[::1], ro_u1[::1], ro_i4[::1], ro_i4[::1])",
@@ -145,6 +158,8 @@ def merge_conditions(
 ):  # fmt: skip
     """Take over the conditions of another table, which `names` translates to our names; `moved` gets their numbers."""
     for their in range(len(their_rows)):
+        if moved[their] == UNWANTED:
+            continue
         kind, test = np.int64(their_rows[their, C_KIND]), np.int64(their_rows[their, C_TEST])
         plain = kind & (DEEP - 1)
         named = plain == ELEMENT or plain == ATTRIBUTE or plain == STEP
@@ -227,6 +242,8 @@ def find_interned(element, place, kind, number, text, rows, numbers, literals, s
 def merge_tests(their_rows, their_numbers, their_literals, names, moved, rows, numbers, literals, slots, sizes):
     """Take over the value tests of another table, which `names` translates to our names; `moved` gets their numbers."""
     for their in range(their_rows.shape[1]):
+        if moved[their] == UNWANTED:
+            continue
         element, place = np.int64(their_rows[D_ELEMENT, their]), np.int64(their_rows[D_PLACE, their])
         if element >= 0:
             element = np.int64(names[element])

@@ -157,10 +157,10 @@ class Verifier:
 
     def merge(self, arrays: dict[str, AnyArray], chosen: Int64s, entries: Int32s, names: Int32s) -> None:
         """Take over some patterns of another verifier; they have these entries here, and its names are `names` here."""
-        conditions = self._conditions.merge(part_of(arrays, _CONDITIONS), names)
         slow = np.isin(chosen, arrays["slow"])
         self._slow.update((len(self) + np.flatnonzero(slow)).tolist())
         begin, theirs = gathered(arrays["begin"], arrays["programs"], chosen)
+        conditions = self._conditions.merge(part_of(arrays, _CONDITIONS), names, steps_in(theirs))
         self._begin.extend(begin[1:] + self._programs.size)
         self._programs.extend(renumbered(theirs, conditions, names))
         self._levels = max(self._levels, _longest(begin))
@@ -255,13 +255,19 @@ class Verifier:
                     answers[place] = embedding.matches(self.table.trees[int(entries[candidates[place]])])
 
 
+def steps_in(programs: Int32s) -> Int32s:
+    """The conditions that are the steps of programs; what these ask stands among their parts."""
+    steps = programs.reshape(-1, P_COLUMNS)[:, P_STEP]
+    # Steps that ask several conditions have numbers of their own, below zero, for all but the last.
+    return np.where(steps < 0, (NOTHING - 1 - steps) // MOST_ASKS, steps)
+
+
 def renumbered(programs: Int32s, conditions: Int32s, names: Int32s) -> Int32s:
     """Programs of another verifier, whose conditions and names have these numbers here."""
     found = programs.reshape(-1, P_COLUMNS).copy()
     steps, named, asks = (found[:, column] for column in (P_STEP, P_NAME, P_ASKS))
-    # Steps that ask several conditions have numbers of their own, below zero, for all but the last.
     several, k = steps < 0, (NOTHING - 1 - steps) % MOST_ASKS
-    own = conditions[np.where(several, (NOTHING - 1 - steps) // MOST_ASKS, steps)]
+    own = conditions[steps_in(programs)]
     found[:, P_STEP] = np.where(several, NOTHING - 1 - k - MOST_ASKS * own, own)
     known, one_by_one, asked = named >= 0, asks < NOTHING, asks > NOTHING
     named[known] = 2 * names[named[known] >> 1] + (named[known] & 1)
