@@ -28,6 +28,11 @@ KINDS = {
         "<a><b>words</b></a>",
         "<a><b>wo</b>r<!-- c -->d<i>7</i>.</a>",
     ),
+    "contains, of the first node of a path": (
+        "/a[contains(b, 'word {} ')]",
+        "<a><b>words</b></a>",
+        "<a><b>a word 7 here</b></a>",
+    ),
     "starts-with": ("/a/b[starts-with(@x, 'word{}.')]", "<a><b x='words'/></a>", "<a><b x='word7.'/></a>"),
 }
 
@@ -144,3 +149,14 @@ def test_conditions_that_need_more_room_than_there_is_get_it(monkeypatch: pytest
     for document in (f"<a>{wide}</a>", f"<a>{wide}<d/></a>", f"<a>{tower}</a>", f"<a>{wide}{tower}<c/><d/><e/></a>"):
         assert matcher.match(document).ids.tolist() == reference.match(document).ids.tolist(), document
     assert matcher.match(f"<a>{wide}{tower}<c/><d/><e/></a>").ids.tolist() == [1, 2, 3, 4, 5]
+
+
+def test_of_the_pieces_of_a_text_the_rarest_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generations, "FIRST_CHOICE", 32)
+    subscriptions = Subscriptions()
+    subscriptions.add_many(["/a[contains(., 'often and seldom')]"])
+    matcher = subscriptions.compile()
+    for _ in range(40):
+        matcher.match("<a>often and often</a>")
+    assert counted(matcher, "<a>often and often</a>") == ([], 0)
+    assert counted(matcher, "<a>so often and seldom</a>") == ([1], 1)

@@ -27,6 +27,10 @@ Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
 
+# What it counts that others have the same test, beside how likely this is met.
+_SHARED = 1e-9
+
+
 class _Scratch(threading.local):
     def __init__(self) -> None:
         self.state = np.zeros(S_COUNTS, dtype=np.int64)
@@ -142,12 +146,15 @@ class Access:
 
 
 def rarest(begin: Int64s, tests: Int32s, likely: npt.NDArray[np.float64]) -> Int32s:
-    """For each pattern (its tests are `tests[begin[i] : begin[i + 1]]`) the least likely one, -1 where it has none."""
+    """For each pattern (its tests are `tests[begin[i] : begin[i + 1]]`) the least likely one, -1 where it has none.
+
+    Of equally likely ones, the one that fewer patterns have.
+    """
     counts = np.diff(begin)
     chosen = np.full(len(counts), -1, dtype=np.int32)
     owners = np.flatnonzero(counts)
     if len(owners):
-        costs = likely[tests]
+        costs = likely[tests] + _SHARED * np.bincount(tests, minlength=len(likely))[tests] / len(counts)
         least = np.minimum.reduceat(costs, begin[:-1][owners])
         best = np.flatnonzero(costs == np.repeat(least, counts[owners]))
         owner = np.repeat(owners, counts[owners])[best]

@@ -5,7 +5,8 @@ text node that passes it. Three kinds can be looked up (`demand_kernels.py`):
 
     equal      @a = 'x', b = 3          by hash of the value
     range      @a > 5, b <= 3           by sorted thresholds
-    part       contains(., 'some')      by hash of four bytes of what is looked for
+    part       contains(., 'some')      by hash of four bytes of what is looked for: its beginning, middle and end,
+                                        of which documents show the rarest; the first node of a path as well
 
 Invariant: a document that matches a pattern passes all its tests, so nothing is missed by waiting for one of them.
 """
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...documents import Names
-from ...patterns.model import WILDCARD, Compare, Node, Pattern, StringTest
+from ...patterns.model import WILDCARD, Compare, First, Node, Pattern, StringTest
 from .lookup_kernels import ANY, EQUAL_NUMBER, EQUAL_TEXT, GRAM, GRAM_BYTES, HIGH, LOW, SELF_VALUE, TEXT_VALUE
 
 _RANGES = {">": LOW, ">=": LOW, "<": HIGH, "<=": HIGH}
@@ -47,17 +48,24 @@ def demands(pattern: Pattern, names: Names) -> Iterator[Demand]:
             element = holder if node.axis == "/" else ANY
             place = names.add(node.test[1:]) if node.is_attribute else TEXT_VALUE
         for test in node.conditions:
-            found = _demand(element, place, test) if isinstance(test, Compare | StringTest) else None
-            if found is not None:
-                yield found
+            if isinstance(test, Compare):
+                found = _demand(element, place, test)
+                if found is not None:
+                    yield found
+            elif isinstance(test, StringTest | First):
+                yield from _grams(test if isinstance(test, StringTest) else test.test)
 
 
-def _demand(element: int, place: int, test: Compare | StringTest) -> Demand | None:
-    if isinstance(test, StringTest):
-        text = test.text.encode()
-        # Four bytes from the middle: beginnings are alike more often.
-        begin = (len(text) - GRAM_BYTES) // 2
-        return None if begin < 0 else Demand(ANY, ANY, GRAM, text[begin : begin + GRAM_BYTES], 0.0)
+def _grams(test: StringTest) -> Iterator[Demand]:
+    """Pieces of a text, the one from the middle first: beginnings are alike more often."""
+    text = test.text.encode()
+    last = len(text) - GRAM_BYTES
+    if last >= 0:
+        for begin in dict.fromkeys((last // 2, 0, last)):
+            yield Demand(ANY, ANY, GRAM, text[begin : begin + GRAM_BYTES], 0.0)
+
+
+def _demand(element: int, place: int, test: Compare) -> Demand | None:
     if test.number is None:
         if test.operator != "=":
             return None
