@@ -1,5 +1,6 @@
 """The table of patterns gives back what is not used any more, and nobody notices."""
 
+import threading
 from pathlib import Path
 from random import Random
 
@@ -7,6 +8,7 @@ import pytest
 
 import pathcast
 from pathcast import Subscriptions
+from pathcast.documents import read as read_document
 from pathcast.matching import engines, table
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
 
@@ -113,3 +115,56 @@ def test_names_and_long_paths_survive() -> None:
     document = b"<a>" * 1500 + b"</a>" * 1500
     assert matcher.match(document).ids.tolist() == [1, 2]
     assert [each.xpath for each in subscriptions] == [long, "/", "//b"]
+
+
+@pytest.mark.parametrize("engine", engines())
+def test_names_that_nobody_mentions_any_more_are_given_back(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "MANY_NAMES", 100)
+    subscriptions = Subscriptions({"p": "urn:p"})
+    kept = list(subscriptions.add_many(["//a/b", "/a[b = 'x']", "//p:c[@p:k]", "//*[c]"]))
+    matcher = subscriptions.compile(engine=engine)
+    documents = ["<a><b>x</b></a>", "<q:c xmlns:q='urn:p' q:k='1'/>", "<r><n7/><c/></r>"]
+    read = [read_document(document) for document in documents]
+    expected = [[kept[0], kept[1]], [kept[2]], [kept[3]]]
+    largest = 0
+    for number in range(600):
+        names = f"n{number}", f"m{number}"
+        gone = [subscriptions.add(f"//{names[0]}"), subscriptions.add(f"/a[{names[1]}/@o{number} > 3]")]
+        if number % 20 == 0:
+            found = matcher.match(f"<a><{names[0]}/><{names[1]} o{number}='4'/></a>").ids.tolist()
+            assert found == gone
+            assert [matcher.match(document).ids.tolist() for document in documents] == expected
+            assert [matcher.match(document).ids.tolist() for document in read] == expected
+        for id in gone:
+            subscriptions.remove(id)
+        largest = max(largest, len(subscriptions.table.names))
+    assert largest < 400
+    assert [matcher.match(document).ids.tolist() for document in documents] == expected
+    assert [each.xpath for each in subscriptions] == ["//a/b", "/a[b = 'x']", "//p:c[@p:k]", "//*[c]"]
+
+
+def test_threads_match_while_names_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "MANY_NAMES", 50)
+    subscriptions = Subscriptions()
+    kept = list(subscriptions.add_many(["//a/b", "/a[b = 'x']"]))
+    matcher = subscriptions.compile()
+    wrong: list[list[int]] = []
+    stop = threading.Event()
+
+    def match() -> None:
+        while not stop.is_set():
+            found = matcher.match("<a><b>x</b><n/></a>").ids.tolist()
+            if found[:2] != kept:
+                wrong.append(found)
+
+    threads = [threading.Thread(target=match) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    before = subscriptions.table.names
+    for number in range(400):
+        subscriptions.remove(subscriptions.add(f"//n{number}/m{number}"))
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert subscriptions.table.names is not before

@@ -62,6 +62,7 @@ class Reader:
         from .scanner import Scanner
 
         self.limits = limits
+        self.entities = entities
         self.scanner = Scanner(names, limits, entities)
 
     def read(self, documents: Iterable[Readable], *, borrowed: bool = False) -> DocumentBatch:

@@ -250,7 +250,10 @@ class Matcher:
                     engine = self.engine.successor(table, entries)
                 else:
                     engine = engine_class(self.engine.name).build(table)
-                if isinstance(engine, Learning):
+                if table.names is not self.engine.table.names:
+                    # What was learnt speaks of other names. (A batch that was read with those is still understood.)
+                    self._reader = Reader(table.names, self._reader.limits, self._reader.entities)
+                elif isinstance(engine, Learning):
                     engine.learn_from(self.engine)
                 if isinstance(engine, Limited):
                     engine.limits = self._reader.limits

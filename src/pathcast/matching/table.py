@@ -32,6 +32,8 @@ Int32s = npt.NDArray[np.int32]
 _TRIE, _TREES = "trie_", "trees_"
 # So many unused entries are no waste.
 FEW_UNUSED = 4096
+# Names are kept, used or not, up to so many.
+MANY_NAMES = 1 << 16
 # Expressions of trees whose entry is remembered, so that adding the same again needs no parsing.
 _REMEMBERED = 1 << 15
 
@@ -157,10 +159,35 @@ class PatternTable:
         return self.unused > FEW_UNUSED and 2 * self.unused > len(self)
 
     def compacted(self, used: npt.NDArray[np.bool_]) -> tuple["PatternTable", Int32s]:
-        """A table with the entries that are used, in their order, and the new number of each entry (-1: none).
+        """A table with the entries that are used, and the new number of each entry (-1: none).
 
-        Names stay what they are: readers go by them.
+        Names stay what they are, since readers go by them and engines have learnt with them; but where there are very
+        many that no entry mentions, the table has names of its own, and all begins anew.
         """
+        table, moved = self._with_same_names(used)
+        if len(self.names) <= MANY_NAMES:
+            return table, moved
+        other, entries = table._with_own_names()
+        if 2 * len(other.names) > len(self.names):
+            return table, moved
+        return other, np.where(moved == NONE, NONE, entries[moved]).astype(np.int32)
+
+    def _with_own_names(self) -> tuple["PatternTable", Int32s]:
+        """A table of the same patterns, with no more names than they have, and its number for each entry."""
+        table = PatternTable(self.namespaces, self.max_steps)
+        steps, lengths = array("i"), array("i")
+        trees: list[tuple[int, Pattern]] = []
+        for entry in range(len(self)):
+            pattern = self.pattern(entry)
+            path = table.encoder.steps_of(pattern)
+            if path is None:
+                trees.append((entry, pattern))
+            else:
+                steps.extend(path)
+                lengths.append(len(path))
+        return table, table.number(np.array(steps, dtype=np.int32), np.array(lengths, dtype=np.int32), trees)
+
+    def _with_same_names(self, used: npt.NDArray[np.bool_]) -> tuple["PatternTable", Int32s]:
         table = PatternTable(self.namespaces, self.max_steps)
         table.names, table.encoder = self.names, self.encoder
         moved = np.where(used, np.cumsum(used) - 1, NONE).astype(np.int32)
