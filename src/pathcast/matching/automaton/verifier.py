@@ -5,8 +5,8 @@ which all patterns share; a kernel evaluates it (`verify_kernels.py`). The few p
 to the reference embedding.
 
 Invariant: answers depend on the document and the pattern alone; candidates only decide what is looked at.
-Cost: at 100,000 patterns some 0.1 µs a candidate with one or two values, 0.15 to 0.35 µs with one to three nested
-paths, most of it waiting for memory.
+Cost: at 100,000 patterns some 0.1 to 0.2 µs a candidate with one or two values or up to three nested paths, most of it
+waiting for memory.
 """
 
 import threading
