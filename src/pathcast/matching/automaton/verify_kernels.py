@@ -24,7 +24,7 @@ Invariant: what a level remembers is right for the document, whatever the levels
 
 import numpy as np
 
-from ...kernels import kernel, lowest_bit, part, rare
+from ...kernels import kernel, lowest_bit, part, prefetch, rare
 from .condition_kernels import (
     ALL_OF,
     ANY_OF,
@@ -63,7 +63,6 @@ from .condition_kernels import (
     put_bit,
     value_passes,
 )
-from .prefetch_kernels import prefetch
 from .set_kernels import (
     ALL,
     ALL_UP,

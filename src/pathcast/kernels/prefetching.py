@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs, allow-untyped-calls
 """Prefetching: memory that will be needed soon is fetched while something else is done.
 
 What a look-up in a large table costs is waiting for memory, some 100 ns where a few instructions would do. Whoever
@@ -16,7 +15,7 @@ _FUNCTION = "llvm.prefetch.p0i8"
 
 
 @intrinsic
-def _prefetch(typing: Any, data: Any, place: Any) -> Any:  # noqa: ARG001 - what an intrinsic is given
+def _prefetch(typing: Any, data: Any, place: Any) -> Any:
     """`prefetch(data, k)`: fetch the place `k` of an array, counted in elements; nothing is read."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
