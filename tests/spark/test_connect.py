@@ -11,7 +11,7 @@ import pytest
 pytestmark = pytest.mark.xdist_group("without java")
 
 PROGRAM = """
-import json, os, sys, time
+import json, os, sys
 from pathlib import Path
 os.environ["SPARK_REMOTE"] = "local[2]"  # a server in the same program, which ends with it
 from pathcast.spark import (
@@ -43,11 +43,7 @@ rows = observed(match_documents(stream, folder / "index", measure=True)).select(
 writer = rows.writeStream.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
 query = writer.start(str(folder / "out"), format="parquet")
 query.awaitTermination()
-for _ in range(200):
-    if reports:
-        break
-    time.sleep(0.05)
-spark.streams.removeListener(listener)  # its thread would keep the program from ending
+listener.remove_from(spark)  # its thread would keep the program from ending
 
 index, pins, split = str(folder / "index"), str(folder / "pins"), str(folder / "split")
 pin_version(index, "split", 0, pins)  # a batch that was begun and not finished, with what was the newest version

@@ -2,7 +2,8 @@
 
 import json
 import logging
-import time
+import threading
+from types import SimpleNamespace
 
 import pytest
 from pyspark.sql import Observation
@@ -55,6 +56,46 @@ def test_another_frame_is_refused(news):
         observed(news)
 
 
+class Streams:
+    """The listeners of a session as Spark Connect keeps them: removing the last one waits for the event under way."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.handler = threading.Thread()
+
+    def removeListener(self, listener: ProgressListener) -> None:  # noqa: N802 - Spark's name
+        with self.lock:
+            self.handler.join(10)
+            assert not self.handler.is_alive(), "each waits for the other"
+
+    def ends_soon(self, listener: ProgressListener, event: SimpleNamespace, removing: threading.Event) -> None:
+        """The end of a query is told a moment after its listener is being removed, by the thread of the events."""
+
+        def tell() -> None:
+            removing.wait(10)
+            with self.lock:
+                listener.onQueryTerminated(event)
+
+        self.handler = threading.Thread(target=tell, daemon=True)
+        self.handler.start()
+
+
+def test_a_listener_is_removed_when_no_event_is_under_way():
+    streams, listener, removing = Streams(), ProgressListener(), threading.Event()
+    listener.onQueryStarted(SimpleNamespace(id="1", runId="2", name="news"))
+    streams.ends_soon(listener, SimpleNamespace(id="1", runId="2", exception=None), removing)
+    threading.Timer(0.2, removing.set).start()
+    listener.remove_from(SimpleNamespace(streams=streams))
+    assert not streams.handler.is_alive()
+
+
+def test_a_listener_of_a_running_query_stays(spark):
+    listener = ProgressListener()
+    listener.onQueryStarted(SimpleNamespace(id="1", runId="2", name="news"))
+    with pytest.raises(PipelineError, match=r"news did not end within 0\.05 s.\n.*query\.stop\(\)"):
+        listener.remove_from(spark, seconds=0.05)
+
+
 def test_each_batch_of_a_stream_is_reported_once(spark, news, tmp_path, caplog):
     publish(matcher("//p", "/news"), tmp_path / "index")
     reports = []
@@ -72,11 +113,8 @@ def test_each_batch_of_a_stream_is_reported_once(spark, news, tmp_path, caplog):
             .start(str(tmp_path / "out"), format="parquet")
         )
         query.awaitTermination()
-        deadline = time.monotonic() + 20
-        while len(reports) < 2 and time.monotonic() < deadline:
-            time.sleep(0.05)
     finally:
-        spark.streams.removeListener(listener)
+        listener.remove_from(spark)
     assert [report["batch"] for report in reports] == [0, 1]
     for report in reports:
         assert (report["query"], report["rows"], report["matches"], report["dead_letters"]) == ("news", 5, 3, 2)

@@ -1,7 +1,9 @@
 """Metrics: what each micro-batch did, as Spark's own observed metrics, as a dictionary and as one line.
 
     matched = observed(match_documents(documents, "index", measure=True))
-    spark.streams.addListener(ProgressListener())
+    spark.streams.addListener(listener := ProgressListener())
+    …
+    listener.remove_from(spark)
 
 `observed` counts while the rows pass by, so it costs no second look at them; Spark reports the counts with the progress
 of the batch, to listeners of any kind. A frame that is computed twice counts twice: persist it where it has two sinks.
@@ -9,10 +11,11 @@ of the batch, to listeners of any kind. A frame that is computed twice counts tw
 
 import json
 import logging
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
@@ -109,15 +112,35 @@ def log_progress(facts: Facts) -> None:
 class ProgressListener(StreamingQueryListener):
     """Reports every micro-batch that had rows, each once; by default to the log.
 
-    `report` gets the facts (`progress_facts`). Queries that end with an error are logged as such.
+    `report` gets the facts (`progress_facts`). Queries that end with an error are logged as such. Take it off with
+    `remove_from`, not with Spark's `removeListener`: through Spark Connect that call never returns when an event is on
+    its way (it waits for the thread of the events and holds the lock that this thread needs).
     """
 
     def __init__(self, report: Callable[[Facts], None] = log_progress, name: str = NAME) -> None:
         self._report = report
         self._name = name
+        self._changed = threading.Condition()
+        self._running: dict[str, str] = {}  # run id → what the query is called
+
+    def remove_from(self, spark: SparkSession, seconds: float = 60) -> None:
+        """Take the listener off a session, after it has heard the end of every query that it saw start.
+
+        Raises `PipelineError`, and stays, when a query has not ended within that time.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: not self._running, seconds):
+                names = ", ".join(sorted(self._running.values()))
+                raise PipelineError(
+                    f"The listener can't be removed: {names} did not end within {seconds:g} s.\n"
+                    "Stop the query (query.stop()) or await its termination first."
+                )
+        spark.streams.removeListener(self)
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
         facts = {"event": "started", "query": event.name or str(event.id), "run_id": str(event.runId)}
+        with self._changed:
+            self._running[facts["run_id"]] = facts["query"]
         log.info("%s: started", facts["query"], extra={_FACTS: facts})
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
@@ -133,6 +156,9 @@ class ProgressListener(StreamingQueryListener):
             log.error("%s: ended with an error: %s", event.id, event.exception, extra={_FACTS: facts})
         else:
             log.info("%s: ended", event.id, extra={_FACTS: facts})
+        with self._changed:
+            self._running.pop(str(event.runId), None)
+            self._changed.notify_all()
 
 
 class StructuredFormatter(logging.Formatter):
