@@ -1,4 +1,7 @@
-"""Workloads: generated documents and subscriptions, from our schemas or any DTD. See README.md beside this file."""
+"""Workloads: documents and subscriptions from our schemas or any DTD; tables that change and standing joins.
+
+See README.md beside this file.
+"""
 
 import os
 from functools import cache
@@ -8,6 +11,8 @@ from pathlib import Path
 from pathcast.documents.dtd import read_dtd
 from pathcast.documents.schema import Schema
 from pathcast.workloads.documents import generate_documents
+from pathcast.workloads.joins import JoinBatch, JoinWorkload, binary_joins, stock_joins
+from pathcast.workloads.multiway_joins import mixed_joins, star_joins
 from pathcast.workloads.schemas import generate_schema, generate_schemas, mixed_documents
 from pathcast.workloads.steering import (
     documents_of_size,
@@ -19,11 +24,14 @@ from pathcast.workloads.subscriptions import assign_subscribers, generate_subscr
 from pathcast.workloads.values import Values
 
 __all__ = [
+    "JoinBatch",
+    "JoinWorkload",
     "Values",
     "assign_subscribers",
     "astronomy_schema",
     "auction_schema",
     "bibliography_schema",
+    "binary_joins",
     "documents_of_size",
     "generate_documents",
     "generate_schema",
@@ -31,12 +39,15 @@ __all__ = [
     "generate_subscriptions",
     "joined_document",
     "mixed_documents",
+    "mixed_joins",
     "news_dtd",
     "news_schema",
     "protein_schema",
     "schema_from_dtd",
+    "star_joins",
     "steered_documents",
     "steered_subscriptions",
+    "stock_joins",
     "treebank_schema",
 ]
 
