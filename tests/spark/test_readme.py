@@ -30,7 +30,7 @@ def listeners(spark, monkeypatch):
 
 def placed(text: str, folder: Path) -> str:
     """An example whose files lie in a folder: the JVM does not follow when Python's working directory changes."""
-    names = "index|documents|deliveries|dead-letters|subscriptions|versions-of-the-index|invalid-subscriptions"
+    names = "index|documents|deliveries|dead-letters|subscriptions|versions-of-the-index|invalid-subscriptions|expanded"
     return re.sub(rf'"({names}|checkpoint|changes)"', rf'"{folder}/\1"', text)
 
 
@@ -44,12 +44,15 @@ def test_the_examples_do_what_they_say(spark, tmp_path, monkeypatch, listeners, 
     change = {"id": [3], "subscriber": ["cyd"], "xpath": ["//title"], "change": ["added"]}
     pq.write_table(pa.table(change), "changes")
     page = placed(PAGE.read_text(encoding="utf-8"), tmp_path)
-    batch, stream, watching = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    batch, stream, stages, watching = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
 
     known: dict = {}
     exec(batch, known)  # noqa: S102
     assert [row["subscriber"] for row in pq.read_table("deliveries").to_pylist()] == ["ada"]
     assert len(pq.read_table("dead-letters")) == 1
+
+    exec(stages, known)  # noqa: S102
+    assert [row["xml"] for row in pq.read_table("expanded").to_pylist()] == news[:1]
 
     root = logging.getLogger("pathcast")
     handlers, level = list(root.handlers), root.level

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .opening import pin_version
     from .sessions import session
     from .subscriptions import SubscriptionReport, compile_subscriptions
+    from .summaries import expand, summarize
     from .versions import latest, pack_index, publish
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "compile_subscriptions",
     "dead_letters",
     "deliver",
+    "expand",
     "latest",
     "match_documents",
     "observed",
@@ -41,6 +43,7 @@ __all__ = [
     "progress_line",
     "publish",
     "session",
+    "summarize",
     "with_source",
     "write_once",
 ]
@@ -52,6 +55,7 @@ _FILES = {
     "compile_subscriptions": "subscriptions",
     "dead_letters": "delivery",
     "deliver": "delivery",
+    "expand": "summaries",
     "latest": "versions",
     "match_documents": "matching",
     "observed": "metrics",
@@ -61,6 +65,7 @@ _FILES = {
     "progress_line": "metrics",
     "publish": "versions",
     "session": "sessions",
+    "summarize": "summaries",
     "with_source": "delivery",
     "write_once": "delivery",
 }

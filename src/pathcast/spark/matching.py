@@ -90,7 +90,7 @@ def match_documents(
     if by not in ADDED:
         raise PipelineError(f"by={by!r}: must be 'id' or 'subscriber'")
     added = [ADDED[by], t.StructField("error", ERROR), *([MEASURED] if measure else [])]
-    _check_columns(documents.schema, document, document_path, [field.name for field in added])
+    check_columns(documents.schema, document, document_path, [field.name for field in added])
     found = find_index(
         index, version=version, pins=pins, streaming=documents.isStreaming, remote=is_remote(), limits=limits
     )
@@ -183,7 +183,8 @@ def _names(names: list[str]) -> pa.Array:
     return _last_names[1]
 
 
-def _check_columns(schema: t.StructType, document: str, document_path: str | None, added: list[str]) -> None:
+def check_columns(schema: t.StructType, document: str, document_path: str | None, added: list[str]) -> None:
+    """Refuse a frame that has no such documents, or a column of a name that is to be added."""
     names = schema.fieldNames()
     column, what = (document, "documents") if document_path is None else (document_path, "paths of documents")
     if column not in names:
