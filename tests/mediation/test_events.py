@@ -87,6 +87,29 @@ def test_the_arrays_are_those_of_the_document_that_they_stand_for(seed: int) -> 
         ]
 
 
+@given(st.integers(0, 2**32))
+def test_texts_that_a_comment_parts_are_one_once_they_are_rewritten(seed: int) -> None:
+    random = Random(seed)
+    tree = drawn_tree(random)
+    plan = Plan(tree, drawn_operators(random, tree, random.randrange(3)))
+    document = to_bytes(drawn_document(random, tree)).replace(b">t", b">t<!-- c -->v").replace(b"><", b"><?p?><")
+    expected = statically(plan, document)
+    if not isinstance(expected, MappingError):
+        assert by_events(plan, [document]) == [expected]
+
+
+def test_buffers_are_used_again() -> None:
+    names = Names()
+    rewriter = EventRewriter(Plan(TREE, [Insert("r/a", ("p",), frozenset({"b"}))]), names)
+    reader = Reader(names, Limits(), "refuse")
+    for count in (1, 300, 2):  # small, too large for the buffers, small again
+        batch = reader.read([f"<r>{'<a><b/>t<c/>u</a>' * count}</r>".encode()] * 2)
+        with rewriter.lent(batch) as (lent, _):
+            found = [to_bytes(item_of(lent[index])) for index in range(2)]
+        assert found == [f"<r>{'<a>t<c/>u<p><b/></p></a>' * count}</r>".encode()] * 2
+    assert len(rewriter._rooms) == 1
+
+
 def rewritten(operators: list[Operator], documents: list[str], tree: SchemaTree = TREE, limit: int = 1000):  # type: ignore[no-untyped-def]
     names = Names()
     rewriter = EventRewriter(Plan(tree, operators), names, limit=limit)

@@ -83,6 +83,15 @@ def test_what_is_wrong_with_one_document_is_its_own_matter(mediator: Mediator) -
         mediator.compile(subscriptions([]), "guesses")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("rewriting", REWRITINGS)
+def test_texts_that_a_comment_parts_are_one_in_the_global_schema(rewriting: str) -> None:
+    tree = read_tree("r\n  a #text")
+    mediator = Mediator(tree)
+    mediator.add(Mapping("x", tree, (Rename("r/a", "b"),)))
+    matcher = mediator.compile(subscriptions(["/r/b[text() = 't']", "/r/b[text() = 'tu']"]), rewriting)  # type: ignore[arg-type]
+    assert matcher.match("<r><a>t<!-- -->u</a></r>", "x").ids.tolist() == [2]
+
+
 @settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_every_way_of_bridging_finds_what_lxml_finds_in_the_rewritten_document(seed: int) -> None:

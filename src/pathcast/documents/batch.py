@@ -93,6 +93,9 @@ class DocumentBatch:
         else:
             table = np.empty(self.name_count, dtype=np.int32)
             own = range(self.name_count)
+            if not add:
+                table[: self.known_count] = self.known.onto(names)[: self.known_count]
+                own = range(self.known_count, self.name_count)
         for number in own:
             name = self.name_of(number)
             found = names.add(name) if add else names.get(name)

@@ -7,8 +7,12 @@ Reading a document never adds to a table that it was given. A name the table lac
 the batch's own list, so that hostile documents full of fresh names cost the batch and nothing that outlives it.
 """
 
+import weakref
 from collections.abc import Iterable, Iterator
 from threading import Lock
+
+import numpy as np
+import numpy.typing as npt
 
 XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 
@@ -16,12 +20,13 @@ XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 class Names:
     """An append-only table of names; safe to read from any thread while another one adds."""
 
-    __slots__ = ("_ids", "_lock", "_names")
+    __slots__ = ("__weakref__", "_ids", "_lock", "_names", "_onto")
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names: list[str] = []
         self._ids: dict[str, int] = {}
         self._lock = Lock()
+        self._onto: tuple[weakref.ref[Names], int, npt.NDArray[np.int32]] | None = None
         for name in names:
             self.add(name)
 
@@ -41,6 +46,16 @@ class Names:
     def get(self, name: str) -> int | None:
         """The id of `name`, or None when the table lacks it."""
         return self._ids.get(name)
+
+    def onto(self, names: "Names") -> npt.NDArray[np.int32]:
+        """For each id its id in another table, -1 where that lacks the name; kept for the table last asked about."""
+        size, known = len(names), self._onto
+        if known is None or known[0]() is not names or known[1] != size or len(known[2]) != len(self):
+            found = (names.get(name) for name in list(self._names))
+            numbers = np.array([-1 if number is None else number for number in found], dtype=np.int32)
+            numbers.flags.writeable = False
+            self._onto = known = weakref.ref(names), size, numbers
+        return known[2]
 
     def __getitem__(self, number: int) -> str:
         return self._names[number]

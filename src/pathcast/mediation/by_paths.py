@@ -20,9 +20,8 @@ from ..documents.batch import Int32s
 from ..documents.reader import read_batch
 from ..matching.matcher import View
 from .items import Item, to_bytes
+from .place_kernels import mark_present, place_elements
 from .plan import Down, Into, NodePlan, Plan, Up
-from .present_kernels import mark_present
-from .rewrite_kernels import place_elements
 from .schema_tree import name_of, parent_of
 from .tables import Tables
 
@@ -60,19 +59,23 @@ def _around(parent: NodePlan, name: str, over: tuple[str, ...], above: tuple[str
 
 
 def known_documents(batch: DocumentBatch, tables: Tables) -> npt.NDArray[np.bool_]:
-    """Which documents have only elements that the schema has."""
+    """Which documents have only elements that the schema has, and no texts that become one when they are rewritten."""
+    is_split = place_elements(
+        batch.offsets, batch.name, batch.parent, batch.text_begin, batch.text_parent,
+        tables.small[: batch.known_count], tables.child, tables.root, np.empty(len(batch.name), dtype=np.int32),
+    )  # fmt: skip
+    if is_split:
+        return np.zeros(len(batch), dtype=np.bool_)
     return _marked(batch, tables, tables.nodes.shape[1] + tables.attributes.shape[1])[1]
 
 
 def _marked(batch: DocumentBatch, tables: Tables, bits: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-    nodes = np.empty(len(batch.name), dtype=np.int32)
-    small = tables.small[: batch.known_count]
-    place_elements(batch.offsets, batch.name, batch.parent, small, tables.child, tables.root, nodes)
     marks = np.zeros((len(batch), (bits + 63) // 64), dtype=np.uint64)
     is_known = np.zeros(len(batch), dtype=np.bool_)
     mark_present(
-        batch.offsets, nodes, batch.attribute_begin, batch.attribute_name, tables.nodes, tables.attributes, marks,
-        is_known,
+        batch.offsets, batch.name, batch.parent, tables.small[: batch.known_count], tables.child,
+        tables.root, np.empty(len(batch.name), dtype=np.int32), batch.attribute_begin, batch.attribute_name,
+        tables.nodes, tables.attributes, marks, is_known,
     )  # fmt: skip
     return marks, is_known
 

@@ -6,41 +6,42 @@ bytes. What a stream would have had to hold back is counted (`Rewritten.held`).
 
 Invariant: engines answer on what this gives as they do on the document that `static.py` gives. A document of another
 schema, or one that would become too large, has an error of its own; the others are unaffected.
-Cost: two walks of some dozens of ns an element; memory for all elements of a batch once more.
+Cost: two walks, of some dozens of ns an element where things move and of 10 where nothing does; memory for all elements
+of a batch once more. Where elements only get other names, all arrays but one are those of the original.
 """
 
-from collections.abc import Mapping as Table
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..documents import DocumentBatch
 from ..documents.batch import Int32s, Int64s
 from ..documents.names import Names
 from ..errors import LimitError, MappingError, PathcastError
-from . import emit_kernels as written_rows
+from . import emit_kernels as rows
 from .emit_kernels import ELEMENT_ROWS, emit
-from .plan import Plan
-from .rewrite_kernels import (
+from .layout_kernels import (
     C_ATTRIBUTES,
+    C_BYTES,
     C_ELEMENTS,
     C_PEAK,
     C_TEXTS,
     C_THINGS,
     COUNTS,
     FRAME,
-    FULL,
+    N_NAME,
     NONE,
-    O_KIND,
-    O_SOURCE,
-    OUT_ROWS,
-    TEXT,
+    OUT_COLUMNS,
     TOO_LARGE,
     TOO_MANY_ROOTS,
-    link,
-    place_elements,
 )
+from .link_kernels import link
+from .place_kernels import place_elements
+from .plan import Plan
 from .static import LIMIT
 from .tables import Tables, tables_of
 
@@ -52,150 +53,163 @@ class Rewritten(NamedTuple):
     held: int
 
 
-@dataclass(slots=True)
 class _Room:
-    """Buffers of `link`, larger when they were too small."""
+    """Buffers of `link`, larger when they were too small, and of `emit`, as large as `link` says."""
 
-    things: Int32s
-    frames: Int32s
-    tails: Int32s
-    slots: Int32s
-    hold: Int32s
+    def __init__(self, things: int = 1024, depth: int = 64) -> None:
+        self.things: Int32s = np.empty((things, OUT_COLUMNS), dtype=np.int32)
+        self.frames: Int32s = np.empty((depth, FRAME), dtype=np.int32)
+        self.tails: Int32s = np.empty((3, depth), dtype=np.int32)
+        self.slots: Int32s = np.empty((3, 4 * depth), dtype=np.int32)
+        self.hold: Int32s = np.empty(4 * depth, dtype=np.int32)
+        self._of_kind: dict[str, npt.NDArray[Any]] = {}
 
-    @classmethod
-    def of(cls, things: int, depth: int) -> "_Room":
-        return cls(
-            np.empty((OUT_ROWS, things), dtype=np.int32),
-            np.empty((depth, FRAME), dtype=np.int32),
-            np.empty((3, depth), dtype=np.int32),
-            np.empty((3, 4 * depth), dtype=np.int32),
-            np.empty(4 * depth, dtype=np.int32),
-        )
+    @property
+    def linking(self) -> tuple[Int32s, ...]:
+        """As `link` takes them."""
+        return self.things, self.frames, self.tails, self.slots, self.hold
 
-    def doubled(self) -> "_Room":
+    def double(self) -> None:
         """Twice the room, with the things that were linked."""
-        more = self.of(2 * self.things.shape[1], 2 * len(self.frames))
-        more.things[:, : self.things.shape[1]] = self.things
-        return more
+        before = self.things
+        _Room.__init__(self, 2 * len(before), 2 * len(self.frames))
+        self.things[: len(before)] = before
+
+    def array(self, kind: str, size: int, dtype: type[np.generic]) -> npt.NDArray[Any]:
+        """Room for so many values of a kind."""
+        found = self._of_kind.get(kind)
+        if found is None or len(found) < size:
+            found = self._of_kind[kind] = np.empty(size + size // 4 + 64, dtype=dtype)
+        return found[:size]
 
 
 class EventRewriter:
-    """Rewrites batches by one plan. `names` is the table that the batches were read with, or another."""
+    """Rewrites batches by one plan. `names` is the table that the batches were read with."""
 
     def __init__(self, plan: Plan, names: Names, *, limit: int = LIMIT) -> None:
         self.plan = plan
         self.names = names
         self.limit = limit
         self.tables: Tables = tables_of(plan, names)
+        self._rooms: list[_Room] = []  # those that nobody uses; a thread takes one, and gives it back
 
     def rewrite(self, batch: DocumentBatch) -> Rewritten:
         """The documents in the global schema; names are those of `names`, then the batch's own."""
+        return self._rewrite(batch, _Room())
+
+    @contextmanager
+    def lent(self, batch: DocumentBatch) -> Iterator[Rewritten]:
+        """As `rewrite`, in buffers that are used again: what is given is not to be looked at afterwards."""
+        try:
+            room = self._rooms.pop()
+        except IndexError:
+            room = _Room()
+        yield self._rewrite(batch, room)
+        self._rooms.append(room)
+
+    def _rewrite(self, batch: DocumentBatch, room: _Room) -> Rewritten:
         if batch.known is not self.names:
             raise ValueError("the batch was read with another table of names")
         tables = self.tables
-        nodes = np.empty(len(batch.name), dtype=np.int32)
-        small = tables.small if len(tables.small) <= batch.known_count else tables.small[: batch.known_count]
-        place_elements(batch.offsets, batch.name, batch.parent, small, tables.child, tables.root, nodes)
-        errors: dict[int, PathcastError] = dict(batch.errors)
-        tops, room, counts = self._link(batch, nodes, errors)
+        nodes: Int32s = room.array("node", len(batch.name), np.int32)
+        is_split = place_elements(
+            batch.offsets, batch.name, batch.parent, batch.text_begin, batch.text_parent,
+            tables.small[: batch.known_count], tables.child, tables.root, nodes,
+        )  # fmt: skip
+        if tables.renames and not is_split and not batch.errors and not nodes[batch.offsets[:-1]].any():
+            return Rewritten(replace(batch, name=_renamed(batch.name, nodes, tables)), 0)
+        tops, counts = self._link(batch, nodes, not is_split, room)
+        errors = dict(batch.errors)
+        if tops.min(initial=0) < 0:
+            for index in np.flatnonzero(tops < 0).tolist():
+                if index not in errors:
+                    errors[index] = self._refusal(batch, index, int(tops[index]))
         return Rewritten(self._emit(batch, nodes, tops, room, counts, errors), int(counts[C_PEAK]))
 
-    def _link(
-        self, batch: DocumentBatch, nodes: Int32s, errors: dict[int, PathcastError]
-    ) -> tuple[list[int], _Room, Int64s]:
-        """The list of each document, `NONE` for those in `errors`."""
+    def _link(self, batch: DocumentBatch, nodes: Int32s, whole: bool, room: _Room) -> tuple[Int32s, Int64s]:
+        """The list of each document, or why it has none; and what was counted."""
         tables = self.tables
-        room = _Room.of(2 * (len(batch.name) + len(batch.text_start)) + 1024, 64 + 2 * int(batch.depth.max(initial=0)))
-        counts = np.zeros(COUNTS, dtype=np.int64)
-        tops: list[int] = []
-        for index in range(len(batch)):
-            tops.append(NONE)
-            if index in errors:
-                continue
-            root = int(batch.offsets[index])
-            if nodes[root] == NONE:
-                found, expected = batch.name_of(int(batch.name[root])), self.plan.tree.root.name
-                errors[index] = MappingError(f"the document's root is '{found}'; the schema's is '{expected}'")
-                continue
-            before = counts.copy()
-            while True:
-                done = link(
-                    root, nodes, batch.name, batch.end, batch.attribute_begin, batch.attribute_name, batch.text_begin,
-                    batch.text_end, batch.text_parent, tables.nodes, tables.attributes, tables.paths, self.limit,
-                    room.things, room.frames, room.tails, room.slots, room.hold, counts,
-                )  # fmt: skip
-                if done != FULL:
-                    break
-                room = room.doubled()
-                counts[:] = before
-            if done in (TOO_LARGE, TOO_MANY_ROOTS):
-                counts[:] = before
-                errors[index] = self._refusal(done)
-            else:
-                tops[-1] = int(before[C_THINGS])
-        return tops, room, counts
+        document = (
+            nodes, batch.end, batch.attribute_begin, batch.attribute_name, batch.text_begin, batch.text_end,
+            batch.text_length, batch.name,
+        )  # fmt: skip
+        plan = tables.nodes, tables.attributes, tables.paths
+        counts = np.zeros(2 * COUNTS, dtype=np.int64)
+        tops = np.full(len(batch), NONE, dtype=np.int32)
+        done = 0
+        while True:
+            done = link(
+                done, batch.offsets, tables.most, whole, self.limit, document, plan, room.linking, counts, tops
+            )  # fmt: skip
+            if done == len(batch):
+                return tops, counts
+            room.double()
 
-    def _refusal(self, done: int) -> PathcastError:
-        if done == TOO_LARGE:
+    def _refusal(self, batch: DocumentBatch, index: int, why: int) -> PathcastError:
+        if why == TOO_LARGE:
             return LimitError(f"the rewritten document has more than {self.limit:,} elements; raise limit=…")
-        name = self.plan.nodes[self.plan.tree.root.name].exchange
-        return MappingError(f"the document has several elements '{name}' in its root; each would become a root")
+        root = self.plan.tree.root.name
+        if why == TOO_MANY_ROOTS:
+            name = self.plan.nodes[root].exchange
+            return MappingError(f"the document has several elements '{name}' in its root; each would become a root")
+        found = batch.name_of(int(batch.name[batch.offsets[index]]))
+        return MappingError(f"the document's root is '{found}'; the schema's is '{root}'")
 
     def _emit(
         self,
         batch: DocumentBatch,
         nodes: Int32s,
-        tops: list[int],
+        tops: Int32s,
         room: _Room,
         counts: Int64s,
-        errors: Table[int, PathcastError],
+        errors: dict[int, PathcastError],
     ) -> DocumentBatch:
-        tables = self.tables
-        elements = np.empty((ELEMENT_ROWS, int(counts[C_ELEMENTS])), dtype=np.int32)
-        attribute_name = np.empty(int(counts[C_ATTRIBUTES]), dtype=np.int32)
-        attribute_start, attribute_length = np.empty(len(attribute_name), dtype=np.int64), np.empty_like(attribute_name)
-        text_parent = np.empty(int(counts[C_TEXTS]), dtype=np.int32)
-        text_start, text_length = np.empty(len(text_parent), dtype=np.int64), np.empty_like(text_parent)
-        things = room.things[:, : int(counts[C_THINGS])]
-        linked = things[O_SOURCE, things[O_KIND] == TEXT]
-        copied = np.empty(int(batch.text_length[linked].sum(dtype=np.int64)), dtype=np.uint8)
-        stack = np.empty(int(counts[C_THINGS]) + 1, dtype=np.int32)
-        written = np.zeros(4, dtype=np.int64)
-        offsets = np.zeros(len(batch) + 1, dtype=np.int64)
-        for index, top in enumerate(tops):
-            if top != NONE:
-                emit(
-                    top, room.things, nodes, tables.nodes, tables.attributes, batch.position, batch.attribute_begin,
-                    batch.attribute_name, batch.attribute_start, batch.attribute_length, batch.text_start,
-                    batch.text_length, batch.data, batch.arena, stack, elements, attribute_name, attribute_start,
-                    attribute_length, text_parent, text_start, text_length, copied, written,
-                )  # fmt: skip
-            offsets[index + 1] = written[written_rows.W_ELEMENTS]
-        kept = int(written[written_rows.W_ATTRIBUTES])
-        texts = int(written[written_rows.W_TEXTS])
-        begin = np.append(elements[written_rows.E_ATTRIBUTES], np.int32(kept))
-        return DocumentBatch(
-            data=batch.data,
-            data_offsets=batch.data_offsets,
+        count = int(counts[C_ELEMENTS])
+        elements = room.array("element", ELEMENT_ROWS * (count + 1), np.int32).reshape(ELEMENT_ROWS, count + 1)
+        attributes = _values(room, "attribute", int(counts[C_ATTRIBUTES]))
+        texts = _values(room, "text", int(counts[C_TEXTS]))
+        copied = room.array("byte", int(counts[C_BYTES]), np.uint8)
+        written, offsets = np.zeros(4, dtype=np.int64), np.zeros(len(batch) + 1, dtype=np.int64)
+        emit(
+            tops, room.things, room.array("stack", int(counts[C_THINGS]) + 1, np.int32),
+            (
+                nodes, batch.name, batch.parent, batch.depth, batch.end, batch.position, batch.text_begin,
+                batch.text_end,
+            ),
+            (batch.attribute_begin, batch.attribute_name, batch.attribute_start, batch.attribute_length),
+            (batch.text_parent, batch.text_start, batch.text_length), (batch.data, batch.arena, copied),
+            (self.tables.nodes, self.tables.attributes), (elements, attributes, texts), written, offsets,
+        )  # fmt: skip
+        _, kept, text_count, used = written.tolist()
+        elements[rows.E_ATTRIBUTES, count] = kept
+        return replace(
+            batch,
             offsets=offsets,
-            name=elements[written_rows.E_NAME],
-            parent=elements[written_rows.E_PARENT],
-            depth=elements[written_rows.E_DEPTH],
-            end=elements[written_rows.E_END],
-            position=elements[written_rows.E_POSITION],
-            attribute_begin=begin,
-            attribute_name=attribute_name[:kept],
-            attribute_start=attribute_start[:kept],
-            attribute_length=attribute_length[:kept],
-            text_begin=elements[written_rows.E_TEXT],
-            text_end=elements[written_rows.E_TEXT_END],
-            text_parent=text_parent[:texts],
-            text_start=text_start[:texts],
-            text_length=text_length[:texts],
-            arena=np.concatenate([batch.arena, copied[: int(written[written_rows.W_BYTES])]]),
-            known=batch.known,
-            known_count=batch.known_count,
-            own_names=batch.own_names,
-            encodings=batch.encodings,
-            errors=dict(errors),
+            name=elements[rows.E_NAME, :count],
+            parent=elements[rows.E_PARENT, :count],
+            depth=elements[rows.E_DEPTH, :count],
+            end=elements[rows.E_END, :count],
+            position=elements[rows.E_POSITION, :count],
+            attribute_begin=elements[rows.E_ATTRIBUTES],
+            attribute_name=attributes[0][:kept],
+            attribute_start=attributes[1][:kept],
+            attribute_length=attributes[2][:kept],
+            text_begin=elements[rows.E_TEXT, :count],
+            text_end=elements[rows.E_TEXT_END, :count],
+            text_parent=texts[0][:text_count],
+            text_start=texts[1][:text_count],
+            text_length=texts[2][:text_count],
+            arena=np.concatenate([batch.arena, copied[:used]]) if used else batch.arena,
+            errors=errors,
         )
+
+
+def _values(room: _Room, kind: str, count: int) -> tuple[Int32s, Int64s, Int32s]:
+    """Room for attributes or text nodes: of what (a name, or a parent), and where the value lies."""
+    of, length = room.array(f"{kind} of", count, np.int32), room.array(f"{kind} length", count, np.int32)
+    return of, room.array(f"{kind} start", count, np.int64), length
+
+
+def _renamed(name: Int32s, nodes: Int32s, tables: Tables) -> Int32s:
+    """The names of elements where nothing else changes."""
+    return np.where(nodes >= 0, tables.nodes[N_NAME][nodes], name)

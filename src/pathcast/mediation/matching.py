@@ -11,6 +11,7 @@ that the documents of many publishers do not share a large one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -165,9 +166,9 @@ class MediatedMatcher:
         found = index.match(batch)
         errors: dict[int, PathcastError] = {}
         if len(rest) or not is_known.all():
-            rewritten = self._rewritten(batch, bridge)
-            errors = rewritten.errors
-            offsets, entries = view.match_batch(rewritten)
+            with self._rewritten(batch, bridge) as rewritten:
+                errors = rewritten.errors
+                offsets, entries = view.match_batch(rewritten)
             for place, (begin, end) in enumerate(pairwise(offsets.tolist())):
                 seen = entries[begin:end]
                 found[place] = np.union1d(found[place], np.intersect1d(seen, rest)) if is_known[place] else seen
@@ -176,13 +177,15 @@ class MediatedMatcher:
             for place, entries in enumerate(found)
         ]
 
-    def _rewritten(self, batch: DocumentBatch, bridge: "_Bridge") -> DocumentBatch:
-        rewritten, held = bridge.rewriter.rewrite(batch)
-        self._counts["held"] = max(self._counts["held"], held)
-        return rewritten
+    @contextmanager
+    def _rewritten(self, batch: DocumentBatch, bridge: "_Bridge") -> Iterator[DocumentBatch]:
+        with bridge.rewriter.lent(batch) as (rewritten, held):
+            self._counts["held"] = max(self._counts["held"], held)
+            yield rewritten
 
     def _match_rewritten(self, batch: DocumentBatch, bridge: "_Bridge") -> list[Matches | PathcastError]:
-        return self.matcher.match_read(self._rewritten(batch, bridge))
+        with self._rewritten(batch, bridge) as rewritten:
+            return self.matcher.match_read(rewritten)
 
     def _match_static(self, batch: DocumentBatch, mapping: Mapping) -> list[Matches | PathcastError]:
         texts: list[bytes | PathcastError] = []

@@ -12,16 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ..documents.names import Names
-from . import rewrite_kernels as rows
+from . import layout_kernels as rows
+from .layout_kernels import NONE
 from .plan import Down, Into, NodePlan, Place, Plan, Up
-from .rewrite_kernels import NONE
 
 Int32s = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """A plan as arrays; `rewrite_kernels.py` names the rows of `nodes`."""
+    """A plan as arrays; `layout_kernels.py` names the rows of `nodes`."""
 
     small: Int32s  # by a name's id: its number in this mapping
     root: int  # that of the root's name
@@ -29,6 +29,8 @@ class Tables:
     nodes: Int32s
     attributes: Int32s  # three rows: a name, its name afterwards, whether it becomes an element
     paths: Int32s  # two rows, for the new elements of inserts: a name, the one above it in its node's part, or NONE
+    most: int  # a bound for the things that one element makes
+    renames: bool  # whether nothing happens but that elements get other names
 
 
 def tables_of(plan: Plan, names: Names) -> Tables:
@@ -57,9 +59,26 @@ class _Making:
         ids = [self.names.add(name) for name in known]
         small = np.zeros(len(self.names), dtype=np.int32)
         small[ids] = list(known.values())
-        return Tables(
-            small, known[tree.root.name], child, self.nodes, _columns(self.attributes, 3), _columns(self.paths, 2)
-        )
+        self._mark_whole()
+        spans = np.diff(self.nodes[[rows.N_ATTRIBUTES, rows.N_PATHS]], axis=1).max(axis=1).sum()
+        most = 8 + int(spans) + int(self.nodes[rows.N_SLOTS].max())
+        renames = not self.attributes and bool(self.nodes[rows.N_WHOLE, 0])
+        attributes, paths = _columns(self.attributes, 3), _columns(self.paths, 2)
+        return Tables(small, known[tree.root.name], child, self.nodes, attributes, paths, most, renames)
+
+    def _mark_whole(self) -> None:
+        """Say of each node whether nothing in it moves, and nothing comes to it."""
+        whole = self.nodes[rows.N_WHOLE]
+        for path, at in reversed(self.number.items()):  # what is below a node comes behind it
+            each = self.plan.nodes[path]
+            below = (self.number[f"{path}/{child.name}"] for child in self.plan.tree[path].children)
+            whole[at] = (
+                each.is_plain
+                and not each.elements
+                and self.nodes[rows.N_SLOT, at] == NONE
+                and all(whole[k] for k in below)
+            )
+        self.nodes[rows.N_STAYS] = whole & (self.nodes[rows.N_PLACE] == rows.STAY)
 
     def _enter(self, each: NodePlan) -> None:
         at, nodes, names = self.number[each.path], self.nodes, self.names
