@@ -44,6 +44,18 @@ def test_sizes_are_judged_at_every_point() -> None:
     assert verdicts[2:] == ["not measurable"] * 3
 
 
+def test_building_is_checked_and_judged_at_every_point() -> None:
+    (experiment,) = find(["roxsum-build"])
+    result = perform(
+        experiment, changes=["documents=20,60", "alone=10", "rounds=1", "collections=auction,many schemas"]
+    )
+    assert result.checks["every document comes back byte for byte"] == 4
+    assert result.checks["one by one gives the same summary"] == 4
+    assert len(result.rows) == 12
+    (claim,) = result.claims
+    assert claim.measured.count("a second") == 4
+
+
 @pytest.mark.parametrize("name", ["roxsum-fig4a", "roxsum-fig4b", "roxsum-fig4c"])
 def test_a_figure_compares_the_answers_of_all_rivals(name: str) -> None:
     (experiment,) = find([name])

@@ -5,11 +5,11 @@ leaves are the label paths of its elements without children, each once. All numb
 
 Invariant: contents never change; batches that came of one another share them and differ in the rows that are theirs.
 Cost: 4 bytes a token, 12 a value, 4 a leaf, and the values' bytes (with the markup around them where they come
-from documents that were just read: those are not copied).
+from documents that were just read: those are not copied); when parts have been encoded, 4 more a token and a value.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,8 @@ import numpy.typing as npt
 from ..documents import DocumentBatch
 from ..documents.batch import Bytes, Int32s, Int64s
 from .content_kernels import pack_values, write_documents
-from .extent_kernels import leaves_of_elements, turn_round
+from .extent_kernels import leaves_of_elements, mark_leaves, turn_round
+from .numbering import Kept, Numbering, numbered_pairs, numbered_values
 from .skeletons import Skeletons, Tokens, declares_other_encoding
 from .token_kernels import M_COLUMN, RAW_TEXT
 
@@ -37,6 +38,7 @@ class Contents:
     leaves: Int32s
     sizes: Int64s
     pool: Bytes
+    _kept: Kept = field(default_factory=Kept)
 
     @classmethod
     def empty(cls) -> "Contents":
@@ -102,6 +104,18 @@ class Contents:
 
     # Reading.
 
+    def numbering(self, rows: Int64s, token_column: Int32s) -> Numbering:
+        """Neighbours and equal values, at least those of these rows; `token_column` is by token, -1 without a value."""
+
+        def number(rows: Int64s) -> Numbering:
+            values = self.value_begin, self.value_start, self.value_length, self.pool
+            return Numbering(
+                *numbered_pairs(rows, self.token_begin, self.tokens),
+                *numbered_values(rows, (self.token_begin, self.tokens), values, token_column),
+            )
+
+        return self._kept.of(rows, len(self), number)
+
     def documents(self, skeletons: Skeletons | Tokens, rows: Int64s) -> list[bytes]:
         """The original bytes of documents."""
         sizes = self.sizes[rows]
@@ -133,8 +147,9 @@ class Contents:
 
     def leaves_of(self, rows: Int64s) -> Int32s:
         """The label paths that end in some of these rows, each once."""
-        leaves = self.leaves if len(rows) == len(self) else self.leaves[_picked(self.leaf_begin, rows)[1]]
-        return np.flatnonzero(np.bincount(leaves, minlength=1)).astype(np.int32)
+        used = np.zeros(int(self.leaves.max(initial=-1)) + 1, dtype=np.bool_)
+        mark_leaves(rows, self.leaf_begin, self.leaves, used)
+        return np.flatnonzero(used).astype(np.int32)
 
     def extents(self, rows: Int64s, ids: npt.NDArray[np.uint32], nodes: int) -> tuple[Int64s, npt.NDArray[np.uint32]]:
         """The ids of the rows that end in each of the label paths: path `n`'s are `begin[n] : begin[n + 1]`."""

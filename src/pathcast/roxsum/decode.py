@@ -20,9 +20,10 @@ from ..errors import LimitError, MessageError
 from .contents import Contents, with_rows_replaced
 from .decode_kernels import deal_values, read_columns, read_tokens
 from .encode import WITH_VALUE, stream_widths
-from .encode_kernels import FIXED, MAX_DISTINCT, NUMBERED
+from .encode_kernels import FIXED, NUMBERED
 from .extent_kernels import leaves_of_tokens
 from .limits import MessageLimits
+from .numbering_kernels import MAX_DISTINCT
 from .skeletons import RAW_TOKENS, Skeletons, Tokens
 from .token_kernels import K_ATTRIBUTE, K_RAW, K_RAW_TEXT, M_COLUMN, NONE, RAW_TEXT
 from .wire import Counts, TableReader, unpack

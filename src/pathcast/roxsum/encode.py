@@ -1,10 +1,10 @@
 """Encoding: a batch as the message between brokers. `wire.py` has the form, `encode_kernels.py` the loops.
 
-    rows ──survey──▶ tokens, pairs and columns in use ──▶ numbers of the message's own
+    rows ──count──▶ pairs, tokens and columns in use ──▶ numbers of the message's own
          ──write──▶ streams of ranks · values by column ──▶ plain, numbered or of one length ──▶ frames
 
 Invariant: only what the batch's own documents use is written, whatever its tables hold besides.
-Cost: two passes over tokens, two over values, and zstd's time for a tenth of the documents' size.
+Cost: two passes over pairs of tokens, three over values, and zstd's time for a tenth of the documents' size.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,14 +16,19 @@ from ..documents.batch import Bytes, Int32s, Int64s
 from ..errors import LimitError
 from .encode_kernels import (
     FIXED,
-    MAX_DISTINCT,
     NUMBERED,
+    P_COLUMN,
+    P_COLUMNS,
+    P_RANK,
+    P_STREAM,
+    P_WIDTH,
     PLAIN,
-    number_values,
-    survey,
+    count_pairs,
+    renumber_values,
     write_columns,
     write_streams,
 )
+from .numbering import Numbering
 from .token_kernels import K_ATTRIBUTE, K_RAW_TEXT, M_COLUMN, M_FLAGS, M_NODE, NONE, RAW_TEXT
 from .wire import MAX_PAIRS, Counts, TableWriter, compress, compressor_of, pack
 
@@ -36,31 +41,21 @@ _BYTES = np.empty(0, dtype=np.uint8)
 WITH_VALUE = 4
 
 
-class _Survey(NamedTuple):
-    """What the rows of a batch use: pairs of tokens by slot, and how often each token and column."""
-
-    keys: Int64s
-    pair_counts: Int64s
-    tokens: Int64s
-    columns: Int64s
-    column_bytes: Int64s
-
-
 class _Pairs(NamedTuple):
-    """Which tokens follow which: `ranks` by slot, `after` by the token before and by rank.
+    """Which tokens follow which: `by_pair` is what a kernel needs of each; `after` by the token before and by rank.
 
     For each token with followers, in `before`: how many different ones, how often it comes, the size of its stream.
-    For each token: the bytes of a rank in its stream, and where that begins.
+    For each token: how often it comes, and where its stream begins. No token has the number after the last.
     """
 
-    ranks: Int32s
+    by_pair: Int32s
     after: Int64s
     before: Int64s
     followers: Int64s
     occurrences: Int64s
-    widths: Int32s
-    stream_at: Int64s
     stream_sizes: Int64s
+    tokens: Int64s
+    stream_at: Int64s
 
 
 class _Columns(NamedTuple):
@@ -79,31 +74,28 @@ def encode(batch: "RoXSum", *, level: int) -> bytes:
     """The message of a batch."""
     contents, skeletons, rows = batch.contents, batch.skeletons, batch.rows
     token_column = np.ascontiguousarray(skeletons.meta[M_COLUMN, : len(skeletons)])
-    found = _surveyed(batch, token_column)
     none = len(skeletons)
+    numbering = contents.numbering(rows, token_column)
+    pairs = _ranked(batch, numbering, token_column)
+    values = np.zeros(skeletons.columns, dtype=np.int64)
+    np.add.at(values, token_column[token_column >= 0], pairs.tokens[:none][token_column >= 0])
     # The raw tokens and columns are always there, so that they have their numbers in every message.
-    found.tokens[: RAW_TEXT + 1] += 1
-    found.columns[: RAW_TEXT + 1] += 1
-    used_tokens, used_columns = np.flatnonzero(found.tokens), np.flatnonzero(found.columns)
-    found.tokens[: RAW_TEXT + 1] -= 1
-    found.columns[: RAW_TEXT + 1] -= 1
-    pairs = _ranked(found, none)
+    used_tokens, used_columns = _used(pairs.tokens[:none]), _used(values)
     streams = np.empty(int(pairs.stream_sizes.sum()), dtype=np.uint8)
-    column_begin = np.zeros(len(found.columns) + 1, dtype=np.int64)
-    np.cumsum(found.columns, out=column_begin[1:])
+    column_begin = np.zeros(len(values) + 1, dtype=np.int64)
+    np.cumsum(values, out=column_begin[1:])
     starts = np.empty(int(column_begin[-1]), dtype=np.int64)
-    lengths = np.empty(len(starts), dtype=np.int32)
+    lengths, shared = np.empty(len(starts), dtype=np.int32), np.empty(len(starts), dtype=np.int32)
     write_streams(
-        rows, contents.token_begin, contents.tokens, contents.value_begin, contents.value_start, contents.value_length,
-        token_column, none, found.keys, pairs.ranks, pairs.widths, pairs.stream_at, column_begin[:-1].copy(),
-        streams, starts, lengths,
+        rows, contents.token_begin, numbering.pair_of, contents.value_begin, contents.value_start,
+        contents.value_length, numbering.numbers, pairs.by_pair, pairs.stream_at, column_begin[:-1].copy(),
+        streams, starts, lengths, shared,
     )  # fmt: skip
     raw_values = int(column_begin[RAW_TEXT + 1])
     raw = _raw(contents.pool, starts[:raw_values], lengths[:raw_values])
     proper = used_columns[used_columns > RAW_TEXT]
-    columns = _written(
-        contents.pool, np.append(column_begin[proper], column_begin[-1]), starts, lengths, found.column_bytes[proper]
-    )
+    begin = np.append(column_begin[proper], column_begin[-1])
+    columns = _written(contents.pool, begin, starts, lengths, shared, numbering.distinct[proper])
     numbers = np.full(none + 1, len(used_tokens), dtype=np.int64)
     numbers[used_tokens] = np.arange(len(used_tokens))
     tables = TableWriter()
@@ -132,50 +124,47 @@ def encode(batch: "RoXSum", *, level: int) -> bytes:
     ]
     counts = Counts(
         documents=len(batch), next_id=batch.next_id, size=batch.size, names=names, nodes=len(batch.nodes),
-        columns=len(used_columns), tokens=len(used_tokens), pairs=len(pairs.after), token_total=int(found.tokens.sum()),
-        values=len(starts), raw=raw_values, tables=len(table), streams=len(streams), texts=len(columns.texts),
-        numbers=len(columns.numbers), raw_bytes=len(raw), frames=len(frames),
+        columns=len(used_columns), tokens=len(used_tokens), pairs=len(pairs.after),
+        token_total=int(pairs.tokens[:none].sum()), values=len(starts), raw=raw_values, tables=len(table),
+        streams=len(streams), texts=len(columns.texts), numbers=len(columns.numbers), raw_bytes=len(raw),
+        frames=len(frames),
     )  # fmt: skip
     return pack(counts, frames)
 
 
-def _surveyed(batch: "RoXSum", token_column: Int32s) -> _Survey:
-    contents, skeletons = batch.contents, batch.skeletons
-    none, columns = len(skeletons), skeletons.columns
-    size = 1 << 12
-    while True:
-        keys, pair_counts = np.full(size, NONE, dtype=np.int64), np.zeros(size, dtype=np.int64)
-        tokens = np.zeros(none, dtype=np.int64)
-        column_counts, column_bytes = np.zeros(columns, dtype=np.int64), np.zeros(columns, dtype=np.int64)
-        pairs = survey(
-            batch.rows, contents.token_begin, contents.tokens, contents.value_begin, contents.value_length,
-            token_column, none, keys, pair_counts, tokens, column_counts, column_bytes,
-        )  # fmt: skip
-        if pairs > MAX_PAIRS:
-            raise LimitError(f"the documents have {pairs:,} kinds of neighbouring markup; split the batch")
-        if pairs != NONE:
-            return _Survey(keys, pair_counts, tokens, column_counts, column_bytes)
-        size *= 8
+def _used(counts: Int64s) -> Int64s:
+    used = counts > 0
+    used[: RAW_TEXT + 1] = True
+    return np.flatnonzero(used)
 
 
-def _ranked(found: _Survey, none: int) -> _Pairs:
+def _ranked(batch: "RoXSum", numbering: Numbering, token_column: Int32s) -> _Pairs:
     """Pairs by the token before, the most frequent first: a pair's rank is its place among those."""
-    slots = np.flatnonzero(found.keys != NONE)
-    before, after = np.divmod(found.keys[slots], none + 1)
-    order = np.lexsort((after, -found.pair_counts[slots], before))
-    slots, before, after = slots[order], before[order], after[order]
+    counts = np.zeros(len(numbering.before), dtype=np.int64)
+    count_pairs(batch.rows, batch.contents.token_begin, numbering.pair_of, counts)
+    used = np.flatnonzero(counts)
+    if len(used) > MAX_PAIRS:
+        raise LimitError(f"the documents have {len(used):,} kinds of neighbouring markup; split the batch")
+    none = len(token_column)
+    both = numbering.before[used].astype(np.int64), numbering.after[used].astype(np.int64)
+    before, after = (np.where(each < 0, none, each) for each in both)
+    order = np.lexsort((after, -counts[used], before))
+    used, before, after = used[order], before[order], after[order]
     firsts = np.flatnonzero(np.diff(before, prepend=-1))
     followers = np.diff(firsts, append=len(before))
-    ranks = np.zeros(len(found.keys), dtype=np.int32)
-    ranks[slots] = np.arange(len(before)) - np.repeat(firsts, followers)
-    occurrences = np.add.reduceat(found.pair_counts[slots], firsts) if len(firsts) else firsts
-    context = before[firsts]
-    widths = np.zeros(none + 1, dtype=np.int32)
-    widths[context] = stream_widths(followers)
-    sizes: Int64s = occurrences * widths[context].astype(np.int64)
+    occurrences = np.add.reduceat(counts[used], firsts) if len(firsts) else firsts
+    context, widths = before[firsts], stream_widths(followers)
+    sizes: Int64s = occurrences * widths.astype(np.int64)
     stream_at = np.zeros(none + 1, dtype=np.int64)
     stream_at[context] = np.cumsum(sizes) - sizes
-    return _Pairs(ranks, after, context, followers, occurrences, widths, stream_at, sizes)
+    by_pair = np.zeros((len(counts), P_COLUMNS), dtype=np.int32)
+    by_pair[used, P_WIDTH] = np.repeat(widths, followers)
+    by_pair[used, P_RANK] = np.arange(len(before)) - np.repeat(firsts, followers)
+    by_pair[used, P_STREAM] = before
+    by_pair[used, P_COLUMN] = np.append(token_column, NONE)[after]
+    tokens = np.zeros(none + 1, dtype=np.int64)
+    np.add.at(tokens, after, counts[used])
+    return _Pairs(by_pair, after, context, followers, occurrences, sizes, tokens, stream_at)
 
 
 def stream_widths(followers: Int64s) -> Int32s:
@@ -189,14 +178,18 @@ def _raw(pool: Bytes, starts: Int64s, lengths: Int32s) -> Bytes:
     return np.concatenate([_BYTES, *(pool[start : start + length] for start, length in spans)])
 
 
-def _written(pool: Bytes, begin: Int64s, starts: Int64s, lengths: Int32s, sizes: Int64s) -> _Columns:
-    """Values by column, each column in the way that is likely to be the shortest."""
+def _written(pool: Bytes, begin: Int64s, starts: Int64s, lengths: Int32s, numbers: Int32s, shared: Int64s) -> _Columns:
+    """Values by column, each column in the way that is likely to be the shortest.
+
+    `numbers` are those that all parts of the batch share, of which a column has `shared`.
+    """
     count = np.diff(begin)
-    most = int(min(count.max(initial=0), MAX_DISTINCT))
-    slots = np.empty(max(16, 4 * most), dtype=np.int32)
-    numbers, is_first = np.empty(len(starts), dtype=np.int32), np.empty(len(starts), dtype=np.bool_)
+    sizes = np.diff(np.append(0, np.cumsum(lengths, dtype=np.int64))[begin])
+    room = np.maximum(shared, 0)
+    base = np.where(shared < 0, NONE, np.cumsum(room) - room)
+    own, is_first = np.full(int(room.sum()), NONE, dtype=np.int32), np.empty(len(starts), dtype=np.bool_)
     distinct, distinct_bytes, fixed = (np.zeros(len(count), dtype=np.int64) for _ in range(3))
-    number_values(begin, starts, lengths, pool, slots, numbers, is_first, distinct, distinct_bytes, fixed)
+    renumber_values(begin, lengths, numbers, base, own, is_first, distinct, distinct_bytes, fixed)
     repeats = (distinct > 0) & (
         (distinct == 1) | (2 * distinct <= count) & ((distinct <= 256) | (4 * distinct <= count))
     )

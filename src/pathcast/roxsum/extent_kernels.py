@@ -133,3 +133,11 @@ def collect_entries(rows, leaf_begin, leaves, parents, begin, entries, first, st
                 path = parents[path]
         offsets[k + 1] = read_few_marks(marks, summary, out, offsets[k])
     return len(rows)
+
+
+@kernel("void(ro_i8[::1], ro_i8[::1], ro_i4[::1], b1[::1])")
+def mark_leaves(rows, leaf_begin, leaves, used):
+    """Mark the label paths that end in some of these rows."""
+    for k in range(len(rows)):
+        for leaf in range(leaf_begin[rows[k]], leaf_begin[rows[k] + 1]):
+            used[leaves[leaf]] = True
