@@ -132,17 +132,23 @@ def test_the_report_has_times_that_grow_along_the_way(policy: str) -> None:
     assert report.last_time == max(each.time for each in report.deliveries)
 
 
-def test_entries_behind_numbers_are_marked_alike_by_rows_and_one_by_one() -> None:
+def test_entries_behind_numbers_are_marked_and_counted() -> None:
     random = np.random.default_rng(5)
     for count, entries, size in ((20, 70, 40), (3, 5, 1), (40, 129, 128), (0, 9, 0)):
         behind = [random.choice(entries, min(size, entries), replace=False) for _ in range(count)]
-        numbers = random.random(count) < 0.3
-        expected = np.zeros(entries, dtype=np.bool_)
+        numbers, idle, before = random.random(count) < 0.3, random.random(entries) < 0.2, random.random(entries) < 0.2
+        expected = before.copy()
         for number in np.flatnonzero(numbers):
             expected[behind[number]] = True
-        for dense in (0, 1 << 30):
-            marked = np.zeros(entries, dtype=np.bool_)
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(advertisement, "DENSE", dense)
-                advertisement.Behind(behind).mark(numbers, marked)
-            assert np.array_equal(marked, expected)
+        expected &= before | ~idle
+        marked = before.copy()
+        fresh = advertisement.Behind(behind).mark(numbers, idle, marked)
+        assert np.array_equal(marked, expected)
+        assert fresh == np.count_nonzero(expected) - np.count_nonzero(before)
+
+
+def test_entries_expire_at_the_earliest_of_their_places() -> None:
+    behind = advertisement.Behind([[0, 2], [1, 2], [3]])
+    expiry = np.full(5, 100, dtype=np.int32)
+    behind.expire(np.array([0, 1]), np.array([7, 4]), expiry)
+    assert expiry.tolist() == [7, 4, 4, 100, 100]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pathcast.errors import TopologyError
 from pathcast.routing import Overlay, handling
-from pathcast.routing.annotations import Annotations, Bound, LastPlace
+from pathcast.routing.annotations import Annotations, Bound, LastPlaces
 from pathcast.routing.making import Making
 from pathcast.routing.wire import Encoded
 from pathcast.transmission import Topology
@@ -28,7 +28,7 @@ def lie(random: Random, making: Making, neighbour: str, version: int = 0) -> Ann
         for each in received.simple
         if random.random() < 0.7
     )
-    last_places = tuple(LastPlace(number, random.randrange(3)) for number in range(min(patterns, 5)))
+    last_places = LastPlaces.of((number, random.randrange(3)) for number in range(min(patterns, 5)))
     return Annotations(
         received.version + version,
         bindings,

@@ -6,16 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathcast.errors import MessageError
-from pathcast.routing.annotations import NOTHING, Annotations, Bound, LastPlace
+from pathcast.routing.annotations import NOTHING, Annotations, Bound, LastPlaces
 from pathcast.routing.wire import MOST_HEADER, decode, decode_header, encode, split
 
 numbers = st.integers(0, 1 << 20)
 masks = st.none() | st.lists(st.booleans(), max_size=40).map(lambda bits: np.array(bits, dtype=np.bool_))
 labels = st.lists(st.text(min_size=1, max_size=8), max_size=4).map(tuple)
 bounds = st.builds(Bound, numbers, st.lists(st.tuples(numbers, labels), max_size=3).map(tuple))
-last_places = st.dictionaries(numbers, numbers, max_size=5).map(
-    lambda places: tuple(LastPlace(*pair) for pair in sorted(places.items()))
-)
+last_places = st.dictionaries(numbers, numbers, max_size=5).map(lambda places: LastPlaces.of(places.items()))
 annotations = st.builds(
     Annotations, numbers, st.lists(bounds, max_size=4).map(tuple), last_places, masks, masks, st.none() | st.binary()
 )
@@ -78,9 +76,11 @@ def test_a_damaged_header_never_hides_the_document(sent: Annotations, data: st.D
         (b"\x40", "flags"),
         (b"\x08\x01\xff\xff\xff\xff\x0f", "cut off"),
         (b"\x08\x01\x01\x03", "beyond its end"),
-        (b"\x02\x01\x00\xff\xff\xff\xff\x0f", "cut off"),
-        (b"\x02\x01\x00\x01\x00\x01\x00\x01\x05", "not in its table"),
-        (b"\x02\x01\x01\x01\xff\x01\x00\x00", "no UTF-8"),
+        (b"\x02\x01\xff\xff\xff\xff\x0f", "cut off"),
+        (b"\x02\x01\x01\x03\x00\x01\x00", "cut off"),
+        (b"\x02\x01\x01\x03\x00\x00\x05", "left over"),
+        (b"\x02\x01\x00", "empty list"),
+        (b"\x02\x01\x01\x06\x00\x01\x00\x01\x01\xff", "no UTF-8"),
         (b"\x04\x01\x00", "empty list"),
         (b"\x04\x01\x02\x01\x01\x00\x01", "twice"),
         (b"\x04\x81\x00", "longer than it needs"),
@@ -98,7 +98,13 @@ def test_a_header_that_is_too_long_is_refused_before_it_is_read() -> None:
         split(encode(Annotations(1, structure=bytes(MOST_HEADER))).header)
 
 
-@pytest.mark.parametrize("start", [b"\x02\x01\x00", b"\x04\x01"])
+@pytest.mark.parametrize("start", [b"\x02\x01", b"\x04\x01"])
 def test_a_header_lists_no_more_than_can_be_of_use(start: bytes) -> None:
     with pytest.raises(MessageError, match="lists 65,536 things"):
         decode_header(start + b"\x80\x80\x04" + b"\x01" * (1 << 17))
+
+
+def test_long_bindings_list_no_more_than_can_be_of_use_together() -> None:
+    many = tuple(Bound(number, ((0, ("a",) * 3000),)) for number in range(12))
+    with pytest.raises(MessageError, match="lists"):
+        decode_header(split(encode(Annotations(1, many)).header)[0])

@@ -21,15 +21,14 @@ import numpy.typing as npt
 from ..patterns import Pattern
 from .annotations import Bound, Mask
 from .derived import ChangingDerived
+from .entries_kernels import expire_behind, mark_behind
 from .labels import DataPatterns
 from .needs import Needs
 from .simple import Simple
 
 Int32s = npt.NDArray[np.int32]
-Names = tuple[int, ...]
+Int64s = npt.NDArray[np.int64]
 MOST_REMEMBERED = 1 << 12
-# From so many numbers for an entry on, rows of bits are quicker; there are at most so many rows.
-DENSE, MOST_ROWS = 4, 1024
 
 
 class Behind:
@@ -37,31 +36,31 @@ class Behind:
 
     def __init__(self, entries: Iterable[Sequence[int] | Int32s]) -> None:
         columns = [np.asarray(each, dtype=np.int32).reshape(-1) for each in entries]
-        self._offsets = np.cumsum([0, *map(len, columns)])
+        self._offsets = np.cumsum([0, *map(len, columns)], dtype=np.int64)
         self._entries = np.concatenate(columns) if columns else np.zeros(0, dtype=np.int32)
-        self._numbers = np.repeat(np.arange(len(columns)), np.diff(self._offsets))
-        self._rows: npt.NDArray[np.uint64] | None = None
+        self._over: tuple[Int64s, Int32s] | None = None
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
-    def mark(self, numbers: Mask, marked: Mask) -> None:
-        """Mark the entries behind all of these numbers.
+    def mark(self, numbers: Mask, idle: Mask, marked: Mask) -> int:
+        """Mark the entries behind all of these numbers, but for idle ones; how many are newly marked."""
+        if self._over is None:
+            self._over = self._numbers_over()
+        return int(mark_behind(*self._over, numbers, idle, marked))
 
-        Where many numbers share their entries, each number has its entries as a row of bits.
-        """
-        if len(self._entries) < DENSE * len(marked) or len(self) > MOST_ROWS:
-            marked[self._entries[numbers[self._numbers]]] = True
-            return
-        if self._rows is None or self._rows.shape[1] * 64 < len(marked):
-            self._rows = self._rows_of(len(marked))
-        words = np.bitwise_or.reduce(self._rows[numbers], axis=0)
-        marked |= np.unpackbits(words.view(np.uint8), count=len(marked), bitorder="little").view(np.bool_)
+    def _numbers_over(self) -> tuple[Int64s, Int32s]:
+        """For each entry the numbers that it stands behind, those with few entries first: they hold most often."""
+        counts = np.diff(self._offsets)
+        numbers = np.repeat(np.arange(len(self), dtype=np.int32), counts)
+        order = np.lexsort((counts[numbers], self._entries))
+        begins = np.zeros(int(self._entries.max(initial=-1)) + 2, dtype=np.int64)
+        np.cumsum(np.bincount(self._entries, minlength=len(begins) - 1), out=begins[1:])
+        return begins, numbers[order]
 
-    def _rows_of(self, entries: int) -> npt.NDArray[np.uint64]:
-        rows = np.zeros((len(self), 8 * (entries + 63 >> 6)), dtype=np.uint8)
-        np.bitwise_or.at(rows, (self._numbers, self._entries >> 3), (1 << (self._entries & 7)).astype(np.uint8))
-        return rows.view(np.uint64)
+    def expire(self, numbers: Int64s, places: Int64s, expiry: Int32s) -> None:
+        """Let the entries behind each number expire at its place, unless they do so earlier."""
+        expire_behind(self._offsets, self._entries, numbers, places, expiry)
 
     def entries_at(self, number: int) -> Int32s:
         """The entries behind one number."""

@@ -10,6 +10,7 @@ Aggregates and data patterns are numbers in the advertisement that the receiver 
 advertisement. On the wire: `wire.py`.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 Mask = npt.NDArray[np.bool_]
+Int64s = npt.NDArray[np.int64]
 Labels = tuple[str, ...]
 
 KINDS = ("+s", "+d", "-s", "-d", "+t")
@@ -32,15 +34,21 @@ class Bound(NamedTuple):
     wildcards: tuple[tuple[int, Labels], ...]
 
 
-class LastPlace(NamedTuple):
-    """A data pattern, and how many start tags come before the end of the element in which it occurs last.
+class LastPlaces(NamedTuple):
+    """Data patterns, ascending, and for each how many start tags come before the end of the element it occurs in last.
 
     The paper counts end tags (the l-th one ends the first element of the pattern's last occurrence); start tags before
     it say the same and are what engines count.
     """
 
-    pattern: int
-    place: int
+    patterns: Int64s
+    places: Int64s
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[int, int]]) -> "LastPlaces | None":
+        """Those of pairs of a pattern and a place; None for none."""
+        columns = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+        return cls(columns[:, 0].copy(), columns[:, 1].copy()) if len(columns) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +57,7 @@ class Annotations:
 
     version: int = 0
     bindings: tuple[Bound, ...] = ()
-    last_places: tuple[LastPlace, ...] = ()
+    last_places: LastPlaces | None = None
     failed: Mask | None = None
     absent: Mask | None = None
     structure: bytes | None = None
@@ -58,10 +66,10 @@ class Annotations:
         if not isinstance(other, Annotations):
             return NotImplemented
         return (
-            (self.version, self.bindings, self.last_places, self.structure)
-            == (other.version, other.bindings, other.last_places, other.structure)
+            (self.version, self.bindings, self.structure) == (other.version, other.bindings, other.structure)
             and _same(self.failed, other.failed)
             and _same(self.absent, other.absent)
+            and all(map(_same, self.last_places or (None, None), other.last_places or (None, None)))
         )
 
     __hash__ = None  # type: ignore[assignment]  # it holds arrays
@@ -69,7 +77,7 @@ class Annotations:
     def __bool__(self) -> bool:
         return bool(
             self.bindings
-            or self.last_places
+            or self.last_places is not None
             or self.failed is not None
             or self.absent is not None
             or self.structure is not None
@@ -79,7 +87,7 @@ class Annotations:
 NOTHING = Annotations()
 
 
-def _same(one: Mask | None, other: Mask | None) -> bool:
+def _same(one: Mask | Int64s | None, other: Mask | Int64s | None) -> bool:
     if one is None or other is None:
         return one is other
     return np.array_equal(one, other)

@@ -3,32 +3,36 @@
 An engine tells that an aggregate matches, not where. For the most beneficial aggregates that match, their steps are
 laid over the document once from the front and once from the back (`binding_kernels.py`), and the labels that came to
 lie on their wildcards are bound: two bindings for an aggregate where they differ, since one may fit a subscription that
-the other does not (Example 3.1).
+the other does not (Example 3.1). What follows from a binding that came is remembered.
 
 Invariant: a binding is one of an occurrence in the part of the document that was read. So aggregates with conditions
 on values, attributes or text, and with `or` and `not()`, are never bound: an occurrence of their steps need not be one
 of theirs. An absolute path in a predicate holds for all occurrences or for none, and need not be looked at.
-Cost: steps times elements for each of at most `MOST_BOUND` aggregates.
+Cost: for each step of at most `MOST_BOUND` aggregates the elements of its name; a microsecond for each binding.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from ..documents import DocumentBatch
+from ..documents import DocumentBatch, Names
 from ..documents.names import local_part
 from ..matching.table import PatternTable
 from ..patterns import Pattern
 from ..patterns.model import WILDCARD, Node, Root
+from .advertisement import Advertisement
 from .annotations import Bound, Labels, Mask
-from .binding_kernels import ANY, CHILD, DESCENDANT, embed
+from .binding_kernels import ANY, CHILD, DESCENDANT, H_ROWS, NO_ROOM, S_SIZE, STAMP, USED, embed
 from .simple import Simple, embeddings
 from .wildcards import Wildcards, bound
+from .wire import written
 
 Int32s = npt.NDArray[np.int32]
 MOST_BOUND = 8
 MOST_REMEMBERED = 1 << 14
+MOST_KEPT = 1 << 14  # elements for which room is kept between documents
+_LAST_STAMP = (1 << 31) - 1 - 2 * MOST_BOUND
 
 
 def can_be_bound(pattern: Pattern) -> bool:
@@ -66,7 +70,7 @@ class Binder:
         self._aggregates = np.array([each.aggregate for each in self._simple], dtype=np.int64)
         self._wildcards = [Wildcards(aggregates[each.aggregate]) for each in self._simple]
         self._place_of = {each.aggregate: place for place, each in enumerate(self._simple)}
-        self._passed: dict[tuple[Bound, int], Bound | None] = {}
+        self._passed: tuple[Advertisement | None, dict[Bound, tuple[Bound, ...]]] = None, {}
         self._table = table
         columns: list[tuple[int, int, int]] = []
         begins = [0]
@@ -79,7 +83,20 @@ class Binder:
         self._begins = np.array(begins, dtype=np.int32)
         self._nodes = np.ascontiguousarray(np.array(columns, dtype=np.int32).reshape(-1, 3).T)
         self._longest = int(np.diff(self._begins).max(initial=0))
-        self._asked = [self._places(number) for number in range(len(self._simple))]
+        places = [self._places(number) for number in range(len(self._simple))]
+        self._asked_begins = np.cumsum([0, *map(len, places)], dtype=np.int32)
+        asked = np.array([place for each in places for place in each], dtype=np.int32).reshape(-1, 3)
+        self._asked = np.ascontiguousarray(asked[:, 1:].T)
+        self._most_asked = max(map(len, places), default=0)
+        self._head = np.full(len(table.names), -1, dtype=np.int32)
+        self._labels = np.empty(1 << 8, dtype=np.int32)
+        self._label_of: tuple[Names | None, dict[int, str]] = None, {}
+        self._make_room(0)
+
+    def _make_room(self, elements: int) -> None:
+        self._state = np.zeros(S_SIZE, dtype=np.int32)
+        self._following = np.empty(elements, dtype=np.int32)
+        self._held = np.zeros((H_ROWS, self._longest, elements), dtype=np.int32)
 
     def _places(self, number: int) -> list[tuple[int, int, int]]:
         """For each wildcard to be bound its step, and the step above a `//`, for a `*` the step again."""
@@ -101,59 +118,82 @@ class Binder:
         chosen = np.flatnonzero(matched[self._aggregates])[:MOST_BOUND].astype(np.int32)
         if not len(chosen):
             return ()
-        found: dict[Bound, None] = {}
-        front, back = self._embedded(batch, read, chosen).tolist()
-        for number, one, other in zip(chosen.tolist(), front, back, strict=True):
-            for placed in (one,) if one == other else (one, other):
-                if placed[0] >= 0:
-                    found[self._bound(batch, number, placed)] = None
-        return fitting(found, room)
+        return fitting(self._embedded(batch, read, chosen), room)
 
-    def _embedded(self, batch: DocumentBatch, read: int, chosen: Int32s) -> Int32s:
+    def _embedded(self, batch: DocumentBatch, read: int, chosen: Int32s) -> dict[Bound, None]:
+        """The different bindings, in the order of what is chosen."""
         symbols = self._table.translation(batch)[batch.name[:read]]
-        holds, child_holds, below_holds = np.empty((3, self._longest, read), dtype=np.uint8)
-        out = np.empty((2, len(chosen), self._longest), dtype=np.int32)
-        embed(
-            batch.parent, batch.end, symbols, read, self._begins, *self._nodes, chosen,
-            holds, child_holds, below_holds, out,
-        )  # fmt: skip
-        return out
+        if len(self._following) < read or self._state[STAMP] > _LAST_STAMP:
+            self._make_room(2 * read)
+        if len(self._head) < len(self._table.names):
+            self._head = np.full(2 * len(self._table.names), -1, dtype=np.int32)
+        placed, rows = np.empty(self._longest, dtype=np.int32), np.empty(2 * len(chosen), dtype=np.int32)
+        ends = np.empty(2 * len(chosen) * self._most_asked, dtype=np.int32)
+        while True:
+            ways = embed(
+                batch.parent, batch.end, symbols, batch.name, read,
+                self._begins, *self._nodes, self._asked_begins, self._asked, chosen,
+                self._head, self._following, self._held, self._state, placed, rows, self._labels, ends,
+            )  # fmt: skip
+            if ways != NO_ROOM:
+                break
+            self._labels = np.empty(2 * len(self._labels), dtype=np.int32)
+        names = self._labels[: self._state[USED]].tolist()
+        if read > MOST_KEPT:
+            self._make_room(0)
+        return self._bound(batch, rows[:ways].tolist(), ends.tolist(), names)
 
-    def _bound(self, batch: DocumentBatch, number: int, placed: list[int]) -> Bound:
-        bindings: list[tuple[int, Labels]] = []
-        for wildcard, node, above in self._asked[number]:
-            if above == node:  # a `*`
-                bindings.append((wildcard, (self._label(batch, placed[node]),)))
-            else:
-                bindings.append((wildcard, self._between(batch, -1 if above < 0 else placed[above], placed[node])))
-        return Bound(self._simple[number].aggregate, tuple(bindings))
+    def _bound(self, batch: DocumentBatch, rows: list[int], ends: list[int], names: list[int]) -> dict[Bound, None]:
+        """The bindings of some aggregates; the names on their wildcards lie one after the other, ending so."""
+        found: dict[Bound, None] = {}
+        begin = place = 0
+        for number in rows:
+            bindings: list[tuple[int, Labels]] = []
+            simple = self._simple[number]
+            for wildcard in simple.wildcards:
+                end = ends[place]
+                bindings.append((wildcard, tuple([self._label(batch, name) for name in names[begin:end]])))
+                begin, place = end, place + 1
+            found[Bound(simple.aggregate, tuple(bindings))] = None
+        return found
 
-    def _between(self, batch: DocumentBatch, top: int, bottom: int) -> Labels:
-        labels = []
-        above = batch.parent.item
-        element = above(bottom)
-        while element != top:
-            labels.append(self._label(batch, element))
-            element = above(element)
-        return tuple(reversed(labels))
+    def _label(self, batch: DocumentBatch, number: int) -> str:
+        if number >= batch.known_count:
+            return self._spelled(batch.name_of(number))
+        known, labels = self._label_of
+        if known is not batch.known:
+            labels = {}
+            self._label_of = batch.known, labels
+        label = labels.get(number)
+        if label is None:
+            label = labels[number] = self._spelled(batch.name_of(number))
+        return label
 
-    def _label(self, batch: DocumentBatch, element: int) -> str:
-        name = batch.name_of(batch.name.item(element))
+    def _spelled(self, name: str) -> str:
         return local_part(name) if self._table.namespaces == "ignore" else name
 
-    def passed_on(self, aggregate: Pattern, came: Bound, number: int) -> Bound | None:
-        """What a binding of an aggregate of our own tells of the neighbour's aggregate with this number.
+    def following(
+        self, made: Advertisement, came: Bound, entries: Int32s, numbers: Mapping[int, int]
+    ) -> tuple[Bound, ...]:
+        """What a binding of an aggregate of our own tells of the neighbour's aggregates: those that `entries` are.
 
-        The neighbour's aggregate is laid over what the binding shows to be in the document. None when it can't be.
+        `numbers` has the aggregates by entry. Each is laid over what the binding shows to be in the document, if it
+        can be.
+        `made` is the advertisement that has the aggregate of our own; what follows from a binding of it is remembered.
         """
-        key = (came, number)
-        if key not in self._passed:
-            if len(self._passed) >= MOST_REMEMBERED:
-                self._passed.clear()
-            self._passed[key] = self._passed_on(aggregate, came, number)
-        return self._passed[key]
+        of, passed = self._passed
+        if of is not made or len(passed) >= MOST_REMEMBERED:
+            passed = {}
+            self._passed = made, passed
+        found = passed.get(came)
+        if found is None:
+            wanted = (numbers[entry] for entry in entries.tolist() if entry in numbers)
+            each = (self.passed_on(made.aggregates[came.aggregate], came, number) for number in wanted)
+            found = passed[came] = tuple(dict.fromkeys(one for one in each if one is not None))
+        return found
 
-    def _passed_on(self, aggregate: Pattern, came: Bound, number: int) -> Bound | None:
+    def passed_on(self, aggregate: Pattern, came: Bound, number: int) -> Bound | None:
+        """What a binding of an aggregate tells of the neighbour's aggregate with this number; None for nothing."""
         place = self._place_of.get(number)
         if place is None:
             return None
@@ -165,10 +205,10 @@ class Binder:
 
 
 def fitting(found: Iterable[Bound], room: int) -> tuple[Bound, ...]:
-    """The first bindings that fit, by what their labels take on the wire at most."""
+    """The first bindings that fit, by what they take on the wire."""
     kept, size = [], 0
     for each in found:
-        size += 3 + sum(2 + sum(1 + len(label) for label in labels) for _, labels in each.wildcards)
+        size += len(written(each))
         if size > room:
             break
         kept.append(each)

@@ -57,7 +57,7 @@ class ChangingAggregation:
         self.original_steps = 0
         self.steps = 0
         self._losses: dict[int, float] = {}
-        self._index = CoverIndex({})
+        self._index: CoverIndex | None = None  # made when the first subscription comes by itself
         self._next = 0
         self._added: set[int] = set()
         self._gone: set[int] = set()
@@ -131,10 +131,11 @@ class ChangingAggregation:
     def _take_up(self, number: int, pattern: Pattern) -> int:
         """Let a subscription come; return the aggregate that covers it."""
         self.patterns[number] = pattern
-        aggregate = self._index.find(pattern)
+        index = self._index = self._index or CoverIndex(self.aggregates)
+        aggregate = index.find(pattern)
         if aggregate is None:
             aggregate = self._add(pattern, {number}, 0.0)
-            self._index.add({aggregate: pattern})
+            index.add({aggregate: pattern})
             return aggregate
         self.covered[aggregate].add(number)
         self.aggregate_of[number] = aggregate
@@ -157,7 +158,8 @@ class ChangingAggregation:
     def _drop(self, aggregate: int) -> None:
         self.steps -= size(self.aggregates.pop(aggregate))
         del self.covered[aggregate], self._losses[aggregate]
-        self._index.remove(aggregate)
+        if self._index is not None:
+            self._index.remove(aggregate)
         self._gone.add(aggregate)
 
     def _aggregate_all(self, bound: int) -> set[int]:
@@ -189,8 +191,8 @@ class ChangingAggregation:
         left = before.keys() - self.aggregates.keys()
         self._gone |= left
         if 2 * len(before) < len(self.aggregates):
-            self._index = CoverIndex(self.aggregates)
-        else:
+            self._index = None
+        elif self._index is not None:
             for number in left:
                 self._index.remove(number)
             self._index.add({number: self.aggregates[number] for number in self.aggregates.keys() - before.keys()})

@@ -17,8 +17,8 @@ Invariant: a document leaves for a target at most once, and for every target wit
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TypeVar
+from functools import cache, partial
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -98,8 +98,8 @@ class Handling:
         if not quick:
             self._decoded = self._decode()
         self._forward_at_once(taken)
-        skip = self._timed(lambda: view.idle | taken.failed | ~view.groups_with(~self._decided)[view.group])
-        if not skip.all():
+        skip, left = self._timed(lambda: view.left_out(taken.failed, self._decided))
+        if left:
             self._process(message.document, skip, taken.expiry)
         report.processing = self.outcome.seconds
         return self.outcome
@@ -220,12 +220,13 @@ class Handling:
             self._deliver(self.view.routers + number, now)
 
     def _match(self, batch: DocumentBatch, skip: Mask, expiry: Entries | None) -> Entries:
-        if expiry is not None and isinstance(self.engine, Expiring):
-            _, entries = self.engine.match_until(batch, skip, expiry)
-        elif isinstance(self.engine, Skipping):
-            _, entries = self.engine.match_except(batch, skip)
+        engine, kind = self.engine, type(self.engine)
+        if expiry is not None and _can(kind, Expiring):
+            _, entries = cast(Expiring, engine).match_until(batch, skip, expiry)
+        elif _can(kind, Skipping):
+            _, entries = cast(Skipping, engine).match_except(batch, skip)
         else:
-            _, entries = self.engine.match_batch(batch)
+            _, entries = engine.match_batch(batch)
         if 0 in batch.errors:
             raise batch.errors[0]
         return entries
@@ -301,3 +302,9 @@ class Handling:
     def _deliver(self, number: int, after: float) -> None:
         self._decided[number] = True
         self.outcome.deliveries.append((self.view.targets[number].name, after))
+
+
+@cache
+def _can(engine: type, capability: type) -> bool:
+    """Whether engines of a class have a capability; to ask an engine itself would take longer than its matching."""
+    return issubclass(engine, capability)

@@ -2,47 +2,39 @@
 
 A data pattern is a chain of labels, each the child of the one before, anywhere in a document (§3.1: e1/e2/…/em). It
 occurs iff some element's label path ends with it. Documents of one kind repeat their label paths, so what follows from
-a path is worked out once and remembered (`PathMemory`); a document is then its distinct label paths.
+a path is worked out once and remembered; a document is then its distinct label paths.
 
     label path  /nitf/body/p     ends with   p, body/p, nitf/body/p
 
-Invariant: label paths are remembered up to `MOST_PATHS`, then all are forgotten; a document that alone has more is not
-annotated by what is in it (it still is by what matched).
-Cost: a hash probe an element; then some look-ups for each distinct label path.
+Invariant: label paths and names are remembered up to `MOST_PATHS`, then all are forgotten; a document that alone has
+more is not annotated by what is in it (it still is by what matched).
+Cost: a hash probe an element; then some nanoseconds for each distinct label path and pattern.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ..documents import DocumentBatch, LabelPaths, Names
+from ..documents import DocumentBatch, LabelPaths
 from ..documents.names import local_part
 from ..errors import LimitError
 from .annotations import Labels, Mask
+from .labels_kernels import UNKNOWN, distinct_paths, find_last_places, mark_endings, mark_wholes
+from .naming import Naming
 
 Int32s = npt.NDArray[np.int32]
-Found = TypeVar("Found")
+Int64s = npt.NDArray[np.int64]
 MOST_PATHS = 1 << 16
 
 
-class SeenPaths:
-    """The distinct label paths of a document that was read."""
+class SeenPaths(NamedTuple):
+    """The distinct label paths of a document that was read, each with its last element."""
 
-    def __init__(self, batch: DocumentBatch, paths: Int32s) -> None:
-        self._batch, self._paths = batch, paths
-        self.ids: list[int] = list(set(paths.tolist()))
-
-    def last(self) -> dict[int, int]:
-        """The last element of each path."""
-        return {path: element for element, path in enumerate(self._paths.tolist())}
-
-    def last_end(self, element: int, above: int) -> int:
-        """How many start tags come before the end of the element that lies `above` levels over this one."""
-        for _ in range(above):
-            element = int(self._batch.parent[element])
-        return int(self._batch.end[element])
+    batch: DocumentBatch
+    ids: Int32s
+    last: Int32s
 
 
 class LabelMemory:
@@ -54,28 +46,31 @@ class LabelMemory:
 
     def _forget(self) -> None:
         self.paths = LabelPaths(capacity=MOST_PATHS)
-        self._known: tuple[Names | None, Int32s] = None, np.zeros(0, dtype=np.int32)
+        self._naming = Naming(self.paths.names)
+        self._seen, self._stamp = np.zeros(0, dtype=np.int64), 0
 
     def paths_of(self, batch: DocumentBatch) -> Int32s | None:
         """The label path of every element; None when there are too many to be remembered."""
+        if len(self.paths.names) > MOST_PATHS:
+            self._forget()
         for _ in range(2):
             try:
-                return self.paths.add(batch, self._translation(batch))
+                return self.paths.add(batch, self._naming.of(batch))
             except LimitError:
                 self._forget()
         return None
 
-    def _translation(self, batch: DocumentBatch) -> Int32s:
-        """The batch's names of elements as the tree has them; for names that batches know it is worked out once."""
-        names = self.paths.names
-        if self._known[0] is not batch.known or len(self._known[1]) < batch.known_count:
-            known = [names.add(batch.known[number]) for number in range(batch.known_count)]
-            self._known = batch.known, np.array(known, dtype=np.int32)
-        translation = np.full(batch.name_count, -1, dtype=np.int32)
-        translation[: batch.known_count] = self._known[1][: batch.known_count]
-        for number in np.unique(batch.name[batch.name >= batch.known_count]).tolist():
-            translation[number] = names.add(batch.name_of(number))
-        return translation
+    def seen(self, batch: DocumentBatch) -> SeenPaths | None:
+        """The distinct label paths of a document; None when there are too many to be remembered."""
+        paths = self.paths_of(batch)
+        if paths is None:
+            return None
+        if len(self._seen) < len(self.paths):
+            self._seen, self._stamp = np.zeros(2 * len(self.paths), dtype=np.int64), 0
+        self._stamp += 1
+        ids, last = np.empty((2, len(paths)), dtype=np.int32)
+        found = distinct_paths(paths, self._seen, self._stamp, ids, last)
+        return SeenPaths(batch, ids[:found], last[:found])
 
     def labels(self, path: int) -> Labels:
         """The labels of a path as patterns name them."""
@@ -83,26 +78,37 @@ class LabelMemory:
         return tuple(map(local_part, labels)) if self._ignore else labels
 
 
-class PathMemory(Generic[Found]):
-    """What follows from each label path for one link, worked out when the path is first met."""
+class _Endings:
+    """Which patterns each label path ends with, worked out when the path is first met; see `labels_kernels.py`."""
 
-    def __init__(self, work_out: Callable[[Labels], Found]) -> None:
-        self._work_out = work_out
+    def __init__(self, ending: Callable[[Labels], list[int]]) -> None:
+        self._ending = ending
         self._paths: LabelPaths | None = None
-        self._found: dict[int, Found] = {}
+        self._forget()
 
-    def of(self, memory: LabelMemory, ids: Iterable[int]) -> list[Found]:
-        """What follows from each of these paths."""
+    def _forget(self) -> None:
+        self.begin, self.count = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
+        self.memo, self._filled = np.zeros(64, dtype=np.int32), 0
+
+    def follow(self, memory: LabelMemory) -> None:
+        """Have room for the paths that there are by now."""
         if memory.paths is not self._paths:
-            self._paths, self._found = memory.paths, {}
-        found = self._found
-        try:
-            return [found[path] for path in ids]
-        except KeyError:
-            for path in ids:
-                if path not in found:
-                    found[path] = self._work_out(memory.labels(path))
-        return [found[path] for path in ids]
+            self._paths = memory.paths
+            self._forget()
+        more = len(memory.paths) - len(self.count)
+        if more > 0:
+            more += len(self.count)
+            self.begin = np.append(self.begin, np.zeros(more, dtype=np.int64))
+            self.count = np.append(self.count, np.full(more, UNKNOWN, dtype=np.int32))
+
+    def work_out(self, memory: LabelMemory, path: int) -> None:
+        """Remember what a path ends with."""
+        found = self._ending(memory.labels(path))
+        if self._filled + len(found) > len(self.memo):
+            self.memo = np.append(self.memo, np.zeros(len(self.memo) + len(found), dtype=np.int32))
+        self.memo[self._filled : self._filled + len(found)] = found
+        self.begin[path], self.count[path] = self._filled, len(found)
+        self._filled += len(found)
 
 
 class DataPatterns:
@@ -112,35 +118,40 @@ class DataPatterns:
         self.patterns = tuple(patterns)
         self._numbers = {pattern: number for number, pattern in enumerate(self.patterns)}
         self._longest = max(map(len, self.patterns), default=0)
-        self._memory = PathMemory(self._ending)
+        self._lengths = np.array([len(pattern) for pattern in self.patterns], dtype=np.int32)
+        self._endings = _Endings(self._ending)
         self._parts: tuple[DataPatterns, Int32s, Int32s] | None = None
 
     def __len__(self) -> int:
         return len(self.patterns)
 
-    def _ending(self, labels: Labels) -> tuple[int, tuple[int, ...]]:
-        """The patterns that this label path ends with, as bits and one by one."""
+    def _ending(self, labels: Labels) -> list[int]:
+        """The patterns that this label path ends with, the shortest first."""
         numbers = [self._numbers.get(labels[-length:]) for length in range(1, min(len(labels), self._longest) + 1)]
-        found = tuple(number for number in numbers if number is not None)
-        return sum(1 << number for number in found), found
+        return [number for number in numbers if number is not None]
 
     def occurring(self, memory: LabelMemory, seen: SeenPaths) -> Mask:
         """Which patterns occur."""
-        bits = 0
-        for some, _ in self._memory.of(memory, seen.ids):
-            bits |= some
-        packed = np.frombuffer(bits.to_bytes(len(self) + 7 >> 3, "little"), dtype=np.uint8)
-        return np.unpackbits(packed, count=len(self), bitorder="little").view(np.bool_)
+        endings, found, done = self._endings, np.zeros(len(self), dtype=np.bool_), 0
+        endings.follow(memory)
+        while True:
+            done = mark_endings(seen.ids, done, endings.begin, endings.count, endings.memo, found)
+            if done == len(seen.ids):
+                return found
+            endings.work_out(memory, int(seen.ids[done]))
 
-    def last_places(self, memory: LabelMemory, seen: SeenPaths) -> dict[int, int]:
-        """For each pattern that occurs, how many start tags come before the end of its last occurrence."""
-        places: dict[int, int] = {}
-        last = seen.last()
-        for element, (_, numbers) in zip(last.values(), self._memory.of(memory, last), strict=True):
-            for number in numbers:
-                place = seen.last_end(element, len(self.patterns[number]) - 1)
-                places[number] = max(place, places.get(number, 0))
-        return places
+    def last_places(self, memory: LabelMemory, seen: SeenPaths) -> Int64s:
+        """For each pattern how many start tags come before the end of its last occurrence; 0 where there is none."""
+        endings, places, done = self._endings, np.zeros(len(self), dtype=np.int64), 0
+        endings.follow(memory)
+        while True:
+            done = find_last_places(
+                seen.ids, seen.last, done, endings.begin, endings.count, endings.memo, self._lengths,
+                seen.batch.parent, seen.batch.end, places,
+            )  # fmt: skip
+            if done == len(seen.ids):
+                return places
+            endings.work_out(memory, int(seen.ids[done]))
 
     def inherited(self, absent: Mask, others: "DataPatterns") -> Mask:
         """Which of these can't occur where others are `absent`: those that contain one of them (§5.3)."""
@@ -148,7 +159,7 @@ class DataPatterns:
             self._parts = (others, *self._parts_of(others))
         _, parts, wholes = self._parts
         gone = np.zeros(len(self), dtype=np.bool_)
-        gone[wholes[absent[parts]]] = True
+        mark_wholes(parts, wholes, absent, gone)
         return gone
 
     def _parts_of(self, others: "DataPatterns") -> tuple[Int32s, Int32s]:
@@ -161,4 +172,4 @@ class DataPatterns:
             if (part := others._numbers.get(pattern[begin:end])) is not None
         ]
         columns = np.array(pairs, dtype=np.int32).reshape(-1, 2)
-        return columns[:, 0], columns[:, 1]
+        return columns[:, 0].copy(), columns[:, 1].copy()

@@ -14,15 +14,15 @@ that has it. Bounded: beyond `PATHS` paths or `NAMES` names a dictionary ends, a
 hand.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
 
-from ..documents import DocumentBatch, LabelPaths, Names
+from ..documents import DocumentBatch, LabelPaths
 from ..errors import LimitError
-from ..store.texts import Texts
+from .naming import Naming
 
 Int32s = npt.NDArray[np.int32]
 PATHS, NAMES = 1 << 15, 1 << 11
@@ -79,31 +79,14 @@ class Sent:
         self._wire_names: list[int] = []  # of each path, its name's number on the wire
         self._names_before: list[int] = []  # of each path, how many names were defined before it
         self._wire_of: dict[int, int] = {}
-        self._known: Names | None = None
-        self._translate: Int32s = np.empty(0, np.int32)
-        self._own: tuple[int, Sequence[str], Int32s] = (-1, (), self._translate)
+        self._naming = Naming(self.labels.names)
 
     def __len__(self) -> int:
         return len(self.digests) - 1
 
     def translation(self, batch: DocumentBatch) -> Int32s:
         """For each name of a batch its number in `labels.names`; that of a table of names is worked out once."""
-        add = self.labels.names.add
-        if self._known is not batch.known:
-            self._known, self._translate = batch.known, np.empty(0, np.int32)
-            self._own = (-1, (), self._translate)
-        known = self._translate
-        if len(known) < batch.known_count:
-            more = [add(batch.known[number]) for number in range(len(known), batch.known_count)]
-            self._translate = known = np.concatenate([known, np.array(more, np.int32)])
-        own = batch.own_names
-        if not len(own):
-            return known
-        count, before, translate = self._own
-        if count != batch.known_count or not _same_names(before, own):
-            translate = np.concatenate([known[: batch.known_count], np.array([add(name) for name in own], np.int32)])
-            self._own = (batch.known_count, own, translate)
-        return translate
+        return self._naming.of(batch)
 
     def number(self, names: Int32s, parents: Int32s, translate: Int32s) -> Int32s | None:
         """The path of every element; None when the dictionary has no room for them."""
@@ -147,12 +130,6 @@ class Sent:
             self._wire_names.append(self._wire_of.setdefault(name, len(self._wire_of)))
             digest = name_digest(self.labels.names[name])
             self.digests.append(chained(self.digests[-1], int(parents[path]), digest))
-
-
-def _same_names(some: Sequence[str], others: Sequence[str]) -> bool:
-    if isinstance(some, Texts) and isinstance(others, Texts):
-        return some.lies_as(others)
-    return some is others or (isinstance(some, list) and isinstance(others, list) and some == others)
 
 
 class Learnt:

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..documents import DocumentBatch
-from .annotations import Annotations, Bound, LastPlace, Mask
+from .annotations import Annotations, Bound, LastPlaces, Mask
 from .binding import fitting
 from .labels import SeenPaths
 from .policy import Policy
@@ -31,10 +31,9 @@ class Reading:
     def __init__(self, batch: DocumentBatch, read: int, router: Router, policy: Policy) -> None:
         self.batch, self.read = batch, read
         self.is_complete = read >= len(batch.name)
-        paths = None
+        self.seen: SeenPaths | None = None
         if self.is_complete and ("d" in policy.positive or "d" in policy.negative):
-            paths = router.labels.paths_of(batch)
-        self.seen = None if paths is None else SeenPaths(batch, paths)
+            self.seen = router.labels.seen(batch)
 
 
 class Making:
@@ -94,27 +93,23 @@ class Making:
         """Bindings of the neighbour's aggregates that follow from those that came."""
         if "s" not in self.policy.positive or self.sender is None or not self.taken.proofs:
             return ()
-        binder, aggregates = self.router.binder(neighbour), self.router.made[self.sender].aggregates
+        binder, made = self.router.binder(neighbour), self.router.made[self.sender]
         numbers = self.router.numbers_of(neighbour)
         found: dict[Bound, None] = {}
         for bound, entries in self.taken.proofs:
-            for entry in entries.tolist():
-                passed = (
-                    binder.passed_on(aggregates[bound.aggregate], bound, numbers[entry]) if entry in numbers else None
-                )
-                if passed is not None:
-                    found[passed] = None
+            found.update(dict.fromkeys(binder.following(made, bound, entries, numbers)))
         return fitting(found, self.room)
 
-    def _last_places(self, neighbour: str, seen: SeenPaths | None) -> tuple[LastPlace, ...]:
+    def _last_places(self, neighbour: str, seen: SeenPaths | None) -> LastPlaces | None:
         """The most beneficial last places: those that come early and spare many entries (§4.2)."""
         if "d" not in self.policy.positive or seen is None:
-            return ()
+            return None
         received = self.router.received[neighbour]
         places = received.data.last_places(self.router.labels, seen)
-        benefit = {number: received.frequencies[number] / place for number, place in places.items()}
-        best = sorted(places, key=lambda number: (-benefit[number], number))
-        return tuple(LastPlace(number, places[number]) for number in sorted(best[: self.room // 3]))
+        occurring = np.flatnonzero(places)
+        benefit = received.frequencies[occurring] / places[occurring]
+        best = np.sort(occurring[np.argsort(-benefit, kind="stable")[: self.room // 3]])
+        return LastPlaces(best, places[best]) if len(best) else None
 
 
 def mask_of(entries: "np.typing.NDArray[np.int32]", count: int) -> Mask:

@@ -70,11 +70,11 @@ class Router:
 
     def subscribe_many(self, patterns: dict[int, Pattern], subscriber_of: dict[int, str]) -> None:
         """Take up local subscriptions, by id."""
-        for subscriber in dict.fromkeys(subscriber_of.values()):
-            target = Target(subscriber, is_router=False)
-            ids = [id for id in patterns if subscriber_of[id] == subscriber]
-            for id, entry in zip(ids, self.table.enter([patterns[id] for id in ids], target), strict=True):
-                self.subscriptions[id] = LocalSubscription(entry, target)
+        targets = {name: Target(name, is_router=False) for name in dict.fromkeys(subscriber_of.values())}
+        wanting = [targets[subscriber_of[id]] for id in patterns]
+        entries = self.table.enter_each(list(patterns.values()), wanting)
+        for id, entry, target in zip(patterns, entries, wanting, strict=True):
+            self.subscriptions[id] = LocalSubscription(entry, target)
 
     def unsubscribe(self, id: int) -> None:
         """Give up a local subscription."""

@@ -25,6 +25,7 @@ from ..matching.contract import Engine, Limited
 from ..matching.registry import engine_class
 from ..matching.table import FEW_UNUSED, PatternTable
 from ..patterns import Namespaces, Pattern
+from .entries_kernels import leave_out, mark_targets
 
 Int32s = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
@@ -52,7 +53,7 @@ class View:
         self.targets = sorted(set().union(*sets), key=lambda target: (not target.is_router, target.name))
         self.routers = sum(target.is_router for target in self.targets)
         numbers = {target: number for number, target in enumerate(self.targets)}
-        self._offsets = np.cumsum([0, *map(len, sets)])
+        self._offsets = np.cumsum([0, *map(len, sets)], dtype=np.int64)
         self._members = np.array([numbers[target] for each in sets for target in each], dtype=np.int64)
         self._group_of_member = np.repeat(np.arange(len(sets)), np.diff(self._offsets))
         self.for_router: Mask = self.groups_with(np.arange(len(self.targets)) < self.routers)
@@ -63,14 +64,17 @@ class View:
         found[self._group_of_member[targets[self._members]]] = True
         return found
 
-    def targets_of(self, entries: Int32s) -> Mask:
+    def targets_of(self, *entries: Int32s) -> Mask:
         """Who wants one of these entries."""
-        groups = np.zeros(len(self._offsets), dtype=np.bool_)
-        groups[self.group[entries]] = True
-        groups[-1] = False
-        found = np.zeros(len(self.targets), dtype=np.bool_)
-        found[self._members[groups[self._group_of_member]]] = True
+        found = self.nobody()
+        together = entries[0] if len(entries) == 1 else np.concatenate(entries)
+        mark_targets(together, self.group, self._offsets, self._members, found)
         return found
+
+    def left_out(self, failed: Mask, decided: Mask) -> tuple[Mask, int]:
+        """The entries that need no matching, since they fail or all their targets are decided; how many are left."""
+        skip = np.empty(len(self.group), dtype=np.bool_)
+        return skip, leave_out(self.group, failed, self._offsets, self._members, decided, skip)
 
     def members(self, group: int) -> list[int]:
         """The targets of a group, by number."""
@@ -102,11 +106,16 @@ class RoutingTable:
 
     def enter(self, patterns: Iterable[Pattern], target: Target) -> list[int]:
         """The entries of patterns that a target wants; each is wanted once more."""
-        entries = _enter(self.patterns, list(patterns))
+        patterns = list(patterns)
+        return self.enter_each(patterns, [target] * len(patterns))
+
+    def enter_each(self, patterns: Sequence[Pattern], targets: Sequence[Target]) -> list[int]:
+        """The entries of patterns, each of which its target wants once more."""
+        entries = _enter(self.patterns, patterns)
         fresh = len(self.patterns) - len(self._wanted)
         self._wanted.extend({} for _ in range(fresh))
         self._unused += fresh
-        for entry in entries:
+        for entry, target in zip(entries, targets, strict=True):
             wanted = self._wanted[entry]
             self._unused -= not wanted
             wanted[target] = wanted.get(target, 0) + 1
@@ -169,7 +178,7 @@ class RoutingTable:
         return found
 
 
-def _enter(table: PatternTable, patterns: list[Pattern]) -> list[int]:
+def _enter(table: PatternTable, patterns: Sequence[Pattern]) -> list[int]:
     """The entries of patterns, made now where there are none."""
     steps: list[int] = []
     lengths: list[int] = []

@@ -51,7 +51,7 @@ def take(annotations: Annotations, made: Advertisement | None, view: View, *, tr
         return taken
     proofs = [(bound, made.known.entries(bound)) for bound in annotations.bindings]
     if proofs:
-        taken.wanting = view.targets_of(np.concatenate([entries for _, entries in proofs]))
+        taken.wanting = view.targets_of(*[entries for _, entries in proofs])
     if not trusted:
         taken.wanting[view.routers :] = False
         taken.refused = "the link is untrusted: nothing was skipped"
@@ -62,7 +62,7 @@ def take(annotations: Annotations, made: Advertisement | None, view: View, *, tr
     if annotations.absent is not None:
         _skip(taken, "-d", made.containing, annotations.absent, view)
         taken.absent = annotations.absent
-    if annotations.last_places:
+    if annotations.last_places is not None:
         taken.expiry = _expiry(annotations, made, len(view.group))
     return taken
 
@@ -80,22 +80,18 @@ def _refusal(annotations: Annotations, made: Advertisement | None) -> str | None
         return f"{len(annotations.absent):,} bits for {patterns:,} data patterns"
     if max((bound.aggregate for bound in annotations.bindings), default=-1) >= aggregates:
         return "a binding of an aggregate that there is not"
-    if any(last.pattern >= patterns for last in annotations.last_places):
+    if annotations.last_places is not None and annotations.last_places.patterns.max() >= patterns:
         return "a last place of a data pattern that there is not"
     return None
 
 
 def _skip(taken: Taken, kind: str, behind: Behind, numbers: Mask, view: View) -> None:
-    before = sum(taken.skipped.values())
-    behind.mark(numbers, taken.failed)
-    taken.failed &= ~view.idle
-    taken.skipped[kind] = int(np.count_nonzero(taken.failed)) - before
+    taken.skipped[kind] = behind.mark(numbers, view.idle, taken.failed)
 
 
 def _expiry(annotations: Annotations, made: Advertisement, count: int) -> Int32s:
     """For each entry how many start tags need be read for it."""
     expiry = np.full(count, np.iinfo(np.int32).max, dtype=np.int32)
-    for pattern, place in annotations.last_places:
-        entries = made.expiring.entries_at(pattern)
-        expiry[entries] = np.minimum(expiry[entries], place)
+    assert annotations.last_places is not None
+    made.expiring.expire(*annotations.last_places, expiry)
     return expiry

@@ -3,8 +3,9 @@
     length of the header │ flags │ version │ NS bits │ ND bits │ PD │ PS │ structure │ document's bytes
 
 Numbers are written seven bits a byte, low bits first, the last byte below 128. NS and ND are bit strings, a bit for
-each aggregate or data pattern of the advertisement (§4.3, §4.4). PS has a table of the labels that its bindings use. A
-message without annotations costs one byte.
+each aggregate or data pattern of the advertisement (§4.3, §4.4). A binding of PS stands for itself, with its length and
+its labels spelled out: documents of one kind bring the same ones again, and what was read or written once is
+remembered. A message without annotations costs one byte.
 
 Invariant: `decode` gives what was encoded, or raises `MessageError`; it refuses headers beyond `MOST_HEADER` bytes and
 more than `MOST_LISTED` bindings, labels and last places together, so that a header takes 10 bytes for each of its own
@@ -12,17 +13,25 @@ and a few megabytes more.
 """
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
 from ..errors import MessageError
-from .annotations import NOTHING, Annotations, Bound, LastPlace, Mask
+from .annotations import NOTHING, Annotations, Bound, LastPlaces, Mask
+from .wire_kernels import CUT, FINE, LONG, LONGEST_NUMBER, PADDED, TWICE, read_last_places, write_last_places
 
 MOST_HEADER = 16 << 20
 MOST_LISTED = 1 << 15
-_LONGEST_NUMBER = 5
+MOST_REMEMBERED, _SHORT = 1 << 13, 256  # bindings, and the bytes of each
 _TEXT, _PS, _PD, _NS, _ND, _STRUCTURE = (1 << bit for bit in range(6))
 _KNOWN = (1 << 6) - 1
+_WHY = {
+    CUT: "the header is cut off",
+    LONG: f"a number of the header has more than {LONGEST_NUMBER} bytes",
+    PADDED: "a number of the header is written longer than it needs to be",
+    TWICE: "the header names a data pattern twice",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,33 +83,26 @@ def _block(data: bytes | None) -> bytes:
     return b"" if data is None else _number(len(data)) + data
 
 
-def _last_places(places: tuple[LastPlace, ...]) -> bytes:
-    if not places:
+def _last_places(last: LastPlaces | None) -> bytes:
+    if last is None:
         return b""
-    written = bytearray(_number(len(places)))
-    before = 0
-    for pattern, place in sorted(places):
-        written += _number(pattern - before) + _number(place)
-        before = pattern
-    return bytes(written)
+    out = np.empty(2 * LONGEST_NUMBER * len(last.patterns), dtype=np.uint8)
+    return _number(len(last.patterns)) + out[: write_last_places(last.patterns, last.places, out)].tobytes()
 
 
 def _bindings(bindings: tuple[Bound, ...]) -> bytes:
-    if not bindings:
-        return b""
-    numbers: dict[str, int] = {}
-    written = bytearray(_number(len(bindings)))
-    for aggregate, wildcards in bindings:
-        written += _number(aggregate) + _number(len(wildcards))
-        for place, labels in wildcards:
-            written += _number(place) + _number(len(labels))
-            for label in labels:
-                written += _number(numbers.setdefault(label, len(numbers)))
-    table = bytearray(_number(len(numbers)))
-    for label in numbers:
-        name = label.encode()
-        table += _number(len(name)) + name
-    return bytes(table + written)
+    return b"".join([_number(len(bindings)), *map(written, bindings)]) if bindings else b""
+
+
+@lru_cache(MOST_REMEMBERED)
+def written(bound: Bound) -> bytes:
+    """A binding as bytes, with its length."""
+    inside = bytearray(_number(bound.aggregate) + _number(len(bound.wildcards)))
+    for place, labels in bound.wildcards:
+        inside += _number(place) + _number(len(labels))
+        for label in labels:
+            inside += _block(label.encode())
+    return _block(bytes(inside))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,7 @@ def split(data: bytes) -> tuple[bytes, bytes]:
 def _annotations(reader: "_HeaderReader", flags: int, sizes: dict[str, int]) -> Annotations:
     version = reader.number()
     failed = absent = structure = None
-    last_places: tuple[LastPlace, ...] = ()
+    last_places: LastPlaces | None = None
     bindings: tuple[Bound, ...] = ()
     at = reader.at
     if flags & _NS:
@@ -184,11 +186,11 @@ class _HeaderReader:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.at = 0
-        self._listed = 0
+        self.listed = 0
 
     def take(self, size: int) -> bytes:
         if size > len(self.data) - self.at:
-            raise MessageError("the header is cut off")
+            raise MessageError(_WHY[CUT])
         self.at += size
         return self.data[self.at - size : self.at]
 
@@ -201,58 +203,52 @@ class _HeaderReader:
             self.at = at + 1
             return self.data[at]
         value = 0
-        for place in range(_LONGEST_NUMBER):
+        for place in range(LONGEST_NUMBER):
             byte = self.byte()
             value |= (byte & 127) << 7 * place
             if byte < 128:
                 if place and not byte:
-                    raise MessageError("a number of the header is written longer than it needs to be")
+                    raise MessageError(_WHY[PADDED])
                 return value
-        raise MessageError(f"a number of the header has more than {_LONGEST_NUMBER} bytes")
+        raise MessageError(_WHY[LONG])
 
     def count(self) -> int:
         """How many things follow: each takes a byte at least."""
         count = self.number()
-        self._listed += count
         if count > len(self.data) - self.at:
-            raise MessageError("the header is cut off")
-        if self._listed > MOST_LISTED:
-            raise MessageError(f"the header lists {self._listed:,} things; at most {MOST_LISTED:,} are read")
+            raise MessageError(_WHY[CUT])
+        self._list(count)
         return count
+
+    def _list(self, count: int) -> None:
+        self.listed += count
+        if self.listed > MOST_LISTED:
+            raise MessageError(f"the header lists {self.listed:,} things; at most {MOST_LISTED:,} are read")
 
     def bits(self) -> Mask:
         count = self.number()
         packed = np.frombuffer(self.take(count + 7 >> 3), dtype=np.uint8)
         if count & 7 and packed[-1] >> (count & 7):
             raise MessageError("a bit string of the header has bits beyond its end")
-        return np.unpackbits(packed, count=count, bitorder="little").astype(np.bool_)
+        return np.unpackbits(packed, count=count, bitorder="little").view(np.bool_)
 
-    def last_places(self) -> tuple[LastPlace, ...]:
-        found = []
-        pattern = 0
-        for index in range(self._some()):
-            step = self.number()
-            if index and not step:
-                raise MessageError("the header names a data pattern twice")
-            pattern += step
-            found.append(LastPlace(pattern, self.number()))
-        return tuple(found)
+    def last_places(self) -> LastPlaces:
+        patterns, places = np.empty((2, self._some()), dtype=np.int64)
+        state = np.array([self.at, FINE], dtype=np.int64)
+        read_last_places(np.frombuffer(self.data, dtype=np.uint8), patterns, places, state)
+        self.at, why = state.tolist()
+        if why != FINE:
+            raise MessageError(_WHY[why])
+        return LastPlaces(patterns, places)
 
     def bindings(self) -> tuple[Bound, ...]:
-        number, count = self.number, self.count
-        labels = [self._label() for _ in range(count())]
-        found = []
-        for _ in range(self._some()):
-            aggregate = number()
-            wildcards = []
-            for _ in range(count()):
-                place = number()
-                numbers = [number() for _ in range(count())]
-                if numbers and max(numbers) >= len(labels):
-                    raise MessageError("a binding of the header has a label that is not in its table")
-                wildcards.append((place, tuple([labels[each] for each in numbers])))
-            found.append(Bound(aggregate, tuple(wildcards)))
-        return tuple(found)
+        return tuple([self._bound(self.take(self.number())) for _ in range(self._some())])
+
+    def _bound(self, written: bytes) -> Bound:
+        """A binding; those that are short are remembered."""
+        bound, listed = (_read if len(written) <= _SHORT else _read.__wrapped__)(written)
+        self._list(listed)
+        return bound
 
     def _some(self) -> int:
         count = self.count()
@@ -260,7 +256,7 @@ class _HeaderReader:
             raise MessageError("the header has an empty list of annotations")
         return count
 
-    def _label(self) -> str:
+    def label(self) -> str:
         try:
             return self.take(self.number()).decode()
         except UnicodeDecodeError:
@@ -269,3 +265,15 @@ class _HeaderReader:
     def close(self) -> None:
         if self.at != len(self.data):
             raise MessageError("the header has bytes left over")
+
+
+@lru_cache(MOST_REMEMBERED)
+def _read(written: bytes) -> tuple[Bound, int]:
+    """A binding from its bytes, and how many things it lists."""
+    reader = _HeaderReader(written)
+    aggregate, wildcards = reader.number(), []
+    for _ in range(reader.count()):
+        place = reader.number()
+        wildcards.append((place, tuple([reader.label() for _ in range(reader.count())])))
+    reader.close()
+    return Bound(aggregate, tuple(wildcards)), reader.listed

@@ -20,7 +20,7 @@ from ...documents import DocumentBatch
 from ..contract import Mask, Offsets
 from ..streaming import Arrays, EventEngine, Int32s
 from .build_kernels import want_rows
-from .layout_kernels import LOOKED, PARTIALS, TRIED
+from .layout_kernels import LOOKED, N_LEAF_END, PARTIALS, T_ENTRY, TRIED
 from .run_kernels import run
 from .scratch import Scratch
 from .tables import build_tables
@@ -43,10 +43,13 @@ class XTrieEngine(EventEngine[Twigs, Scratch]):
 
     def _take(self, tables: Arrays) -> None:
         super()._take(tables)
-        trie = (tables["slots"], tables["trie_parent"], tables["trie_symbol"], tables["nodes"])
+        nodes, twigs = tables["nodes"], tables["twigs"]
+        # Entries of leaf rows by themselves: where most are left out, nothing else of a row is looked at.
+        leaf_entry = twigs[: int(nodes[:, N_LEAF_END].max(initial=0)), T_ENTRY].copy()
+        trie = (tables["slots"], tables["trie_parent"], tables["trie_symbol"], nodes, leaf_entry)
         plain = tuple(tables[name] for name in ("row_parent", "row_reach", "rows", "task_number", "delegated"))
         tests = tuple(tables[name] for name in ("selects", "selection_rows", "limits", "literals", "parts"))
-        self._kernel_tables = trie, (*plain, int(tables["longest_wild"][0])), tables["twigs"], tests
+        self._kernel_tables = trie, (*plain, int(tables["longest_wild"][0])), twigs, tests
 
     def _leave_out(self, skip: Mask | None) -> None:
         super()._leave_out(skip)

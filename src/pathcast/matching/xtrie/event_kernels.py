@@ -17,7 +17,7 @@ Cost: at an element the rows of the substrings that end there.
 import numpy as np
 
 from ...kernels import part
-from ..streaming_kernels import SKIPPING, STAMP, WHY
+from ..streaming_kernels import SKIPPING, STAMP, WHY, is_marked
 from ..trie_kernels import child
 from .layout_kernels import (
     AT_END,
@@ -54,7 +54,6 @@ from .layout_kernels import (
     P_ROW,
     R_WILD,
     R_WILD_END,
-    T_ENTRY,
     T_REACH,
     TIME,
     V_ABOVE,
@@ -107,7 +106,7 @@ def reached_node(symbol, node, slots, trie_parent, trie_symbol, nodes):
 @part
 def start_tag(element, symbol, state, trie, plain, twigs, stacks, asked):
     """Open a level for an element: find the rows that it hits and the twigs whose leaves it makes ready."""
-    slots, trie_parent, trie_symbol, nodes = trie
+    slots, trie_parent, trie_symbol, nodes, leaf_entry = trie
     row_parent, row_reach, rows, _, _, longest_wild = plain
     levels, first, head, live, occurrence_head, occurrences, _, _, hits, ready = stacks
     marks, skips, wanted, link, link_stamps, expiry = asked
@@ -127,7 +126,9 @@ def start_tag(element, symbol, state, trie, plain, twigs, stacks, asked):
                 hits[n_hits] = row
                 n_hits += not skipping or wanted[row] != 0
         for twig in range(nodes[node, N_LEAF], nodes[node, N_LEAF_END]):
-            entry = twigs[twig, T_ENTRY]
+            entry = leaf_entry[twig]
+            if skipping and is_marked(skips, entry):
+                continue
             if (
                 in_reach(twig, level, twigs, nodes, levels, first, head, live, occurrence_head)
                 and not is_settled(entry, stamp, marks, skipping, skips, link, link_stamps)
