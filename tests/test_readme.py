@@ -38,12 +38,23 @@ XPATH = PROJECT / "docs" / "xpath.md"
 EXPLAIN = PROJECT / "docs" / "explain.md"
 JOINS = PROJECT / "docs" / "joins.md"
 MEDIATION = PROJECT / "docs" / "mediation.md"
+NETWORK = PROJECT / "docs" / "network.md"
 ROUTING = PROJECT / "docs" / "routing.md"
 PAGES = sorted({*PROJECT.glob("*.md"), *(PROJECT / "docs").glob("*.md"), *(PROJECT / "src").rglob("*.md")})
 
 ROOMS = [
     PROJECT / "src" / "pathcast" / room / "README.md"
-    for room in ("documents", "joins", "mediation", "messages", "patterns", "routing", "store", "transmission")
+    for room in (
+        "documents",
+        "joins",
+        "mediation",
+        "messages",
+        "network",
+        "patterns",
+        "routing",
+        "store",
+        "transmission",
+    )
 ]
 
 SHOWN = re.compile(r"#\s*→\s*(?P<value>.+)$", re.MULTILINE)
@@ -125,7 +136,9 @@ def uses_spark(block: Block) -> bool:
 
 
 @pytest.mark.parametrize(
-    "page", [README, XPATH, EXPLAIN, JOINS, MEDIATION, ROUTING, *ROOMS], ids=lambda page: str(page.relative_to(PROJECT))
+    "page",
+    [README, XPATH, EXPLAIN, JOINS, MEDIATION, NETWORK, ROUTING, *ROOMS],
+    ids=lambda page: str(page.relative_to(PROJECT)),
 )
 def test_python_examples_give_what_they_show(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -29,7 +29,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
-    from . import joins, mediation, messages, routing, roxsum, transmission
+    from . import joins, mediation, messages, network, routing, roxsum, transmission
     from .documents import Document, Limits
     from .matching import Matcher, Matches, Subscription, Subscriptions, open_index
 
@@ -57,6 +57,7 @@ __all__ = [
     "joins",
     "mediation",
     "messages",
+    "network",
     "open_index",
     "routing",
     "roxsum",
@@ -75,7 +76,7 @@ _ROOMS = {
 
 
 # Rooms that are used under their own name, as in `pathcast.roxsum.RoXSum`.
-_OPEN_ROOMS = frozenset({"joins", "mediation", "messages", "routing", "roxsum", "transmission"})
+_OPEN_ROOMS = frozenset({"joins", "mediation", "messages", "network", "routing", "roxsum", "transmission"})
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,18 @@
+"""Content networks: messages to all whose filters match them, and no payload twice over one link."""
+
+from .faults import Crash, Faults
+from .network import ContentNetwork
+from .payloads import PayloadLimits
+from .trace import Delivery, Registration, Trace
+from .traffic import Traffic
+
+__all__ = [
+    "ContentNetwork",
+    "Crash",
+    "Delivery",
+    "Faults",
+    "PayloadLimits",
+    "Registration",
+    "Trace",
+    "Traffic",
+]

@@ -1,0 +1,62 @@
+"""Faults: what goes wrong on links and at nodes, drawn from a seed.
+
+    Faults(seed=7, drop=0.1, duplicate=0.05, delay=0.2, crashes=[Crash("r3", at=0.02, down=0.5)])
+
+A packet is dropped, or arrives twice, or late by up to `longest` seconds, so that others overtake it. A node that
+crashes loses its soft state and everything in its hands, and hears nothing while it is down; its subscriptions and
+tables it keeps (they stand on disk). The server keeps what it has published until it knows that all have it.
+
+Invariant: a schedule is its parameters: the same give the same faults at the same packets.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..errors import TopologyError
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """A node fails so many seconds after the first message of a run, and is back after `down` seconds."""
+
+    node: str
+    at: float
+    down: float
+
+
+@dataclass
+class Faults:
+    """Probabilities a packet, and crashes."""
+
+    seed: int = 0
+    drop: float = 0.0
+    duplicate: float = 0.0
+    delay: float = 0.0
+    longest: float = 1.0
+    crashes: Sequence[Crash] = ()
+    _draw: random.Random = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("drop", "duplicate", "delay"):
+            if not 0 <= getattr(self, name) < 1:
+                raise TopologyError(f"{name} is a probability below 1, not {getattr(self, name)!r}")
+        self._draw = random.Random(self.seed)
+
+    @classmethod
+    def drawn(cls, seed: int, nodes: Sequence[str], *, within: float = 2.0) -> "Faults":
+        """A schedule drawn from a seed: how bad links are, and up to three crashes a run."""
+        draw = random.Random(seed)
+        crashes = [
+            Crash(draw.choice(nodes), draw.uniform(0, within), draw.uniform(0, within))
+            for _ in range(draw.randrange(4))
+        ]
+        drop, duplicate, delay = (draw.choice([0.0, draw.uniform(0, 0.4)]) for _ in range(3))
+        return cls(seed, drop, duplicate, delay, draw.uniform(0, within), crashes)
+
+    def delays(self) -> list[float]:
+        """For each copy of a packet that arrives, by how much it is late."""
+        if self._draw.random() < self.drop:
+            return []
+        copies = 2 if self._draw.random() < self.duplicate else 1
+        return [self._draw.uniform(0, self.longest) if self._draw.random() < self.delay else 0.0 for _ in range(copies)]

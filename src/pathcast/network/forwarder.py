@@ -1,0 +1,289 @@
+"""Forwarding at one node: where a publication goes, with or without its payload, and when all behind it have it.
+
+Algorithm 1 (appendix G of the select-join paper): the payload is left out towards next hops that have acknowledged it
+before, put in from the repository where it is missing, and fetched where the repository lacks it: from `source`, then
+from the server. Copies that need no payload do not wait for it.
+
+Reliable networks acknowledge a publication when all behind a node have it: a node has a *job* a publication, which ends
+when every copy it sent is acknowledged. What is not acknowledged in time is sent again, in the end by the server. A
+node that crashes forgets its jobs; whoever sent to it sends again, and the work is done again behind it. So soft state
+is enough for "at least once"; subscribers, who know what they have, make it "once".
+
+Locality: a forwarder reads its node's routing state, its own soft state and the packet.
+Cost: a look-up or two a copy beside matching.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ..messages import Message
+from .content import Step
+from .packets import ACKNOWLEDGEMENT, REQUEST, Done, Fetch, Letter, Publication, Stored, Supply, Uid
+from .payloads import PayloadLimits, PayloadState
+from .shapes import Probe
+from .transit import Transit
+from .zones import Box
+
+_REMEMBERED = 4_096
+_LONGEST = 6
+
+
+class Routing(Protocol):
+    """One node's knowledge of where messages go."""
+
+    def step(self, probe: Probe, header: tuple[Box, ...], came: int | None) -> Step: ...
+
+    def redirect(self, target: int, header: tuple[Box, ...]) -> list[tuple[int, tuple[Box, ...]]]: ...
+
+    @property
+    def outgoing(self) -> set[int]: ...
+
+    @property
+    def serves(self) -> bool: ...
+
+
+Deliver = Callable[[int, list[int], Publication, Message | None], None]
+
+
+@dataclass
+class _Job:
+    """A publication in work: copies that are not acknowledged, and parts that wait for its payload."""
+
+    packet: Publication
+    came: int | None
+    copies: set[Uid] = field(default_factory=set)
+    waiting: int = 0
+
+
+@dataclass
+class _Wait:
+    job: _Job
+    local: list[int]
+    forwards: list[tuple[int, tuple[Box, ...]]]
+
+
+class Forwarder:
+    """The process at a node."""
+
+    def __init__(
+        self,
+        number: int,
+        routing: Routing,
+        transit: Transit,
+        deliver: Deliver,
+        finished: Callable[[Letter], None],
+        limits: PayloadLimits | None,
+        *,
+        starred_network: bool,
+    ) -> None:
+        self.number = number
+        self.routing = routing
+        self.payloads = PayloadState(limits) if limits is not None else None
+        self.patience: float | None = None
+        self.down = False
+        self._transit = transit
+        self._deliver = deliver
+        self._finished = finished
+        self._starred = starred_network
+        self._incarnation = 0
+        self._counter = 0
+        self._forget()
+
+    def _forget(self) -> None:
+        self._jobs: dict[Uid, _Job] = {}
+        self._pending: dict[Uid, tuple[_Job, int, Publication]] = {}
+        self._done: OrderedDict[Uid, None] = OrderedDict()
+        self._waits: dict[bytes, list[_Wait]] = {}
+
+    def crash(self) -> None:
+        """Lose soft state and whatever is in work, and be down."""
+        self.down = True
+        self._incarnation += 1
+        self._forget()
+        if self.payloads is not None:
+            self.payloads.clear()
+
+    def receive(self, came: int | None, packet: object) -> None:
+        """Take a packet from a neighbour, or from the server (None)."""
+        if self.down:
+            return
+        match packet:
+            case Publication():
+                self._publication(came, packet)
+            case Done(uid):
+                self._acknowledged(uid)
+            case Stored(id) if self.payloads is not None and came is not None:
+                self.payloads.acknowledged(id, came, self.routing.outgoing, serves=self.routing.serves)
+            case Fetch(id, _, origin) if self.payloads is not None and came is not None:
+                supply = Supply(id, self.payloads.payload(id), origin, server=False)
+                self._transit.send(self.number, came, supply, supply.size, "payload")
+            case Supply():
+                self._supplied(packet)
+
+    # Publications.
+
+    def _publication(self, came: int | None, packet: Publication) -> None:
+        if self.patience is not None:
+            if packet.uid in self._done:
+                self._acknowledge(came, packet)
+                return
+            if packet.uid in self._jobs:
+                return
+        job = _Job(packet, came)
+        self._jobs[packet.uid] = job
+        payload = self._known_payload(came, packet)
+        step = self.routing.step(packet.letter.probe, packet.header, came)
+        self._pass_on(job, step, payload)
+        self._finish(job)
+
+    def _known_payload(self, came: int | None, packet: Publication) -> Message | None:
+        """The payload, from the packet or the repository; what a packet carries is kept and acknowledged."""
+        id, state = packet.letter.payload, self.payloads
+        if id is None or state is None:
+            return packet.payload
+        state.touch(id, len(self.routing.outgoing))
+        if packet.payload is None:
+            return state.payload(id)
+        state.keep(id, packet.payload)
+        if came is not None:
+            self._transit.send(self.number, came, Stored(id), REQUEST, "control")
+        return packet.payload
+
+    def _pass_on(self, job: _Job, step: Step, payload: Message | None) -> None:
+        packet, state = job.packet, self.payloads
+        id = packet.letter.payload
+        if id is None or payload is not None:
+            if step.local:
+                self._deliver(self.number, step.local, packet, payload)
+            for target, header in step.forwards:
+                known = id is not None and state is not None and state.sent(id, target)
+                self._send(job, target, header, None if known else payload)
+            return
+        assert state is not None, "a node that knows nothing of payloads has got a reference"
+        needing = []
+        for target, header in step.forwards:
+            if state.sent(id, target):
+                self._send(job, target, header, None)
+            else:
+                needing.append((target, header))
+        if step.local or needing:
+            self._wait(id, _Wait(job, step.local, needing))
+
+    def _send(self, job: _Job, target: int, header: tuple[Box, ...], payload: Message | None) -> None:
+        packet, state = job.packet, self.payloads
+        source = packet.source
+        if state is not None and packet.letter.payload is not None:
+            if state.payload(packet.letter.payload) is not None:
+                source = self.number
+            if payload is None:
+                state.counts.references += 1
+            else:
+                state.counts.sent += 1
+        self._counter += 1
+        copy = packet.copy(payload, source, header, (self.number, self._incarnation, self._counter))
+        self._launch(job, target, copy)
+
+    def _launch(self, job: _Job, target: int, copy: Publication, attempt: int = 0) -> None:
+        """Send a copy; in a reliable network, again until it is acknowledged."""
+        size = copy.size(self._transit.distances.topology.nodes, starred=self._starred)
+        self._transit.send(self.number, target, copy, size, "message")
+        if self.patience is None:
+            return
+        job.copies.add(copy.uid)
+        self._pending[copy.uid] = job, target, copy
+        wait = self.patience * 2 ** min(attempt, _LONGEST)
+        self._transit.after(wait, lambda: self._retry(copy.uid, attempt + 1, self._incarnation))
+
+    def _retry(self, uid: Uid, attempt: int, incarnation: int) -> None:
+        if incarnation != self._incarnation or uid not in self._pending:
+            return
+        job, target, copy = self._pending.pop(uid)
+        job.copies.discard(uid)
+        for now, header in self.routing.redirect(target, copy.header):
+            if now == target and header == copy.header:
+                self._launch(job, target, copy, attempt)
+            else:
+                self._redirected(job, now, header, copy)
+        self._finish(job)
+
+    def _redirected(self, job: _Job, target: int, header: tuple[Box, ...], copy: Publication) -> None:
+        """Another node has taken the place of the one that a copy was for; it may lack the payload."""
+        id = copy.letter.payload
+        payload = copy.payload
+        if id is not None and payload is None and self.payloads is not None and not self.payloads.sent(id, target):
+            payload = self.payloads.payload(id)
+            if payload is None:
+                self._wait(id, _Wait(job, [], [(target, header)]))
+                return
+        self._send(job, target, header, payload)
+
+    def _acknowledged(self, uid: Uid) -> None:
+        found = self._pending.pop(uid, None)
+        if found is not None:
+            found[0].copies.discard(uid)
+            self._finish(found[0])
+
+    def _finish(self, job: _Job) -> None:
+        """End a job of which nothing is left to do."""
+        if job.copies or job.waiting or self._jobs.get(job.packet.uid) is not job:
+            return
+        del self._jobs[job.packet.uid]
+        if self.patience is not None:
+            self._done[job.packet.uid] = None
+            if len(self._done) > _REMEMBERED:
+                self._done.popitem(last=False)
+            self._acknowledge(job.came, job.packet)
+
+    def _acknowledge(self, came: int | None, packet: Publication) -> None:
+        if came is None:
+            self._finished(packet.letter)
+        else:
+            self._transit.send(self.number, came, Done(packet.uid), ACKNOWLEDGEMENT, "control")
+
+    # Payloads that are not here.
+
+    def _wait(self, id: bytes, wait: _Wait) -> None:
+        wait.job.waiting += 1
+        if id in self._waits:
+            self._waits[id].append(wait)
+            return
+        self._waits[id] = [wait]
+        packet = wait.job.packet
+        self._ask(id, packet.letter.origin, None if packet.source == self.number else packet.source)
+
+    def _ask(self, id: bytes, origin: int, source: int | None) -> None:
+        """Ask a node, or the server, for a payload."""
+        server = source is None
+        fetch = Fetch(id, server, origin)
+        self._transit.send(self.number, origin if source is None else source, fetch, REQUEST, "payload")
+        if self.patience is not None:
+            self._transit.after(self.patience, lambda: self._ask_again(id, origin, self._incarnation))
+
+    def _ask_again(self, id: bytes, origin: int, incarnation: int) -> None:
+        if incarnation == self._incarnation and id in self._waits:
+            self._ask(id, origin, None)
+
+    def _supplied(self, supply: Supply) -> None:
+        id, state = supply.payload, self.payloads
+        if state is None or id not in self._waits:
+            return
+        if supply.content is None:
+            self._further(id)
+            self._ask(id, supply.origin, None)
+            return
+        state.counts.fetched += 1
+        state.keep(id, supply.content)
+        self._further(id)
+        for wait in self._waits.pop(id):
+            wait.job.waiting -= 1
+            self._pass_on(wait.job, Step(wait.local, list(wait.forwards)), supply.content)
+            self._finish(wait.job)
+
+    def _further(self, id: bytes) -> None:
+        """A question and its answer are two hops more for whoever waited."""
+        for wait in self._waits[id]:
+            packet = wait.job.packet
+            wait.job.packet = packet.copy(packet.payload, packet.source, packet.header, packet.uid)
+            wait.job.packet = wait.job.packet.copy(packet.payload, packet.source, packet.header, packet.uid)

@@ -1,0 +1,112 @@
+"""Soft state of a CN* node: which payloads have been sent over which links, and some of the payloads (§5).
+
+The *directory* has a bit a link for each payload; the bit is set once the next hop has acknowledged the payload, so
+that a node which knows nothing of payloads never gets a reference (appendix H). The *repository* has payloads. Both are
+capped and forget what was least recently used. A payload whose bits are all set is not needed for any link; it is
+purged where nobody has subscribed.
+
+Invariant: whatever is lost here costs bytes, never a delivery: no bit means that the payload is sent, no payload that
+it is fetched.
+Cost: a dictionary look-up; a directory entry counts its id and a bit a link.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from ..messages import Message
+from ..messages.message import PAYLOAD_ID
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadLimits:
+    """Caps on a node's soft state; None is no cap. The directory's is in bytes, as in the paper: 512 kB."""
+
+    directory_bytes: int | None = 512 * 1024
+    repository_entries: int | None = 3_100
+    repository_bytes: int | None = 64 << 20
+
+
+@dataclass
+class PayloadCounts:
+    """What became of payloads at a node."""
+
+    references: int = 0
+    sent: int = 0
+    fetched: int = 0
+    purged: int = 0
+    evicted: int = 0
+    forgotten: int = 0
+
+
+class PayloadState:
+    """Directory and repository of one node with some links."""
+
+    def __init__(self, limits: PayloadLimits) -> None:
+        self.limits = limits
+        self.counts = PayloadCounts()
+        self._directory: OrderedDict[bytes, set[int]] = OrderedDict()
+        self._repository: OrderedDict[bytes, Message] = OrderedDict()
+        self._bytes = 0
+
+    def clear(self) -> None:
+        """Lose everything, as in a crash."""
+        self._directory.clear()
+        self._repository.clear()
+        self._bytes = 0
+
+    def sent(self, id: bytes, link: int) -> bool:
+        """Whether the next hop of a link has acknowledged this payload."""
+        bits = self._directory.get(id)
+        return bits is not None and link in bits
+
+    def touch(self, id: bytes, links: int) -> None:
+        """A message with this payload passes: its entry is made, or the latest; `links`: how many there are."""
+        if id in self._directory:
+            self._directory.move_to_end(id)
+            return
+        self._directory[id] = set()
+        if self.limits.directory_bytes is not None:
+            most = self.limits.directory_bytes // (PAYLOAD_ID + (links + 7) // 8)
+            while len(self._directory) > most:
+                self._directory.popitem(last=False)
+                self.counts.forgotten += 1
+
+    def acknowledged(self, id: bytes, link: int, links: set[int], *, serves: bool) -> None:
+        """The next hop of a link has the payload; when all have, and nobody here needs it, it is purged."""
+        bits = self._directory.get(id)
+        if bits is None:
+            return
+        bits.add(link)
+        if not serves and links <= bits and id in self._repository:
+            self._drop(id)
+            self.counts.purged += 1
+
+    def unlink(self, link: int) -> None:
+        """A link is gone, or another node stands behind it: nothing has been sent there."""
+        for bits in self._directory.values():
+            bits.discard(link)
+
+    def keep(self, id: bytes, payload: Message) -> None:
+        """Put a payload into the repository."""
+        if id in self._repository:
+            self._repository.move_to_end(id)
+            return
+        self._repository[id] = payload
+        self._bytes += payload.size
+        entries, size = self.limits.repository_entries, self.limits.repository_bytes
+        while (entries is not None and len(self._repository) > entries) or (size is not None and self._bytes > size):
+            self._drop(next(iter(self._repository)))
+            self.counts.evicted += 1
+
+    def payload(self, id: bytes) -> Message | None:
+        """The payload, if it is here."""
+        found = self._repository.get(id)
+        if found is not None:
+            self._repository.move_to_end(id)
+        return found
+
+    def _drop(self, id: bytes) -> None:
+        self._bytes -= self._repository.pop(id).size
+
+    def __len__(self) -> int:
+        return len(self._repository)

@@ -1,0 +1,115 @@
+"""Boxes of whole numbers: zones of a CAN, and regions that messages are for.
+
+A box is a low and a high corner; the low one belongs to it, the high one does not. With whole numbers every distance
+and every cut is exact, so greedy routing always comes nearer.
+
+Cost: a few comparisons a dimension.
+"""
+
+from dataclasses import dataclass
+
+_MAX_BYTES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The points from `low` (with it) to `high` (without it)."""
+
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+
+    @property
+    def empty(self) -> bool:
+        """Whether it holds no point."""
+        return any(low >= high for low, high in zip(self.low, self.high, strict=True))
+
+    @property
+    def volume(self) -> int:
+        """How many points it holds."""
+        found = 1
+        for low, high in zip(self.low, self.high, strict=True):
+            found *= max(0, high - low)
+        return found
+
+    def __contains__(self, point: tuple[int, ...]) -> bool:
+        return all(low <= at < high for low, at, high in zip(self.low, point, self.high, strict=True))
+
+    def __and__(self, other: "Box") -> "Box":
+        return Box(tuple(map(max, self.low, other.low)), tuple(map(min, self.high, other.high)))
+
+    def meets(self, other: "Box") -> bool:
+        """Whether they have a point in common."""
+        return all(a < d and c < b for a, b, c, d in zip(self.low, self.high, other.low, other.high, strict=True))
+
+    def distance(self, other: "Box") -> int:
+        """How far a point of one is from one of the other at least, dimension by dimension, added up; 0: they meet."""
+        found = 0
+        for a, b, c, d in zip(self.low, self.high, other.low, other.high, strict=True):
+            if b <= c:
+                found += c - b + 1
+            elif d <= a:
+                found += a - d + 1
+        return found
+
+    def touches(self, other: "Box") -> bool:
+        """Whether they share a face: they meet in all dimensions but one, in which one ends where the other begins."""
+        beside = 0
+        for a, b, c, d in zip(self.low, self.high, other.low, other.high, strict=True):
+            if b == c or d == a:
+                beside += 1
+            elif b < c or d < a:
+                return False
+        return beside == 1
+
+    def minus(self, other: "Box") -> list["Box"]:
+        """What is left without the other, as boxes apart from each other: beside each face of it, dimension by
+        dimension.
+        """
+        if not self.meets(other):
+            return [self]
+        found = []
+        low, high = list(self.low), list(self.high)
+        for at in range(len(low)):
+            if low[at] < other.low[at]:
+                found.append(Box(tuple(low), (*high[:at], other.low[at], *high[at + 1 :])))
+                low[at] = other.low[at]
+            if other.high[at] < high[at]:
+                found.append(Box((*low[:at], other.high[at], *low[at + 1 :]), tuple(high)))
+                high[at] = other.high[at]
+        return found
+
+    def split(self, dimension: int, at: int) -> tuple["Box", "Box"]:
+        """The two parts below and from a place on."""
+        below = Box(self.low, (*self.high[:dimension], at, *self.high[dimension + 1 :]))
+        return below, Box((*self.low[:dimension], at, *self.low[dimension + 1 :]), self.high)
+
+    def joined(self, other: "Box") -> "Box | None":
+        """Both as one box, if they are one."""
+        differ = [at for at in range(len(self.low)) if (self.low[at], self.high[at]) != (other.low[at], other.high[at])]
+        if len(differ) != 1:
+            return None
+        at = differ[0]
+        if self.high[at] == other.low[at]:
+            return Box(self.low, other.high)
+        return Box(other.low, self.high) if other.high[at] == self.low[at] else None
+
+    def __str__(self) -> str:
+        return " × ".join(f"[{low}, {high})" for low, high in zip(self.low, self.high, strict=True))
+
+
+def apart(boxes: list[Box]) -> list[Box]:
+    """The same points as boxes that have none in common."""
+    found: list[Box] = []
+    for box in boxes:
+        rest = [box] if not box.empty else []
+        for have in found:
+            rest = [part for one in rest for part in one.minus(have)]
+        found += rest
+    return found
+
+
+def boxes_size(boxes: tuple[Box, ...]) -> int:
+    """Bytes of some boxes: their number, and coordinates at 7 bits a byte."""
+    if not boxes:
+        return 0
+    return 1 + sum(max(1, (at.bit_length() + 6) // 7) for box in boxes for at in (*box.low, *box.high))

@@ -1,0 +1,131 @@
+"""Content-based networks against the flat matcher, and what their tables hold."""
+
+import pickle
+import random
+
+import pytest
+
+from pathcast.errors import TopologyError
+from pathcast.messages import Filter, In, Interval, Message, compare
+from pathcast.network import ContentNetwork
+from pathcast.network.shapes import Probe
+from pathcast.transmission import Topology
+
+from .world import World, draw_filter, draw_message, draw_tree
+
+
+def covered_on_every_lane(network):
+    """What the invariant of `content.py` says, looked at from outside."""
+    for node in network.substrate.nodes:
+        for uplink, told in node.told.items():
+            wanted = {
+                node._filters[entry][0]: node._filters[entry][1].filter
+                for entry in node.table.entries()
+                if node.table.target(entry) != uplink
+            }
+            heard = network.substrate.nodes[uplink]
+            there = {heard._filters[e][0] for e in heard.table.entries() if heard.table.target(e) == node.number}
+            assert there == set(told.entries()) <= wanted.keys()
+            for number, one in wanted.items():
+                assert number in there or any(wanted[other].covers(one) for other in there), (str(one), there)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_deliveries_are_the_flat_matchers_while_subscriptions_come_and_go(seed):
+    draw = random.Random(seed)
+    topology = draw_tree(draw)
+    world = World(ContentNetwork.build(topology))
+    for step in range(40):
+        if world.registered and draw.random() < 0.3:
+            world.unregister(draw.randrange(len(world.registered)))
+        else:
+            world.register(draw.choice(topology.nodes), draw_filter(draw), draw.randrange(8))
+        if step % 3 == 0:
+            world.publish(draw_message(draw), draw.choice([None, None, draw.choice(topology.nodes)]))
+    covered_on_every_lane(world.network)
+    while world.registered:
+        world.unregister(draw.randrange(len(world.registered)))
+    covered_on_every_lane(world.network)
+    assert all(not len(node.table) for node in world.network.substrate.nodes)
+
+
+def test_many_registrations_at_once_are_the_same_as_one_after_the_other():
+    draw = random.Random(5)
+    topology = Topology.tree(4)
+    rows = [(draw.choice(topology.nodes), draw_filter(draw), number) for number in range(200)]
+    at_once, one_by_one = ContentNetwork.build(topology), ContentNetwork.build(topology)
+    at_once.register_many(rows)
+    for row in rows:
+        one_by_one.register(*row)
+    for _ in range(50):
+        message = draw_message(draw)
+        first, second = at_once.publish(message), one_by_one.publish(message)
+        assert first.subscribers == second.subscribers
+        assert first.links == second.links
+    covered_on_every_lane(at_once)
+
+
+def test_a_covered_filter_is_not_told_and_is_told_when_the_wide_one_goes():
+    network = ContentNetwork.build(Topology.chain(3))
+    network.publish(Message({"a": 1}))
+    wide = network.register("r3", In("a", Interval(0, 9)), "wide")
+    network.register("r3", In("a", Interval(2, 3)), "narrow")
+    network.register("r3", Filter((In("a", Interval(4, 5)), compare("k", "=", 1))), "other terms too")
+    first = network.substrate.nodes[0].table
+    assert [str(first.filter(entry)) for entry in first.entries()] == ["a in [0, 9]"]
+    network.unregister(wide)
+    assert sorted(str(first.filter(entry)) for entry in first.entries()) == ["a in [2, 3]", "a in [4, 5] and k = 1"]
+    assert network.publish(Message({"a": 3})).subscribers == ["narrow"]
+
+
+def test_a_message_passes_no_link_behind_which_nobody_wants_it():
+    network = ContentNetwork.build(Topology.tree(3))
+    network.register("r4", compare("a", ">", 5), "ada")
+    trace = network.publish(Message({"a": 9}))
+    assert set(trace.links) == {("r1", "r2"), ("r2", "r4")}
+    assert network.publish(Message({"a": 1})).links == {}
+
+
+def test_a_node_needs_nothing_but_its_own_state_to_forward():
+    draw = random.Random(1)
+    topology = Topology.tree(4)
+    world = World(ContentNetwork.build(topology))
+    for number in range(60):
+        world.register(draw.choice(topology.nodes), draw_filter(draw), number)
+    world.publish(draw_message(draw))
+    for node in world.network.substrate.nodes:
+        alone = pickle.loads(pickle.dumps(node))
+        assert not any(type(value).__name__ in {"ContentTree", "ContentNetwork"} for value in vars(node).values())
+        for _ in range(5):
+            probe = Probe(draw_message(draw).bare())
+            assert alone.step(probe, (), None) == node.step(probe, (), None)
+
+
+def test_messages_published_anywhere_reach_all():
+    topology = Topology.random(9, degree=3, seed=4)
+    network = ContentNetwork.build(topology)
+    for node in topology.nodes:
+        network.register(node, compare("a", ">", 0), node)
+    for node in topology.nodes:
+        assert network.publish(Message({"a": 1}), node).subscribers == sorted(topology.nodes)
+
+
+def test_bytes_hops_and_times_are_those_of_the_path():
+    network = ContentNetwork.build(Topology.chain(4, bandwidth=1000.0, latency=0.5))
+    network.register("r4", compare("a", "=", 1), "ada")
+    message = Message({"a": 1})
+    trace = network.publish(message)
+    assert (trace.hops, trace.bytes, trace.hop_latency) == (3, 3 * message.size, 3.0)
+    assert trace.latency == pytest.approx(3 * (0.5 + message.size / 1000))
+    assert trace.traffic.ledger().total_bytes() == trace.bytes
+    assert trace.last_hop_bytes() == message.size
+
+
+def test_what_cannot_be_is_refused_by_name():
+    with pytest.raises(TopologyError, match="there is no kind of network 'dht'"):
+        ContentNetwork.build(Topology.chain(2), kind="dht")
+    network = ContentNetwork.build(Topology.chain(2))
+    with pytest.raises(TopologyError, match="no node 'r9'"):
+        network.register("r9", compare("a", "=", 1), "ada")
+    with pytest.raises(TopologyError, match="no registration 5"):
+        network.unregister(5)

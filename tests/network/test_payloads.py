@@ -1,0 +1,165 @@
+"""CN*: payloads that are not sent twice, and what is lost when soft state is."""
+
+import random
+
+import pytest
+
+from pathcast.messages import Filter, In, Interval, Message, compare
+from pathcast.network import ContentNetwork, PayloadLimits
+from pathcast.network.packets import Letter, Publication
+from pathcast.network.payloads import PayloadState
+from pathcast.transmission import Topology
+
+from .world import World, draw_filter, draw_message, draw_tree
+
+PHOTO = b"x" * 1_000
+
+
+def news(per, photo=PHOTO):
+    return Message({"per": per, "photo": photo}, ["photo"])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_deliveries_are_whole_whatever_nodes_remember(seed):
+    draw = random.Random(seed)
+    topology = draw_tree(draw)
+    limits = PayloadLimits(draw.choice([None, 0, 40, 200]), draw.choice([0, 1, 2, None]), draw.choice([300, None]))
+    plain = [node for node in topology.nodes if draw.random() < 0.25]
+    world = World(ContentNetwork.build(topology, payloads=limits, plain=plain))
+    for step in range(40):
+        if world.registered and draw.random() < 0.3:
+            world.unregister(draw.randrange(len(world.registered)))
+        else:
+            world.register(draw.choice(topology.nodes), draw_filter(draw), draw.randrange(8))
+        if draw.random() < 0.1:
+            forwarder = draw.choice(world.network.forwarders)
+            if forwarder.payloads is not None:
+                forwarder.payloads.clear()
+        if step % 2 == 0:
+            world.publish(draw_message(draw), draw.choice([None, None, draw.choice(topology.nodes)]))
+
+
+def test_a_payload_passes_each_link_once():
+    network = ContentNetwork.build(Topology.tree(3), payloads=True)
+    network.register("r4", compare("per", ">", 45), "ada")
+    network.register("r7", compare("per", ">", 50), "bob")
+    first, second, third = (network.publish(news(per)) for per in (46, 47, 55))
+    assert min(first.traffic.links("message").values()) > 1_000
+    assert max(second.traffic.links("message").values()) < 60
+    heavy = {link for link, size in third.traffic.links("message").items() if size > 1_000}
+    assert heavy == {("r1", "r3"), ("r3", "r7")}
+    assert network.publish(news(55, b"y" * 1_000)).bytes > 4_000
+
+
+def test_a_network_with_payloads_costs_no_more_than_its_headers():
+    draw = random.Random(2)
+    topology = Topology.tree(4)
+    plain, starred = ContentNetwork.build(topology), ContentNetwork.build(topology, payloads=True)
+    for number in range(50):
+        wanted = Filter((In("per", Interval(low := draw.randrange(90), low + 15)),))
+        node = draw.choice(topology.nodes)
+        plain.register(node, wanted, number)
+        starred.register(node, wanted, number)
+    for _ in range(60):
+        message = news(draw.randrange(100), bytes([draw.randrange(5)]) * 300)
+        one, other = plain.publish(message), starred.publish(message)
+        assert one.subscribers == other.subscribers
+        headers = (28 + 2 + 17) * one.hops
+        assert other.bytes <= one.bytes + headers
+    assert starred.traffic.bytes("message") < plain.traffic.bytes("message") / 2
+
+
+def test_a_directory_alone_lets_only_who_needs_it_fetch():
+    network = ContentNetwork.build(Topology.chain(5), payloads=PayloadLimits(repository_entries=0))
+    network.register("r5", compare("per", ">", 45), "ada")
+    network.publish(news(50))
+    trace = network.publish(news(51))
+    assert max(trace.traffic.links("message").values()) < 60
+    assert set(trace.traffic.links("payload")) == {("r5", "r1"), ("r1", "r5")}
+    assert trace.hop_latency == 4 + 2
+
+
+def test_a_payload_is_fetched_from_the_last_node_that_has_it():
+    network = ContentNetwork.build(Topology.chain(5), payloads=True)
+    network.register("r5", compare("per", ">", 45), "ada")
+    network.register("r3", compare("per", ">", 45), "bob")
+    network.publish(news(50))
+    for node in (3, 4):
+        network.forwarders[node].payloads.clear()
+    trace = network.publish(news(51))
+    assert trace.subscribers == ["ada", "bob"]
+    # r4 has lost its directory too, so it fetches for its link; r5 then gets the payload with the message.
+    assert set(trace.traffic.links("payload")) == {("r4", "r3"), ("r3", "r4")}
+
+
+def test_a_source_that_has_dropped_the_payload_sends_to_the_server():
+    network = ContentNetwork.build(Topology.chain(4), payloads=True)
+    network.register("r4", compare("per", ">", 45), "ada")
+    network.publish(news(50))
+    late = network.forwarders[2]
+    send = late._send
+
+    def send_and_drop(*arguments):
+        send(*arguments)
+        late.payloads._repository.clear()
+        late.payloads._bytes = 0
+
+    late._send = send_and_drop
+    network.forwarders[3].payloads.clear()
+    late.payloads.keep(news(50).payload_id(), news(50).payload_message())
+    trace = network.publish(news(51))
+    assert trace.subscribers == ["ada"]
+    assert {("r4", "r3"), ("r3", "r4"), ("r4", "r1"), ("r1", "r4")} == set(trace.traffic.links("payload"))
+    assert trace.hop_latency == 3 + 4
+
+
+def test_plain_nodes_are_never_sent_a_reference():
+    network = ContentNetwork.build(Topology.chain(5), payloads=True, plain=["r3"])
+    network.register("r5", compare("per", ">", 45), "ada")
+    network.register("r3", compare("per", ">", 45), "bob")
+    network.publish(news(50))
+    again = network.publish(news(51)).traffic.links("message")
+    assert again["r1", "r2"] < 60
+    assert again["r2", "r3"] > 1_000
+    assert again["r3", "r4"] > 1_000
+    assert again["r4", "r5"] < 60
+
+
+def test_a_payload_that_all_links_have_is_purged_where_nobody_subscribes():
+    network = ContentNetwork.build(Topology.chain(3), payloads=True)
+    network.register("r3", compare("per", ">", 45), "ada")
+    network.publish(news(50))
+    assert [len(one.payloads) for one in network.forwarders] == [0, 0, 1]
+    assert network.forwarders[1].payloads.counts.purged == 1
+
+
+def test_repositories_are_capped_by_entries_and_bytes_and_forget_the_oldest_use():
+    payloads = {bytes([number]): Message({"p": bytes(50)}, ["p"]) for number in range(4)}
+    size = payloads[b"\0"].size
+    for limits in (PayloadLimits(repository_entries=2), PayloadLimits(repository_bytes=2 * size)):
+        state = PayloadState(limits)
+        state.keep(b"\0", payloads[b"\0"])
+        state.keep(b"\1", payloads[b"\1"])
+        assert state.payload(b"\0") is not None
+        state.keep(b"\2", payloads[b"\2"])
+        assert state.payload(b"\1") is None
+        assert state.payload(b"\0") is not None
+        assert state.counts.evicted == 1
+    state = PayloadState(PayloadLimits(directory_bytes=2 * (16 + 1)))
+    for id in (b"\0", b"\1", b"\0", b"\2"):
+        state.touch(id, 3)
+        state.acknowledged(id, 7, {7, 8}, serves=True)
+    assert [state.sent(id, 7) for id in (b"\0", b"\1", b"\2")] == [True, False, True]
+
+
+def test_sizes_are_those_of_the_encoded_message():
+    for message in (news(5), news(5, b""), Message({"per": 5}), Message({"a": "ü", "b": b"12", "c": None}, ["a", "b"])):
+        letter = Letter.of(0, 0, message)
+        names = ("server", "node")
+        for payload, source in ((None, None), (message.payload_message(), 1)):
+            whole = message if payload is not None and message.payload else message.bare()
+            extra = {"*i": message.payload_id(), "*o": "server" if source is None else "node"}
+            encoded = Message({**whole, **(extra if message.payload else {})}, whole.payload).size
+            packet = Publication(letter, payload if message.payload else None, source, (), 0, (0, 0, 0))
+            assert packet.size(names, starred=True) == encoded
+            assert packet.size(names, starred=False) == whole.size

@@ -1,0 +1,102 @@
+"""The table of filters against the flat matcher, and covering against messages."""
+
+import random
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pathcast.messages import Between, Box, Filter, In, Interval, Message, Points, SomePoint, compare
+from pathcast.network.points import BLOCK, PointSet, maximal
+from pathcast.network.shapes import Probe, shape
+from pathcast.network.table import FilterTable
+
+from ..messages.strategies import FILTERS, MESSAGES
+
+
+def table_of(filters, target=0):
+    table = FilterTable()
+    table.add_many(range(len(filters)), [shape(one) for one in filters], target)
+    return table
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(FILTERS, max_size=8), st.lists(MESSAGES, min_size=1, max_size=4), st.data())
+def test_a_table_finds_what_the_flat_matcher_finds(filters, messages, data):
+    table = table_of(filters)
+    gone = data.draw(st.sets(st.integers(0, len(filters) - 1))) if filters else set()
+    for entry in gone:
+        table.remove(entry)
+    for message in messages:
+        flat = [at for at, one in enumerate(filters) if at not in gone and one.matches(message)]
+        assert sorted(table.match(Probe(message))[0].tolist()) == flat
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(FILTERS, max_size=8), FILTERS)
+def test_what_a_table_calls_covering_is_so(filters, one):
+    table = table_of(filters)
+    shaped = shape(one)
+    assert all(filters[entry].covers(one) or one == filters[entry] for entry in table.covering(shaped))
+    assert all(one.covers(filters[entry]) or one == filters[entry] for entry in table.covered(shaped))
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=20), st.integers(0, 9), st.integers(0, 9))
+def test_covering_of_plain_ranges_is_complete(pairs, low, high):
+    ranges = [Interval(min(pair), max(pair)) for pair in pairs]
+    one = Interval(min(low, high), max(low, high))
+    table = table_of([Filter((In("a", each), compare("k", "=", 1))) for each in ranges])
+    shaped = shape(Filter((In("a", one), compare("k", "=", 1))))
+    if one.low == one.high:
+        return
+    wide = [at for at, each in enumerate(ranges) if each.holds(one)]
+    assert sorted(table.covering(shaped)) == wide
+    narrow = [at for at, each in enumerate(ranges) if one.holds(each)]
+    assert sorted(table.covered(shaped)) == narrow
+
+
+def test_a_large_table_answers_from_few_blocks():
+    draw = random.Random(3)
+    filters = []
+    for _ in range(1_200):
+        low, at = draw.randrange(100_000), draw.randrange(100_000)
+        mine, other = Interval(low, low + 500), Interval(at, at + 800)
+        filters.append(Filter((compare("f", "=", 1), In("a", mine), SomePoint("s", Box.of({"c": other})))))
+        filters.append(Filter((compare("f", "=", 2), In("at", mine), Between("lo", "hi", mine), In("c", other))))
+    table = table_of(filters)
+    for entry in range(0, 2_400, 7):
+        table.remove(entry)
+    left = [(at, one) for at, one in enumerate(filters) if at % 7]
+    for _ in range(40):
+        a, c = draw.randrange(100_000), draw.randrange(100_000)
+        skyline = Points.of(["c"], [(c, c), (c + 9_000, c + 8_000)], pairs=True)
+        for message in (
+            Message({"f": 1, "a": a, "s": skyline}),
+            Message({"f": 2, "at": a, "lo": a - 900, "hi": None, "c": c}),
+        ):
+            expected = [at for at, one in left if one.matches(message)]
+            assert sorted(table.match(Probe(message))[0].tolist()) == expected
+
+
+def test_new_points_are_found_before_and_after_they_are_laid_out():
+    points = PointSet(2)
+    rows = np.random.default_rng(1).random((20 * BLOCK, 2))
+    for at, row in enumerate(rows):
+        points.add([at], [row], at % 3)
+        if at % 97 == 0:
+            inside = points.below([0.5, 0.5])
+            assert (
+                sorted(points.entries[inside].tolist()) == np.flatnonzero((rows[: at + 1] <= 0.5).all(axis=1)).tolist()
+            )
+    inside = points.above([0.9, 0.9])
+    assert sorted(points.entries[inside].tolist()) == np.flatnonzero((rows >= 0.9).all(1)).tolist()
+
+
+def test_the_maximal_points_are_below_all():
+    rows = np.random.default_rng(2).integers(0, 30, (2_000, 3)).astype(float)
+    kept = rows[maximal(rows)]
+    for row in rows:
+        assert (kept <= row).all(axis=1).any()
+    for at, row in enumerate(kept):
+        others = np.delete(kept, at, axis=0)
+        assert not (others <= row).all(axis=1).any()
