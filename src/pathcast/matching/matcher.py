@@ -175,6 +175,10 @@ class Matcher:
         """
         encodings = dict.fromkeys(range(len(data_offsets) - 1), "utf-8") if text else None
         batch = self._reader.scanner.read_data(data, data_offsets, encodings=encodings, failed=failed, borrowed=True)
+        return self.match_arrays(batch, by)
+
+    def match_arrays(self, batch: DocumentBatch, by: Literal["id", "subscriber"] = "id") -> MatchedData:
+        """As `match_data`, for documents that were read."""
         offsets, entries, expansion = self._match(batch)
         if by == "id":
             offsets, ids = expansion.ids_of_all(offsets, entries)
