@@ -86,6 +86,14 @@ class Mediator:
             raise MappingError(f"schema '{name}' has no version {version}; its newest is {max(versions)}")
         return versions[version]
 
+    def __getstate__(self) -> tuple[SchemaTree, list[Mapping]]:
+        return self.global_schema, [each for versions in self._mappings.values() for each in versions.values()]
+
+    def __setstate__(self, state: tuple[SchemaTree, list[Mapping]]) -> None:
+        Mediator.__init__(self, state[0])
+        for mapping in state[1]:
+            self._mappings.setdefault(mapping.name, {})[mapping.version] = mapping
+
     @property
     def schemas(self) -> list[str]:
         """The names of the registered schemas, in the order in which they came."""

@@ -19,6 +19,7 @@ from pathcast.errors import PipelineError
 if TYPE_CHECKING:
     from .delivery import dead_letters, deliver, with_source, write_once
     from .matching import match_documents
+    from .mediated import mediate
     from .metrics import ProgressListener, StructuredFormatter, observed, progress_facts, progress_line
     from .opening import pin_version
     from .sessions import session
@@ -36,6 +37,7 @@ __all__ = [
     "expand",
     "latest",
     "match_documents",
+    "mediate",
     "observed",
     "pack_index",
     "pin_version",
@@ -58,6 +60,7 @@ _FILES = {
     "expand": "summaries",
     "latest": "versions",
     "match_documents": "matching",
+    "mediate": "mediated",
     "observed": "metrics",
     "pack_index": "versions",
     "pin_version": "opening",

@@ -34,7 +34,10 @@ ERROR_TYPE = pa.struct([("reason", pa.string()), ("line", pa.int32()), ("column"
 
 
 class Part(NamedTuple):
-    """Rows `begin` to `end` of a column: document `i` of it is `data[offsets[i] : offsets[i + 1]]`."""
+    """Rows `begin` to `end` of a column: document `i` of it is `data[offsets[i] : offsets[i + 1]]`.
+
+    `structures`: its structure, cut likewise (`pathcast.documents.packed`), where the documents are not to be parsed.
+    """
 
     begin: int
     end: int
@@ -42,6 +45,7 @@ class Part(NamedTuple):
     offsets: Int64s
     failed: dict[int, PathcastError]
     text: bool
+    structures: tuple[Bytes, Int64s] | None = None
 
 
 def parts_of_values(column: pa.Array) -> Iterator[Part]:
@@ -134,6 +138,41 @@ def lists(kind: pa.DataType, offsets: Int64s, values: pa.Array, missing: Mapping
         mask[list(missing)] = True
         mask = pa.array(mask)
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values, type=kind, mask=mask)
+
+
+def binary_column(data: Bytes, edges: Int64s, missing: Mapping[int, PathcastError]) -> pa.Array:
+    """The binary column whose row `i` is `data[edges[i] : edges[i + 1]]`, or null where there is an error."""
+    if edges[-1] > _LARGEST_OFFSET:
+        raise PipelineError(
+            f"{edges[-1]:,} bytes in one Arrow batch are more than it can hold; "
+            "lower spark.sql.execution.arrow.maxRecordsPerBatch"
+        )
+    present = np.ones(len(edges) - 1, dtype=np.bool_)
+    present[list(missing)] = False
+    valid = pa.py_buffer(np.packbits(present, bitorder="little"))
+    offsets = pa.py_buffer(edges.astype(np.int32))
+    return pa.Array.from_buffers(pa.binary(), len(present), [valid, offsets, pa.py_buffer(data)])
+
+
+def bytes_of(column: pa.Array) -> tuple[Bytes, Int64s]:
+    """A binary column as one array of bytes, and where each row begins; what lies behind a null is not looked at."""
+    if column.null_count:
+        column = column.fill_null(b"")
+    _, offset_buffer, data_buffer = column.buffers()
+    wide = pa.types.is_large_binary(column.type)
+    edges = np.frombuffer(offset_buffer, np.int64 if wide else np.int32)[
+        column.offset : column.offset + len(column) + 1
+    ]
+    data = np.empty(0, dtype=np.uint8) if data_buffer is None else np.frombuffer(data_buffer, np.uint8)
+    return data[edges[0] : edges[-1]], edges.astype(np.int64) - int(edges[0])
+
+
+def errors_of(column: pa.Array) -> dict[int, PathcastError]:
+    """The errors that the rows of a column of errors have already."""
+    if column.null_count == len(column):
+        return {}
+    found = ((place, row) for place, row in enumerate(column.to_pylist()) if row is not None)
+    return {place: PathcastError(row["reason"], line=row["line"], column=row["column"]) for place, row in found}
 
 
 def error_column(count: int, errors: Mapping[int, PathcastError]) -> pa.Array:

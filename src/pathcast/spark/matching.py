@@ -21,11 +21,12 @@ from pyspark.sql.utils import is_remote
 
 from pathcast.documents import Limits
 from pathcast.documents.bytes_kernels import PADDING
+from pathcast.documents.packed import unpack
 from pathcast.errors import PathcastError, PipelineError
 from pathcast.matching import Matcher
 from pathcast.matching.matcher import MatchedData
 
-from .columns import Part, error_column, lists, parts_of_files, parts_of_values
+from .columns import Part, bytes_of, error_column, errors_of, lists, parts_of_files, parts_of_values
 from .opening import Index, find_index
 
 By = Literal["id", "subscriber"]
@@ -68,6 +69,7 @@ def match_documents(
     *,
     document: str = "xml",
     document_path: str | None = None,
+    structure: str | None = None,
     by: By = "id",
     version: int | None = None,
     pins: str | os.PathLike[str] | None = None,
@@ -83,6 +85,9 @@ def match_documents(
     (names, sorted), and `error` (reason, line, column). A document that can't be read, or is null, has an error and
     null matches; one that nobody waits for has an empty list.
 
+    With `structure`, documents are not parsed: that column has their structures, as `mediate` makes them, and is left
+    out of what comes out. A row that has an error already keeps it.
+
     Works on streams too. There each batch takes the newest version of the index and is pinned to it, in the folder
     `pins` (else in the index); outside of streams the newest version, or `version`, serves all rows. `limits` bounds
     what one document may bring. With `measure`, a column `measured` is added, for `observed` (metrics.py).
@@ -90,16 +95,27 @@ def match_documents(
     if by not in ADDED:
         raise PipelineError(f"by={by!r}: must be 'id' or 'subscriber'")
     added = [ADDED[by], t.StructField("error", ERROR), *([MEASURED] if measure else [])]
-    check_columns(documents.schema, document, document_path, [field.name for field in added])
+    if structure is not None:
+        _check_structure(documents.schema, structure, document_path)
+    had = structure is not None and "error" in documents.columns
+    new = [field for field in added if not (had and field.name == "error")]
+    check_columns(documents.schema, document, document_path, [field.name for field in new])
     found = find_index(
         index, version=version, pins=pins, streaming=documents.isStreaming, remote=is_remote(), limits=limits
     )
-    schema = t.StructType([*documents.schema.fields, *added])
-    return documents.mapInArrow(matching(found, document, by, document_path, measure), schema)
+    gone = [structure, *(["error"] if had else [])]
+    kept = [field for field in documents.schema.fields if field.name not in gone]
+    schema = t.StructType([*kept, *added])
+    return documents.mapInArrow(matching(found, document, by, document_path, measure, structure), schema)
 
 
 def matching(
-    index: Index, document: str, by: By, document_path: str | None = None, measure: bool = False
+    index: Index,
+    document: str,
+    by: By,
+    document_path: str | None = None,
+    measure: bool = False,
+    structure: str | None = None,
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function that a worker runs on the Arrow batches of a partition."""
 
@@ -112,9 +128,26 @@ def matching(
                 parts = parts_of_files(batch.column(document_path), index.limits or Limits())
             for part in parts:
                 rows = batch.slice(part.begin, part.end - part.begin)
-                yield add_matches(rows, part, matcher, by, version, measure)
+                if structure is None:
+                    yield add_matches(rows, part, matcher, by, version, measure)
+                else:
+                    given, rows = with_structures(part, rows, structure)
+                    yield add_matches(rows, given, matcher, by, version, measure)
 
     return match_batches
+
+
+def with_structures(part: Part, rows: pa.RecordBatch, structure: str) -> tuple[Part, pa.RecordBatch]:
+    """A part whose documents have structures, and its rows without these and the errors that they had."""
+    failed = dict(part.failed)
+    if "error" in rows.schema.names:
+        failed |= errors_of(rows.column("error"))
+        rows = rows.drop_columns(["error"])
+    column = rows.column(structure)
+    if column.null_count:
+        for row in np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)).tolist():
+            failed.setdefault(row, PipelineError(f"there is no structure: the column '{structure}' is null"))
+    return part._replace(failed=failed, structures=bytes_of(column)), rows.drop_columns([structure])
 
 
 def add_matches(
@@ -143,6 +176,10 @@ def add_matches(
 def match_part(part: Part, matcher: Matcher, by: By) -> MatchedData:
     """The matches of a part. A document that breaks the matcher is an error in its place: the others go on."""
     try:
+        if part.structures is not None:
+            names = matcher.subscriptions.table.names
+            batch = unpack(*part.structures, part.data, part.offsets, names, part.failed)
+            return matcher.match_arrays(batch, by)
         return matcher.match_data(part.data, part.offsets, by, text=part.text, failed=part.failed)
     except PathcastError:
         raise
@@ -162,6 +199,10 @@ def _halves(part: Part, matcher: Matcher, by: By) -> MatchedData:
         data = np.concatenate((part.data[first:last], np.zeros(PADDING, dtype=np.uint8)))
         failed = {row - begin: error for row, error in part.failed.items() if begin <= row < end}
         half = Part(begin, end, data, part.offsets[begin : end + 1] - first, failed, part.text)
+        if part.structures is not None:
+            packed, edges = part.structures
+            cut = packed[edges[begin] : edges[end]], edges[begin : end + 1] - edges[begin]
+            half = half._replace(structures=cut)
         answers.append(match_part(half, matcher, by))
     left, right = answers
     return MatchedData(
@@ -181,6 +222,16 @@ def _names(names: list[str]) -> pa.Array:
     if _last_names[0] is not names:
         _last_names = names, pa.array(names, pa.string())
     return _last_names[1]
+
+
+def _check_structure(schema: t.StructType, structure: str, document_path: str | None) -> None:
+    names = schema.fieldNames()
+    if structure not in names or not isinstance(schema[structure].dataType, t.BinaryType):
+        raise PipelineError(f"there is no binary column '{structure}'; the columns are {', '.join(names)}")
+    if document_path is not None:
+        raise PipelineError("structure goes with document: structures refer to documents in the same row")
+    if "error" in names and schema["error"].dataType != ERROR:
+        raise PipelineError("the column 'error' is not one that a stage of Pathcast made; rename it first")
 
 
 def check_columns(schema: t.StructType, document: str, document_path: str | None, added: list[str]) -> None:

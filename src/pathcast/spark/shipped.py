@@ -1,0 +1,44 @@
+"""Shipped: something small that workers need, sent with their function and unpacked once per process.
+
+Spark gives the function of a stage to every task anew, with all that it refers to. What takes time to take apart, or
+learns as it is used, travels as bytes and stays with the process that unpacked it. An index does not travel so: it is a
+folder (`opening.py`).
+
+Invariant: equal bytes are unpacked once per process, as long as no more than `_KEPT` others were used since.
+"""
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_KEPT = 8
+# What this process has unpacked, the least recently used first.
+_unpacked: dict[tuple[bytes, Any], Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """An object as bytes."""
+
+    data: bytes
+    digest: bytes
+
+    @classmethod
+    def of(cls, value: object) -> "Shipped":
+        """Pack something that can be pickled."""
+        data = pickle.dumps(value, protocol=5)
+        return cls(data, blake2b(data, digest_size=16).digest())
+
+    def open(self, make: Callable[..., T], *more: Any) -> T:
+        """What `make` makes of the object and of `more`; in each process made once."""
+        key = self.digest, (make, *more)
+        found = _unpacked.pop(key, None)
+        if found is None:
+            found = make(pickle.loads(self.data), *more)  # noqa: S301 - what the driver packed
+        _unpacked[key] = found
+        while len(_unpacked) > _KEPT:
+            del _unpacked[next(iter(_unpacked))]
+        return found  # type: ignore[no-any-return]
