@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from pathcast.joins.index import SemijoinIndex
 from pathcast.joins.kinds import INT, STRING, Kind, TextKey
 from pathcast.joins.scan import ScanIndex
+from pathcast.joins.stabbing import stabbing_index
 
 Maker = Callable[[Sequence[Kind], Sequence[Kind]], SemijoinIndex]
-INDEXES: dict[str, Maker] = {"scan": ScanIndex}
-SHAPES = [(1, 1), (0, 1), (1, 0), (2, 1), (1, 2), (0, 0)]
+INDEXES: dict[str, Maker] = {"scan": ScanIndex, "stabbing": stabbing_index}
+SHAPES = [(1, 1), (0, 1), (1, 0), (2, 0), (2, 1), (1, 2), (0, 0)]
 
 
 def keys(kind: Kind) -> st.SearchStrategy[Any]:
@@ -36,6 +37,16 @@ def point(kinds: Sequence[Kind]) -> st.SearchStrategy[Any]:
 def holds(box: Sequence[tuple[Any, Any]], at: Any) -> bool:
     coordinates = (at,) if len(box) == 1 else at
     return all(low <= key <= high for (low, high), key in zip(box, coordinates, strict=True))
+
+
+def neighbours(keys: list, at: int, anchors: Sequence[Any]) -> bool:
+    """Whether a key is the next on either side of an anchor."""
+    before, after = (keys[at - 1] if at else None), (keys[at + 1] if at + 1 < len(keys) else None)
+    return any(
+        (keys[at] <= anchor and (after is None or anchor < after))
+        or (keys[at] >= anchor and (before is None or anchor > before))
+        for anchor in anchors
+    )
 
 
 @pytest.mark.parametrize("name", INDEXES)
@@ -74,6 +85,25 @@ def test_an_index_answers_as_a_loop_does(name: str, kind: Kind, shape: tuple[int
             assert list(index.disposable(at, some)) == [
                 not any(low < box[0] and box[1] < high for box in boxes) for low, high in pairwise(some)
             ]
+            distinct = [some[at] for at in range(len(some)) if neighbours(some, at, anchors)]
+            assert list(index.nearest(joining)) == distinct
+            touched = {tuple(known[id][1][0]) for id in index.affected(at, joining).tolist()}
+            assert index.minimal(at, joining) == sorted(
+                one for one in touched if not any(o != one and one[0] <= o[0] and o[1] <= one[1] for o in touched)
+            )
+        other = data.draw(st.none() | point(base))
+        for through in (None, joining):
+            affected = [
+                {
+                    id
+                    for id, (box, ends) in known.items()
+                    if where is not None and holds(box, where)
+                    and (through is None or any(holds(ends, one) for one in through))
+                }
+                for where in (at, other)
+            ]  # fmt: skip
+            old, new = affected
+            assert index.compare(at, other, through) == (bool(old & new), bool(new - old), bool(old - new))
         event = data.draw(point(filtering))
         exposed = [
             id
@@ -84,6 +114,11 @@ def test_an_index_answers_as_a_loop_does(name: str, kind: Kind, shape: tuple[int
         spans = index.spans(event, joining)
         for probe in [at, *data.draw(st.lists(point(base), max_size=8))]:
             assert any(holds(span, probe) for span in spans) == any(holds(known[id][0], probe) for id in exposed)
+        if shape[0] == 1:
+            rows = sorted(data.draw(st.lists(point(base), max_size=8)))
+            reached = [at for at, row in enumerate(rows) if any(holds(known[id][0], row) for id in exposed)]
+            assert index.reached(event, joining, rows) == reached
+            assert len(index.reached(event, joining, rows, 1)) == min(1, len(reached))
 
     check()
 
@@ -108,8 +143,9 @@ def test_many_at_once_are_as_if_added_one_by_one(name: str) -> None:
     assert len(many) == 100
 
 
-def test_an_unknown_semijoin_can_not_be_removed_nor_one_be_added_twice() -> None:
-    index = ScanIndex([INT], [INT])
+@pytest.mark.parametrize("name", INDEXES)
+def test_an_unknown_semijoin_can_not_be_removed_nor_one_be_added_twice(name: str) -> None:
+    index = INDEXES[name]([INT], [INT])
     index.add(1, [(1, 2)], [(1, 2)])
     with pytest.raises(KeyError):
         index.add(1, [(1, 2)], [(1, 2)])
@@ -118,8 +154,9 @@ def test_an_unknown_semijoin_can_not_be_removed_nor_one_be_added_twice() -> None
     assert index.selected(1).tolist() == [1]
 
 
-def test_anchors_on_one_axis_are_the_fewest() -> None:
-    index = ScanIndex([], [INT])
+@pytest.mark.parametrize("name", INDEXES)
+def test_anchors_on_one_axis_are_the_fewest(name: str) -> None:
+    index = INDEXES[name]([], [INT])
     for id, ends in enumerate([(1, 5), (4, 9), (5, 6), (8, 12), (12, 20)]):
         index.add(id, [], [ends])
     assert list(index.anchors()) == [5, 12]

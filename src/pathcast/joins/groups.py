@@ -29,7 +29,7 @@ from ..messages import Interval
 from .bags import Bag
 from .envelope import envelope, inside
 from .forms import Form
-from .index import Ends, Ids, Ranges, SemijoinIndex
+from .index import Comparison, Ends, Ids, Ranges, SemijoinIndex
 from .kinds import Kind
 from .runs import Run, View
 from .schema import Row
@@ -161,6 +161,17 @@ class Group:
             return sorted(int(id) for index, at in placed for id in index.selected(at))
         return sorted(int(id) for index, at in placed for id in index.affected(at, run.keys)) if len(run) else []
 
+    def compared(self, old: Row, new: Row) -> Comparison:
+        """Whether some semijoin has both of two versions of a base row, the new one only, the old one only.
+
+        The versions join the same filtering tuples.
+        """
+        run = self.joining(new)
+        joining = None if run is None else run.keys if self.form.axes else [()] * len(run)
+        points = [(panel.index, panel.at(old), panel.at(new)) for panel in self.panels.values()]
+        answers = [index.compare(before, after, joining) for index, before, after in points]
+        return any(one[0] for one in answers), any(one[1] for one in answers), any(one[2] for one in answers)
+
     # Filter events.
 
     def filter_event(self, row: Row) -> FilterEvent | None:
@@ -183,23 +194,26 @@ class Group:
         ids = [int(id) for panel in self.panels.values() for id in panel.index.exposed(event.at, event.held)]
         return sorted(ids)
 
-    def exposed_rows(self, event: FilterEvent) -> list[int]:
-        """The base rows that at least one semijoin gains or loses."""
+    def exposed_rows(self, event: FilterEvent, most: int | None = None) -> list[int]:
+        """The base rows that at least one semijoin gains or loses; if there are more than `most`, some of them."""
         found: set[int] = set()
         for panel in self.panels.values():
-            for span in panel.index.spans(event.at, event.held):
-                found.update(self._rows(panel, event, span))
+            found.update(self._reached(panel, event, most))
+            if most is not None and len(found) >= most:
+                break
         return sorted(found)
 
-    def _rows(self, panel: Panel, event: FilterEvent, span: Ranges) -> Iterator[int]:
+    def _reached(self, panel: Panel, event: FilterEvent, most: int | None) -> Iterator[int]:
         if panel.view is not None:
-            (low, high) = span[0]
-            yield from panel.view.run(event.join_value).between(low, high)
+            run = panel.view.run(event.join_value)
+            for place in panel.index.reached(event.at, event.held, run.keys, most):
+                yield run.rows[place]
             return
-        for number in self.joined_rows(event):
-            at = panel.at(self.base.rows[number])
-            if at is not None and inside(span, (at,) if len(panel.places) == 1 else at):
-                yield number
+        for span in panel.index.spans(event.at, event.held):
+            for number in self.joined_rows(event):
+                at = panel.at(self.base.rows[number])
+                if at is not None and inside(span, (at,) if len(panel.places) == 1 else at):
+                    yield number
 
     def joined_rows(self, event: FilterEvent) -> Sequence[int]:
         """The base rows of the event's join value."""

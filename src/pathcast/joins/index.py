@@ -10,14 +10,19 @@ The questions are those of §3 of the select-join paper:
         selected    base ranges hold `at`
         affected    selected, and the filtering ranges hold at least one of `joining`
         disposable  no selected semijoin has its filtering range strictly between two neighbours (appendix B)
+        minimal     the filtering ranges of affected ones that hold no other such range (§3.2.1, minimum area)
+        compare     is somebody affected by both of two versions of a tuple, by one of them only
     filter event, a tuple `at` of the filtering table comes or goes; `held` are tuples of its join value that stay:
     a⁻ and a⁺ on one axis, a skyline envelope on several
         exposed     the filtering ranges hold `at` and none of `held` (Theorem 1)
         spans       the base ranges of those that are exposed
+        reached     the base tuples in them
 
 `anchors` are points such that every semijoin's filtering ranges hold one: the clusters of the stabbing-set index.
 
-Implementations give equal answers: `scan.py` by looking at all semijoins.
+`nearest` are the joining keys next to one.
+
+Implementations give equal answers (anchors aside): `scan.py` by looking at all semijoins, `stabbing.py` from clusters.
 """
 
 from collections.abc import Sequence
@@ -29,6 +34,8 @@ import numpy.typing as npt
 Point: TypeAlias = Any
 Ids: TypeAlias = npt.NDArray[np.int64]
 Ranges: TypeAlias = Sequence[tuple[Any, Any]]
+# Affected by both versions of a tuple; by the new one only; by the old one only.
+Comparison: TypeAlias = tuple[bool, bool, bool]
 Ends: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
@@ -67,10 +74,28 @@ class SemijoinIndex(Protocol):
         """Points, ascending, of which every semijoin's filtering ranges hold one."""
         ...
 
+    def nearest(self, joining: Sequence[Any]) -> list[Any]:
+        """Of ascending keys those that are the greatest up to an anchor or the least from one on, each once.
+
+        For one filtering axis.
+        """
+        ...
+
     def disposable(self, at: Point, keys: Sequence[Any]) -> Sequence[bool]:
         """For each pair of neighbours among ascending keys, whether no semijoin that `at` selects lies between them.
 
         It lies there if its (one) filtering range does, strictly.
+        """
+        ...
+
+    def minimal(self, at: Point, joining: Sequence[Any]) -> list[tuple[Any, Any]]:
+        """The filtering ranges of affected ones that hold no other such range, ascending; for one filtering axis."""
+        ...
+
+    def compare(self, old: Point | None, new: Point | None, joining: Sequence[Point] | None) -> Comparison:
+        """Who is affected by two versions of a tuple that join the same.
+
+        A version may be None, which selects nobody; `joining` is None for selections, which let everything through.
         """
         ...
 
@@ -80,4 +105,11 @@ class SemijoinIndex(Protocol):
 
     def spans(self, at: Point, held: Sequence[Point]) -> Sequence[Ranges]:
         """Base ranges whose union is that of all that are exposed."""
+        ...
+
+    def reached(self, at: Point, held: Sequence[Point], keys: Sequence[Any], most: int | None = None) -> list[int]:
+        """Of ascending keys on the one base axis the places of those that the base ranges of exposed ones hold.
+
+        Ascending; if there are more than `most`, any of them.
+        """
         ...

@@ -78,12 +78,12 @@ class ReformulatedSemijoins(SemijoinScheme):
             # Nobody's ranges look at what changed: those who have the row keep it.
             self._version(group, PATCH, new, patched, old)
             return
-        before, after = set(group.affected(old.row)), set(group.affected(new.row))
-        if before & after:
+        stay, enter, leave = group.compared(old.row, new.row)
+        if stay:
             self._version(group, PATCH, new, patched, old)
-        if after - before:
+        if enter:
             self._version(group, ENTER, new, columns, old)
-        if before - after:
+        if leave:
             self._version(group, LEAVE, old, ranged, new)
 
     def _version(self, group: Group, kind: str, version: Version, columns: Sequence[str], other: Version) -> None:
@@ -112,7 +112,7 @@ class ReformulatedSemijoins(SemijoinScheme):
             self._send(group, EXPOSE, Version(number, group.base.rows[number]), group.base.columns, gap)
 
     def withdraw(self, group: Group, event: FilterEvent) -> None:
-        if group.exposed_rows(event):
+        if group.exposed_rows(event, most=1):
             join = dict(zip(group.form.join, event.join_value, strict=True))
             self._messages.append(
                 Message({FORM: group.number, KIND: WITHDRAW, **join, **_gap(group, event)})

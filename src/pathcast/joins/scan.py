@@ -7,13 +7,14 @@ Cost: an event takes some passes over n semijoins (about 1 ns each a range end);
 in O(n log n).
 """
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .index import Ends, Ids, Point, Ranges
+from .index import Comparison, Ends, Ids, Point, Ranges
 from .kinds import Kind, TextKey
 
 _Array = npt.NDArray[Any]
@@ -119,6 +120,17 @@ class ScanIndex:
             rest = rest[~stabbed]
         return points
 
+    def nearest(self, joining: Sequence[Any]) -> list[Any]:
+        """Of ascending keys those next to an anchor, each once."""
+        found: set[Any] = set()
+        for anchor in self.anchors():
+            at = bisect_left(joining, anchor)
+            if at < len(joining) and joining[at] == anchor:
+                found.add(anchor)
+            else:
+                found.update(joining[max(0, at - 1) : at + 1])
+        return sorted(found)
+
     def disposable(self, at: Point, keys: Sequence[Any]) -> list[bool]:
         """For each pair of neighbours among ascending keys, whether no semijoin that `at` selects lies between them."""
         chosen = np.flatnonzero(self._select(at))
@@ -129,6 +141,19 @@ class ScanIndex:
         taken = np.bincount(between, minlength=len(keys) + 1)
         return [not count for count in taken[1 : len(keys)].tolist()]
 
+    def minimal(self, at: Point, joining: Sequence[Any]) -> list[tuple[Any, Any]]:
+        """The filtering ranges of affected ones that hold no other such range, ascending."""
+        places = np.flatnonzero(self._select(at) & self._any(joining))
+        ranges = zip(self._low[-1][places].tolist(), self._high[-1][places].tolist(), strict=True)
+        return minimal_ranges(ranges)
+
+    def compare(self, old: Point | None, new: Point | None, joining: Sequence[Point] | None) -> Comparison:
+        """Who is affected by both of two versions of a tuple, by the new one only, by the old one only."""
+        size = len(self._places)
+        through = np.ones(size, bool) if joining is None else self._any(joining)
+        before, after = (through & self._select(at) if at is not None else np.zeros(size, bool) for at in (old, new))
+        return bool((before & after).any()), bool((after & ~before).any()), bool((before & ~after).any())
+
     def exposed(self, at: Point, held: Sequence[Point]) -> Ids:
         """Those whose filtering ranges hold `at` and none of `held`."""
         return self._named(self._expose(at, held))
@@ -137,9 +162,15 @@ class ScanIndex:
         """The base ranges of those that are exposed; on one axis their union, ascending and disjoint."""
         places = np.flatnonzero(self._expose(at, held))
         if self._base == 1:
-            return [[span] for span in _union(self._low[0][places], self._high[0][places])]
+            return [[span] for span in union(self._low[0][places], self._high[0][places])]
         ends = list(zip(self._low[: self._base], self._high[: self._base], strict=True))
         return [[(low[place], high[place]) for low, high in ends] for place in places]
+
+    def reached(self, at: Point, held: Sequence[Point], keys: Sequence[Any], most: int | None = None) -> list[int]:
+        """Of ascending base keys the places of those that somebody selects who is exposed."""
+        spans = [span[0] for span in self.spans(at, held)]
+        ends = [(bisect_left(keys, low), bisect_right(keys, high)) for low, high in spans]
+        return [place for first, last in ends for place in range(first, last)][:most]
 
     def _named(self, marks: npt.NDArray[np.bool_]) -> Ids:
         return np.sort(self._ids[: len(self._places)][marks])
@@ -174,7 +205,7 @@ def _key(key: Any) -> Any:
     return int(key) if isinstance(key, np.int64) else key
 
 
-def _union(low: _Array, high: _Array) -> list[tuple[Any, Any]]:
+def union(low: _Array, high: _Array) -> list[tuple[Any, Any]]:
     """The union of closed ranges as disjoint ones in order."""
     if not len(low):
         return []
@@ -183,3 +214,25 @@ def _union(low: _Array, high: _Array) -> list[tuple[Any, Any]]:
     first = np.flatnonzero(np.concatenate([[True], (low[1:] > furthest[:-1]).astype(bool)]))
     last = np.concatenate([first[1:] - 1, [len(low) - 1]])
     return [(_key(low[a]), _key(furthest[b])) for a, b in zip(first, last, strict=True)]
+
+
+def minimal_ranges(ranges: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """The ranges that hold no other, ascending at both ends."""
+    kept: list[tuple[Any, Any]] = []
+    for low, high in sorted(set(ranges), key=lambda ends: (ends[0], _Reversed(ends[1]))):
+        while kept and kept[-1][1] >= high:
+            kept.pop()
+        kept.append((low, high))
+    return kept
+
+
+class _Reversed:
+    """Sorts the other way round."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+
+    def __lt__(self, other: "_Reversed") -> bool:
+        return bool(other.key < self.key)

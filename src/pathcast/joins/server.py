@@ -38,10 +38,11 @@ from .schema import Draft, Edge, Row, Schema
 from .schemes import DEFAULT, make_scheme
 from .semijoins import Change, SemijoinScheme, Version
 from .sql import read_sql
+from .stabbing import stabbing_index
 from .subscription import Subscription
 from .words import TO
 
-_INDEXES: dict[str, IndexMaker] = {"scan": ScanIndex}
+_INDEXES: dict[str, IndexMaker] = {"stabbing": stabbing_index, "scan": ScanIndex}
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ class _Step:
 class JoinServer:
     """Tables and the subscriptions to joins of them.
 
-    scheme: one of Table 1 of the paper (`schemes.SCHEMES`). index: how exposed subscriptions are found. axes: how many
+    scheme: one of Table 1 of the paper (`schemes.SCHEMES`). index: how exposed subscriptions are found
+    ("stabbing", or "scan" by looking at all). axes: how many
     filtering attributes a semijoin tests; None for all (skyline envelopes), 1 for the first alone, which sends some
     tuples more and keeps messages small (appendix C). regroup_every: after so many changes decompositions are looked
     at again, if set.
@@ -67,7 +69,7 @@ class JoinServer:
         schema: Schema,
         scheme: str = DEFAULT,
         *,
-        index: str = "scan",
+        index: str = "stabbing",
         axes: int | None = None,
         regroup_every: int | None = None,
     ) -> None:

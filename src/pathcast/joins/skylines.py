@@ -33,6 +33,7 @@ from .envelope import envelope, inside
 from .index import Ranges, SemijoinIndex
 from .kinds import TextKey
 from .runs import Run
+from .scan import minimal_ranges
 
 FLAVOURS = ("tup", "sub", "clu", "clu+", "min")
 # X and Y on each filtering axis.
@@ -69,11 +70,9 @@ def _distinct(keys: Sequence[Any]) -> list[Any]:
 
 def _nearest(placed: Placed, run: Run) -> list[Any]:
     """The points of J next to some anchor, ascending."""
-    found: set[Any] = set()
-    for index, _ in placed:
-        for anchor in index.anchors():
-            found.update(key for key in run.neighbours(anchor) if key is not None)
-    return sorted(found)
+    if len(placed) == 1:
+        return placed[0][0].nearest(run.keys)
+    return sorted({key for index, _ in placed for key in index.nearest(run.keys)})
 
 
 def _joined(placed: Placed, keys: Sequence[Any]) -> list[Corners]:
@@ -91,10 +90,13 @@ def _joined(placed: Placed, keys: Sequence[Any]) -> list[Corners]:
 
 
 def _minimal_area(placed: Placed, run: Run, axes: int) -> list[Corners]:
+    if axes == 1 and not isinstance(run.keys[0], TextKey):
+        minimal = [ends for index, at in placed for ends in index.minimal(at, run.keys)]
+        return [(low, high) for low, high in (minimal if len(placed) == 1 else minimal_ranges(minimal))]
     affected = [index.filtering(int(id)) for index, at in placed for id in index.affected(at, run.keys)]
     boxes = {tuple(_plain(box, run, axes)) for box in affected}
     if axes == 1:
-        return [(low, high) for low, high in _minimal([box[0] for box in boxes])]
+        return [(low, high) for low, high in minimal_ranges([box[0] for box in boxes])]
     kept = [box for box in boxes if not any(other != box and _within(other, box) for other in boxes)]
     return [tuple(key for ends in box for key in ends) for box in sorted(kept)]
 
@@ -123,28 +125,6 @@ def _no_value(end: Any) -> bool:
     return isinstance(end, TextKey) and bool(end.side or end.rank)
 
 
-def _minimal(ranges: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """The ranges that hold no other, ascending at both ends."""
-    kept: list[tuple[Any, Any]] = []
-    for low, high in sorted(set(ranges), key=lambda ends: (ends[0], _Reversed(ends[1]))):
-        while kept and kept[-1][1] >= high:
-            kept.pop()
-        kept.append((low, high))
-    return kept
-
-
-class _Reversed:
-    """Sorts the other way round."""
-
-    __slots__ = ("key",)
-
-    def __init__(self, key: Any) -> None:
-        self.key = key
-
-    def __lt__(self, other: "_Reversed") -> bool:
-        return bool(other.key < self.key)
-
-
 def _fewest(placed: Placed, run: Run) -> list[Corners]:
     affected: list[tuple[Any, Any]] = []
     others: list[tuple[Any, Any]] = []
@@ -152,7 +132,7 @@ def _fewest(placed: Placed, run: Run) -> list[Corners]:
         told = set(index.affected(at, run.keys).tolist())
         affected += [next(iter(_plain(index.filtering(id), run, 1))) for id in told]
         others += [index.filtering(id)[0] for id in index.selected(at).tolist() if id not in told]
-    minimal = _minimal(affected)
+    minimal = minimal_ranges(affected)
     lows, reach = _reaches(others)
     corners: list[Corners] = []
     first = 0
