@@ -102,11 +102,15 @@ def test_buffers_are_used_again() -> None:
     names = Names()
     rewriter = EventRewriter(Plan(TREE, [Insert("r/a", ("p",), frozenset({"b"}))]), names)
     reader = Reader(names, Limits(), "refuse")
+    others = Names(["c", "p"])  # those of an engine
     for count in (1, 300, 2):  # small, too large for the buffers, small again
-        batch = reader.read([f"<r>{'<a><b/>t<c/>u</a>' * count}</r>".encode()] * 2)
-        with rewriter.lent(batch) as (lent, _):
+        batch = reader.read([b"<r>" + b'<a><b/>t<c new="1"/>u</a>' * count + b"</r>"] * 2)
+        with rewriter.lent(batch, others) as (lent, _):
+            assert lent.known is others
+            assert lent.known_count == len(others)
             found = [to_bytes(item_of(lent[index])) for index in range(2)]
-        assert found == [f"<r>{'<a>t<c/>u<p><b/></p></a>' * count}</r>".encode()] * 2
+        assert found == [b"<r>" + b'<a>t<c new="1"/>u<p><b/></p></a>' * count + b"</r>"] * 2
+        others.add(f"more {count}")
     assert len(rewriter._rooms) == 1
 
 

@@ -5,6 +5,7 @@ import pytest
 from pathcast.documents.dtd import read_dtd
 from pathcast.errors import LimitError, MappingError
 from pathcast.mediation import SchemaTree
+from pathcast.mediation.mapping import read_tree
 from pathcast.mediation.schema_tree import name_of, parent_of, steps_of
 
 
@@ -52,3 +53,16 @@ def test_paths_may_hold_namespaces() -> None:
     assert steps_of(path) == ("a", "{http://x/y}b", "@{urn:z}c")
     assert (parent_of(path), name_of(path)) == ("a/{http://x/y}b", "{urn:z}c")
     assert (parent_of("a"), name_of("a")) == ("", "a")
+
+
+def test_a_folded_tree_unfolds_to_what_it_was_where_names_are_unique() -> None:
+    found = read_tree("r @k\n  a+\n    b? #text\n  c* @l @m #text\n    d\n  e")
+    # Mixed content has no counts.
+    assert str(SchemaTree.unfold(found.folded())) == str(found).replace("    d", "    d*")
+
+
+def test_nodes_of_one_name_are_declared_together() -> None:
+    found = SchemaTree.unfold(read_tree("r\n  a\n    n @k\n  b\n    n #text\n      m").folded())
+    assert str(found).splitlines() == [
+        "r", "  a", "    n @k #text", "      m*", "  b", "    n @k #text", "      m*"
+    ]  # fmt: skip

@@ -83,6 +83,26 @@ class _Room:
         return found[:size]
 
 
+class _Naming(NamedTuple):
+    """The ids that the names of batches have in another table, as both were at some moment."""
+
+    names: Names
+    size: int  # of that table
+    numbers: Int32s  # what it lacks has numbers behind it
+    own: tuple[str, ...]
+
+    @classmethod
+    def of(cls, batch: DocumentBatch, names: Names) -> "_Naming":
+        size = len(names)
+        numbers = batch.known.onto(names)[: batch.known_count].copy()
+        missing = np.flatnonzero((numbers < 0) | (numbers >= size))
+        numbers[missing] = np.arange(size, size + len(missing), dtype=np.int32)
+        return cls(names, size, numbers, tuple(batch.known[number] for number in missing.tolist()))
+
+    def is_for(self, batch: DocumentBatch, names: Names) -> bool:
+        return names is self.names and len(names) == self.size and len(self.numbers) == batch.known_count
+
+
 class EventRewriter:
     """Rewrites batches by one plan. `names` is the table that the batches were read with."""
 
@@ -91,6 +111,7 @@ class EventRewriter:
         self.names = names
         self.limit = limit
         self.tables: Tables = tables_of(plan, names)
+        self._naming: _Naming | None = None
         self._rooms: list[_Room] = []  # those that nobody uses; a thread takes one, and gives it back
 
     def rewrite(self, batch: DocumentBatch) -> Rewritten:
@@ -98,14 +119,42 @@ class EventRewriter:
         return self._rewrite(batch, _Room())
 
     @contextmanager
-    def lent(self, batch: DocumentBatch) -> Iterator[Rewritten]:
-        """As `rewrite`, in buffers that are used again: what is given is not to be looked at afterwards."""
+    def lent(self, batch: DocumentBatch, names: Names) -> Iterator[Rewritten]:
+        """As `rewrite`, in buffers that are used again: what is given is not to be looked at afterwards.
+
+        Names are numbered as in `names`, those of an engine, so that it need not translate them.
+        """
         try:
             room = self._rooms.pop()
         except IndexError:
             room = _Room()
-        yield self._rewrite(batch, room)
+        rewritten, held = self._rewrite(batch, room)
+        yield Rewritten(self._renumbered(rewritten, names), held)
         self._rooms.append(room)
+
+    def _renumbered(self, batch: DocumentBatch, names: Names) -> DocumentBatch:
+        """A batch with the names of another table; names that this lacks come first among the batch's own."""
+        naming = self._naming
+        if naming is None or not naming.is_for(batch, names):
+            naming = self._naming = _Naming.of(batch, names)
+        numbers, own = naming.numbers, naming.own
+        if batch.own_names:
+            known = [names.get(name) for name in batch.own_names]
+            first = naming.size + len(own)
+            found = [
+                first + place if number is None or number >= naming.size else number
+                for place, number in enumerate(known)
+            ]
+            numbers = np.append(numbers, np.array(found, dtype=np.int32))
+            own = (*own, *batch.own_names)
+        return replace(
+            batch,
+            name=numbers[batch.name],
+            attribute_name=numbers[batch.attribute_name],
+            known=names,
+            known_count=naming.size,
+            own_names=own,
+        )
 
     def _rewrite(self, batch: DocumentBatch, room: _Room) -> Rewritten:
         if batch.known is not self.names:

@@ -179,7 +179,7 @@ class MediatedMatcher:
 
     @contextmanager
     def _rewritten(self, batch: DocumentBatch, bridge: "_Bridge") -> Iterator[DocumentBatch]:
-        with bridge.rewriter.lent(batch) as (rewritten, held):
+        with bridge.rewriter.lent(batch, self.matcher.subscriptions.table.names) as (rewritten, held):
             self._counts["held"] = max(self._counts["held"], held)
             yield rewritten
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..documents.schema import Occurrence, Particle, Schema
+from ..documents.schema import Attribute, Element, Occurrence, Particle, Schema
 from ..errors import LimitError, MappingError
 
 Recursion = Literal["refuse", "cut"]
@@ -64,6 +64,24 @@ class SchemaTree:
         """The tree of a schema's declarations, from its root on."""
         return cls(_Unfolding(schema, recursion, limit).node(schema.root, "", ()))
 
+    def folded(self) -> Schema:
+        """A schema of declarations, one for each name: it allows what the nodes of that name have, taken together."""
+        children: dict[str, dict[str, Occurrence]] = {}
+        attributes: dict[str, dict[str, None]] = {}
+        with_text: set[str] = set()
+        for node in self.paths.values():
+            for child in node.children:
+                children.setdefault(node.name, {}).setdefault(child.name, child.cardinality)
+            attributes.setdefault(node.name, {}).update(dict.fromkeys(node.attributes))
+            with_text |= {node.name} if node.has_text else set()
+        return Schema(
+            (
+                _declared(name, children.get(name, {}), list(known), name in with_text)
+                for name, known in attributes.items()
+            ),
+            root=self.root.name,
+        )
+
     def __len__(self) -> int:
         return len(self.paths)
 
@@ -105,6 +123,18 @@ def steps_of(path: str) -> tuple[str, ...]:
 def _last(path: str) -> str:
     found = _STEP.findall(path)
     return found[-1] if found else ""
+
+
+def _declared(name: str, children: Mapping[str, Occurrence], attributes: list[str], has_text: bool) -> Element:
+    known = tuple(map(Attribute, attributes))
+    parts = tuple(Particle("element", "" if has_text else often, child) for child, often in children.items())
+    if has_text:
+        return Element(name, "mixed", Particle("choice", "*" if parts else "", "", (Particle("text"), *parts)), known)
+    return (
+        Element(name, "children", Particle("sequence", "", "", parts), known)
+        if parts
+        else Element(name, "empty", None, known)
+    )
 
 
 def _line(node: SchemaNode) -> str:

@@ -57,6 +57,9 @@ class _Making:
             for below in node.children:
                 child[self.number[path], known[below.name]] = self.number[f"{path}/{below.name}"]
         ids = [self.names.add(name) for name in known]
+        for node in tree.paths.values():  # so that documents bring no names that have to be looked at one by one
+            for attribute in node.attributes:
+                self.names.add(attribute)
         small = np.zeros(len(self.names), dtype=np.int32)
         small[ids] = list(known.values())
         self._mark_whole()

@@ -9,11 +9,12 @@ matching it wrongly.
 
 Invariant: `unpack(pack(…))` gives back name, version, mapping and the document's bytes, exactly. Bytes from outside
 that are no such message are a `MessageError`, in bounded time and memory.
+Cost: a checksum over the bytes; a mapping that came along before is not read again.
 """
 
 import zlib
 from dataclasses import dataclass
-from hashlib import blake2b
+from functools import lru_cache
 
 from ..errors import MappingError, MessageError
 from .mapping import Mapping
@@ -21,10 +22,11 @@ from .mapping import Mapping
 _MAGIC = b"PCmd"
 _FORM = 1
 _FINGERPRINT = 16
-_CHECKSUM = 8
+_CHECKSUM = 4
 _WITH_MAPPING = 1
 # What a mapping that came along may have, in bytes, once it is unpacked.
 LIMIT = 1 << 22
+_KEPT_LENGTH = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +90,21 @@ def _mapping(packed: bytes) -> Mapping:
             raise MessageError(f"the mapping in a message has more than {LIMIT:,} bytes")
         if not unpacking.eof:
             raise MessageError("the mapping in a message is cut off")
-        return Mapping.read(text.decode())
+        return _known(text.decode()) if len(text) <= _KEPT_LENGTH else Mapping.read(text.decode())
     except (zlib.error, UnicodeDecodeError, RecursionError) as error:
         raise MessageError(f"the mapping in a message can't be read: {error}") from None
     except MappingError as error:
         raise MessageError(f"the mapping in a message can't be used: {error.reason}") from None
 
 
+@lru_cache(maxsize=256)
+def _known(text: str) -> Mapping:
+    """A mapping of ordinary length: it comes along with document after document, and is read once."""
+    return Mapping.read(text)
+
+
 def _checksum(body: bytes | memoryview) -> bytes:
-    return blake2b(body, digest_size=_CHECKSUM).digest()
+    return zlib.crc32(body).to_bytes(_CHECKSUM, "big")
 
 
 class _Reading:
