@@ -1,6 +1,7 @@
 """Select-join subscriptions over tables that change: each client is told only what it lacks."""
 
 from .client import Client
+from .extraction import Extraction
 from .query import Selection, select
 from .regrouping import Regrouping
 from .schema import Schema
@@ -8,4 +9,14 @@ from .schemes import SCHEMES
 from .server import JoinServer
 from .subscription import Subscription
 
-__all__ = ["SCHEMES", "Client", "JoinServer", "Regrouping", "Schema", "Selection", "Subscription", "select"]
+__all__ = [
+    "SCHEMES",
+    "Client",
+    "Extraction",
+    "JoinServer",
+    "Regrouping",
+    "Schema",
+    "Selection",
+    "Subscription",
+    "select",
+]

@@ -18,6 +18,7 @@ from pathcast.errors import PipelineError
 
 if TYPE_CHECKING:
     from .delivery import dead_letters, deliver, with_source, write_once
+    from .extracted import extract_rows
     from .matching import match_documents
     from .mediated import mediate
     from .metrics import ProgressListener, StructuredFormatter, observed, progress_facts, progress_line
@@ -35,6 +36,7 @@ __all__ = [
     "dead_letters",
     "deliver",
     "expand",
+    "extract_rows",
     "latest",
     "match_documents",
     "mediate",
@@ -58,6 +60,7 @@ _FILES = {
     "dead_letters": "delivery",
     "deliver": "delivery",
     "expand": "summaries",
+    "extract_rows": "extracted",
     "latest": "versions",
     "match_documents": "matching",
     "mediate": "mediated",

@@ -96,7 +96,7 @@ def match_documents(
         raise PipelineError(f"by={by!r}: must be 'id' or 'subscriber'")
     added = [ADDED[by], t.StructField("error", ERROR), *([MEASURED] if measure else [])]
     if structure is not None:
-        _check_structure(documents.schema, structure, document_path)
+        check_structure(documents.schema, structure, document_path)
     had = structure is not None and "error" in documents.columns
     new = [field for field in added if not (had and field.name == "error")]
     check_columns(documents.schema, document, document_path, [field.name for field in new])
@@ -224,7 +224,8 @@ def _names(names: list[str]) -> pa.Array:
     return _last_names[1]
 
 
-def _check_structure(schema: t.StructType, structure: str, document_path: str | None) -> None:
+def check_structure(schema: t.StructType, structure: str, document_path: str | None) -> None:
+    """Refuse a frame that has no such structures."""
     names = schema.fieldNames()
     if structure not in names or not isinstance(schema[structure].dataType, t.BinaryType):
         raise PipelineError(f"there is no binary column '{structure}'; the columns are {', '.join(names)}")

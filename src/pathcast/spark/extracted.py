@@ -1,0 +1,143 @@
+"""Extraction on Spark: documents become changes of a table, a row each, for `join_subscriptions` or any other use.
+
+    documents ──▶ (…, table, change, row as JSON, event_id, error)
+
+A description (`pathcast.joins.Extraction`) says where rows stand in documents and where their columns; the cutting is
+the joins room's. A row travels as JSON, so that changes of different tables are rows of one frame; `from_json` gives
+typed columns. Changes from other sources are made with `to_json(struct(…))`.
+
+Invariant: every row of every document gives one change, in document order, or an error in its place; a document that
+can't be read gives one row, with an error. Where documents have a key, a change's id is the same whenever it is made.
+Cost: reading, or with structures unpacking, and some microseconds a value.
+"""
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import types as t
+
+from pathcast.documents import DocumentBatch, Limits, Names
+from pathcast.documents.packed import unpack
+from pathcast.documents.reader import Reader
+from pathcast.errors import PathcastError, PipelineError
+from pathcast.joins import Extraction
+from pathcast.joins.extraction import Extractor
+from pathcast.joins.written import write_row
+
+from .columns import Part, error_column, parts_of_values
+from .gathering import take_rows
+from .matching import ERROR, check_columns, check_structure, with_structures
+from .shipped import Shipped
+
+TABLE, CHANGE, ROW, EVENT = "table", "change", "row", "event_id"
+Batches = Iterator[pa.RecordBatch]
+
+
+def extract_rows(
+    documents: DataFrame,
+    table: Extraction,
+    *,
+    document: str = "xml",
+    structure: str | None = None,
+    key: str | None = None,
+    limits: Limits | None = None,
+) -> DataFrame:
+    """The rows that documents hold of a table, as changes of it.
+
+    Keeps all columns but the document and adds `table`, `change` ("insert" or "delete"), `row` (JSON), `event_id`,
+    `error` and, under its own name, the document where there is an error. `key` is a column that tells documents
+    apart: with it a change is named `key/table/number`, without it `event_id` is null and nobody can tell that a
+    change came twice. `structure`: rows are cut out of the structure in this column, as `mediate` makes it.
+    """
+    names = documents.columns
+    if structure is not None:
+        check_structure(documents.schema, structure, None)
+    if key is not None and key not in names:
+        raise PipelineError(f"key: there is no column '{key}'; the columns are {', '.join(names)}")
+    had = structure is not None and "error" in names
+    check_columns(documents.schema, document, None, [TABLE, CHANGE, ROW, EVENT, *([] if had else ["error"])])
+    gone = (document, structure, "error" if had else None)
+    fields = [field for field in documents.schema.fields if field.name not in gone]
+    fields += [t.StructField(name, t.StringType()) for name in (TABLE, CHANGE, ROW, EVENT)]
+    fields += [t.StructField("error", ERROR), t.StructField(document, documents.schema[document].dataType)]
+    function = extracting(Shipped.of(table), document, structure, key, limits)
+    return documents.mapInArrow(function, t.StructType(fields))
+
+
+def extracting(
+    table: Shipped, document: str, structure: str | None = None, key: str | None = None, limits: Limits | None = None
+) -> Callable[[Batches], Batches]:
+    """The function that a worker runs on the rows of a partition."""
+
+    def extract_batches(batches: Batches) -> Batches:
+        cutting = table.open(Cutting, limits)
+        for batch in batches:
+            for part in parts_of_values(batch.column(document)):
+                rows = batch.slice(part.begin, part.end - part.begin)
+                if structure is None:
+                    yield cutting.changes(rows, part, document, key)
+                else:
+                    given, rows = with_structures(part, rows, structure)
+                    yield cutting.changes(rows, given, document, key)
+
+    return extract_batches
+
+
+class Cutting:
+    """An extraction in a worker, with what reads documents for it."""
+
+    def __init__(self, table: Extraction, limits: Limits | None) -> None:
+        self._table = table.table
+        self._extractor = Extractor(table)
+        self._names = Names()
+        self._reader = Reader(self._names, limits or Limits(), "refuse")
+
+    def changes(self, rows: pa.RecordBatch, part: Part, document: str, key: str | None) -> pa.RecordBatch:
+        """The changes of a part's documents."""
+        batch = self._read(part)
+        found = self._extractor.extract(batch)
+        made: list[tuple[int, int, str | None, str | None]] = [
+            (place, number, change, write_row(row)) for place, number, change, row in zip(*found[:4], strict=True)
+        ]
+        errors: list[PathcastError | None] = [found.errors.get(at) for at in range(len(made))]
+        made += [(place, 0, None, None) for place in batch.errors]
+        errors += batch.errors.values()
+        order = sorted(range(len(made)), key=lambda at: made[at][:2])
+        return self._frame(rows, [made[at] for at in order], [errors[at] for at in order], document, key)
+
+    def _read(self, part: Part) -> DocumentBatch:
+        if part.structures is not None:
+            return unpack(*part.structures, part.data, part.offsets, self._names, part.failed)
+        encodings = dict.fromkeys(range(part.end - part.begin), "utf-8") if part.text else None
+        return self._reader.scanner.read_data(
+            part.data, part.offsets, encodings=encodings, failed=part.failed, borrowed=True
+        )
+
+    def _frame(
+        self,
+        rows: pa.RecordBatch,
+        made: list[tuple[int, int, str | None, str | None]],
+        errors: list[PathcastError | None],
+        document: str,
+        key: str | None,
+    ) -> pa.RecordBatch:
+        failed = {at: error for at, error in enumerate(errors) if error is not None}
+        taken = take_rows(rows, [place for place, *_ in made])
+        good = [at not in failed for at in range(len(made))]
+        keys = [None] * len(made) if key is None else taken.column(key).to_pylist()
+        columns = {name: taken.column(name) for name in taken.schema.names if name != document}
+        columns[TABLE] = pa.array([self._table] * len(made), pa.string())
+        for name, at in ((CHANGE, 2), (ROW, 3)):
+            columns[name] = pa.array(
+                [each[at] if ok else None for each, ok in zip(made, good, strict=True)], pa.string()
+            )
+        events = [
+            f"{name}/{self._table}/{each[1]}" if ok and name is not None else None
+            for name, each, ok in zip(keys, made, good, strict=True)
+        ]
+        columns[EVENT] = pa.array(events, pa.string())
+        columns["error"] = error_column(len(made), failed)
+        places = pa.array([None if ok else at for at, ok in enumerate(good)], pa.int64())
+        columns[document] = taken.column(document).take(places)
+        return pa.RecordBatch.from_pydict(columns)
