@@ -140,9 +140,9 @@ def _structured(rows: pa.RecordBatch, document: str, reader: Reader, rewriter: E
         batch = reader.scanner.read_data(
             part.data, part.offsets, encodings=encodings, failed=part.failed, borrowed=True
         )
-        with rewriter.lent(batch) as (rewritten, _):
-            structures, errors = binary_column(*pack(rewritten), rewritten.errors), rewritten.errors
-        yield _with(rows.slice(part.begin, part.end - part.begin), structures, errors)
+        rewritten = rewriter.rewrite(batch).batch
+        structures = binary_column(*pack(rewritten), rewritten.errors)
+        yield _with(rows.slice(part.begin, part.end - part.begin), structures, rewritten.errors)
 
 
 def _with(rows: pa.RecordBatch, structures: pa.Array, errors: dict[int, PathcastError]) -> pa.RecordBatch:
