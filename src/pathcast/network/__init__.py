@@ -3,16 +3,20 @@
 from .faults import Crash, Faults
 from .network import ContentNetwork
 from .payloads import PayloadLimits
+from .space import Axis, Reading, Space
 from .trace import Delivery, Registration, Trace
 from .traffic import Traffic
 
 __all__ = [
+    "Axis",
     "ContentNetwork",
     "Crash",
     "Delivery",
     "Faults",
     "PayloadLimits",
+    "Reading",
     "Registration",
+    "Space",
     "Trace",
     "Traffic",
 ]

@@ -83,9 +83,9 @@ class ContentNode:
         others = [one for one in np.unique(targets).tolist() if one not in {LOCAL, came}]
         return Step(local, [(one, ()) for one in others])
 
-    def redirect(self, target: int, header: tuple[Box, ...]) -> list[tuple[int, tuple[Box, ...]]]:
-        """Where a copy goes that was not acknowledged: to the same neighbour."""
-        return [(target, header)]
+    def reaches(self, target: int) -> bool:
+        """Whether a node is a neighbour still: links of a tree stay."""
+        return True
 
     @property
     def outgoing(self) -> set[int]:

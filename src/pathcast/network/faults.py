@@ -18,11 +18,14 @@ from ..errors import TopologyError
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A node fails so many seconds after the first message of a run, and is back after `down` seconds."""
+    """A node fails so many seconds after a run has begun, and is back after `down` seconds.
+
+    In a CAN, None is never: its neighbours notice, and another node takes its place.
+    """
 
     node: str
     at: float
-    down: float
+    down: float | None
 
 
 @dataclass

@@ -35,7 +35,7 @@ class Routing(Protocol):
 
     def step(self, probe: Probe, header: tuple[Box, ...], came: int | None) -> Step: ...
 
-    def redirect(self, target: int, header: tuple[Box, ...]) -> list[tuple[int, tuple[Box, ...]]]: ...
+    def reaches(self, target: int) -> bool: ...
 
     @property
     def outgoing(self) -> set[int]: ...
@@ -201,23 +201,14 @@ class Forwarder:
             return
         job, target, copy = self._pending.pop(uid)
         job.copies.discard(uid)
-        for now, header in self.routing.redirect(target, copy.header):
-            if now == target and header == copy.header:
-                self._launch(job, target, copy, attempt)
-            else:
-                self._redirected(job, now, header, copy)
+        if self.routing.reaches(target):
+            self._launch(job, target, copy, attempt)
+        else:
+            # Somebody has taken the place of the node that the copy was for, perhaps this one.
+            id, state = copy.letter.payload, self.payloads
+            known = copy.payload if id is None or state is None else copy.payload or state.payload(id)
+            self._pass_on(job, self.routing.step(copy.letter.probe, copy.header, None), known)
         self._finish(job)
-
-    def _redirected(self, job: _Job, target: int, header: tuple[Box, ...], copy: Publication) -> None:
-        """Another node has taken the place of the one that a copy was for; it may lack the payload."""
-        id = copy.letter.payload
-        payload = copy.payload
-        if id is not None and payload is None and self.payloads is not None and not self.payloads.sent(id, target):
-            payload = self.payloads.payload(id)
-            if payload is None:
-                self._wait(id, _Wait(job, [], [(target, header)]))
-                return
-        self._send(job, target, header, payload)
 
     def _acknowledged(self, uid: Uid) -> None:
         found = self._pending.pop(uid, None)

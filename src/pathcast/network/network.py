@@ -17,19 +17,21 @@ from typing import Protocol
 from ..errors import TopologyError
 from ..messages import Filter, Message, Term
 from ..transmission import Topology, Underlay
+from .address_space import AddressSpace
 from .content_tree import ContentTree
 from .faults import Faults
 from .forwarder import Forwarder, Routing
 from .packets import Fetch, Letter, Publication, Supply
 from .payloads import PayloadLimits
 from .shapes import Probe, Shaped, shape
+from .space import Space
 from .trace import Delivery, Registration, Trace
 from .traffic import Traffic
 from .transit import Distances, Transit
 from .zones import Box
 
 Node = str | int
-KINDS = ("cbn",)
+KINDS = ("cbn", "can")
 PATIENCE = 2.0
 
 
@@ -96,19 +98,30 @@ class ContentNetwork:
         payloads: bool | PayloadLimits = False,
         plain: Iterable[Node] = (),
         underlay: Underlay | None = None,
+        space: Space | None = None,
+        members: Iterable[Node] | None = None,
+        sample: Iterable[Filter] = (),
+        seed: int = 0,
     ) -> "ContentNetwork":
         """A network over the nodes of a topology.
 
         payloads: True, or limits, for a CN*, which sends no payload twice over a link; `plain` names nodes that know
         nothing of it. underlay: the physical network below, for what goes between nodes without a link.
+        For a CAN: `space` has its axes; `members` the nodes that join, in order (all, the root first); `sample` filters
+        like those that will be registered, so that zones are halved where they are many; `seed` where nodes join.
         """
         if kind not in KINDS:
             raise TopologyError(f"there is no kind of network {kind!r}; there are {', '.join(KINDS)}")
         topology.require_connected()
         limits = payloads if isinstance(payloads, PayloadLimits) else PayloadLimits() if payloads else None
         traffic = Traffic(topology)
-        tree = ContentTree(topology, traffic)
-        return cls(topology, tree, traffic, limits=limits, plain=plain, underlay=underlay)
+        if kind == "cbn":
+            if space is not None or members is not None:
+                raise TopologyError("a content-based network has no space and no members; kind='can' has")
+            substrate: Substrate = ContentTree(topology, traffic)
+        else:
+            substrate = _addressed(topology, traffic, space, members, sample, seed)
+        return cls(topology, substrate, traffic, limits=limits, plain=plain, underlay=underlay)
 
     # Subscriptions.
 
@@ -159,6 +172,31 @@ class ContentNetwork:
         shaped, count = self._shapes[number]
         self._shapes[number] = shaped, count + 1
         return number, shaped
+
+    # Members of a CAN.
+
+    def join(self, node: Node, contact: Node | None = None) -> None:
+        """A node joins a CAN, by way of a member."""
+        number = self.topology.number(node)
+        self._addresses().join(number, contact=None if contact is None else self.topology.number(contact))
+        self.forwarders[number].down = False
+
+    def leave(self, node: Node) -> None:
+        """A node leaves a CAN in order; its zones and filters go to neighbours."""
+        number = self.topology.number(node)
+        self._addresses().leave(number)
+        self.forwarders[number].crash()
+
+    def fail(self, node: Node) -> None:
+        """A node of a CAN is gone for good, and its neighbours have noticed: another takes its place."""
+        number = self.topology.number(node)
+        self._addresses().fail(number)
+        self.forwarders[number].crash()
+
+    def _addresses(self) -> AddressSpace:
+        if not isinstance(self.substrate, AddressSpace):
+            raise TopologyError("only a CAN has members that join and leave; a content-based network has its topology")
+        return self.substrate
 
     # Messages.
 
@@ -214,15 +252,21 @@ class ContentNetwork:
     def _finished(self, letter: Letter) -> None:
         self._outbox.pop(letter.number, None)
 
-    def _schedule(self, node: int, at: float, down: float) -> None:
+    def _schedule(self, node: int, at: float, down: float | None) -> None:
         forwarder = self.forwarders[node]
 
         def rise() -> None:
             forwarder.down = False
 
+        def noticed() -> None:
+            if node in self._addresses().members and len(self._addresses().members) > 1:
+                self.fail(node)
+            else:
+                rise()
+
         def fall() -> None:
             forwarder.crash()
-            self._transit.after(down, rise)
+            self._transit.after(PATIENCE if down is None else down, noticed if down is None else rise)
 
         self._transit.after(at, fall)
 
@@ -247,3 +291,28 @@ class ContentNetwork:
             self._deliveries.append(
                 Delivery(found.subscriber, name, seconds, packet.hops, letter.number, bare, payload)
             )
+
+
+def _addressed(
+    topology: Topology,
+    traffic: Traffic,
+    space: Space | None,
+    members: Iterable[Node] | None,
+    sample: Iterable[Filter],
+    seed: int,
+) -> AddressSpace:
+    """A CAN whose members have joined one after the other, while a sample of filters stood for the load."""
+    if space is None:
+        raise TopologyError("a CAN needs a space: Space.of(Axis('per', 0, 100), …)")
+    found = AddressSpace(topology, traffic, space, seed=seed)
+    root = topology.number(topology.root)
+    others = [topology.number(node) for node in (topology.nodes if members is None else members)]
+    order = [root, *(number for number in others if number != root)] if members is None else others
+    if not order:
+        raise TopologyError("a CAN has at least one member")
+    found.join(order[0])
+    points = found.weigh(order[0], sample)
+    for number in order[1:]:
+        found.join(number, contact=order[0], point=found.draw(points))
+    found.unweigh()
+    return found

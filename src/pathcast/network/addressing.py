@@ -1,0 +1,243 @@
+"""A content-addressable network: one node's zones, neighbours and subscriptions, and what it does with a message.
+
+The space (`space.py`) is cut into zones, each owned by a node that has the filters whose points lie there. A message is
+for a region. Every copy has *clips*, the boxes of the space that it is to serve, at first all of it. A node
+
+  - that owns nothing of region ∩ clip passes the clip on whole, to the neighbour nearest to it: with whole numbers and
+    distances added up by dimension, there is always one that is nearer (the one across a face on the way);
+  - that does serves its own zones and cuts the rest of the clip along the cuts by which its zone has come to be, the
+    last first; each piece that holds part of the region is passed on. Other zones have come from the same cuts, so
+    hardly one lies in two pieces.
+
+So clips are apart from each other and become smaller, each zone in the region is served, and no filter twice: a node
+delivers to points within the clip alone, without remembering messages.
+
+Locality: a node reads the packet, its zones, its neighbours' zones and its own table.
+Cost: a distance a neighbour and clip, over arrays.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from .content import Step
+from .shapes import Probe, Shaped
+from .space import Space
+from .table import FilterTable
+from .zones import Box
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A registration where its filter stands."""
+
+    registration: int
+    wanted: int
+    shaped: Shaped
+    point: tuple[int, ...]
+
+
+@dataclass
+class Backup:
+    """What a node keeps for a neighbour, to take its place."""
+
+    zones: tuple[Box, ...] = ()
+    members: dict[int, Member] = field(default_factory=dict)
+    neighbours: dict[int, tuple[Box, ...]] = field(default_factory=dict)
+
+
+class ZoneNode:
+    """What one node knows."""
+
+    def __init__(self, number: int, space: Space) -> None:
+        self.number = number
+        self.space = space
+        self.reset()
+
+    def reset(self) -> None:
+        """Know nothing, and be no member."""
+        self.zones: tuple[Box, ...] = ()
+        self.cuts: tuple[Box, ...] = ()
+        self.neighbours: dict[int, tuple[Box, ...]] = {}
+        self.loads: dict[int, int] = {}
+        self.members: dict[int, Member] = {}
+        self.backups: dict[int, Backup] = {}
+        self.backup: int | None = None
+        self.handled = 0
+        self._table = FilterTable()
+        self._arrays: tuple[Ints, Ints, list[int]] | None = None
+
+    # Messages.
+
+    def step(self, probe: Probe, header: tuple[Box, ...], came: int | None) -> Step:
+        """Serve what is here of the clips, and pass on the rest."""
+        self.handled += 1
+        region = self.space.region(probe.message)
+        served: list[Box] = []
+        further: dict[int, list[Box]] = {}
+        for clip in header:
+            here = [zone & clip for zone in self.zones if zone.meets(clip)]
+            mine = [box for box in here if any(box.meets(part) for part in region)]
+            served += mine
+            for rest in self._rest(clip) if mine else [clip]:
+                wanted = [part & rest for part in region if part.meets(rest)]
+                if wanted:
+                    further.setdefault(self._nearest(wanted, further), []).append(rest)
+        return Step(self._matching(probe, served), [(target, tuple(clips)) for target, clips in further.items()])
+
+    def reaches(self, target: int) -> bool:
+        """Whether a node is a neighbour still."""
+        return target in self.neighbours
+
+    def towards(self, point: tuple[int, ...]) -> int | None:
+        """The neighbour nearest to a point; None when it is here."""
+        if any(point in zone for zone in self.zones):
+            return None
+        return self._nearest([Box(point, tuple(at + 1 for at in point))])
+
+    @property
+    def outgoing(self) -> set[int]:
+        """Neighbours."""
+        return set(self.neighbours)
+
+    @property
+    def serves(self) -> bool:
+        """Whether filters stand here."""
+        return bool(self.members)
+
+    def _rest(self, clip: Box) -> list[Box]:
+        """A clip without the node's own zones: what was cut off from them, the last first, and what else is left."""
+        found = [clip & cut for cut in reversed(self.cuts) if clip.meets(cut)]
+        for zone in self.zones:
+            found = [part for one in found for part in one.minus(zone)]
+        rest = [clip]
+        for one in (*self.zones, *found):
+            rest = [part for other in rest for part in other.minus(one)]
+        return found + rest
+
+    def _matching(self, probe: Probe, served: list[Box]) -> list[int]:
+        if not served or not self.members:
+            return []
+        found = self._table.match(probe)[0].tolist()
+        return [one for one in found if any(self.members[one].point in box for box in served)]
+
+    def _nearest(self, boxes: list[Box], chosen: Iterable[int] = ()) -> int:
+        """The neighbour with a zone nearest to any of some boxes; first those that get a copy anyway, if any is nearer
+        than this node.
+        """
+        low, high, owners = self._neighbour_arrays()
+        distances = np.full(len(owners), np.iinfo(np.int64).max)
+        for box in boxes:
+            under, over = np.array(box.low), np.array(box.high)
+            apart = np.where(high <= under, under - high + 1, 0) + np.where(over <= low, low - over + 1, 0)
+            np.minimum(distances, apart.sum(axis=1), out=distances)
+        among = set(chosen)
+        if among:
+            mine = min(zone.distance(box) for zone in self.zones for box in boxes)
+            rows = [at for at, owner in enumerate(owners) if owner in among and distances[at] < mine]
+            if rows:
+                return owners[min(rows, key=lambda at: int(distances[at]))]
+        return owners[int(np.argmin(distances))]
+
+    def _neighbour_arrays(self) -> tuple[Ints, Ints, list[int]]:
+        if self._arrays is None:
+            rows = [(zone, number) for number, zones in sorted(self.neighbours.items()) for zone in zones]
+            low = np.array([zone.low for zone, _ in rows], np.int64)
+            high = np.array([zone.high for zone, _ in rows], np.int64)
+            self._arrays = low, high, [number for _, number in rows]
+        return self._arrays
+
+    # What others tell.
+
+    def hear_of(self, other: int, zones: tuple[Box, ...], load: int) -> None:
+        """A node has these zones now: it is a neighbour if one of them touches one of ours."""
+        if other != self.number and any(one.touches(mine) for one in zones for mine in self.zones):
+            self.neighbours[other] = zones
+            self.loads[other] = load
+        else:
+            self.neighbours.pop(other, None)
+            self.loads.pop(other, None)
+        self._arrays = None
+
+    def own(self, zones: tuple[Box, ...]) -> None:
+        """Have other zones from now on; neighbours that touch none of them are forgotten."""
+        self.zones = merged(zones)
+        for other in list(self.neighbours):
+            self.hear_of(other, self.neighbours[other], self.loads[other])
+
+    @property
+    def load(self) -> int:
+        """Filters here, and messages handled: what zones are split by."""
+        return len(self.members) + self.handled
+
+    # Subscriptions.
+
+    def take(self, members: list[Member]) -> None:
+        """Have filters."""
+        fresh = [one for one in members if one.registration not in self.members]
+        self.members |= {one.registration: one for one in fresh}
+        self._table.add_many([one.registration for one in fresh], [one.shaped for one in fresh])
+
+    def give(self, box: Box | None = None) -> list[Member]:
+        """Hand over the filters in a box, or all."""
+        found = [one for one in self.members.values() if box is None or one.point in box]
+        for one in found:
+            self.drop(one.registration)
+        return found
+
+    def drop(self, registration: int) -> None:
+        """Forget a filter."""
+        del self.members[registration]
+        self._table.remove(registration)
+
+    def cut(self, which: int) -> tuple[Box, Box]:
+        """Halve one of the zones: at the median of its filters where they spread most, or in the middle."""
+        zone = self.zones[which]
+        points = np.array([one.point for one in self.members.values() if one.point in zone], np.int64)
+        best: tuple[float, int, int] | None = None
+        for at in range(self.space.dimensions if len(points) > 1 else 0):
+            place = _median(points[:, at])
+            if zone.low[at] < place < zone.high[at]:
+                below = int((points[:, at] < place).sum())
+                even = min(below, len(points) - below) / len(points)
+                spread = float(np.ptp(points[:, at])) / (zone.high[at] - zone.low[at])
+                score = round(even, 1) + spread / 10
+                if best is None or score > best[0]:
+                    best = score, at, place
+        if best is None:
+            at = max(range(len(zone.low)), key=lambda one: zone.high[one] - zone.low[one])
+            return zone.split(at, (zone.low[at] + zone.high[at]) // 2)
+        return zone.split(best[1], best[2])
+
+
+def _median(values: Ints) -> int:
+    """A value with about half of the others below it, and at least one."""
+    ordered = np.sort(values)
+    place = int(ordered[len(ordered) // 2])
+    if place == ordered[0]:
+        above = ordered[ordered > place]
+        return int(above[0]) if len(above) else -1
+    return place
+
+
+def merged(zones: tuple[Box, ...]) -> tuple[Box, ...]:
+    """The same points in fewer boxes, where two are one."""
+    found = list(zones)
+    again = True
+    while again:
+        again = False
+        for at, one in enumerate(found):
+            for other in range(at + 1, len(found)):
+                both = one.joined(found[other])
+                if both is not None:
+                    found[at] = both
+                    del found[other]
+                    again = True
+                    break
+            if again:
+                break
+    return tuple(found)

@@ -1,0 +1,180 @@
+"""Content-addressable networks against the flat matcher, while nodes join, leave and fail."""
+
+import pickle
+import random
+
+import pytest
+
+from pathcast.errors import MessageError, TopologyError
+from pathcast.messages import Between, Box, Filter, In, Interval, Message, Points, SomePoint, compare
+from pathcast.network import Axis, ContentNetwork, Crash, Faults, PayloadLimits, Reading, Space
+from pathcast.network.addressing import merged
+from pathcast.network.shapes import Probe
+from pathcast.network.space import staircase
+from pathcast.network.zones import Box as Zone
+from pathcast.network.zones import apart
+from pathcast.transmission import Topology
+
+from .world import World, draw_filter, draw_message
+
+SPACE = Space.of(Axis("a", 0, 9), Axis("c", 0, 9, (Reading("s", axis="c"), Reading("b"))))
+
+
+def build(count, seed=0, **options):
+    topology = Topology.random(count, degree=min(3.0, count - 1), seed=seed, latency=0.02)
+    return ContentNetwork.build(topology, kind="can", space=SPACE, seed=seed, **options)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_deliveries_are_the_flat_matchers_while_nodes_and_subscriptions_come_and_go(seed):
+    draw = random.Random(seed)
+    network = build(draw.randrange(1, 14), seed, payloads=draw.choice([False, True]))
+    world, nodes, members = World(network), network.topology.nodes, network.substrate.members
+    for step in range(40):
+        here = [nodes[number] for number in sorted(members)]
+        match draw.randrange(8):
+            case 0 if world.registered:
+                world.unregister(draw.randrange(len(world.registered)))
+            case 1 if len(here) > 1:
+                draw.choice([network.leave, network.fail])(draw.choice(here))
+            case 2 if len(here) < len(nodes):
+                network.join(draw.choice([node for node in nodes if node not in here]), draw.choice(here))
+            case _:
+                world.register(draw.choice(here), draw_filter(draw), draw.randrange(8))
+        network.substrate.check()
+        if step % 3 == 0:
+            world.publish(draw_message(draw), nodes[draw.choice(sorted(members))])
+
+
+def run_schedule(seed):
+    draw = random.Random(seed)
+    network = build(draw.randrange(2, 12), seed, payloads=draw.choice([False, PayloadLimits(None, 1)]))
+    world, nodes = World(network), network.topology.nodes
+    for _ in range(20):
+        world.register(draw.choice(nodes), draw_filter(draw), draw.randrange(10))
+    at = draw.choice(nodes)
+    faults = Faults.drawn(seed, nodes)
+    if draw.random() < 0.5:
+        other = draw.choice([node for node in nodes if node != at])
+        faults = Faults(seed, faults.drop, faults.duplicate, faults.delay, 1.0, [Crash(other, draw.random() / 5, None)])
+    world.publish_all([draw_message(draw) for _ in range(3)], at, faults, 0.05)
+    network.substrate.check()
+
+
+def test_every_schedule_of_faults_ends_in_the_same_deliveries(request):
+    for seed in range(2_000 if request.config.getoption("--long") else 120):
+        run_schedule(seed)
+
+
+def test_zones_are_halved_where_filters_are_many():
+    draw = random.Random(3)
+    topology = Topology.random(60, seed=1)
+    space = Space.of(Axis("a", 0, 1000))
+    filters = [Filter((In("a", Interval(low := int(draw.gauss(200, 20)), low + 30)),)) for _ in range(900)]
+    even = ContentNetwork.build(topology, kind="can", space=space, sample=filters)
+    blind = ContentNetwork.build(topology, kind="can", space=space)
+    for network in (even, blind):
+        network.register_many(("r1", one, number) for number, one in enumerate(filters))
+        network.substrate.check()
+    most = [max(len(node.members) for node in network.substrate.nodes) for network in (even, blind)]
+    assert most[0] < 60 < most[1]
+
+
+def test_a_node_needs_nothing_but_its_own_state_to_forward():
+    draw = random.Random(1)
+    world = World(build(12))
+    for number in range(60):
+        world.register("r1", draw_filter(draw), number)
+    for node in world.network.substrate.nodes:
+        alone = pickle.loads(pickle.dumps(node))
+        assert not any(type(value).__name__ in {"AddressSpace", "ContentNetwork"} for value in vars(node).values())
+        for _ in range(5):
+            probe = Probe(draw_message(draw).bare())
+            assert alone.step(probe, (SPACE.whole,), None) == node.step(probe, (SPACE.whole,), None)
+
+
+def test_a_message_visits_the_zones_of_its_region_and_few_others():
+    draw = random.Random(5)
+    topology = Topology.random(80, seed=2)
+    space = Space.of(Axis("a", 0, 1000), Axis("c", 0, 1000, (Reading("s", axis="c"),), required=True))
+    filters = []
+    for _ in range(800):
+        a, c = draw.randrange(1000), draw.randrange(1000)
+        box = Box.of({"c": Interval(c, c + 60)})
+        filters.append(Filter((In("a", Interval(a, a + 60)), SomePoint("s", box))))
+    network = ContentNetwork.build(topology, kind="can", space=space, sample=filters)
+    network.register_many(("r1", one, number) for number, one in enumerate(filters))
+    for _ in range(15):
+        a, c = draw.randrange(1000), draw.randrange(1000)
+        skyline = Points.of(["c"], [(c, c), (c + 200, c + 150)], pairs=True)
+        message = Message({"a": a, "s": skyline})
+        trace = network.publish(message)
+        assert trace.subscribers == sorted((at for at, one in enumerate(filters) if one.matches(message)), key=str)
+        region = space.region(message)
+        zones = sum(any(zone.meets(part) for part in region) for node in network.substrate.nodes for zone in node.zones)
+        assert trace.hops <= zones + 5
+
+
+def test_ranges_between_neighbours_and_values_that_depend_on_others_are_read():
+    at = Reading("at", gap=("lo", "hi"), given={"f": 2})
+    space = Space.of(Axis("a", 0, 100, (Reading("a", given={"f": 1}), at), required=True))
+    one, two = Interval(20, 30), Interval(40, 50)
+    plain = Filter((compare("f", "=", 1), In("a", one)))
+    gap = Filter((compare("f", "=", 2), In("at", two), Between("lo", "hi", two)))
+    assert space.point(plain) < space.point(gap)
+    network = ContentNetwork.build(Topology.chain(9), kind="can", space=space)
+    network.register_many([("r1", plain, "plain"), ("r1", gap, "gap")])
+    assert network.publish(Message({"f": 1, "a": 25})).subscribers == ["plain"]
+    assert network.publish(Message({"f": 2, "at": 45, "lo": 39, "hi": None})).subscribers == ["gap"]
+    assert network.publish(Message({"f": 2, "at": 45, "lo": 41, "hi": None})).subscribers == []
+    with pytest.raises(MessageError, match="no range on 'a'"):
+        network.register("r1", Filter((compare("f", "=", 3),)), "nowhere")
+    with pytest.raises(MessageError, match="not also one between lo and hi"):
+        network.register("r1", Filter((compare("f", "=", 2), In("at", two))), "half")
+
+
+def test_a_staircase_holds_the_ranges_that_cover_a_point():
+    draw = random.Random(4)
+    for _ in range(50):
+        points = [(draw.randrange(12), draw.randrange(12)) for _ in range(draw.randrange(5))]
+        steps = staircase(iter(points))
+        for low in range(12):
+            for high in range(12):
+                covers = any(low <= x and high >= y for x, y in points)
+                assert covers == (sum(a <= low < b and c <= high < d for a, b, c, d in steps) == 1)
+                assert sum(a <= low < b and c <= high < d for a, b, c, d in steps) <= 1
+
+
+def test_boxes_are_cut_and_joined_exactly():
+    draw = random.Random(6)
+    for _ in range(60):
+        boxes = []
+        for _ in range(3):
+            corners = [sorted(draw.sample(range(7), 2)) for _ in range(2)]
+            boxes.append(Zone(tuple(c[0] for c in corners), tuple(c[1] for c in corners)))
+        one, other, _ = boxes
+        points = [(x, y) for x in range(7) for y in range(7)]
+        assert all(sum(p in part for part in one.minus(other)) == (p in one and p not in other) for p in points)
+        assert all(sum(p in part for part in apart(boxes)) == any(p in box for box in boxes) for p in points)
+        halves = one.split(0, one.low[0] + 1) if one.high[0] - one.low[0] > 1 else (one,)
+        assert merged(halves) == (one,)
+        assert (one.distance(other) == 0) == one.meets(other)
+
+
+def test_what_cannot_be_is_refused_by_name():
+    with pytest.raises(TopologyError, match="a CAN needs a space"):
+        ContentNetwork.build(Topology.chain(2), kind="can")
+    with pytest.raises(TopologyError, match="has no space"):
+        ContentNetwork.build(Topology.chain(2), space=SPACE)
+    with pytest.raises(TopologyError, match="only a CAN has members"):
+        ContentNetwork.build(Topology.chain(2)).leave("r1")
+    network = build(2)
+    with pytest.raises(TopologyError, match="'r1' is a member already"):
+        network.join("r1")
+    network.leave("r2")
+    with pytest.raises(TopologyError, match="the last member can't leave"):
+        network.leave("r1")
+    with pytest.raises(TopologyError, match="'r2' is no member of the network; let it join"):
+        network.publish(Message({"a": 1}), "r2")
+    with pytest.raises(MessageError, match="axis 'a' reaches from 5 to 5"):
+        Axis("a", 5, 5)
