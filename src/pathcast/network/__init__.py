@@ -1,5 +1,6 @@
 """Content networks: messages to all whose filters match them, and no payload twice over one link."""
 
+from .documents import document_message, pattern_filter
 from .faults import Crash, Faults
 from .network import ContentNetwork
 from .payloads import PayloadLimits
@@ -19,4 +20,6 @@ __all__ = [
     "Space",
     "Trace",
     "Traffic",
+    "document_message",
+    "pattern_filter",
 ]
