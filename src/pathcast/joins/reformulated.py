@@ -21,10 +21,11 @@ from .contents import changed_columns
 from .forms import Form
 from .groups import FilterEvent, Group, IndexMaker
 from .index import Ends, Ids
+from .kinds import Kind
 from .query import Column, Query
 from .schema import Row
 from .semijoins import Choice, SemijoinScheme, Version
-from .skylines import describe
+from .skylines import Corners, describe
 from .words import (
     ABOVE,
     ARRIVE,
@@ -100,9 +101,8 @@ class ReformulatedSemijoins(SemijoinScheme):
         corners = describe(self.flavour, placed, run, len(group.form.axes))
         if not corners or group.filter_view is None:
             return None
-        kinds = [kind for kind in group.filter_view.kinds for _ in range(2)]
-        points = [tuple(kind.value(key) for kind, key in zip(kinds, corner, strict=True)) for corner in corners]
-        return {SKYLINE: Points(group.form.axes, tuple(points), pairs=True)}
+        points = _values(group.filter_view.kinds, corners)
+        return {SKYLINE: Points(group.form.axes, points, pairs=True)}
 
     # Filter events.
 
@@ -143,6 +143,15 @@ class RelaxedSelections(ReformulatedSemijoins):
     def add_many(self, ids: Ids, query: Query, keys: Mapping[Column, Ends], choice: Choice) -> dict[int, Form]:
         """Take up a batch of subscriptions, a selection a table."""
         return super().add_many(ids, query, keys, dict.fromkeys(choice))
+
+
+def _values(kinds: Sequence[Kind], corners: Sequence[Corners]) -> tuple[tuple[Scalar, ...], ...]:
+    """Points of a skyline, with values for keys."""
+    if len(kinds) == 1:
+        value = kinds[0].value
+        return tuple([(one := value(x), one if x == y else value(y)) for x, y in corners])
+    pairs = [kind for kind in kinds for _ in range(2)]
+    return tuple(tuple(kind.value(key) for kind, key in zip(pairs, corner, strict=True)) for corner in corners)
 
 
 def _other(group: Group, version: Version) -> dict[str, Value]:

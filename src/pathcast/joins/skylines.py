@@ -79,14 +79,12 @@ def _joined(placed: Placed, keys: Sequence[Any]) -> list[Corners]:
     """Maximal runs of keys with disposable triangles between, a point each."""
     if not keys:
         return []
-    corners: list[Corners] = [(keys[0], keys[0])]
-    answers = [index.disposable(at, keys) for index, at in placed]
-    for key, *disposable in zip(keys[1:], *answers, strict=True):
-        if all(disposable):
-            corners[-1] = (key, corners[-1][1])
-        else:
-            corners.append((key, key))
-    return corners
+    breaks: set[int] = set()
+    for index, at in placed:
+        breaks.update([place for place, free in enumerate(index.disposable(at, keys)) if not free])
+    last = [*sorted(breaks), len(keys) - 1]
+    first = [0, *(place + 1 for place in last[:-1])]
+    return [(keys[end], keys[begin]) for begin, end in zip(first, last, strict=True)]
 
 
 def _minimal_area(placed: Placed, run: Run, axes: int) -> list[Corners]:

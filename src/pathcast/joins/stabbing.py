@@ -59,6 +59,7 @@ class StabbingIndex:
         self._forest = Forest()
         self._window: _Words = np.empty(8, np.int64)
         self._places: _Words = np.empty(1024, np.int64)
+        self._following, self._found = np.empty((2, 1024), np.int32)
 
     def __len__(self) -> int:
         return len(self._forest)
@@ -189,11 +190,10 @@ class StabbingIndex:
         gap = self._gap(at, held)
         if gap is None or not len(keys):
             return []
-        found = np.empty(len(keys), np.int32)
-        following = np.arange(len(keys) + 1, dtype=np.int32)
-        count = reach(*self._trees, *gap, _keys(keys), following, most or len(keys), found)
-        places: list[int] = np.sort(found[:count]).tolist()
-        return places
+        if len(keys) >= len(self._following):
+            self._following, self._found = np.empty((2, 2 * len(keys)), np.int32)
+        count = reach(*self._trees, *gap, _keys(keys), most or len(keys), self._following, self._found)
+        return sorted(self._found[:count].tolist())
 
     def _gap(self, at: Point, held: Sequence[Point]) -> tuple[int, int, int] | None:
         """The keys around `at` that the filtering range of somebody exposed may have; None when there is nobody."""

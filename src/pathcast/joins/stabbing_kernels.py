@@ -163,15 +163,30 @@ def _uncovered(following, at):
     return last
 
 
+@rare
+def _cover(keys, following, low, high, most, found, count):
+    """Take up the keys from `low` to `high` that nobody has yet; how many are found then."""
+    if count == 0:
+        for at in range(len(keys) + 1):
+            following[at] = np.int32(at)
+    at = _uncovered(following, from_on(keys, len(keys), low))
+    while at < len(keys) and keys[at] <= high and count < most:
+        found[count] = np.int32(at)
+        count += 1
+        following[at] = np.int32(at + 1)
+        at = _uncovered(following, at + 1)
+    return count
+
+
 @kernel(
     "int64(ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], i8[::1], ro_i8[::1], ro_i4[::1], int64, int64, int64,"
-    " ro_i8[::1], i4[::1], int64, i4[::1])",
+    " ro_i8[::1], int64, i4[::1], i4[::1])",
     late=True,
 )
-def reach(bounds, links, boxes, stack, anchors, roots, low, y, high, keys, following, most, found):
+def reach(bounds, links, boxes, stack, anchors, roots, low, y, high, keys, most, following, found):
     """Which keys lie in the x range of a box that holds y and lies within `low` … `high`; how many, up to `most`.
 
-    Keys ascend. `following` is 0, 1, … up to the number of keys. Trees whose x ranges hold no key that is still to be
+    Keys ascend. `following` has room for one more than there are. Trees whose x ranges hold no key that is still to be
     found are left out, so that a few wide boxes are as good as many.
     """
     count, last = 0, len(keys)
@@ -190,7 +205,9 @@ def reach(bounds, links, boxes, stack, anchors, roots, low, y, high, keys, follo
                 | (bounds[node, 7] < y)
             ):  # fmt: skip
                 continue
-            at = _uncovered(following, from_on(keys, last, bounds[node, 0]))
+            at = from_on(keys, last, bounds[node, 0])
+            if count:
+                at = _uncovered(following, at)
             if at == last or keys[at] > bounds[node, 3]:
                 continue
             child = links[node, CHILD]
@@ -201,14 +218,9 @@ def reach(bounds, links, boxes, stack, anchors, roots, low, y, high, keys, follo
             first = (-1 - child) * BLOCK
             for place in range(first, first + links[node, SIZE]):
                 if low <= boxes[place, 2] <= y <= boxes[place, 3] <= high:
-                    at = _uncovered(following, from_on(keys, last, boxes[place, 0]))
-                    while at < last and keys[at] <= boxes[place, 1]:
-                        found[count] = np.int32(at)
-                        count += 1
-                        if count == most:
-                            return np.int64(count)
-                        following[at] = np.int32(at + 1)
-                        at = _uncovered(following, at + 1)
+                    count = _cover(keys, following, boxes[place, 0], boxes[place, 1], most, found, count)
+                    if count == most:
+                        return np.int64(count)
     return np.int64(count)
 
 
