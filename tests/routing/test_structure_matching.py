@@ -2,19 +2,22 @@
 
 from itertools import pairwise
 from random import Random
+from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import pathcast
 from pathcast.documents import read_batch
+from pathcast.routing import structure_matching
 from pathcast.routing.needs import Needs
 from pathcast.routing.structure import Refused, StructureCoder, StructureDecoder
 from pathcast.routing.structure_matching import StructureMatcher
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
-from tests.generators import random_document
+from tests import oracle
+from tests.generators import NAMESPACES, expression, random_document, random_pattern, varied
 
 
 def link_of(matcher, **bounds):
@@ -79,11 +82,65 @@ def test_what_the_decoder_refuses_is_refused_here():
     assert quick.match(coder.encode(read_batch([document])[0]), document).tolist() == [0]
 
 
-def test_patterns_with_predicates_go_the_other_way():
+def test_engines_that_match_from_label_paths_are_taken():
     subscriptions = pathcast.Subscriptions()
     subscriptions.add_many(["//b", "/a[b]/c"])
-    assert not StructureMatcher.takes(subscriptions.compile().engine)
+    assert StructureMatcher.takes(subscriptions.compile().engine)
     assert not StructureMatcher.takes(subscriptions.compile(engine="reference").engine)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 10**9))
+def test_random_trees_match_as_they_do_when_the_document_is_read(seed):
+    random = Random(seed)
+
+    def tree(steps: int, branches: float) -> str:
+        text = ""
+        for _ in range(random.randint(1, steps)):
+            text += random.choice(("/", "/", "//")) + random.choice("aabbcd*")
+            while random.random() < branches:
+                text += f"[{random.choice(('', './/'))}{tree(2, branches / 2).lstrip('/')}]"
+        return text
+
+    def document(depth: int) -> str:
+        name = random.choice("aabbcde")
+        inside = "".join(document(depth - 1) for _ in range(random.randint(0, 3))) if depth else ""
+        return f"<{name}>{inside}</{name}>"
+
+    subscriptions = pathcast.Subscriptions()
+    subscriptions.add_many([tree(3, 0.5) for _ in range(25)])
+    matcher = subscriptions.compile()
+    coder, quick = link_of(matcher)
+    for _ in range(6):
+        batch = read_batch([document(4).encode()])
+        found = quick.match(coder.encode(batch[0]), batch[0].data)
+        assert np.array_equal(found, matcher.engine.match_batch(batch)[1])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from([0, 2, 64]), st.integers(0, 10**9))
+def test_random_patterns_match_with_their_values(few, seed):
+    random = Random(seed)
+    base = random_document(random, size=15)
+    documents = [each for each in (varied(random, base) for _ in range(6)) if not each.prolog]
+    assume(documents)
+    root = oracle.read(documents[0].data).getroot()
+    namespaces = random.choice([NAMESPACES, "ignore"])
+    subscriptions = pathcast.Subscriptions(namespaces=namespaces)
+    texts = [expression(random_pattern(random, root), random) for _ in range(20)]
+    subscriptions.add_many(texts, errors="collect")
+    matcher = subscriptions.compile()
+    table = matcher.engine.table
+    needs = Needs.of_table(table)
+    coder, decoder = StructureCoder(needs, epoch=3), StructureDecoder(needs, table.names)
+    quick = StructureMatcher(decoder, matcher.engine)
+    for each in documents:
+        batch = read_batch([each.data], errors="return")
+        if batch.errors:
+            continue
+        with patch.object(structure_matching, "FEW", few):
+            found = quick.match(coder.encode(batch[0]), batch[0].data)
+        assert np.array_equal(found, matcher.engine.match_batch(batch)[1])
 
 
 @pytest.mark.parametrize("namespaces", [None, "ignore"])

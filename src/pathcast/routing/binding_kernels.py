@@ -24,6 +24,23 @@ STAMP, USED, S_SIZE = range(3)
 
 
 @part
+def chain_elements(symbols, read, head, following):
+    """Chain the elements of each name in document order; `head` has none of any before."""
+    for element in range(read - 1, -1, -1):
+        if symbols[element] >= 0:
+            following[element] = head[symbols[element]]
+            head[symbols[element]] = element
+
+
+@part
+def unchain_elements(symbols, read, head):
+    """Leave no name with an element."""
+    for element in range(read):
+        if symbols[element] >= 0:
+            head[symbols[element]] = -1
+
+
+@part
 def fits(node, element, stamp, begin, count, node_parents, held):
     """Whether all that a step demands below it holds at an element."""
     for below in range(node + 1, count):
@@ -137,10 +154,7 @@ def embed(
     For each way that fits, `rows` gets the pattern, `label_ends` where the names of each wildcard asked for end in
     `labels`: how many ways, or `NO_ROOM` for the names.
     """
-    for element in range(read - 1, -1, -1):
-        if symbols[element] >= 0:
-            following[element] = head[symbols[element]]
-            head[symbols[element]] = element
+    chain_elements(symbols, read, head, following)
     at, ends_at, ways = np.int64(0), np.int64(0), np.int64(0)
     for row in range(len(chosen)):
         number = chosen[row]
@@ -160,8 +174,6 @@ def embed(
                 rows[ways] = number
                 ways += 1
                 ends_at += last - first
-    for element in range(read):
-        if symbols[element] >= 0:
-            head[symbols[element]] = -1
+    unchain_elements(symbols, read, head)
     state[USED] = at
     return ways if at >= 0 else NO_ROOM

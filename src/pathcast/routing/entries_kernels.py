@@ -36,13 +36,14 @@ def expire_behind(begins, entries, numbers, places, expiry):
                 expiry[entry] = places[k]
 
 
-@kernel("void(ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i8[::1], b1[::1])", late=True)
-def mark_targets(entries, group, begins, members, found):
-    """Mark the targets that want one of the entries."""
+@kernel("void(ro_i4[::1], ro_b1[::1], ro_i4[::1], ro_i8[::1], ro_i8[::1], ro_b1[::1], b1[::1])", late=True)
+def mark_targets(entries, skip, group, begins, members, decided, found):
+    """Mark the targets that are not decided and want one of the entries that are not skipped; both may be empty."""
     for entry in entries:
-        if group[entry] >= 0:
-            for at in range(begins[group[entry]], begins[group[entry] + 1]):
-                found[members[at]] = True
+        if group[entry] < 0 or (len(skip) > 0 and skip[entry]):
+            continue
+        for at in range(begins[group[entry]], begins[group[entry] + 1]):
+            found[members[at]] = len(decided) == 0 or not decided[members[at]]
 
 
 @kernel("int64(ro_i4[::1], ro_b1[::1], ro_i8[::1], ro_i8[::1], ro_b1[::1], b1[::1])", late=True)

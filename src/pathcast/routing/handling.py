@@ -33,11 +33,12 @@ from .report import RouterReport
 from .router import Router
 from .structure import Refused
 from .structure_matching import StructureMatcher
+from .structures import Came, Structures
 from .taking import Taken, take
 from .wire import Encoded, Message, decode, encode
 
 T = TypeVar("T")
-F = TypeVar("F", DocumentBatch, Entries)
+F = TypeVar("F", DocumentBatch, Entries, Came)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,7 @@ class Handling:
         self.report = report
         self.outcome = Outcome()
         self._decided = self.view.nobody()
-        self._structure: bytes | None = None
-        self._document = b""
+        self._came: Came | None = None  # the structure annotation, if it can be used
         self._decoded: DocumentBatch | None = None
         self._structured = "t" in policy.positive
 
@@ -91,11 +91,9 @@ class Handling:
         report, view = self.report, self.view
         report.wanted, report.annotations, report.skipped = view.busy, message.sizes, taken.skipped
         report.refused = message.refused or taken.refused
-        if report.refused is None and self.sender is not None:
-            self._structure = message.annotations.structure
-        self._document = message.document
-        quick = self._structure is not None and self._is_quick()
-        if not quick:
+        if report.refused is None and message.annotations.structure is not None:
+            self._came = self._take_structure(message.annotations.structure, message.document)
+        if self._came is not None and not self._is_quick():
             self._decoded = self._decode()
         self._forward_at_once(taken)
         skip, left = self._timed(lambda: view.left_out(taken.failed, self._decided))
@@ -120,27 +118,28 @@ class Handling:
         asks = set(self.policy.positive + self.policy.negative) - {"t"}
         return self.policy.forwarding == "L" and not asks and StructureMatcher.takes(self.engine)
 
-    def _decode(self) -> DocumentBatch | None:
-        """The document from its structure annotation, if that can be used."""
-        router, sender, structure, data = self.router, self.sender, self._structure, self._document
-        if sender is None or structure is None:
+    def _take_structure(self, structure: bytes, document: bytes) -> Came | None:
+        router, sender = self.router, self.sender
+        if sender is None:
             return None
         needs, table = router.made[sender].needs, router.table.patterns
-        found = self._timed(lambda: router.structures.decode(sender, needs, table, structure, data))
-        return self._unless_refused(found)
+        return self._unless_refused(
+            self._timed(lambda: router.structures.take_in(sender, needs, table, structure, document))
+        )
 
-    def _match_quickly(self) -> Entries | None:
+    def _decode(self) -> DocumentBatch | None:
+        """The document from its structure annotation, if that can be used."""
+        came = self._came
+        return None if came is None else self._unless_refused(self._timed(lambda: Structures.decode(came)))
+
+    def _match_quickly(self, came: Came) -> Entries | None:
         """The entries that the document matches, from its structure annotation, if that can be used."""
-        router, sender, structure, data = self.router, self.sender, self._structure, self._document
-        assert sender is not None
-        assert structure is not None
-        needs, engine = router.made[sender].needs, self.engine
-        found = self._timed(lambda: router.structures.match(sender, needs, engine, structure, data))
+        found = self._timed(lambda: self.router.structures.match(came, self.engine))
         return self._unless_refused(found)
 
     def _unless_refused(self, found: F | Refused) -> F | None:
         if isinstance(found, Refused):
-            self._structure = None
+            self._came = None
             self.report.refused = found.reason
             self.outcome.signal = found.encode() if found.resend else None
             return None
@@ -158,7 +157,7 @@ class Handling:
     # The document.
 
     def _process(self, data: bytes, skip: Mask, expiry: Entries | None) -> None:
-        entries = self._match_quickly() if self._structure is not None and self._decoded is None else None
+        entries = self._match_quickly(self._came) if self._came is not None and self._decoded is None else None
         if entries is not None:
             self.report.forwarding = "L"
             self._pass_on(entries, skip, None)
@@ -205,7 +204,7 @@ class Handling:
     def _pass_on(self, entries: Entries, skip: Mask, batch: DocumentBatch | None) -> None:
         """Deliver and forward what all of a document has matched; without a batch nothing but its structure is told."""
         matched = mask_of(entries, len(skip)) & ~skip
-        wanting = self._timed(lambda: self.view.targets_of(entries[matched[entries]]) & ~self._decided)
+        wanting = self._timed(lambda: self.view.undecided(entries, skip, self._decided))
         now, routers = self.outcome.seconds, np.flatnonzero(wanting[: self.view.routers]).tolist()
         reading_of = None
         if routers and batch is not None:
@@ -282,7 +281,7 @@ class Handling:
         needs, structures = self.router.received[neighbour].needs, self.router.structures
         structure = self._timed(lambda: self._structure_for(neighbour, needs))
         if structure is None:
-            if document is None and self._structure is not None and (decoded := self._decode()) is not None:
+            if document is None and (decoded := self._decode()) is not None:
                 document = decoded[0]
             if document is None:
                 return annotations
@@ -293,11 +292,7 @@ class Handling:
 
     def _structure_for(self, neighbour: str, needs: Needs) -> bytes | None:
         """The structure annotation that came, for a neighbour; None when there is none or elements are needed."""
-        router, sender, structure = self.router, self.sender, self._structure
-        if sender is None or structure is None:
-            return None
-        told, table = router.made[sender].needs, router.table.patterns
-        return router.structures.pass_on(sender, told, neighbour, needs, table, structure, self._document)
+        return None if self._came is None else self.router.structures.pass_on(self._came, neighbour, needs)
 
     def _deliver(self, number: int, after: float) -> None:
         self._decided[number] = True

@@ -79,8 +79,10 @@ class StructureDecoder:
     def decode(self, structure: bytes, document: bytes) -> DocumentBatch | Refused:
         """The element arrays of a document from its annotation, or why the document must be parsed."""
         message = self.taken_in(structure, document)
-        if isinstance(message, Refused):
-            return message
+        return message if isinstance(message, Refused) else self.batch_of(structure, document, message)
+
+    def batch_of(self, structure: bytes, document: bytes, message: Taken) -> DocumentBatch | Refused:
+        """The element arrays of a document whose annotation was taken in."""
         batch, _ = self._batch([structure], [document], [message])
         return batch if isinstance(batch, DocumentBatch) else self.refused(batch)
 

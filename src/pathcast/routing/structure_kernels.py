@@ -191,40 +191,30 @@ def encode_structure(
 
 
 @part
-def decode_one(
-    data, rows, row, path_parent, path_name, path_depth, attribute_names, stack,
-    name, parent, depth, ends, attribute_begin, text_begin, text_end,
-    attribute_name, attribute_start, attribute_length, text_parent, text_start, text_length, state,
-):  # fmt: skip
-    """Read one message into the arrays of a batch, at the places that its row tells: OK, or why not.
-
-    `stack` has room for the deepest path that is allowed: open elements, and their paths.
-    """
-    end, known = rows[R_END, row], rows[R_PATHS, row]
-    base, length = rows[R_DATA, row], rows[R_LENGTH, row]
-    first, count = rows[R_ELEMENTS, row], rows[R_ELEMENTS, row + 1]
-    first_text, texts = rows[R_TEXTS, row], rows[R_TEXTS, row + 1]
-    state[AT] = rows[R_BEGIN, row]
-    state[WRONG] = 0
-    deepest = stack.shape[1] - 1
+def read_paths(data, end, known, first, count, path_name, path_depth, deepest, name, depth, path_of, state):
+    """Read the label paths of elements, with the names and depths that follow from them: OK, or why not."""
     for element in range(first, count):
         path = take(data, end, state)
         if state[WRONG] != 0:
             return CUT
         if path >= known:
             return NO_PATH
-        level = path_depth[path]
-        if level > deepest:
+        if path_depth[path] > deepest:
             return TOO_DEEP
         name[element] = path_name[path]
-        depth[element] = level
-        text_end[element] = path  # until the texts are read
-    # Attributes.
-    at_attribute, attributes = rows[R_ATTRIBUTES, row], rows[R_ATTRIBUTES, row + 1]
-    owner = first
-    last = np.int64(0)
-    begun = first
-    for index in range(at_attribute, attributes):
+        depth[element] = path_depth[path]
+        path_of[element] = path
+    return OK
+
+
+@part
+def read_attributes(
+    data, end, base, length, first, count, first_attribute, attributes, attribute_names,
+    attribute_begin, attribute_name, attribute_start, attribute_length, state,
+):  # fmt: skip
+    """Read the attributes of elements: OK, or why not."""
+    owner, begun, last = first, first, np.int64(0)
+    for index in range(first_attribute, attributes):
         owner += take(data, end, state)
         code = take(data, end, state)
         if state[WRONG] != 0:
@@ -243,38 +233,49 @@ def decode_one(
     while begun < count:
         attribute_begin[begun] = attributes
         begun += 1
-    # The tree, with the texts in their places.
-    text = first_text
-    under, up = count, np.int64(0)
-    last = np.int64(0)
+    return OK
+
+
+@part
+def close_down_to(level, opened, element, text, stack, ends, text_end):
+    """Close the elements that are open at this level and below it; they end before `element` and `text`."""
+    while opened >= level:
+        ends[stack[0, opened]] = element
+        text_end[stack[0, opened]] = text
+        opened -= 1
+    return opened
+
+
+@part
+def read_tree(
+    data, end, base, length, first, count, first_text, texts, path_parent, stack,
+    parent, depth, ends, text_begin, text_end, text_parent, text_start, text_length, state,
+):  # fmt: skip
+    """Hang elements on each other, and texts, which are read, in their places: OK, or why not.
+
+    `text_end` has the label paths of elements until it is known where their texts end.
+    """
+    text, opened, last = first_text, np.int64(0), np.int64(0)
+    under, up = np.int64(count), np.int64(0)  # the element after whose start tag the next text comes; levels up to it
     if text < texts:
         under = first + take(data, end, state)
         up = take(data, end, state)
-    opened = 0
     for element in range(first, count):
-        path = text_end[element]
-        level = depth[element]
+        path, level = text_end[element], np.int64(depth[element])
         if level > opened + 1 or (level == 1 and element > first):
             return NO_PARENT
         if path_parent[path] != (stack[1, level - 1] if level > 1 else NONE):
             return NO_PARENT
-        while opened >= level:
-            ends[stack[0, opened]] = element
-            text_end[stack[0, opened]] = text
-            opened -= 1
+        close_down_to(level, opened, element, text, stack, ends, text_end)
         parent[element] = stack[0, level - 1] if level > 1 else NONE
-        stack[0, level] = element
-        stack[1, level] = path
+        stack[0, level], stack[1, level] = element, path
         opened = level
         text_begin[element] = text
         while under == element:
             holder = level - up
             if state[WRONG] != 0 or holder < 1 or holder > opened:
                 return NO_PARENT
-            while opened > holder:
-                ends[stack[0, opened]] = element + 1
-                text_end[stack[0, opened]] = text
-                opened -= 1
+            opened = close_down_to(holder + 1, opened, element + 1, text, stack, ends, text_end)
             last = take_value(data, end, state, base, length, last, text_start, text_length, text)
             if state[WRONG] != 0:
                 return NO_PLACE
@@ -286,11 +287,38 @@ def decode_one(
                 up = take(data, end, state)
     if text < texts:
         return NO_PARENT if state[WRONG] == 0 else CUT
-    while opened > 0:
-        ends[stack[0, opened]] = count
-        text_end[stack[0, opened]] = text
-        opened -= 1
+    close_down_to(1, opened, count, text, stack, ends, text_end)
     return OK if state[AT] == end else REST
+
+
+@part
+def decode_one(
+    data, rows, row, path_parent, path_name, path_depth, attribute_names, stack,
+    name, parent, depth, ends, attribute_begin, text_begin, text_end,
+    attribute_name, attribute_start, attribute_length, text_parent, text_start, text_length, state,
+):  # fmt: skip
+    """Read one message into the arrays of a batch, at the places that its row tells: OK, or why not.
+
+    `stack` has room for the deepest path that is allowed: open elements, and their paths.
+    """
+    end, base, length = rows[R_END, row], rows[R_DATA, row], rows[R_LENGTH, row]
+    first, count = rows[R_ELEMENTS, row], rows[R_ELEMENTS, row + 1]
+    state[AT], state[WRONG] = rows[R_BEGIN, row], 0
+    why = read_paths(
+        data, end, rows[R_PATHS, row], first, count, path_name, path_depth, stack.shape[1] - 1, name, depth, text_end,
+        state,
+    )  # fmt: skip
+    if why == OK:
+        why = read_attributes(
+            data, end, base, length, first, count, rows[R_ATTRIBUTES, row], rows[R_ATTRIBUTES, row + 1],
+            attribute_names, attribute_begin, attribute_name, attribute_start, attribute_length, state,
+        )  # fmt: skip
+    if why == OK:
+        why = read_tree(
+            data, end, base, length, first, count, rows[R_TEXTS, row], rows[R_TEXTS, row + 1], path_parent, stack,
+            parent, depth, ends, text_begin, text_end, text_parent, text_start, text_length, state,
+        )  # fmt: skip
+    return why
 
 
 @kernel(

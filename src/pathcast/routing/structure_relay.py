@@ -32,11 +32,13 @@ class StructureRelay:
 
     def pass_on(self, structure: bytes, document: bytes) -> bytes | None:
         """The annotation for the next link, sent after `left`; None when it must be made from the elements."""
-        needs, wanted = self.decoder.needs, self.coder.needs
-        if wanted and wanted.version != needs.version:
-            return None
         message = self.decoder.taken_in(structure, document)
-        if isinstance(message, Refused) or message.learnt is None:
+        return None if isinstance(message, Refused) else self.pass_on_taken(structure, document, message)
+
+    def pass_on_taken(self, structure: bytes, document: bytes, message: Taken) -> bytes | None:
+        """As `pass_on`, for an annotation that was taken in."""
+        needs, wanted = self.decoder.needs, self.coder.needs
+        if message.learnt is None or (wanted and wanted.version != needs.version):
             return None
         if message.learnt is not self._learnt or self.coder.sent is not self._sent:
             self._forget(message.learnt)

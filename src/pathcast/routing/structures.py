@@ -8,14 +8,26 @@ Invariant: what is decoded has all the values that the router's own table asks a
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from ..documents import Document, DocumentBatch, Limits
 from ..matching.contract import Engine, Entries
 from ..matching.table import PatternTable
 from .needs import Needs, TableNeeds
 from .structure import Refused, StructureCoder, StructureDecoder
+from .structure_decoder import Taken
 from .structure_matching import StructureMatcher
 from .structure_relay import StructureRelay
+
+
+class Came(NamedTuple):
+    """An annotation that was taken in, with its document."""
+
+    sender: str
+    decoder: StructureDecoder
+    structure: bytes
+    document: bytes
+    message: Taken
 
 
 class Structures:
@@ -46,35 +58,35 @@ class Structures:
         """The last copy for a neighbour has left."""
         self._coders[neighbour].left()
 
-    def decode(
+    def take_in(
         self, sender: str, needs: Needs, table: PatternTable, structure: bytes, data: bytes
-    ) -> DocumentBatch | Refused:
-        """The element arrays of a document that came with an annotation; `needs` were advertised to the sender."""
+    ) -> "Came | Refused":
+        """An annotation that came with a document, checked; `needs` were advertised to the sender."""
         decoder = self._decoder(sender, needs, table)
-        return decoder if isinstance(decoder, Refused) else decoder.decode(structure, data)
-
-    def match(self, sender: str, needs: Needs, engine: Engine, structure: bytes, data: bytes) -> Entries | Refused:
-        """The entries that a document with an annotation matches, for engines that `StructureMatcher` takes."""
-        decoder = self._decoder(sender, needs, engine.table)
         if isinstance(decoder, Refused):
             return decoder
-        matcher = self._matchers.get(sender)
-        if matcher is None or matcher.decoder is not decoder or matcher.engine is not engine:
-            matcher = self._matchers[sender] = StructureMatcher(decoder, engine)
-        return matcher.match(structure, data)
+        message = decoder.taken_in(structure, data)
+        return message if isinstance(message, Refused) else Came(sender, decoder, structure, data, message)
 
-    def pass_on(
-        self, sender: str, told: Needs, neighbour: str, needs: Needs, table: PatternTable, structure: bytes, data: bytes
-    ) -> bytes | None:
+    @staticmethod
+    def decode(came: "Came") -> DocumentBatch | Refused:
+        """The element arrays of a document that came with an annotation."""
+        return came.decoder.batch_of(came.structure, came.document, came.message)
+
+    def match(self, came: "Came", engine: Engine) -> Entries | Refused:
+        """The entries that a document with an annotation matches, for engines that `StructureMatcher` takes."""
+        matcher = self._matchers.get(came.sender)
+        if matcher is None or matcher.decoder is not came.decoder or matcher.engine is not engine:
+            matcher = self._matchers[came.sender] = StructureMatcher(came.decoder, engine)
+        return matcher.match_taken(came.structure, came.document, came.message)
+
+    def pass_on(self, came: "Came", neighbour: str, needs: Needs) -> bytes | None:
         """The annotation for a neighbour with these needs, from the one that came; None when elements are needed."""
-        decoder = self._decoder(sender, told, table)
-        if isinstance(decoder, Refused):
-            return None
         coder = self._coder(neighbour, needs)
-        relay = self._relays.get((sender, neighbour))
-        if relay is None or relay.decoder is not decoder or relay.coder is not coder:
-            relay = self._relays[sender, neighbour] = StructureRelay(decoder, coder)
-        return relay.pass_on(structure, data)
+        relay = self._relays.get((came.sender, neighbour))
+        if relay is None or relay.decoder is not came.decoder or relay.coder is not coder:
+            relay = self._relays[came.sender, neighbour] = StructureRelay(came.decoder, coder)
+        return relay.pass_on_taken(came.structure, came.document, came.message)
 
     def _decoder(self, sender: str, needs: Needs, table: PatternTable) -> StructureDecoder | Refused:
         own = self._own_needs(table)

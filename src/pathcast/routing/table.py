@@ -29,6 +29,7 @@ from .entries_kernels import leave_out, mark_targets
 
 Int32s = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
+_NOTHING: Mask = np.zeros(0, dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -66,9 +67,13 @@ class View:
 
     def targets_of(self, *entries: Int32s) -> Mask:
         """Who wants one of these entries."""
-        found = self.nobody()
         together = entries[0] if len(entries) == 1 else np.concatenate(entries)
-        mark_targets(together, self.group, self._offsets, self._members, found)
+        return self.undecided(together, _NOTHING, _NOTHING)
+
+    def undecided(self, entries: Int32s, skip: Mask, decided: Mask) -> Mask:
+        """Who is not decided yet and wants one of these entries, but for those that are skipped."""
+        found = self.nobody()
+        mark_targets(entries, skip, self.group, self._offsets, self._members, decided, found)
         return found
 
     def left_out(self, failed: Mask, decided: Mask) -> tuple[Mask, int]:
