@@ -88,7 +88,9 @@ class Run:
             raise ValueError("answers can be compared when there are at least two")
         (first, expected), *others = answers.items()
         for name, answer in others:
-            self.check(statement, _same(expected, answer), f"{first} gives {_brief(expected)}, {name} {_brief(answer)}")
+            same = _same(expected, answer)
+            found = "" if same else f"{first} gives {_brief(expected)}, {name} {_brief(answer)}"
+            self.check(statement, same, found)
 
 
 def _same(one: object, other: object) -> bool:

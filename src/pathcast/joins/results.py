@@ -11,11 +11,12 @@ Cost: as many results as the event has, times what it takes to find who wants ea
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..messages import Filter, Interval, Message, Points, Value
+from ..messages import Filter, Message, Points, Value
 from .bags import Bag
+from .contents import passes
 from .groups import IndexMaker
 from .index import Ends, Ids, SemijoinIndex
 from .kinds import Kind
@@ -127,13 +128,20 @@ class Signature:
             reached.add(table)
         return order
 
-    def _extended(self, result: Numbers, order: Sequence[tuple[str, list[Edge]]]) -> Iterator[Numbers]:
+    def _extended(
+        self,
+        result: Numbers,
+        order: Sequence[tuple[str, list[Edge]]],
+        passing: Mapping[str, Container[int]] | None = None,
+    ) -> Iterator[Numbers]:
+        """The ways to go on with a partial result, by rows that pass where it is said which do."""
         if not order:
             yield result
             return
         table, edges = order[0]
         for number in self._joining(result, table, edges):
-            yield from self._extended({**result, table: number}, order[1:])
+            if passing is None or number in passing[table]:
+                yield from self._extended({**result, table: number}, order[1:], passing)
 
     def _joining(self, result: Numbers, table: str, edges: Sequence[Edge]) -> Iterator[int]:
         """The rows of a table that join a partial result along all of some edges."""
@@ -152,20 +160,16 @@ class Signature:
         return view.join_value(self.bags[other].rows[result[other]])
 
     def content(self, query: Query) -> list[Numbers]:
-        """The results of a query now."""
+        """The results of a query now: of each table only rows in its ranges are joined."""
         first = self.tables[0]
+        passing = {
+            table: {number for number, row in bag if passes(bag, query.ranges[table], row)}
+            for table, bag in self.bags.items()
+        }
+        order = self._order(first)
         return [
-            result
-            for number in self.bags[first].rows
-            for result in self.results(first, number)
-            if self._holds(query, result)
+            result for number in sorted(passing[first]) for result in self._extended({first: number}, order, passing)
         ]
-
-    def _holds(self, query: Query, result: Numbers) -> bool:
-        def held(table: str, column: str, interval: Interval) -> bool:
-            return self.value(result, table, column) in interval
-
-        return all(held(t, c, one) for t, ranges in query.ranges.items() for c, one in ranges.items())
 
     def row(self, result: Numbers, attributes: Sequence[str]) -> list[Any]:
         """Attributes of a result."""

@@ -58,6 +58,12 @@ class JoinBatch:
     def __len__(self) -> int:
         return len(next(iter(self.ranges.values()))[0])
 
+    def part(self, first: int, last: int) -> "JoinBatch":
+        """Those from a place on, up to another."""
+        return JoinBatch(
+            self.query, {name: (low[first:last], high[first:last]) for name, (low, high) in self.ranges.items()}
+        )
+
 
 @dataclass(frozen=True)
 class JoinWorkload:
