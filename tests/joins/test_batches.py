@@ -1,5 +1,6 @@
 """Batches: many subscriptions as arrays are what they would be one by one."""
 
+import tracemalloc
 from random import Random
 from typing import Any
 
@@ -126,3 +127,15 @@ def test_batches_have_ranges_on_numbers() -> None:
     server.insert("R", {"b": 1, "a": "text", "p": ""})
     with pytest.raises(QueryError, match="'a' holds a string"):
         server.subscribe_many(QUERY, {"a": ([1], [2])})
+
+
+def test_a_subscription_takes_200_bytes_at_most() -> None:
+    count = 30_000
+    given = ranges(count)
+    JoinServer(schema()).subscribe_many(QUERY, ranges(10))
+    server = JoinServer(schema())
+    tracemalloc.start()
+    server.subscribe_many(QUERY, given)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 100 * count < taken < 200 * count

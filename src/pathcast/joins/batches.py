@@ -20,6 +20,7 @@ from .forms import Form
 from .kinds import FLOAT, INT, Kind
 from .query import Column, Query, Selection
 from .schema import Draft, Edge, Schema
+from .scratch import scratch
 from .subscription import Subscription
 
 Numbers = npt.NDArray[np.int64] | npt.NDArray[np.float64]
@@ -135,7 +136,7 @@ def _checked_ends(kind: Kind, name: str, ends: Any) -> tuple[Numbers, Numbers]:
         raise QueryError(f"'{name}' holds a {kind.name}; batches have ranges on numbers")
     if not isinstance(ends, Sequence) or len(ends) != 2:
         raise QueryError(f"'{name}': the ends of ranges are two arrays, low and high")
-    arrays = [np.array(one) for one in ends]
+    arrays = [np.asarray(one) for one in ends]
     for one in arrays:
         if one.ndim != 1 or one.dtype.kind not in "if":
             raise QueryError(f"'{name}': the ends of ranges are arrays of numbers")
@@ -161,5 +162,7 @@ def keys_of(kind: Kind, ends: tuple[Numbers, Numbers]) -> tuple[Keys, Keys]:
 
 
 def _float_keys(values: Numbers) -> Keys:
-    bits = (values.astype(np.float64) + 0.0).view(np.int64)
-    return np.where(bits >= 0, bits, bits ^ _SIGN)
+    keys: Keys = scratch(values.shape, np.int64)
+    np.add(values, 0.0, out=keys.view(np.float64))
+    np.bitwise_xor(keys, _SIGN, out=keys, where=keys < 0)
+    return keys

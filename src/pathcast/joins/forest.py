@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .clusters_kernels import choose_cluster, fewest, partition, stab
 from .forest_kernels import BLOCK, BLOCKS, COUNT, FILL, FREE_BLOCK, FREE_NODE, NODES, SIZE, plant, read_out, rebuild
 from .growth_kernels import graft, insert, remove, sprout
-from .places_kernels import enter, enter_again, place_of
-from .stabbing_kernels import choose_cluster, fewest, stab
+from .places_kernels import any_known, enter, enter_again, place_of
+from .scratch import scratch
 
 Words = npt.NDArray[np.int64]
 _Numbers = npt.NDArray[np.int32]
@@ -96,19 +97,19 @@ class Forest:
 
     def add_many(self, ids: Words, boxes: Words) -> None:
         """Take up boxes, a row each; `KeyError` when a name is there or comes twice, and nothing has changed then."""
-        if len(np.unique(ids)) < len(ids) or (len(self) and any(id in self for id in ids.tolist())):
+        ascending = bool((ids[1:] > ids[:-1]).all())
+        if not (ascending or len(np.unique(ids)) == len(ids)) or any_known(self._slots, self.ids, ids):
             raise KeyError("an id is there already")
         if len(ids) * 4 < len(self):
-            for id, box in zip(ids.tolist(), boxes.tolist(), strict=True):
+            for id, box in zip(ids.tolist(), boxes, strict=True):
                 self._place(id, box)
                 self._changed()
             return
-        if len(self):
-            rows, names = self._all()
-            boxes, ids = np.concatenate([rows, boxes]), np.concatenate([names, ids])
-        self._plant(boxes, ids)
+        rows, names = self._all(len(ids))
+        rows[len(self) :], names[len(self) :] = boxes, ids
+        self._plant(rows, names)
 
-    def _place(self, id: int, box: Sequence[int]) -> None:
+    def _place(self, id: int, box: Sequence[int] | Words) -> None:
         self._make_room(2)
         self._box[:] = box
         low, high = int(self._box[2]), int(self._box[3])
@@ -127,7 +128,7 @@ class Forest:
             size = int(self.links[heavy, SIZE])
             # Full blocks become blocks with some room.
             self._make_room(size // FILL - size // BLOCK + 2)
-            rows, names, at = np.empty((size, 4), np.int64), np.empty(size, np.int64), np.empty(size, np.int32)
+            rows, names, at = scratch((size, 4), np.int64), scratch((size,), np.int64), scratch((size,), np.int32)
             rebuild(*self._arrays, rows, names, at, heavy, self.stack)
 
     @property
@@ -160,7 +161,7 @@ class Forest:
             self._merge()
             least = int(fewest(self.bounds, self.links, self.boxes, self.stack, self.anchors, self.roots))
             if len(self.anchors) > _bearable(least):
-                self._plant(*self._all())
+                self._plant(*self._all(0))
             self._bearable = max(_bearable(least), len(self.anchors) + _SPARE // 2)
 
     def _merge(self) -> None:
@@ -196,32 +197,31 @@ class Forest:
         return large
 
     def _rows_of(self, roots: _Numbers, count: int) -> tuple[Words, Words]:
-        rows, names = np.empty((count, 4), np.int64), np.empty(count, np.int64)
+        """All boxes of some trees as rows, and their names, with room for so many in all."""
+        rows, names = scratch((count, 4), np.int64), scratch((count,), np.int64)
         read_out(self.links, self.boxes, self.ids, rows, names, roots, self.stack)
         return rows, names
 
-    def _all(self) -> tuple[Words, Words]:
-        """All boxes, as rows, and their names."""
-        return self._rows_of(self.roots, len(self))
+    def _all(self, more: int) -> tuple[Words, Words]:
+        """All boxes, and room for some more."""
+        return self._rows_of(self.roots, len(self) + more)
 
-    def _plant(self, boxes: Words, ids: Words) -> None:
-        """Have these boxes and no others, in as few clusters as can be."""
-        count = len(ids)
-        lows, highs = np.ascontiguousarray(boxes[:, 2]), np.ascontiguousarray(boxes[:, 3])
-        anchors = np.empty(count, np.int64)
-        anchors = anchors[: stab(lows, highs, np.argsort(highs, kind="stable").astype(np.int32), anchors)].copy()
-        clusters = np.searchsorted(anchors, lows)
-        del lows, highs
-        order = np.argsort(clusters, kind="stable")
-        starts = np.searchsorted(clusters[order], np.arange(len(anchors) + 1))
-        rows, names, at = boxes[order], ids[order], np.empty(count, np.int32)
-        del clusters, order
+    def _plant(self, rows: Words, names: Words) -> None:
+        """Have these boxes and no others, in as few clusters as can be; rows are put in another order."""
+        count = len(names)
+        order = np.argsort(rows[:, 3])
+        anchors = np.empty(stab(rows, order, np.empty(0, np.int64)), np.int64)
+        stab(rows, order, anchors)
+        del order
+        starts = np.empty(len(anchors) + 1, np.int64)
+        partition(rows, names, anchors, scratch((count,), np.int32), starts, np.empty(len(anchors), np.int64))
         self._clear(count)
         blocks = int(np.ceil(np.diff(starts) / FILL).sum())
         self.boxes, self.ids = np.empty((blocks * BLOCK, 4), np.int64), np.empty(blocks * BLOCK, np.int64)
         self._owner = np.empty(blocks, np.int32)
         self.bounds, self.links = np.empty((2 * blocks, 8), np.int64), np.empty((2 * blocks, 4), np.int32)
-        assert enter(self._slots, names, at) == count, "names are new"
+        at = scratch((count,), np.int32)
+        enter(self._slots, names, at)
         self.anchors, self.roots = anchors, np.empty(len(anchors), np.int32)
         plant(*self._arrays, rows, names, at, starts, self.roots, self.stack)
         self._bearable = _bearable(len(anchors))

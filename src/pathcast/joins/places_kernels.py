@@ -51,16 +51,22 @@ def place_of(slots, ids, name):
     return np.int64(slots[find(slots, ids, name)])
 
 
-@kernel("int64(i4[::1], ro_i8[::1], i4[::1])", late=True)
+@kernel("boolean(ro_i4[::1], ro_i8[::1], ro_i8[::1])", late=True)
+def any_known(slots, ids, names):
+    """Whether one of some names has a place."""
+    for name in names:
+        if slots[find(slots, ids, name)] >= 0:
+            return True
+    return False
+
+
+@kernel("void(i4[::1], ro_i8[::1], i4[::1])", late=True)
 def enter(slots, names, at):
-    """Give each of some names a slot, which holds its number for now; how many were new to an empty table."""
+    """Give each of some names, all different, a slot in an empty table; it holds the name's number for now."""
     for number in range(len(names)):
         slot = find(slots, names, names[number])
-        if slots[slot] >= 0:
-            return np.int64(number)
         slots[slot] = np.int32(number)
         at[number] = np.int32(slot)
-    return np.int64(len(names))
 
 
 @kernel("void(ro_i4[::1], ro_i8[::1], i4[::1])", late=True)

@@ -23,6 +23,7 @@ from .forest_kernels import GREATEST, LEAST
 from .index import Comparison, Ends, Ids, Point, Ranges, SemijoinIndex
 from .kinds import Kind, TextKey
 from .scan import ScanIndex, union
+from .scratch import scratch
 from .stabbing_kernels import (
     any_affected,
     any_window,
@@ -75,7 +76,7 @@ class StabbingIndex:
 
     def add_many(self, ids: Ids, base: Sequence[Ends], filtering: Sequence[Ends]) -> None:
         """Take up many at once."""
-        boxes = np.empty((len(ids), 4), np.int64)
+        boxes = scratch((len(ids), 4), np.int64)
         boxes[:] = (*_ALL, *_ALL)
         ranges = [*base, *filtering]
         if self._base:

@@ -13,7 +13,6 @@ import numpy as np
 
 from ..kernels import kernel, part, rare
 from .forest_kernels import BLOCK, CHILD, GREATEST, LEAST, SIZE
-from .places_kernels import NONE
 from .window_kernels import any_in, from_on, least_in, list_in, nearest_keys
 
 # Base events.
@@ -255,61 +254,3 @@ def any_window(bounds, links, boxes, stack, anchors, roots, window):
             return True
         cluster += 1
     return False
-
-
-# Clusters.
-
-
-@kernel("int64(ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], i8[::1], ro_i8[::1], ro_i4[::1])", late=True)
-def fewest(bounds, links, boxes, stack, anchors, roots):
-    """How many points it takes to have one in every y range: the least high end, again among what it leaves."""
-    count, least = 0, LEAST
-    while True:
-        best, best_low = GREATEST, LEAST
-        found = False
-        cluster = from_on(anchors, len(anchors), least)
-        while cluster < len(anchors) and anchors[cluster] <= best:
-            if bounds[roots[cluster], 5] >= least:
-                found = True
-                best, best_low = least_in(
-                    bounds, links, boxes, stack, roots[cluster], LEAST, GREATEST, LEAST, GREATEST, least, GREATEST,
-                    LEAST, GREATEST, best, best_low
-                )  # fmt: skip
-            cluster += 1
-        if not found:
-            return np.int64(count)
-        count += 1
-        if best == GREATEST:
-            return np.int64(count)
-        least = best + 1
-
-
-@kernel("int64(ro_i8[::1], ro_i8[::1], ro_i4[::1], i8[::1])", late=True)
-def stab(lows, highs, order, anchors):
-    """The fewest points that stab all ranges, in the order of their high ends; how many."""
-    count = 0
-    for at in order:
-        if count == 0 or lows[at] > anchors[count - 1]:
-            anchors[count] = highs[at]
-            count += 1
-    return np.int64(count)
-
-
-@kernel("int64(ro_i8[:, ::1], i8[::1], ro_i4[::1], int64, int64)", late=True)
-def choose_cluster(bounds, anchors, roots, low, high):
-    """The cluster for a range: one whose anchor it holds, or one whose anchor may move into it; or -1.
-
-    An anchor may lie anywhere in its zone, where all ranges of its cluster overlap. It stays between the anchors on
-    either side, which are not in the range.
-    """
-    cluster = from_on(anchors, len(anchors), low)
-    if cluster < len(anchors):
-        if anchors[cluster] <= high:
-            return np.int64(cluster)
-        if bounds[roots[cluster], 5] <= high:
-            anchors[cluster] = high
-            return np.int64(cluster)
-    if cluster > 0 and bounds[roots[cluster - 1], 6] >= low:
-        anchors[cluster - 1] = min(bounds[roots[cluster - 1], 6], high)
-        return np.int64(cluster - 1)
-    return np.int64(NONE)
