@@ -21,6 +21,8 @@ from .lookup_kernels import (
     D_KIND,
     HIGH,
     LOW,
+    V_COLUMNS,
+    VALUES,
 )
 
 Int32s = npt.NDArray[np.int32]
@@ -29,6 +31,8 @@ Int64s = npt.NDArray[np.int64]
 
 # What it counts that others have the same test, beside how likely this is met.
 _SHARED = 1e-9
+# In the place of an access predicate: there is none, or the pattern is not waited for here (`joins.py`).
+NO_TEST, DECIDED = -1, -2
 
 
 class _Scratch(threading.local):
@@ -40,14 +44,16 @@ class _Scratch(threading.local):
         self.extremes = np.zeros(0, dtype=np.float64)
         self.touched = np.zeros(0, dtype=np.int32)
         self.joined = np.zeros(0, dtype=np.uint8)
+        self.values = np.zeros((VALUES + 1, V_COLUMNS), dtype=np.int64)
+        self.value_numbers = np.zeros(VALUES + 1)
 
 
 class AccessRows(NamedTuple):
     """Patterns by what they wait for, in the arrays that the kernel reads.
 
-    `gate_of` has the gate of each pattern, `chosen` its access predicate or -1. Of each gate the patterns that wait
-    behind it alone (`behind`), and all (`all`); of each test those that wait for it (`patterns`, with their gates); of
-    each group of ranges those that wait for a value beyond a threshold (with their gates, too).
+    `gate_of` has the gate of each pattern, `chosen` its access predicate, NO_TEST, or DECIDED. Of each gate the
+    patterns that wait behind it alone (`behind`), and all (`all`); of each test those that wait for it (`patterns`,
+    with their gates); of each group of ranges those that wait for a value beyond a threshold (with their gates, too).
     """
 
     gate_of: Int32s
@@ -79,7 +85,7 @@ def laid_out(tests: Tests, gate_of: Int32s, gates: int, chosen: Int32s) -> Acces
     begin, patterns = _rows(chosen, np.flatnonzero((chosen >= 0) & ~ranged), tests.tests)
     return AccessRows(
         gate_of, chosen,
-        *_rows(gate_of, np.flatnonzero(chosen < 0), gates),
+        *_rows(gate_of, np.flatnonzero(chosen == NO_TEST), gates),
         *_rows(gate_of, np.arange(len(gate_of)), gates),
         begin, patterns, gate_of[patterns],
         range_kinds,
@@ -103,9 +109,18 @@ class Access:
         return len(np.unique(self.chosen[self.chosen >= 0]))
 
     def candidates(
-        self, batch: DocumentBatch, translation: Int32s, gate_offsets: Int64s, gates: Int32s, patterns: int
+        self,
+        batch: DocumentBatch,
+        translation: Int32s,
+        gate_offsets: Int64s,
+        gates: Int32s,
+        patterns: int,
+        unknown: npt.NDArray[np.bool_],
     ) -> tuple[Int64s, Int32s]:
-        """The candidates of each document, ascending, given its open gates; `patterns` is how many there are by now."""
+        """The candidates of each document, ascending, given its open gates; `patterns` is how many there are by now.
+
+        Of `unknown` documents, all patterns behind open gates, also those that are not waited for here.
+        """
         scratch, tests, rows = self._fitting(patterns), self._tests, self.rows
         offsets = np.zeros(len(batch) + 1, dtype=np.int64)
         done = 0
@@ -119,9 +134,10 @@ class Access:
                 tests.numbers, tests.group_of, tests.literals,
                 rows.behind_begin, rows.behind, rows.all_begin, rows.all, rows.begin, rows.patterns, rows.pattern_gates,
                 rows.range_kinds, rows.range_begin, rows.thresholds, rows.range_patterns, rows.range_gates,
-                len(self.gate_of), patterns,
+                len(self.gate_of), patterns, unknown,
                 scratch.state, scratch.open_gates, scratch.test_stamps, tests.hits, tests.samples, tests.sampled,
-                scratch.extremes, scratch.group_stamps, scratch.touched, scratch.joined, scratch.marks, scratch.summary,
+                scratch.extremes, scratch.group_stamps, scratch.touched, scratch.joined, scratch.values,
+                scratch.value_numbers, scratch.marks, scratch.summary,
                 offsets, scratch.out, done,
             )  # fmt: skip
             if done == len(batch):

@@ -1,8 +1,9 @@
 """The patterns behind gates: candidates of documents, and which of them match.
 
-A pattern with predicates waits behind its gate (`gates.py`) and for its value (`access.py`); what becomes a candidate
-is tried on the element arrays (`verifier.py`). Patterns are taken up as they come; until the next generation gives them
-a gate, they are candidates of every document.
+A pattern that one element decides is found by the states of elements and the tests that they pass (`joins.py`). Any
+other one with predicates waits behind its gate (`gates.py`) and for its value (`access.py`); what becomes a candidate
+is tried on the element arrays (`verifier.py`), and so are all patterns on documents that have no states. Patterns are
+taken up as they come; until the next generation gives them a gate, they are candidates of every document.
 
 All of it is arrays: a snapshot has them, and the arrays that another process made can be taken over (`merge`).
 
@@ -18,32 +19,41 @@ import numpy.typing as npt
 
 from ...documents import DocumentBatch
 from ..contract import Entries, Offsets
-from ..expansion_kernels import merge_entries
 from ..growing import Growing
 from ..spans import gathered, part_of
 from ..table import Moved, PatternTable
 from ..trie import flat
-from .access import Access, AccessRows, laid_out, rarest
+from .access import DECIDED, Access, AccessRows, laid_out, rarest
 from .demands import DemandTable, Tests
 from .gates import gate, in_order
+from .join_kernels import merge_joined
+from .join_rows import BoundTests, JoinRows, no_rows
+from .joins import Joins
+from .states import States
 from .verifier import Programs, Verifier
 
 Int32s = npt.NDArray[np.int32]
 AnyArray = npt.NDArray[Any]
-_DEMANDS, _VERIFIER, _ACCESS = "demands_", "verifier_", "access_"
+_DEMANDS, _VERIFIER, _ACCESS, _BOUND, _JOINS = "demands_", "verifier_", "access_", "bound_", "joins_"
 _NONE = np.zeros(0, dtype=np.int32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Waiting:
-    """The first `patterns` of them, with the access predicates of those that have a gate."""
+    """The first `patterns` of them, with the joins and access predicates of those that have a gate."""
 
     table: PatternTable
+    joins: Joins
     access: Access
     verifier: Verifier
     programs: Programs
     patterns: int
     entries: int
+
+    @property
+    def by(self) -> tuple[Joins, Access]:
+        """What patterns with a gate wait for."""
+        return self.joins, self.access
 
     def add_matches(
         self,
@@ -53,22 +63,31 @@ class Waiting:
         gate_offsets: Offsets,
         gates: Int32s,
         entry_count: int,
+        states: States,
+        of: Int32s,
     ) -> tuple[Offsets, Entries, int, int]:
         """A batch's entries and those of the patterns that match besides; how many were candidates and matched.
 
-        `entry_count` is more than all of the batch's entries.
+        `entry_count` is more than all of the batch's entries, `of` has the state of each element.
         """
         translation = self.table.translation(batch)
-        candidate_offsets, candidates = self.access.candidates(batch, translation, gate_offsets, gates, self.patterns)
+        count = max(self.entries, entry_count)
+        joined = self.joins.match(batch, translation, states, of, count)
+        candidate_offsets, candidates = self.access.candidates(
+            batch, translation, gate_offsets, gates, self.patterns, joined.unknown
+        )
         holding = self.verifier.verify(batch, candidate_offsets, candidates, self.programs, translation)
-        verified = int(np.count_nonzero(holding))
+        verified = int(np.count_nonzero(holding)) + len(joined.entries)
         out = np.empty(len(entries) + verified + 8, dtype=np.int32)
         out_offsets = np.zeros(len(offsets), dtype=np.int64)
         more = self.programs.entries[candidates]
-        marks = np.zeros(max(self.entries, entry_count) + 63 >> 6, dtype=np.uint64)
+        marks = np.zeros(count + 63 >> 6, dtype=np.uint64)
         summary = np.zeros(len(marks) + 63 >> 6, dtype=np.uint64)
-        merge_entries(offsets, entries, candidate_offsets, more, holding, marks, summary, out_offsets, out)
-        return out_offsets, out[: out_offsets[-1]], len(candidates), verified
+        merge_joined(
+            offsets, entries, joined.offsets, joined.entries, candidate_offsets, more, holding,
+            marks, summary, out_offsets, out,
+        )  # fmt: skip
+        return out_offsets, out[: out_offsets[-1]], len(candidates) + joined.looked_at, verified
 
 
 class Behind:
@@ -79,6 +98,7 @@ class Behind:
         self.documents = 0
         self._demands = DemandTable(table.names)
         self._verifier = Verifier(table)
+        self._bound = BoundTests(table.names)
         self._tests = Growing(np.int32)
         self._tests_begin = Growing(np.int64, [0])
         self._ends = Growing(np.int32)  # the trie node of each pattern's gate, as far as they have one
@@ -101,7 +121,9 @@ class Behind:
 
     def _add(self, entry: int) -> None:
         self._verifier.add(entry)
-        self._tests.extend(np.array(self._demands.add(self.table.trees[entry]), dtype=np.int32))
+        tree = self.table.trees[entry]
+        if not self._bound.add(tree):
+            self._tests.extend(np.array(self._demands.add(tree), dtype=np.int32))
         self._tests_begin.append(self._tests.size)
 
     def layout(self) -> "Layout":
@@ -109,37 +131,44 @@ class Behind:
         entries = self._verifier.entries[self._ends.size :].tolist()
         trees, encoder = self.table.trees, self.table.encoder
         self._ends.extend(self.table.trie.insert(*flat([gate(trees[entry], encoder) for entry in entries])))
+        return self._layout(self._ends.view.copy())
+
+    def _layout(self, ends: Int32s) -> "Layout":
         return Layout(
-            self._ends.view.copy(),
+            ends,
             self._tests_begin.view[: len(self) + 1],
             self._tests.view,
             self._demands.captured(),
             self._demands.likely(self.documents),
+            self._bound,
+            self._bound.demands.captured(),
+            self._bound.demands.likely(self.documents),
+            self._verifier.entries.copy(),
         )
 
     def chosen_again(self, waiting: Waiting) -> Waiting:
         """The same patterns with the same gates, behind the tests that are the rarest by now; and those since."""
         access = waiting.access
-        count = len(access.gate_of)
-        begin = self._tests_begin.view[: count + 1]
-        chosen = rarest(begin, self._tests.view[: begin[-1]], self._demands.likely(self.documents))
-        return self.waiting(_access(self._demands.captured(), access.gate_of, access.gates, chosen))
+        return self.waiting(self._layout(access.gate_of).chosen(access.gate_of, access.gates))
 
-    def waiting(self, access: Access | None = None) -> Waiting:
-        """All patterns as of now; without `access`, all without a gate."""
-        if access is None:
-            access = _access(self._demands.captured(), _NONE, 0, _NONE)
-        return Waiting(self.table, access, self._verifier, self._verifier.programs(), len(self), len(self.table))
+    def waiting(self, by: "tuple[Joins, Access] | None" = None) -> Waiting:
+        """All patterns as of now; without `by`, all without a gate."""
+        if by is None:
+            access = Access(self._demands.captured(), 0, laid_out(self._demands.captured(), _NONE, 0, _NONE))
+            by = Joins(self._bound.demands.captured(), no_rows(0)), access
+        return Waiting(self.table, *by, self._verifier, self._verifier.programs(), len(self), len(self.table))
 
     # As arrays: on disk, and from other processes.
 
-    def saved(self, access: Access | None = None) -> dict[str, AnyArray]:
-        """All patterns as arrays, with their gates, which they must have; `restore` takes them back with `access`."""
+    def saved(self, waiting: Waiting | None = None) -> dict[str, AnyArray]:
+        """All patterns as arrays, with their gates, which they must have; `restore` takes them back with `waiting`."""
         assert self._ends.size == len(self)
         parts: tuple[tuple[str, dict[str, AnyArray]], ...] = (
             (_DEMANDS, self._demands.saved()),
             (_VERIFIER, self._verifier.saved()),
-            (_ACCESS, {} if access is None else access.rows._asdict()),
+            (_BOUND, self._bound.saved()),
+            (_ACCESS, {} if waiting is None else waiting.access.rows._asdict()),
+            (_JOINS, {} if waiting is None else waiting.joins.rows._asdict()),
         )
         return {
             "tests": self._tests.view,
@@ -153,20 +182,24 @@ class Behind:
         """Of `saved`, what `merge` needs."""
         looked_up = (_DEMANDS + name for name in ("rows", "numbers", "literals"))
         needed = {"tests", "tests_begin", "ends", *looked_up}
-        return {name: array for name, array in self.saved().items() if name in needed or name.startswith(_VERIFIER)}
+        taken_over = (_VERIFIER, _BOUND)
+        return {name: array for name, array in self.saved().items() if name in needed or name.startswith(taken_over)}
 
     @classmethod
-    def restore(cls, table: PatternTable, arrays: dict[str, AnyArray]) -> tuple["Behind", Access]:
-        """The patterns that `arrays` was taken of, and their access predicates; the same memory until they change."""
+    def restore(cls, table: PatternTable, arrays: dict[str, AnyArray]) -> tuple["Behind", tuple[Joins, Access]]:
+        """The patterns that `arrays` was taken of, and what they wait for; the same memory until they change."""
         behind = cls(table)
         behind._demands = DemandTable.restore(table.names, part_of(arrays, _DEMANDS))
         behind._verifier = Verifier.restore(table, part_of(arrays, _VERIFIER))
+        behind._bound = BoundTests.restore(table.names, part_of(arrays, _BOUND))
         behind._tests, behind._tests_begin = Growing.over(arrays["tests"]), Growing.over(arrays["tests_begin"])
         behind._ends = Growing.over(arrays["ends"])
         behind.documents, behind.until = arrays["whole"].tolist()
         rows = {name: np.asarray(array) for name, array in part_of(arrays, _ACCESS).items()}
         gates = len(rows["all_begin"]) - 1
-        return behind, Access(behind._demands.captured(), gates, AccessRows(**rows))
+        joined = {name: np.asarray(array) for name, array in part_of(arrays, _JOINS).items()}
+        joins = Joins(behind._bound.demands.captured(), JoinRows(**joined))
+        return behind, (joins, Access(behind._demands.captured(), gates, AccessRows(**rows)))
 
     def merge(self, arrays: dict[str, AnyArray], moved: Moved) -> None:
         """Take over the patterns that another process compiled for a table which has just been merged into ours."""
@@ -176,6 +209,7 @@ class Behind:
         entries = moved.entries[verifier["entries"]]
         fresh = np.flatnonzero(entries >= moved.first)
         self._verifier.merge(verifier, fresh, entries[fresh], moved.names)
+        self._bound.merge(part_of(arrays, _BOUND), fresh, moved.names)
         begin, places = gathered(arrays["tests_begin"], arrays["tests"], fresh)
         tests = self._demands.merge(part_of(arrays, _DEMANDS), moved.names, places)
         self._tests_begin.extend(begin[1:] + self._tests.size)
@@ -199,20 +233,31 @@ class Behind:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """What `Access` is made of: of each pattern the gate's trie node and the tests, and how likely these are."""
+    """What patterns are laid out by: of each the gate's trie node and the tests, and how likely these are.
+
+    Of patterns that one element decides the tests are `bound`, of the others those that they demand.
+    """
 
     ends: Int32s
     begin: npt.NDArray[np.int64]
     tests: Int32s
     captured: Tests
     likely: npt.NDArray[np.float64]
+    bound: BoundTests
+    bound_captured: Tests
+    bound_likely: npt.NDArray[np.float64]
+    entries: Int32s
 
-    def access(self) -> tuple[Int32s, Access]:
-        """The trie nodes that are gates, and the patterns behind them and the rarest of their tests."""
+    def by_gates(self) -> tuple[Int32s, tuple[Joins, Access]]:
+        """The trie nodes that are gates, and the patterns behind them by the rarest of their tests."""
         nodes, gates = np.unique(self.ends, return_inverse=True)
-        chosen = rarest(self.begin, self.tests[: self.begin[-1]], self.likely)
-        return nodes, _access(self.captured, gates.astype(np.int32), len(nodes), chosen)
+        return nodes, self.chosen(gates.astype(np.int32), len(nodes))
 
-
-def _access(tests: Tests, gate_of: Int32s, gates: int, chosen: Int32s) -> Access:
-    return Access(tests, gates, laid_out(tests, gate_of, gates, chosen))
+    def chosen(self, gate_of: Int32s, gates: int) -> tuple[Joins, Access]:
+        """Patterns by the rarest of their tests, for those that have gates."""
+        begin = self.begin[: len(gate_of) + 1]
+        tests = rarest(begin, self.tests[: begin[-1]], self.likely)
+        tests[self.bound.decided[: len(gate_of)]] = DECIDED
+        rows = self.bound.laid_out(self.bound_captured, self.bound_likely, gate_of, gates, self.entries)
+        access = Access(self.captured, gates, laid_out(self.captured, gate_of, gates, tests))
+        return Joins(self.bound_captured, rows), access

@@ -2,9 +2,10 @@
 """Looking up value tests: which of the tests that patterns wait for a document passes, and whom that calls.
 
 Tests are kept in one hash table by (element, place, kind, literal); a test on whichever element has the element ANY.
-Every value that is asked about is hashed, read as a number or both, once; ranges are settled at the end, by the largest
-or smallest value that was found for their group. Four-byte pieces of all text are looked up against a small filter
-first. So a document without the values costs nothing more, however many patterns wait for others.
+Every value that is asked about is hashed, read as a number or both, once (short ones are remembered); ranges are
+settled at the end, by the largest or smallest value that was found for their group. Four-byte pieces of all text are
+looked up against a small filter first. So a document without the values costs nothing more, however many patterns wait
+for others.
 
 A value that would take too long to put together (a number in very much text) makes the document one that may have any
 value: then all patterns behind its open gates are called.
@@ -18,25 +19,21 @@ from .lookup_kernels import (
     ANY,
     ASKS_NUMBER,
     ASKS_RANGE,
-    ASKS_TEXT,
-    EQUAL_NUMBER,
-    EQUAL_TEXT,
     GRAM,
     GRAM_BYTES,
     HIGH,
     LOW,
+    NO_TEST,
     OF_ATTRIBUTE,
     OF_SELF,
     OF_TEXT,
-    SEED,
     SELF_VALUE,
     TEXT_VALUE,
+    V_TESTS,
     find_test,
     gram_place,
-    hash_byte,
-    hash_number,
+    remembered,
 )  # fmt: skip
-from .value_kernels import number
 
 # Values that a group of ranges remembers.
 SAMPLES = 32
@@ -73,45 +70,31 @@ def call(test, begin, patterns, gates, open_gates, test_stamps, hits, marks, sum
 @rare
 def look_up(
     data, start, length, element, place, asked, slots, rows, hashes, numbers, groups, literals, begin, patterns,
-    gates, open_gates, test_stamps, hits, extremes, group_stamps, touched, marks, summary, state,
+    gates, open_gates, test_stamps, hits, extremes, group_stamps, touched, values, value_numbers, marks, summary, state,
 ):  # fmt: skip
     """Look up a value of an element, for that element and for whichever."""
-    known, hashed = len(test_stamps), SEED
-    if asked & ASKS_TEXT:
-        for k in range(length):
-            hashed = hash_byte(hashed, data[start + k])
-    value = np.nan
-    if asked & (ASKS_NUMBER | ASKS_RANGE):
-        value = number(data, start, length)
     for turn in range(2):
         holder = np.int32(ANY)
         if turn:
             holder = np.int32(element)
             if element < 0:
                 break
-        if asked & ASKS_TEXT:
-            test = find_test(known, slots, rows, hashes, numbers, literals, hashed, holder, place,
-                             np.int32(EQUAL_TEXT), 0.0, data, start, length)  # fmt: skip
-            call(test, begin, patterns, gates, open_gates, test_stamps, hits, marks, summary, state)
-        if np.isnan(value):
-            continue
-        if asked & ASKS_NUMBER:
-            test = find_test(known, slots, rows, hashes, numbers, literals, hash_number(value), holder, place,
-                             np.int32(EQUAL_NUMBER), value, data, start, length)  # fmt: skip
-            call(test, begin, patterns, gates, open_gates, test_stamps, hits, marks, summary, state)
-        if asked & ASKS_RANGE:
-            for kind in range(LOW, HIGH + 1):
-                test = find_test(known, slots, rows, hashes, numbers, literals, SEED, holder, place, np.int32(kind),
-                                 0.0, data, start, length)  # fmt: skip
-                if test >= 0 and groups[test] < len(group_stamps):
-                    group = groups[test]
-                    if group_stamps[group] != state[S_STAMP]:
-                        group_stamps[group] = state[S_STAMP]
-                        extremes[group] = value
-                        touched[state[S_TOUCHED]] = group
-                        state[S_TOUCHED] += 1
-                    elif (value > extremes[group]) == (kind == LOW):
-                        extremes[group] = value
+        row = remembered(data, start, length, holder, place, asked, slots, rows, hashes, numbers, groups, literals,
+                         len(test_stamps), len(group_stamps), values, value_numbers)  # fmt: skip
+        for kind in range(LOW):
+            call(values[row, V_TESTS + kind], begin, patterns, gates, open_gates, test_stamps, hits, marks, summary,
+                 state)  # fmt: skip
+        for kind in range(LOW, HIGH + 1):
+            group = values[row, V_TESTS + kind]
+            if group != NO_TEST:
+                value = value_numbers[row]
+                if group_stamps[group] != state[S_STAMP]:
+                    group_stamps[group] = state[S_STAMP]
+                    extremes[group] = value
+                    touched[state[S_TOUCHED]] = group
+                    state[S_TOUCHED] += 1
+                elif (value > extremes[group]) == (kind == LOW):
+                    extremes[group] = value
 
 
 @rare
@@ -180,7 +163,8 @@ def call_by_values(
     first, last, names, attribute_begin, attribute_names, attribute_start, attribute_length, text_begin, text_end,
     text_parent, text_start, text_length, data, arena, translation, longest, asks, grams, has_grams,
     slots, rows, hashes, numbers, groups, literals, begin, patterns, gates,
-    open_gates, test_stamps, hits, extremes, group_stamps, touched, joined, marks, summary, state,
+    open_gates, test_stamps, hits, extremes, group_stamps, touched, joined, values, value_numbers, marks, summary,
+    state,
 ):  # fmt: skip
     """Mark the patterns that wait for a document's values."""
     for element in range(first, last):
@@ -193,11 +177,11 @@ def call_by_values(
                 if start >= 0:
                     look_up(data, start, length, name, place, asked, slots, rows, hashes, numbers, groups, literals,
                             begin, patterns, gates, open_gates, test_stamps, hits, extremes, group_stamps, touched,
-                            marks, summary, state)  # fmt: skip
+                            values, value_numbers, marks, summary, state)  # fmt: skip
                 else:
                     look_up(arena, -1 - start, length, name, place, asked, slots, rows, hashes, numbers, groups,
                             literals, begin, patterns, gates, open_gates, test_stamps, hits, extremes, group_stamps,
-                            touched, marks, summary, state)  # fmt: skip
+                            touched, values, value_numbers, marks, summary, state)  # fmt: skip
             if has_grams:
                 if start >= 0:
                     look_up_grams(data, start, length, np.uint64(0), 0, grams, slots, rows, hashes, numbers, literals,
@@ -218,7 +202,7 @@ def call_by_values(
             else:
                 look_up(joined, np.int64(0), length, name, np.int32(SELF_VALUE), asked, slots, rows, hashes, numbers,
                         groups, literals, begin, patterns, gates, open_gates, test_stamps, hits, extremes,
-                        group_stamps, touched, marks, summary, state)  # fmt: skip
+                        group_stamps, touched, values, value_numbers, marks, summary, state)  # fmt: skip
     gram, seen = np.uint64(0), np.int64(0)
     if last == first:
         return
@@ -230,11 +214,11 @@ def call_by_values(
             if start >= 0:
                 look_up(data, start, length, name, np.int32(TEXT_VALUE), asked, slots, rows, hashes, numbers, groups,
                         literals, begin, patterns, gates, open_gates, test_stamps, hits, extremes, group_stamps,
-                        touched, marks, summary, state)  # fmt: skip
+                        touched, values, value_numbers, marks, summary, state)  # fmt: skip
             else:
                 look_up(arena, -1 - start, length, name, np.int32(TEXT_VALUE), asked, slots, rows, hashes, numbers,
                         groups, literals, begin, patterns, gates, open_gates, test_stamps, hits, extremes,
-                        group_stamps, touched, marks, summary, state)  # fmt: skip
+                        group_stamps, touched, values, value_numbers, marks, summary, state)  # fmt: skip
         if has_grams:
             # An element's string-value may go on from one text node to the next: so does the search.
             if start >= 0:
@@ -264,8 +248,9 @@ def call_all(gates, opened, closed, begin, patterns, marks, summary, state):
     " int64, boolean, ro_i1[:, ::1], ro_u8[::1], ro_i4[::1], ro_i4[:, ::1], ro_u8[::1], ro_f8[::1], ro_i4[::1],"
     " ro_u1[::1],"
     " ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1],"
-    " ro_i4[::1], ro_i8[::1], ro_f8[::1], ro_i4[::1], ro_i4[::1], int64, int64,"
-    " i8[::1], u8[::1], i8[::1], i8[::1], f8[:, ::1], i8[::1], f8[::1], i8[::1], i4[::1], u1[::1], u8[::1], u8[::1],"
+    " ro_i4[::1], ro_i8[::1], ro_f8[::1], ro_i4[::1], ro_i4[::1], int64, int64, ro_b1[::1],"
+    " i8[::1], u8[::1], i8[::1], i8[::1], f8[:, ::1], i8[::1], f8[::1], i8[::1], i4[::1], u1[::1],"
+    " i8[:, ::1], f8[::1], u8[::1], u8[::1],"
     " i8[::1], i4[::1], int64)"
 )
 def candidates_of(
@@ -274,19 +259,21 @@ def candidates_of(
     text_begin, text_end, text_parent, text_start, text_length, data, arena, translation,
     longest, has_grams, asks, grams, slots, rows, hashes, numbers, groups, literals,
     behind_begin, behind, all_begin, all_patterns, begin, patterns, pattern_gates,
-    range_kinds, range_begin, thresholds, range_patterns, range_gates, gated, pattern_count,
-    state, open_gates, test_stamps, hits, samples, sampled, extremes, group_stamps, touched, joined, marks, summary,
-    out_offsets, out, first,
+    range_kinds, range_begin, thresholds, range_patterns, range_gates, gated, pattern_count, unknown,
+    state, open_gates, test_stamps, hits, samples, sampled, extremes, group_stamps, touched, joined, values,
+    value_numbers, marks, summary, out_offsets, out, first,
 ):  # fmt: skip
     """The candidates of each document from `first` on, ascending; the first document whose candidates found no room.
 
     Patterns wait behind their gate alone (`behind`), for an equality or piece of text (`patterns`) or for a value
     beyond a threshold (`range_patterns`), both with their gates beside them; `all_patterns` has all of them by gate.
-    Patterns from `gated` on have no gate yet and are candidates of every document.
+    Patterns from `gated` on have no gate yet and are candidates of every document. An `unknown` document may have any
+    value.
     """
     for document in range(first, len(offsets) - 1):
         state[S_STAMP] += 1
-        state[S_TOUCHED] = state[S_UNKNOWN] = state[S_CALLED] = 0
+        state[S_TOUCHED] = state[S_CALLED] = 0
+        state[S_UNKNOWN] = unknown[document]
         opened, closed = gate_offsets[document], gate_offsets[document + 1]
         for index in range(opened, closed):
             gate = np.uint64(gates[index])
@@ -297,8 +284,8 @@ def candidates_of(
                 offsets[document], offsets[document + 1], names, attribute_begin, attribute_names, attribute_start,
                 attribute_length, text_begin, text_end, text_parent, text_start, text_length, data, arena, translation,
                 longest, asks, grams, has_grams, slots, rows, hashes, numbers, groups, literals, begin, patterns,
-                pattern_gates, open_gates, test_stamps, hits, extremes, group_stamps, touched, joined, marks, summary,
-                state,
+                pattern_gates, open_gates, test_stamps, hits, extremes, group_stamps, touched, joined, values,
+                value_numbers, marks, summary, state,
             )  # fmt: skip
             settle_ranges(touched, extremes, range_kinds, range_begin, thresholds, range_patterns, range_gates, samples,
                           sampled, open_gates, marks, summary, state)  # fmt: skip

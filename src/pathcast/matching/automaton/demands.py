@@ -100,9 +100,10 @@ class DemandTable:
 
     def add(self, pattern: Pattern) -> list[int]:
         """The numbers of the tests that a pattern demands."""
-        return sorted({self._number(demand) for demand in demands(pattern, self._names)})
+        return sorted({self.number(demand) for demand in demands(pattern, self._names)})
 
-    def _number(self, demand: Demand) -> int:
+    def number(self, demand: Demand) -> int:
+        """The number of a test."""
         number = self._numbers.get(demand)
         if number is None:
             number = self._find(demand) if self._first else -1

@@ -30,7 +30,8 @@ from .generations import Generations
 from .label_paths import entries_of_paths
 from .scratch import Scratch
 from .simulation import simulated
-from .states import Automaton
+from .states import Automaton, States
+from .states_kernels import NONE
 from .walk_kernels import C_ENTRIES, C_GATES, C_WHY, FULL, MISS, walk
 
 if TYPE_CHECKING:
@@ -115,11 +116,11 @@ class AutomatonEngine:
             made = self._generations.settled()
             found = self._walked(made, batch, deepest)
             assert found is not None
-        offsets, entries, gate_offsets, gates = found
+        offsets, entries, gate_offsets, gates, states = found
         counts = {"elements": len(batch.name)}
         if made.waiting is not None:
             offsets, entries, candidates, verified = made.waiting.add_matches(
-                batch, offsets, entries, gate_offsets, gates, made.entries
+                batch, offsets, entries, gate_offsets, gates, made.entries, states, self._scratch.states
             )
             counts |= {"candidates": candidates, "candidates that match": verified}
             self._generations.seen(len(batch))
@@ -133,9 +134,10 @@ class AutomatonEngine:
 
     def _walked(
         self, made: Generation, batch: DocumentBatch, deepest: int
-    ) -> tuple[Offsets, Entries, Offsets, npt.NDArray[np.int32]] | None:
-        """The entries of plain paths of each document, and the gates that it opens.
+    ) -> tuple[Offsets, Entries, Offsets, npt.NDArray[np.int32], States] | None:
+        """The entries of plain paths of each document, the gates that it opens, and the states of its elements.
 
+        These are in `scratch`, -1 for the elements of documents that had none, if patterns wait for them.
         None when that takes a generation without fresh paths.
         """
         offsets = np.zeros(len(batch) + 1, dtype=np.int64)
@@ -143,14 +145,15 @@ class AutomatonEngine:
         symbols = made.symbols_of(batch)
         scratch, fresh = self._scratch, made.fresh
         scratch.counts[1:] = 0
-        longest = int(np.diff(batch.offsets).max(initial=0))
+        kept = made.waiting is not None and len(made.waiting.joins) > 0
+        longest = len(batch.name) if kept else int(np.diff(batch.offsets).max(initial=0))
         automaton = made.states.automaton
         done = 0
         while done < len(batch):
             scratch.fit(made.states, automaton.known, made.entries, made.gates, longest)
             scratch.fit_levels(deepest, fresh.words)
             done = walk(
-                batch.offsets, batch.name, batch.parent, batch.depth, symbols, done,
+                batch.offsets, batch.name, batch.parent, batch.depth, symbols, done, kept,
                 *automaton,
                 fresh.table, fresh.rows, fresh.entries, fresh.words, made.entries, scratch.levels,
                 scratch.states, scratch.seen, scratch.counts, scratch.marks, scratch.summary, scratch.found,
@@ -167,12 +170,21 @@ class AutomatonEngine:
                 if fresh.words:
                     return None
                 self._simulate(made, batch, symbols, done, offsets, gate_offsets)
+                if kept:
+                    scratch.states[batch.offsets[done] : batch.offsets[done + 1]] = NONE
                 done += 1
                 if made.states.full:
                     made = replace(made, states=self._generations.forgotten(made.states))
+                    scratch.states[: batch.offsets[done]] = NONE  # numbers of states that are forgotten
                 automaton = made.states.automaton
         counts = scratch.counts
-        return offsets, scratch.out[: counts[C_ENTRIES]].copy(), gate_offsets, scratch.gates[: counts[C_GATES]]
+        return (
+            offsets,
+            scratch.out[: counts[C_ENTRIES]].copy(),
+            gate_offsets,
+            scratch.gates[: counts[C_GATES]],
+            made.states,
+        )
 
     def _learnt(
         self, made: Generation, batch: DocumentBatch, symbols: npt.NDArray[np.int32], document: int
@@ -183,7 +195,7 @@ class AutomatonEngine:
         with states.lock:
             before = states.transitions
             complete = states.learn(
-                batch.name, batch.parent, symbols, begin, end, self._scratch.states,
+                batch.name, batch.parent, symbols, begin, end, np.empty(end - begin, dtype=np.int32),
                 generations.MEMORY_LIMIT, self.limits.work // 4,
             )  # fmt: skip
             learnt, automaton = states.transitions - before, states.automaton
@@ -231,6 +243,6 @@ class AutomatonEngine:
             "memo bytes": states.bytes,
             "fresh patterns": made.entries - states.entry_limit,
             "gates": made.gates,
-            "values": waiting.access.values if waiting else 0,
+            "values": waiting.access.values + waiting.joins.values if waiting else 0,
             "patterns for the reference embedding": waiting.verifier.slow if waiting else 0,
         }

@@ -25,6 +25,7 @@ from .states import States
 if TYPE_CHECKING:
     from .access import Access
     from .behind import Behind, Layout
+    from .joins import Joins
 
 # Above this the states are forgotten and worked out anew: a bound on what hostile documents can make us remember.
 MEMORY_LIMIT = 512 << 20
@@ -71,7 +72,7 @@ class Generations:
             if made.waiting is not None and self._behind is not None:
                 # Gates are numbered in the order of their nodes.
                 arrays["gate_nodes"] = np.flatnonzero(made.states.gate_of_node >= 0).astype(np.int32)
-                trees = self._behind.saved(made.waiting.access)
+                trees = self._behind.saved(made.waiting)
                 arrays |= {_TREES + name: array for name, array in trees.items()}
             if learnt:
                 arrays |= {_STATES + name: array for name, array in made.states.arrays().items()}
@@ -87,8 +88,8 @@ class Generations:
         if "gate_nodes" in saved:
             from .behind import Behind
 
-            self._behind, access = Behind.restore(table, part_of(saved, _TREES))
-            waiting = self._behind.waiting(access)
+            self._behind, by = Behind.restore(table, part_of(saved, _TREES))
+            waiting = self._behind.waiting(by)
             gate_of_node[gates] = np.arange(len(gates), dtype=np.int32)
         learnt = part_of(saved, _STATES)
         states = (
@@ -166,7 +167,7 @@ class Generations:
                     symbols[(step >> 1) - 1] = step >> 1
         waiting = made.waiting
         if trees:
-            waiting = self._taken_up(entries).waiting(None if waiting is None else waiting.access)
+            waiting = self._taken_up(entries).waiting(None if waiting is None else waiting.by)
         self.current = replace(
             made, fresh=self._fresh.view(), waiting=waiting, entries=entries, names=names, symbols=symbols
         )
@@ -188,9 +189,9 @@ class Generations:
         """All that the table has, worked out for the label paths that `old` knows."""
         # First of all: what another thread enters from now on is for the next generation.
         entries, names = len(self.table), len(self.table.names)
-        made, access = self._laid_out(self._layout(entries), entries, names, old)
+        made, by = self._laid_out(self._layout(entries), entries, names, old)
         self._fresh = Fresh()
-        return self._with_trees(made, access)
+        return self._with_trees(made, by)
 
     def _layout(self, entries: int) -> "Layout | None":
         """The trees below an entry, ready to be laid out."""
@@ -200,21 +201,21 @@ class Generations:
 
     def _laid_out(
         self, layout: "Layout | None", entries: int, names: int, old: States | None
-    ) -> tuple[Generation, "Access | None"]:
+    ) -> tuple[Generation, "tuple[Joins, Access] | None"]:
         """A generation without fresh ones and trees, and the latter; the long part, which needs no lock."""
         table = self.table
-        nodes, access = (_NO_GATES, None) if layout is None else layout.access()
+        nodes, by = (_NO_GATES, None) if layout is None else layout.by_gates()
         gate_of_node = np.full(table.trie.count, NONE, dtype=np.int32)
         gate_of_node[nodes] = np.arange(len(nodes), dtype=np.int32)
         states = States(table.trie, gate_of_node, entries)
         symbols = symbols_for(table, names)
         if old is not None:
             states.relearn(old, MEMORY_LIMIT // 2, symbols)
-        return Generation(table, states, Fresh().view(), None, len(nodes), entries, names, symbols), access
+        return Generation(table, states, Fresh().view(), None, len(nodes), entries, names, symbols), by
 
-    def _with_trees(self, made: Generation, access: "Access | None") -> Generation:
-        """With all trees that have been taken up, those that `access` lacks without a gate."""
-        return made if self._behind is None else replace(made, waiting=self._behind.waiting(access))
+    def _with_trees(self, made: Generation, by: "tuple[Joins, Access] | None") -> Generation:
+        """With all trees that have been taken up, those that `by` lacks without a gate."""
+        return made if self._behind is None else replace(made, waiting=self._behind.waiting(by))
 
     def _renew_meanwhile(self) -> None:
         """Let a thread work out the next generation."""
@@ -226,7 +227,7 @@ class Generations:
         with self.lock:
             begun = self.current
             layout = self._layout(begun.entries)
-        made, access = self._laid_out(layout, begun.entries, begun.names, begun.states)
+        made, by = self._laid_out(layout, begun.entries, begun.names, begun.states)
         with self.lock:
             self._renewing = None
             latest = self.current
@@ -235,7 +236,7 @@ class Generations:
             self.renewals += 1
             # What came meanwhile: paths are fresh ones again, trees have been taken up already.
             self._fresh = Fresh()
-            self.current = self._with_trees(made, access)
+            self.current = self._with_trees(made, by)
             if not self._take_fresh(self.current, latest.entries, latest.names):
                 self.current = self._renewed(made.states)
 

@@ -2,13 +2,14 @@
 """The hash table of value tests, for kernels: by element, place, kind and literal.
 
 A test on whichever element has the element ANY. Of a group of ranges (the same value against different thresholds) one
-stands in the table for all. Tests are added while other threads look up; these go by the number that they know of.
+stands in the table for all. What short values pass is remembered: documents repeat them. Tests are added while other
+threads look up; these go by the number that they know of.
 """
 
 import numpy as np
 
 from ...kernels import kernel, part, rare
-from .value_kernels import same_text
+from .value_kernels import number, same_text
 
 ANY, SELF_VALUE, TEXT_VALUE = -1, -2, -3
 EQUAL_TEXT, EQUAL_NUMBER, LOW, HIGH, GRAM = range(5)
@@ -18,7 +19,14 @@ ASKS_TEXT, ASKS_NUMBER, ASKS_RANGE = 1, 2, 4
 # Rows of `asks`, by name + 1: attributes, string-values and text nodes; at 0: of whichever element.
 OF_ATTRIBUTE, OF_SELF, OF_TEXT = range(3)
 GRAM_BYTES = 4
+# Columns of what is remembered of values: their bytes, whose they are, and by kind the tests that they pass (NO_TEST:
+# none), of ranges the groups. The last row is for values that are not short.
+V_BYTES, V_WHOSE, V_TESTS, V_COLUMNS, KINDS = 0, 1, 2, 6, 4
+NO_TEST = -1
+VALUES = 1 << 12
+SHORT = 8
 HASH_A, HASH_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0x100000001B3)
+HASH_C = np.uint64(0xC2B2AE3D27D4EB4F)
 SEED = np.uint64(0xCBF29CE484222325)
 
 
@@ -113,3 +121,60 @@ def find_test(
         ):
             return test
         slot = (slot + 1) & mask
+
+
+@rare
+def resolve(
+    data, start, length, holder, place, asked, row, slots, tests, hashes, numbers, groups, literals, known,
+    known_groups, values, value_numbers,
+):  # fmt: skip
+    """Find the tests that a value passes, for `row` of what is remembered."""
+    for kind in range(KINDS):
+        values[row, V_TESTS + kind] = NO_TEST
+    if asked & ASKS_TEXT:
+        hashed = SEED
+        for k in range(length):
+            hashed = hash_byte(hashed, data[start + k])
+        test = find_test(known, slots, tests, hashes, numbers, literals, hashed, holder, place, np.int32(EQUAL_TEXT),
+                         0.0, data, start, length)  # fmt: skip
+        if test >= 0:
+            values[row, V_TESTS + EQUAL_TEXT] = test
+    value = np.nan
+    if asked & (ASKS_NUMBER | ASKS_RANGE):
+        value = number(data, start, length)
+    value_numbers[row] = value
+    if np.isnan(value):
+        return
+    if asked & ASKS_NUMBER:
+        test = find_test(known, slots, tests, hashes, numbers, literals, hash_number(value), holder, place,
+                         np.int32(EQUAL_NUMBER), value, data, start, length)  # fmt: skip
+        if test >= 0:
+            values[row, V_TESTS + EQUAL_NUMBER] = test
+    if asked & ASKS_RANGE:
+        for kind in range(LOW, HIGH + 1):
+            test = find_test(known, slots, tests, hashes, numbers, literals, SEED, holder, place, np.int32(kind), 0.0,
+                             data, start, length)  # fmt: skip
+            if test >= 0 and groups[test] < known_groups:
+                values[row, V_TESTS + kind] = groups[test]
+
+
+@part
+def remembered(
+    data, start, length, holder, place, asked, slots, tests, hashes, numbers, groups, literals, known, known_groups,
+    values, value_numbers,
+):  # fmt: skip
+    """The row of `values` that has the tests which a value passes: short values are looked up once and remembered."""
+    row = np.int64(VALUES)
+    text = np.uint64(0)
+    whose = np.int64(0)
+    if length <= SHORT:
+        for k in range(length):
+            text |= np.uint64(data[start + k]) << np.uint64(8 * k)
+        whose = np.int64(place + 8) << 36 | np.int64(holder + 8) << 4 | (length + 1)
+        row = np.int64((text * HASH_A ^ np.uint64(whose)) * HASH_C >> np.uint64(52))
+    if row == VALUES or values[row, V_WHOSE] != whose or values[row, V_BYTES] != np.int64(text):
+        resolve(data, start, length, holder, place, asked, row, slots, tests, hashes, numbers, groups, literals, known,
+                known_groups, values, value_numbers)  # fmt: skip
+        values[row, V_WHOSE] = whose
+        values[row, V_BYTES] = np.int64(text)
+    return row

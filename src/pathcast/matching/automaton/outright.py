@@ -11,6 +11,7 @@ text node that passes it. Three kinds can be looked up (`demand_kernels.py`):
 Invariant: a document that matches a pattern passes all its tests, so nothing is missed by waiting for one of them.
 """
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from ...patterns.model import WILDCARD, Compare, First, Node, Pattern, StringTes
 from .lookup_kernels import ANY, EQUAL_NUMBER, EQUAL_TEXT, GRAM, GRAM_BYTES, HIGH, LOW, SELF_VALUE, TEXT_VALUE
 
 _RANGES = {">": LOW, ">=": LOW, "<": HIGH, "<=": HIGH}
+_STRICT = {">": math.inf, "<": -math.inf}
 
 
 class Demand(NamedTuple):
@@ -49,7 +51,7 @@ def demands(pattern: Pattern, names: Names) -> Iterator[Demand]:
             place = names.add(node.test[1:]) if node.is_attribute else TEXT_VALUE
         for test in node.conditions:
             if isinstance(test, Compare):
-                found = _demand(element, place, test)
+                found = demand_of(element, place, test)
                 if found is not None:
                     yield found
             elif isinstance(test, StringTest | First):
@@ -65,7 +67,8 @@ def _grams(test: StringTest) -> Iterator[Demand]:
             yield Demand(ANY, ANY, GRAM, text[begin : begin + GRAM_BYTES], 0.0)
 
 
-def _demand(element: int, place: int, test: Compare) -> Demand | None:
+def demand_of(element: int, place: int, test: Compare) -> Demand | None:
+    """A comparison as a test that can be looked up; "more than x" is "at least the number after x"."""
     if test.number is None:
         if test.operator != "=":
             return None
@@ -73,5 +76,8 @@ def _demand(element: int, place: int, test: Compare) -> Demand | None:
     if test.operator == "=":
         return None if test.number != test.number else Demand(element, place, EQUAL_NUMBER, b"", test.number)
     if test.operator in _RANGES and test.number == test.number:
-        return Demand(element, place, _RANGES[test.operator], b"", test.number)
+        limit = test.number
+        if test.operator in _STRICT:
+            limit = math.nextafter(limit, _STRICT[test.operator])
+        return Demand(element, place, _RANGES[test.operator], b"", limit)
     return None

@@ -23,18 +23,21 @@ C_STAMP, C_ENTRIES, C_GATES, C_WHY, C_COUNTS = range(5)
 
 
 @part
-def distinct_states(names, parents, symbols, begin, end, keys, targets, count, states, seen, stamp, found):
-    """The states of a document's elements, each once, in `found`: how many, -1 for a miss."""
+def distinct_states(names, parents, symbols, begin, end, base, keys, targets, count, states, seen, stamp, found):
+    """The states of a document's elements, each once, in `found`: how many, -1 for a miss.
+
+    `states` gets the state of each element, in its place from `base` on.
+    """
     seen[0] = stamp
     found[0] = 0
     n = 1
     for element in range(begin, end):
         parent = parents[element]
-        above = np.int32(0) if parent < 0 else states[parent - begin]
+        above = np.int32(0) if parent < 0 else states[parent - base]
         state = next_state(keys, targets, above, symbols[names[element]])
         if state < 0 or state >= count:
             return -1
-        states[element - begin] = state
+        states[element - base] = state
         if seen[state] != stamp:
             seen[state] = stamp
             found[n] = state
@@ -43,20 +46,23 @@ def distinct_states(names, parents, symbols, begin, end, keys, targets, count, s
 
 
 @kernel(
-    "int64(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], int64,"
+    "int64(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, boolean,"
     " ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], int64,"
     " ro_u8[:, ::1], ro_i4[::1], ro_i4[::1], int64, int64, u8[:, :, ::1],"
     " i4[::1], i8[::1], i8[::1], u8[::1], u8[::1], i4[::1], i8[::1],"
     " i8[::1], i4[::1], i8[::1], i4[::1])"
 )
 def walk(
-    offsets, names, parents, depths, symbols, first,
+    offsets, names, parents, depths, symbols, first, kept,
     keys, targets, accepted, accepted_begin, gates, gates_begin, state_count,
     fresh, fresh_rows, fresh_entries, fresh_words, entry_limit, levels,
     states, seen, counts, marks, summary, found_states, gate_stamps,
     out_offsets, out, gate_offsets, out_gates,
 ):  # fmt: skip
-    """Walk the documents from `first` on; the first document that is not done, with why in `counts`."""
+    """Walk the documents from `first` on; the first document that is not done, with why in `counts`.
+
+    With `kept`, `states` has the states of all elements in the end, otherwise those of one document at a time.
+    """
     stamp, written, gated = counts[C_STAMP], counts[C_ENTRIES], counts[C_GATES]
     index = first
     why = DONE
@@ -65,8 +71,8 @@ def walk(
         begin, end = offsets[index], offsets[index + 1]
         n, total, gate_total = 0, 0, 0
         if end > begin:
-            n = distinct_states(names, parents, symbols, begin, end, keys, targets, state_count, states, seen, stamp,
-                                found_states)  # fmt: skip
+            n = distinct_states(names, parents, symbols, begin, end, offsets[0] if kept else begin, keys, targets,
+                                state_count, states, seen, stamp, found_states)  # fmt: skip
             if n < 0:
                 why = MISS
                 break
