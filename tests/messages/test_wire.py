@@ -45,6 +45,12 @@ def test_every_message_comes_back_with_its_types(message: Message) -> None:
     assert again.encode() == message.encode()
 
 
+@given(ANY_MESSAGES)
+def test_a_message_of_checked_attributes_is_the_same(message: Message) -> None:
+    again = Message.trusted(dict(message), message.payload)
+    assert again == message and again.payload == message.payload
+
+
 @given(FILTERS)
 def test_every_filter_comes_back(one: Filter) -> None:
     assert decode_filter(one.encode()) == one

@@ -13,7 +13,7 @@ withdrawal.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..messages import Message, Points, Scalar, Value
 from .bags import Bag
@@ -107,9 +107,11 @@ class ReformulatedSemijoins(SemijoinScheme):
     # Filter events.
 
     def expose(self, group: Group, event: FilterEvent) -> None:
-        gap = _gap(group, event)
-        for number in group.exposed_rows(event):
-            self._send(group, EXPOSE, Version(number, group.base.rows[number]), group.base.columns, gap)
+        numbers = group.exposed_rows(event)
+        if numbers:
+            layout, gap, rows = _layout(group, group.base.columns), _gap(group, event), group.base.rows
+            for number in numbers:
+                self._tell(group, EXPOSE, Version(number, rows[number]), layout, gap)
 
     def withdraw(self, group: Group, event: FilterEvent) -> None:
         if group.exposed_rows(event, most=1):
@@ -121,11 +123,16 @@ class ReformulatedSemijoins(SemijoinScheme):
     def _send(
         self, group: Group, kind: str, version: Version, columns: Sequence[str], state: Mapping[str, Value]
     ) -> None:
-        places = group.base.columns
-        values = {name: version.row[places.index(name)] for name in columns}
-        light = {*group.ranged, *group.base.schema.join_columns(group.form.base)}
-        head: dict[str, Value] = {FORM: group.number, KIND: kind, ROW: version.number}
-        self._messages.append(Message({**head, **values, **state}, [name for name in columns if name not in light]))
+        self._tell(group, kind, version, _layout(group, columns), state)
+
+    def _tell(self, group: Group, kind: str, version: Version, layout: "_Layout", state: Mapping[str, Value]) -> None:
+        """Send some columns of a row, which was checked when it came."""
+        attributes: dict[str, Value] = {FORM: group.number, KIND: kind, ROW: version.number}
+        row = version.row
+        for name, place in layout.columns:
+            attributes[name] = row[place]
+        attributes.update(state)
+        self._messages.append(Message.trusted(attributes, layout.payload))
 
 
 class RelaxedSelections(ReformulatedSemijoins):
@@ -143,6 +150,19 @@ class RelaxedSelections(ReformulatedSemijoins):
     def add_many(self, ids: Ids, query: Query, keys: Mapping[Column, Ends], choice: Choice) -> dict[int, Form]:
         """Take up a batch of subscriptions, a selection a table."""
         return super().add_many(ids, query, keys, dict.fromkeys(choice))
+
+
+class _Layout(NamedTuple):
+    """Columns of a message with their places in a row, and which of them are payload: those that no filter reads."""
+
+    columns: list[tuple[str, int]]
+    payload: frozenset[str]
+
+
+def _layout(group: Group, columns: Sequence[str]) -> _Layout:
+    light = {*group.ranged, *group.base.schema.join_columns(group.form.base)}
+    placed = list(zip(columns, group.base.places(columns), strict=True))
+    return _Layout(placed, frozenset(name for name in columns if name not in light))
 
 
 def _values(kinds: Sequence[Kind], corners: Sequence[Corners]) -> tuple[tuple[Scalar, ...], ...]:
