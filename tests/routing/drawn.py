@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from random import Random
 
 import pathcast
+from pathcast import Matcher
 from pathcast.routing import Overlay, Report
 from pathcast.transmission import Topology
 from tests import oracle
@@ -22,12 +23,16 @@ class World:
     """Router, XPath and subscriber, by the overlay's id."""
     documents: list[bytes]
     namespaces: object
+    _flat: tuple[set[int], Matcher, dict[int, Who]] | None = None
 
     def flat(self, document: bytes) -> set[Who]:
-        """Who is to get a document: what a single matcher says."""
-        flat = pathcast.Subscriptions(namespaces=self.namespaces)
-        who = {flat.add(xpath): (subscriber, router) for router, xpath, subscriber in self.subscriptions.values()}
-        return {who[id] for id in flat.compile().match(document).ids}
+        """Who is to get a document: what a single matcher says, which is made anew when subscriptions have changed."""
+        if self._flat is None or self._flat[0] != self.subscriptions.keys():
+            flat = pathcast.Subscriptions(namespaces=self.namespaces)
+            who = {flat.add(xpath): (subscriber, router) for router, xpath, subscriber in self.subscriptions.values()}
+            self._flat = set(self.subscriptions), flat.compile(), who
+        _, matcher, who = self._flat
+        return {who[id] for id in matcher.match(document).ids}
 
 
 def delivered(report: Report) -> set[Who]:

@@ -1,5 +1,6 @@
 """On what a structure annotation tells, every engine answers as on the parsed document."""
 
+from functools import cache
 from itertools import groupby
 from random import Random
 
@@ -24,6 +25,12 @@ def subscriptions_of(patterns, namespaces=None) -> pathcast.Subscriptions:
     subscriptions = pathcast.Subscriptions(namespaces=namespaces)
     subscriptions.add_many(patterns)
     return subscriptions
+
+
+@cache
+def engine_of(*patterns):
+    """The default engine over these patterns, made once for all examples of a test."""
+    return subscriptions_of(patterns).compile().engine
 
 
 class Link:
@@ -56,16 +63,24 @@ def answers(engine, batch: DocumentBatch):
     return offsets.tolist(), entries.tolist()
 
 
+@cache
+def cases_by_namespaces():
+    """The corpus: namespaces, the subscriptions and the documents, as one batch; read once for all engines."""
+    found = []
+    for namespaces, group in groupby(sorted(cases(), key=lambda case: str(case.namespaces)), lambda c: c.namespaces):
+        listed = list(group)
+        documents = [case.document for case in listed if len(case.document) < 1_000]
+        subscriptions = subscriptions_of([case.pattern for case in listed], namespaces)
+        found.append((namespaces, subscriptions, read_batch(documents, errors="return")))
+    return found
+
+
 @pytest.mark.parametrize("engine", engines())
 def test_every_case_has_its_answer_without_the_document_being_parsed(engine):
     wrong = []
-    for namespaces, group in groupby(sorted(cases(), key=lambda case: str(case.namespaces)), lambda c: c.namespaces):
-        listed = list(group)
-        subscriptions = subscriptions_of([case.pattern for case in listed], namespaces)
+    for namespaces, subscriptions, batch in cases_by_namespaces():
         made = subscriptions.compile(engine=engine).engine
         link = Link(made.table)
-        documents = [case.document for case in listed if len(case.document) < 1_000]
-        batch = read_batch(documents, errors="return")
         messages = [link.coder.encode(document) or b"" for document in batch]
         arrived, refused = link.decoder.decode_many(messages, [document.data for document in batch])
         assert refused.keys() == batch.errors.keys()
@@ -149,7 +164,7 @@ def test_names_that_come_to_the_table_later_are_met():
 @given(st.integers(0, 10**9))
 def test_a_message_is_refused_or_right_whatever_is_lost(seed):
     random = Random(seed)
-    made = subscriptions_of(["/a[b]/c", "//b[@x = '5']", "//d//e", "//c[contains(., 'red')]"]).compile().engine
+    made = engine_of("/a[b]/c", "//b[@x = '5']", "//d//e", "//c[contains(., 'red')]")
     link = Link(made.table, paths=random.choice([12, 1 << 15]))
     waiting: list[tuple[bytes, DocumentBatch]] = []
     refusals = 0
@@ -295,7 +310,7 @@ def assert_sound(batch: DocumentBatch) -> None:
 def test_hostile_bytes_are_refused_or_harmless(seed):
     random = Random(seed)
     patterns = ["/a[b]/c", "//b[@x = '5']", "//a[. = '5']", "//c[text() = 'red']", "//*[contains(@y, 'e')]"]
-    made = subscriptions_of(patterns).compile().engine
+    made = engine_of(*patterns)
     link = Link(made.table)
     batch = read_batch([random_document(random, size=15).data], errors="return")
     if batch.errors:
@@ -320,7 +335,7 @@ def test_hostile_bytes_are_refused_or_harmless(seed):
 
 @pytest.mark.parametrize("at", range(0, 44, 4))
 def test_huge_figures_cost_nothing(at):
-    link = Link(subscriptions_of(["/a/b"]).compile().engine.table)
+    link = Link(engine_of("/a/b").table)
     document = b"<a><b/></a>"
     message = bytearray(link.coder.encode(read_batch([document])[0]))
     message[at + 1 : at + 5] = b"\xff\xff\xff\x7f"

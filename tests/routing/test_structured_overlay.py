@@ -1,5 +1,6 @@
 """With structure annotations routers match without parsing, and deliver what a flat matcher says."""
 
+from functools import cache
 from random import Random
 
 import pytest
@@ -11,11 +12,18 @@ from pathcast.workloads import generate_documents, generate_subscriptions, news_
 from .drawn import delivered, world_of
 
 
+@cache
+def advertised_world(seed):
+    """A world that all policies share: what its links have learnt under one is there under the next."""
+    world = world_of(1000 + seed)
+    world.overlay.advertise(keep=0.25)
+    return world
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("policy", ["L+t", "L+st-sd", "L+sdt", "ES+t", "ES+st"])
 def test_deliveries_are_those_of_a_flat_matcher(policy, seed):
-    world = world_of(1000 + seed)
-    world.overlay.advertise(keep=0.25)
+    world = advertised_world(seed)
     able = streaming_engines() if policy.startswith("ES") else engines()
     for number, document in enumerate(world.documents):
         report = world.overlay.publish(document, policy, able[(seed + number) % len(able)])
@@ -80,15 +88,21 @@ def test_an_untrusted_link_is_parsed_behind():
     assert len(report.deliveries) == 1
 
 
-@pytest.mark.parametrize("engine", engines())
-def test_every_engine_takes_what_was_decoded(engine):
-    random = Random(5)
-    overlay = Overlay.tree(levels=3, fanout=2)
-    documents = list(generate_documents(news_schema(), 6, seed=5))
-    for xpath in generate_subscriptions(news_schema(), 60, seed=5, predicate_probability=0.1, nested_probability=0.2):
+@cache
+def news_overlay(levels, count, seed, **workload):
+    """An overlay with subscriptions of the news schema, shared by the tests that ask for it."""
+    random = Random(seed)
+    overlay = Overlay.tree(levels=levels, fanout=2)
+    for xpath in generate_subscriptions(news_schema(), count, seed=seed, **workload):
         overlay.subscribe(random.choice(overlay.routers), xpath, f"s{random.randrange(10**6)}")
     overlay.advertise()
-    for document in documents:
+    return overlay
+
+
+@pytest.mark.parametrize("engine", engines())
+def test_every_engine_takes_what_was_decoded(engine):
+    overlay = news_overlay(3, 60, 5, predicate_probability=0.1, nested_probability=0.2)
+    for document in generate_documents(news_schema(), 6, seed=5):
         plain, structured = overlay.publish(document, "L", engine), overlay.publish(document, "L+t", engine, repeats=2)
         assert delivered(plain) == delivered(structured)
         assert sum(each.parsed for each in structured.per_router.values()) == 1
@@ -97,10 +111,7 @@ def test_every_engine_takes_what_was_decoded(engine):
 @pytest.mark.parametrize("policy", ["L+t", "L+st", "L+t-sd", "ES+t"])
 def test_plain_paths_are_matched_and_passed_on_without_elements(policy):
     random = Random(7)
-    overlay = Overlay.tree(levels=4, fanout=2)
-    for xpath in generate_subscriptions(news_schema(), 150, seed=7, max_depth=7):
-        overlay.subscribe(random.choice(overlay.routers), xpath, f"s{random.randrange(10**6)}")
-    overlay.advertise()
+    overlay = news_overlay(4, 150, 7, max_depth=7)
     engine = "automaton" if policy.startswith("L") else None
     for number, document in enumerate(generate_documents(news_schema(), 12, seed=7)):
         if number % 5 == 3:
