@@ -95,6 +95,8 @@ class _Regions:
 
     def cover(self, states: Int64s) -> bool:
         """Make the regions of states that have none yet; False when they would be too many."""
+        if not len(states):
+            return True  # another thread has made them
         by, automaton = self._by, self.of.automaton
         owners, gates = gathered(automaton.gates_begin, automaton.gates, states)
         owner = np.repeat(np.arange(len(states)), np.diff(owners))
