@@ -1,12 +1,16 @@
 """Decompositions: the cost model, the greedy choice, and moving when statistics drift."""
 
+from collections import Counter
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
 
-from pathcast.joins import Client, JoinServer, Schema
-from pathcast.joins.decomposition import choose, semijoin_cost, total
+from pathcast import QueryError
+from pathcast.joins import Client, JoinServer, Schema, Subscription
+from pathcast.joins.decomposition import REMEMBERED_EVENTS, choose, semijoin_cost, total
+from pathcast.workloads import mixed_joins
 
 PER_VALUE = {"R": 10, "S": 70, "T": 70, "U": 30}
 
@@ -128,3 +132,101 @@ def test_a_scheme_without_semijoins_has_nothing_to_regroup() -> None:
         server = JoinServer(star(), scheme)
         server.subscribe(QUERY.format(50, 50, 50))
         assert server.regroup(force=True).messages == []
+
+
+def test_statistics_of_the_mix_of_section_6_3_give_the_papers_order_and_decomposition() -> None:
+    workload = mixed_joins(40, 400, join_values=10)
+    server = JoinServer(workload.schema())
+    server.apply([*workload.rows, *workload.changes])
+    # As many events at every table, as in the paper; loading has put more into large tables.
+    server.statistics.events = Counter(change[1] for change in workload.changes)
+    cost = {edge.other("S"): server.statistics.cost("S", edge) for edge in server.schema.edges_of("S")}
+    assert cost["R"] > cost["U"] > cost["T"]
+    chosen = {}
+    for batch in workload.batches:
+        ids = server.subscribe_many(batch.query, batch.ranges)
+        chosen[batch.query.tables] = {str(form) for form in server.subscriptions[ids[0]].forms.values()}
+    assert chosen == {
+        ("R", "S"): {"R^S", "S^R"},
+        ("R", "S", "T"): {"R^S", "S^T", "T^S"},
+        ("R", "S", "T", "U"): {"R^S", "S^T", "T^S", "U^S"},
+        ("S", "T", "U"): {"S^T", "T^S", "U^S"},
+    }
+
+
+def test_statistics_forget() -> None:
+    statistics = JoinServer(star()).statistics
+    for table in ("R", "T"):
+        for _ in range(2 * REMEMBERED_EVENTS):
+            statistics.note(table, 1)
+        assert statistics.share(table) > 0.7
+    assert statistics.share("R") < 0.3
+
+
+def loaded_server(**options: Any) -> tuple[JoinServer, Subscription]:
+    """All neighbours of S are loaded after somebody subscribed; ranges on R hold nothing."""
+    server = JoinServer(star(), **options)
+    subscription = server.subscribe(
+        "select * from R natural join S natural join T where a > 1000 and c > 20 and d > 10"
+    )
+    return server, subscription
+
+
+def forms(subscription: Subscription) -> set[str]:
+    return {str(form) for form in subscription.forms.values()}
+
+
+def test_regrouping_by_itself_may_simulate() -> None:
+    found = {}
+    for by in ("model", "simulation"):
+        server, subscription = loaded_server(regroup_every=50, regroup_by=by)
+        client = Client(server.schema, subscription)
+        for change in loaded(Random(4)):
+            for message in server.apply([change]):
+                client.receive(message)
+        found[by] = forms(subscription)
+        assert all(client.content(table) == content for table, content in server.contents(subscription).items())
+    # The model does not know that ranges on R hold nothing.
+    assert "S^T" in found["model"] and "S^R" in found["simulation"]
+
+
+@pytest.mark.parametrize("by", ["model", "simulation"])
+def test_nobody_moves_for_little(by: str) -> None:
+    server, _ = loaded_server()
+    server.apply(loaded(Random(4)))
+    server.regroup(by="model" if by == "simulation" else "simulation", force=True)
+    worse = server.drift(by=by)
+    assert worse > 1.1
+    assert server.regroup(by=by, beyond=worse + 1).messages == []
+    assert len(server.regroup(by=by).messages) == 1 and server.drift(by=by) == pytest.approx(1)
+
+
+def test_a_table_is_filtered_by_the_neighbour_that_was_asked_for() -> None:
+    server = JoinServer(star(), filtered_by={"S": ("U", "T")})
+    two, three, four = (
+        server.subscribe(f"select * from {tables} where c > 5")
+        for tables in (
+            "R natural join S",
+            "R natural join S natural join T",
+            "R natural join S natural join T natural join U",
+        )
+    )
+    server.apply(loaded(Random(1)))
+    server.regroup(force=True)
+    for subscription, expected in [(two, "S^R"), (three, "S^T"), (four, "S^U")]:
+        assert expected in forms(subscription)
+    assert server.drift() == pytest.approx(1)
+    assert "S^U" in forms(JoinServer(star(), filtered_by={"S": "U"}).subscribe(four.query.text))
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"filtered_by": {"Nope": "S"}}, "there is no table 'Nope'"),
+        ({"filtered_by": {"R": "T"}}, "'R' is joined with S, not 'T'"),
+        ({"regroup_by": "guess"}, "costs come from 'model' or 'simulation', not from 'guess'"),
+    ],
+)
+def test_decompositions_that_can_not_be(options: dict, reason: str) -> None:
+    with pytest.raises(QueryError, match=reason):
+        JoinServer(star(), **options)

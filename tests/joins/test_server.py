@@ -1,6 +1,7 @@
 """The server: the paper's example, what each kind of change sends, and calls that must change nothing."""
 
 from datetime import date, datetime
+from random import Random
 from typing import Any
 
 import pytest
@@ -288,3 +289,42 @@ def test_wide_ranges_cover_narrow_ones_for_arrivals_departures_and_patches() -> 
     covered = [any(one.covers(other) for one in wide.filters) for other in narrow.filters[1:]]
     # Of seven kinds for each table: what comes, goes and is patched. The others look at both sides of a range.
     assert covered == [True, True, True, False, False, False, False] * 2
+
+
+@pytest.mark.parametrize("index", ["stabbing", "scan"])
+def test_ref_j_plus_sends_those_results_of_ref_j_that_somebody_wants(index: str) -> None:
+    random = Random(7)
+    schema = {"R": "b, a, n string", "S": "b, c"}
+    plain, wanted = (JoinServer(Schema(schema, ["R.b = S.b"]), scheme, index=index) for scheme in ("ref-j", "ref-j+"))
+    queries = [
+        "select * from R natural join S where a between {} and {} and c between {} and {}",
+        "select * from R natural join S where a between {} and {}",
+        "select * from R natural join S where a between {} and {} and n >= 'm' and c < {}",
+    ]
+    subscriptions = []
+    for at in range(9):
+        low, width = random.randrange(20), random.randrange(3)
+        text = queries[at % 3].format(low, low + width, width, low)
+        subscriptions.append(wanted.subscribe(text))
+        plain.subscribe(text)
+    sent = 0
+    for _ in range(60):
+        table = random.choice("RS")
+        row = {"b": random.randrange(3), "a": random.randrange(20), "n": random.choice(["a", "x", None])}
+        row = row if table == "R" else {"b": row["b"], "c": random.randrange(20)}
+        every, some = plain.insert(table, row), wanted.insert(table, row)
+        assert some == [message for message in every if any(one.matches(message) for one in subscriptions)]
+        sent += len(every) - len(some)
+    assert sent
+
+
+@pytest.mark.parametrize("scheme", SEMIJOINS)
+def test_an_update_carries_no_payload_to_those_who_have_the_row(scheme: str) -> None:
+    server = stocks(scheme)
+    client = Client(server.schema, server.subscribe(X1))
+    for values in ({"per": 60.0}, {"per": 45.0}):
+        old = next(row for row in server.bags["Stocks"].rows.values() if row[0] == "GOOG")
+        messages = server.update("Stocks", stock("GOOG", old[1]), values)
+        taken = [message for message in messages if client.receive(message)]
+        assert len(taken) == 1 and b"a long name" not in taken[0].encode()
+    assert ("GOOG", 45.0, "a long name, which is payload", 9.3, "review 19") in client.rows()

@@ -25,6 +25,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..errors import QueryError
 from .bags import Bag
 from .groups import Group, IndexMaker
 from .query import Query
@@ -34,8 +35,12 @@ from .semijoins import SemijoinScheme
 
 # A base table and the edge to the table that filters it.
 Option = tuple[str, int]
+# For a table the neighbours that shall filter it, the best first.
+Preferences = Mapping[str, Sequence[str]]
 SAMPLED_ROWS = 256
 SAMPLED_SUBSCRIPTIONS = 256
+# Of so many events statistics speak; those before count half, and before them a quarter.
+REMEMBERED_EVENTS = 10_000
 
 
 def semijoin_cost(
@@ -72,6 +77,8 @@ class Statistics:
     def note(self, table: str, number: int) -> None:
         """A row came."""
         self.events[table] += 1
+        if self.events.total() >= 2 * REMEMBERED_EVENTS:
+            self.events = Counter({name: count // 2 for name, count in self.events.items()})
         self.recent.append((table, number))
 
     def share(self, table: str) -> float:
@@ -95,13 +102,31 @@ class Statistics:
         return {(table, edge.number): self.cost(table, edge) for edge in self.schema.edges for table in edge.tables}
 
 
-def choose(query: Query, costs: Mapping[Option, float]) -> dict[str, Edge | None]:
-    """The cheapest edge of each of a query's tables; None where it has a single table."""
-    return {
-        table: min(edges, key=lambda edge: (costs[table, edge.number], edge.number)) if edges else None
-        for table in query.tables
-        for edges in [query.edges_of(table)]
-    }
+def preferences(schema: Schema, given: Mapping[str, str | Sequence[str]]) -> Preferences:
+    """For each table the neighbours that shall filter it, the best first; `QueryError` when they are none."""
+    found: dict[str, tuple[str, ...]] = {}
+    for table, names in given.items():
+        if table not in schema.columns:
+            raise QueryError(f"filtered_by: there is no table '{table}'; there are {', '.join(schema.columns)}")
+        found[table] = (names,) if isinstance(names, str) else tuple(names)
+        known = [edge.other(table) for edge in schema.edges_of(table)]
+        for name in found[table]:
+            if name not in known:
+                raise QueryError(f"filtered_by: '{table}' is joined with {', '.join(known) or 'nothing'}, not '{name}'")
+    return found
+
+
+def choose(query: Query, costs: Mapping[Option, float], preferred: Preferences | None = None) -> dict[str, Edge | None]:
+    """The edge of each of a query's tables: the preferred one, or the cheapest; None where it has a single table."""
+    return {table: _choose(query, table, costs, (preferred or {}).get(table, ())) for table in query.tables}
+
+
+def _choose(query: Query, table: str, costs: Mapping[Option, float], order: Sequence[str]) -> Edge | None:
+    def rank(edge: Edge) -> tuple[int, float]:
+        other = edge.other(table)
+        return order.index(other) if other in order else len(order), costs[table, edge.number]
+
+    return min(query.edges_of(table), key=rank, default=None)
 
 
 def total(choices: Iterable[Mapping[str, Edge | None]], costs: Mapping[Option, float]) -> float:

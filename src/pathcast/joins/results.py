@@ -96,13 +96,19 @@ class Signature:
 
     def wanting(self, result: Numbers) -> list[int]:
         """The subscriptions whose ranges hold a result."""
-        found: list[int] = []
+        return sorted(id for index, at in self._placed(result) for id in index.selected(at).tolist())
+
+    def wanted(self, result: Numbers) -> bool:
+        """Whether there is such a subscription; none is listed."""
+        return any(index.compare(None, at, None)[1] for index, at in self._placed(result))
+
+    def _placed(self, result: Numbers) -> Iterator[tuple[SemijoinIndex, Any]]:
+        """The panels, each with a result's point in it; none where it has a NULL, which no range holds."""
         for axes, (index, kinds) in self.panels.items():
             values = [self.value(result, table, column) for table, column in axes]
             if all(value is not None for value in values):
                 keys = tuple(kind.key(value) for kind, value in zip(kinds, values, strict=True))
-                found += index.selected(keys[0] if len(keys) == 1 else keys).tolist()
-        return sorted(found)
+                yield index, keys[0] if len(keys) == 1 else keys
 
     # Results.
 
@@ -279,7 +285,7 @@ class ReformulatedResults(ResultScheme):
         self, signature: Signature, kind: str, attributes: Sequence[str], payload: Sequence[str], results: list[Numbers]
     ) -> None:
         for result in results:
-            if self._wanted and not signature.wanting(result):
+            if self._wanted and not signature.wanted(result):
                 continue
             values: dict[str, Value] = dict(zip(attributes, signature.row(result, attributes), strict=True))
             numbers: dict[str, Value] = {row_attribute(table): result[table] for table in signature.tables}

@@ -14,7 +14,7 @@ Not safe for several threads at once.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -26,15 +26,15 @@ from ..messages import Interval, Message
 from .bags import Bag
 from .batches import Batch, Registry, read_batch
 from .contents import changed_columns
-from .decomposition import SAMPLED_SUBSCRIPTIONS, Statistics, choose, simulated, total
+from .decomposition import Statistics, preferences
 from .forms import Form, subscription_filters
 from .groups import IndexMaker
 from .payloads import Split
 from .query import Column, Query, Selection
-from .regrouping import Regrouping, move
+from .regrouping import ESTIMATES, Decompositions, Regrouping
 from .results import ResultScheme
 from .scan import ScanIndex
-from .schema import Draft, Edge, Row, Schema
+from .schema import Draft, Row, Schema
 from .schemes import DEFAULT, make_scheme
 from .semijoins import Change, SemijoinScheme, Version
 from .sql import read_sql
@@ -58,10 +58,11 @@ class JoinServer:
     """Tables and the subscriptions to joins of them.
 
     scheme: one of Table 1 of the paper (`schemes.SCHEMES`). index: how exposed subscriptions are found
-    ("stabbing", or "scan" by looking at all). axes: how many
-    filtering attributes a semijoin tests; None for all (skyline envelopes), 1 for the first alone, which sends some
-    tuples more and keeps messages small (appendix C). regroup_every: after so many changes decompositions are looked
-    at again, if set.
+    ("stabbing", or "scan" by looking at all). axes: how many filtering attributes a semijoin tests; None for all
+    (skyline envelopes), 1 for the first alone, which sends some tuples more and keeps messages small (appendix C).
+    filtered_by: for a table the neighbours that shall filter it, the best first, where a query has them; without it
+    costs decide. regroup_every: after so many changes decompositions are looked at again, if set, with costs
+    regroup_by "model" or "simulation".
     """
 
     def __init__(
@@ -71,12 +72,15 @@ class JoinServer:
         *,
         index: str = "stabbing",
         axes: int | None = None,
+        filtered_by: Mapping[str, str | Sequence[str]] | None = None,
         regroup_every: int | None = None,
+        regroup_by: str = "model",
     ) -> None:
         if index not in _INDEXES:
             raise QueryError(f"there is no index '{index}'; there are {', '.join(_INDEXES)}")
         if (axes is not None and axes < 1) or (regroup_every is not None and regroup_every < 1):
             raise QueryError("axes and regroup_every are whole numbers from 1 up, or None")
+        _check_estimate(regroup_by)
         self.schema = schema
         self.scheme = scheme
         self._inside = schema.internal
@@ -84,10 +88,12 @@ class JoinServer:
         self._index = _INDEXES[index]
         self._scheme = make_scheme(scheme, self.bags, self._index, axes)
         self.statistics = Statistics(self._inside, self.bags)
-        self._costs: dict[tuple[str, int], float] | None = None
         self.subscriptions = Registry(self._member)
+        self._decompositions = Decompositions(
+            self.statistics, self.subscriptions, self._index, preferences(self._inside, filtered_by or {})
+        )
         self._next_subscription = self._next_row = 1
-        self._regroup_every = regroup_every
+        self._regroup_every, self._regroup_by = regroup_every, regroup_by
         self._changes = 0
 
     # Subscriptions.
@@ -116,13 +122,8 @@ class JoinServer:
             return Subscription(id, subscriber, query, (), Message({TO: id}), {}, signature)
         if isinstance(scheme, ResultScheme):
             return self._described(id, subscriber, query, {}, scheme.add(id, query), None)
-        choice = choose(query, self._current_costs())
+        choice = self._decompositions.choose(query)
         return self._described(id, subscriber, query, scheme.add(id, query, choice), None, choice)
-
-    def _current_costs(self) -> Mapping[tuple[str, int], float]:
-        if self._costs is None:
-            self._costs = self.statistics.costs()
-        return self._costs
 
     def _described(
         self, id: int, subscriber: Any, query: Query, forms: Mapping[int, Form], signature: int | None, choice: Any
@@ -155,7 +156,7 @@ class JoinServer:
         if isinstance(self._scheme, ResultScheme):
             batch.signature = self._scheme.add_many(ids, ranged, keys)
         else:
-            batch.choice = choose(ranged, self._current_costs())
+            batch.choice = self._decompositions.choose(ranged)
             batch.forms = self._scheme.add_many(ids, ranged, keys, batch.choice)
         self.subscriptions.batches.append(batch)
         self._next_subscription += batch.count
@@ -214,7 +215,7 @@ class JoinServer:
                 self._changes += 1
         if self._regroup_every and self._changes >= self._regroup_every:
             self._changes = 0
-            messages += self.regroup().messages
+            messages += self.regroup(by=self._regroup_by).messages
         return messages
 
     def _checked(self, draft: Draft, changes: Iterable[tuple[Any, ...]]) -> list[_Step]:
@@ -302,20 +303,10 @@ class JoinServer:
 
     # Decomposition.
 
-    def drift(self) -> float:
+    def drift(self, *, by: str = "model") -> float:
         """How much the decompositions in use cost by today's statistics, as a multiple of the best ones."""
-        costs = self.statistics.costs()
-        used = best = 0.0
-        for query, choice, count in self._decomposed():
-            used += count * total([choice], costs)
-            best += count * total([choose(query, costs)], costs)
-        return used / best if best else 1.0
-
-    def _decomposed(self) -> list[tuple[Query, Mapping[str, Edge | None], int]]:
-        """Queries with their decompositions, and how many subscriptions have both."""
-        single = [(one.query, one.choice, 1) for one in self.subscriptions.single if one.choice]
-        batches = [(batch.query, batch.choice, len(batch)) for batch in self.subscriptions.batches if batch.choice]
-        return [*single, *batches]
+        scheme = self._decomposed_scheme()
+        return 1.0 if scheme is None else self._decompositions.drift(self._decompositions.costs(by, scheme))
 
     def regroup(self, *, by: str = "model", force: bool = False, beyond: float = 1.1) -> Regrouping:
         """Choose decompositions anew if the present ones cost more than `beyond` times the best; tell whom it concerns.
@@ -323,43 +314,25 @@ class JoinServer:
         by: "model", the parametric cost model, or "simulation", which replays recent rows. The filters of those who
         move change: register them anew.
         """
-        if by not in {"model", "simulation"}:
-            raise QueryError(f"costs come from 'model' or 'simulation', not from '{by}'")
+        _check_estimate(by)
+        scheme = self._decomposed_scheme()
+        if scheme is None:
+            return Regrouping([], [])
+        return self._decompositions.regroup(scheme, by, force=force, beyond=beyond)
+
+    def _decomposed_scheme(self) -> SemijoinScheme | None:
+        """The scheme, if it decomposes anything."""
         scheme = self._scheme
-        regrouping = Regrouping([], [])
-        if not isinstance(scheme, SemijoinScheme) or scheme.relaxed:
-            return regrouping
-        if not force and by == "model" and self.drift() <= beyond:
-            return regrouping
-        self._costs = self.statistics.costs() if by == "model" else self._simulated(scheme)
-        for subscription in self.subscriptions.single:
-            if subscription.choice:
-                self._move(scheme, [subscription], choose(subscription.query, self._costs), regrouping)
-        for batch in self.subscriptions.batches:
-            choice = choose(batch.query, self._costs)
-            self._move(scheme, (self.subscriptions[id] for id in batch), choice, regrouping)
-            if choice != batch.choice:
-                batch.choice, batch.forms = choice, regrouping.subscriptions[-1].forms
-        return regrouping
-
-    @staticmethod
-    def _move(scheme: SemijoinScheme, members: Iterable[Subscription], choice: Any, regrouping: Regrouping) -> None:
-        for subscription in members:
-            if subscription.choice == choice:
-                return
-            regrouping.messages.append(move(scheme, subscription, choice))
-            regrouping.subscriptions.append(subscription)
-
-    def _simulated(self, scheme: SemijoinScheme) -> dict[tuple[str, int], float]:
-        ids = [one.id for one in self.subscriptions.single if one.choice]
-        ids += [id for batch in self.subscriptions.batches for id in batch]
-        step = max(1, len(ids) // SAMPLED_SUBSCRIPTIONS)
-        queries = [(id, self.subscriptions[id].query) for id in ids[::step]]
-        return simulated(self.statistics, queries, scheme, self._index)
+        return scheme if isinstance(scheme, SemijoinScheme) and not scheme.relaxed else None
 
     def __len__(self) -> int:
         """How many subscriptions there are."""
         return len(self.subscriptions)
+
+
+def _check_estimate(by: str) -> None:
+    if by not in ESTIMATES:
+        raise QueryError(f"costs come from {' or '.join(map(repr, ESTIMATES))}, not from '{by}'")
 
 
 def _step(draft: Draft, change: Any) -> _Step:
