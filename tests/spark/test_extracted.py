@@ -43,7 +43,7 @@ def test_changes_are_the_rows_that_one_process_cuts_out():
     assert [(row["change"], json.loads(row["row"])) for row in rows if row["error"] is None] == [
         (alone.changes[at], alone.rows[at]) for at in good
     ]
-    assert [row["event_id"] for row in rows] == ["1/Stocks/0", None, None, None, "5/Stocks/0"]
+    assert [row["sequence"] for row in rows] == [1 << 20, None, None, None, 5 << 20]
     assert [row["number"] for row in rows] == [1, 1, 3, 4, 5]
     assert {row["table"] for row in rows} == {"Stocks"}
 
@@ -60,8 +60,8 @@ def test_what_cannot_be_a_row_is_an_error_with_its_document():
     assert all(row["xml"] is None for row in changes_of(arrow()) if row["error"] is None)
 
 
-def test_without_a_key_changes_have_no_names():
-    assert {row["event_id"] for row in changes_of(arrow())} == {None}
+def test_without_a_key_changes_have_no_numbers():
+    assert {row["sequence"] for row in changes_of(arrow())} == {None}
 
 
 def test_rows_are_cut_out_of_structures_in_the_global_schema():
@@ -81,11 +81,11 @@ def test_rows_are_cut_out_of_structures_in_the_global_schema():
 def test_on_spark_rows_become_changes(spark):
     documents = spark.createDataFrame(FEEDS, "number long, xml binary")
     changes = extract_rows(documents, STOCKS, key="number")
-    assert changes.columns == ["number", "table", "change", "row", "event_id", "error", "xml"]
+    assert changes.columns == ["number", "table", "change", "row", "sequence", "error", "xml"]
     rows = changes.collect()
     expected = changes_of(arrow(), key="number")
-    found = [(row.number, row.change, row.row, row.event_id) for row in sorted(rows, key=lambda row: row.number)]
-    assert found == [(row["number"], row["change"], row["row"], row["event_id"]) for row in expected]
+    found = [(row.number, row.change, row.row, row.sequence) for row in sorted(rows, key=lambda row: row.number)]
+    assert found == [(row["number"], row["change"], row["row"], row["sequence"]) for row in expected]
     assert sorted(row.number for row in dead_letters(changes).collect()) == [1, 3, 4]
 
 
@@ -93,6 +93,8 @@ def test_what_is_asked_wrongly_is_said(spark):
     documents = spark.createDataFrame(FEEDS, "number long, xml binary")
     with pytest.raises(PipelineError, match="key: there is no column 'id'"):
         extract_rows(documents, STOCKS, key="id")
+    with pytest.raises(PipelineError, match="keys are whole numbers"):
+        extract_rows(documents.selectExpr("string(number) as number", "xml"), STOCKS, key="number")
     with pytest.raises(PipelineError, match="'table' is taken"):
         extract_rows(documents.withColumnRenamed("number", "table"), STOCKS)
     with pytest.raises(PipelineError, match="no binary column 'structure'"):

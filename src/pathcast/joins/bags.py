@@ -56,6 +56,13 @@ class Bag:
             view.delete(number, row)
         return row
 
+    def clear(self) -> None:
+        """Forget all rows."""
+        self.rows.clear()
+        self._numbers.clear()
+        for view, _ in self._views.values():
+            view.runs.clear()
+
     def places(self, columns: Sequence[str]) -> list[int]:
         """Where columns stand in a row."""
         return [self.columns.index(column) for column in columns]

@@ -14,7 +14,7 @@ Not safe for several threads at once.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -46,7 +46,7 @@ _INDEXES: dict[str, IndexMaker] = {"stabbing": stabbing_index, "scan": ScanIndex
 
 
 @dataclass(frozen=True)
-class _Step:
+class Step:
     """A change of a table as it is kept, checked: the row that goes and the row that comes."""
 
     table: str
@@ -218,9 +218,9 @@ class JoinServer:
             messages += self.regroup(by=self._regroup_by).messages
         return messages
 
-    def _checked(self, draft: Draft, changes: Iterable[tuple[Any, ...]]) -> list[_Step]:
+    def _checked(self, draft: Draft, changes: Iterable[tuple[Any, ...]]) -> list[Step]:
         """The changes as rows, each found possible after those before it."""
-        steps: list[_Step] = []
+        steps: list[Step] = []
         extra: Counter[tuple[str, Row]] = Counter()
         for index, change in enumerate(changes):
             try:
@@ -230,7 +230,7 @@ class JoinServer:
                 raise
         return steps
 
-    def _possible(self, step: _Step, extra: Counter[tuple[str, Row]]) -> _Step:
+    def _possible(self, step: Step, extra: Counter[tuple[str, Row]]) -> Step:
         """A step whose old row is there, given how often rows have come and gone in the steps before it."""
         if step.old is not None:
             if self._count(step.table, step.old) + extra[step.table, step.old] < 1:
@@ -248,7 +248,7 @@ class JoinServer:
         split = self._split(table)
         return self.bags[table].count(split.rows(row)[0] if split else row)
 
-    def _kept(self, step: _Step) -> list[_Step]:
+    def _kept(self, step: Step) -> list[Step]:
         """A change of a declared table as changes of the tables that it is kept in.
 
         A payload comes before the first row that refers to it, and goes after the last.
@@ -258,12 +258,12 @@ class JoinServer:
             return [step]
         old = split.rows(step.old) if step.old is not None else None
         new = split.rows(step.new) if step.new is not None else None
-        steps: list[_Step] = []
+        steps: list[Step] = []
         if new and not self.bags[split.payload_table].count(new[1]):
-            steps.append(_Step(split.payload_table, None, new[1]))
-        steps.append(_Step(step.table, old[0] if old else None, new[0] if new else None))
+            steps.append(Step(split.payload_table, None, new[1]))
+        steps.append(Step(step.table, old[0] if old else None, new[0] if new else None))
         if old and (new is None or new[1] != old[1]) and self._references(step.table, old[0][-1]) == 1:
-            steps.append(_Step(split.payload_table, old[1], None))
+            steps.append(Step(split.payload_table, old[1], None))
         return steps
 
     def _references(self, table: str, key: Any) -> int:
@@ -271,7 +271,24 @@ class JoinServer:
         view = self.statistics.payload_view(table)
         return len(view.run((key,)))
 
-    def _make(self, step: _Step) -> list[Message]:
+    def make(self, step: Step, number: int) -> list[Message]:
+        """Make a change that was checked, of a table as it is kept; a row that comes and needs a number gets this one.
+
+        For whoever keeps tables in parts (`parts.py`).
+        """
+        self._next_row = number
+        return self._make(step)
+
+    def keep_groups(self, wanted: Callable[[Form], bool]) -> None:
+        """Keep only semijoins of some forms, and no statistics: this server looks after a part of a join."""
+        if not isinstance(self._scheme, SemijoinScheme):
+            raise QueryError(f"'{self.scheme}' has no semijoins")
+        for bag in self.bags.values():
+            bag.release(self.statistics)
+        for form in [form for form in self._scheme.groups if not wanted(form)]:
+            self._scheme.groups.pop(form).close()
+
+    def _make(self, step: Step) -> list[Message]:
         bag = self.bags[step.table]
         if step.old is not None and step.new is not None and not changed_columns(bag, step.old, step.new):
             return []
@@ -291,7 +308,7 @@ class JoinServer:
             self.statistics.note(step.table, new.number)
         return self._scheme.after(change)
 
-    def _number(self, step: _Step, old: Version | None) -> int:
+    def _number(self, step: Step, old: Version | None) -> int:
         """The number of a row that comes: that of the one it replaces, if it is a new version of it."""
         if old is not None and step.new is not None and self._scheme.keeps_numbers:
             bag = self.bags[step.table]
@@ -335,17 +352,17 @@ def _check_estimate(by: str) -> None:
         raise QueryError(f"costs come from {' or '.join(map(repr, ESTIMATES))}, not from '{by}'")
 
 
-def _step(draft: Draft, change: Any) -> _Step:
+def _step(draft: Draft, change: Any) -> Step:
     if not isinstance(change, tuple) or len(change) < 3:
         raise ChangeError(f"a change is ('insert', table, row) or the like, not {change!r:.80}")
     verb, table, row, *more = change
     if not isinstance(row, Mapping) or not all(isinstance(one, Mapping) for one in more):
         raise ChangeError("a row is a mapping of columns to values")
     if verb == "insert" and not more:
-        return _Step(table, None, draft.row(table, row))
+        return Step(table, None, draft.row(table, row))
     if verb == "delete" and not more:
-        return _Step(table, draft.row(table, row), None)
+        return Step(table, draft.row(table, row), None)
     if verb == "update" and len(more) == 1:
         old = draft.row(table, row)
-        return _Step(table, old, draft.row(table, {**row, **more[0]}))
+        return Step(table, old, draft.row(table, {**row, **more[0]}))
     raise ChangeError(f"a change is an insert, a delete or an update with new values, not '{verb}'")

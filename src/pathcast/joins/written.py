@@ -40,10 +40,11 @@ def read_value(kind: Kind, text: str | float | None) -> Scalar:
 
 def write_row(row: Mapping[str, Scalar]) -> str:
     """A row as JSON; `read_value` reads each value back."""
-    return json.dumps({column: _plain(value) for column, value in row.items()}, ensure_ascii=False)
+    return json.dumps({column: plain_value(value) for column, value in row.items()}, ensure_ascii=False)
 
 
-def _plain(value: Scalar) -> Any:
+def plain_value(value: Scalar) -> Any:
+    """A value as JSON has it."""
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, bytes):

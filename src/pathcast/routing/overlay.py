@@ -23,7 +23,7 @@ from ..documents.reader import Readable, content
 from ..errors import PathcastError
 from ..matching.checks import check_namespaces
 from ..matching.registry import engine_class, engines
-from ..patterns import Namespaces, parse
+from ..patterns import Namespaces, Pattern, parse
 from ..patterns.parse import MAX_STEPS
 from ..transmission import Ledger, Topology
 from .advertising import Advertising
@@ -158,6 +158,19 @@ class Overlay:
             self._advertising.changed(at.name)
             return ids
 
+    def subscribe_patterns(self, wanted: Iterable[tuple[str, Pattern, str]]) -> None:
+        """Take up subscriptions that were parsed already: router, pattern and subscriber of each."""
+        with self._lock:
+            of_router: dict[str, tuple[dict[int, Pattern], dict[int, str]]] = {}
+            for id, (router, pattern, subscriber) in enumerate(wanted, self._next_id):
+                patterns, names = of_router.setdefault(self.router(router).name, ({}, {}))
+                patterns[id], names[id] = pattern, subscriber
+                self._next_id = id + 1
+            for router, (patterns, names) in of_router.items():
+                self._routers[router].subscribe_many(patterns, names)
+                self._router_of.update(dict.fromkeys(patterns, router))
+                self._advertising.changed(router)
+
     def unsubscribe(self, id: int) -> None:
         """Give up a subscription; `KeyError` for an id that there is not."""
         with self._lock:
@@ -176,6 +189,18 @@ class Overlay:
             raise ValueError(f"keep={keep}: the part of the steps to keep is above 0 and at most 1")
         with self._lock:
             self._advertising.advertise(keep, self.root)
+
+    @property
+    def keep(self) -> float:
+        """The part of the steps that advertisements keep."""
+        return self._advertising.keep
+
+    def follow(self, source: str | None = None) -> str:
+        """Bring the advertisements up to date that documents from a router (by default the root) meet; its name."""
+        with self._lock:
+            name = self.router(self.root if source is None else source).name
+            self._advertising.follow(name)
+            return name
 
     def distrust(self, sender: str, receiver: str) -> None:
         """Let no annotation that `sender` adds for `receiver` cost a delivery."""
@@ -201,7 +226,7 @@ class Overlay:
         document's original bytes.
         """
         policy = Policy.read(policy)
-        name = _engine_for(policy, engine)
+        name = engine_for(policy, engine)
         if repeats < 1:
             raise ValueError(f"repeats={repeats}: a step is timed once at least")
         data, text = _content(document, self.limits)
@@ -263,7 +288,7 @@ def _streams(name: str) -> bool:
     return hasattr(engine_class(name), "match_stream")
 
 
-def _engine_for(policy: Policy, engine: str | None) -> str:
+def engine_for(policy: Policy, engine: str | None) -> str:
     """The engine's name; the default is one that the policy can run with."""
     needs_stream = policy.forwarding != "L"
     if engine is None:

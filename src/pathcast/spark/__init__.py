@@ -19,10 +19,12 @@ from pathcast.errors import PipelineError
 if TYPE_CHECKING:
     from .delivery import dead_letters, deliver, with_source, write_once
     from .extracted import extract_rows
+    from .joined import join_subscriptions
     from .matching import match_documents
     from .mediated import mediate
     from .metrics import ProgressListener, StructuredFormatter, observed, progress_facts, progress_line
     from .opening import pin_version
+    from .routed import disseminate
     from .sessions import session
     from .subscriptions import SubscriptionReport, compile_subscriptions
     from .summaries import expand, summarize
@@ -35,8 +37,10 @@ __all__ = [
     "compile_subscriptions",
     "dead_letters",
     "deliver",
+    "disseminate",
     "expand",
     "extract_rows",
+    "join_subscriptions",
     "latest",
     "match_documents",
     "mediate",
@@ -59,8 +63,10 @@ _FILES = {
     "compile_subscriptions": "subscriptions",
     "dead_letters": "delivery",
     "deliver": "delivery",
+    "disseminate": "routed",
     "expand": "summaries",
     "extract_rows": "extracted",
+    "join_subscriptions": "joined",
     "latest": "versions",
     "match_documents": "matching",
     "mediate": "mediated",

@@ -1,13 +1,14 @@
 """Extraction on Spark: documents become changes of a table, a row each, for `join_subscriptions` or any other use.
 
-    documents ──▶ (…, table, change, row as JSON, event_id, error)
+    documents ──▶ (…, table, change, row as JSON, sequence, error)
 
 A description (`pathcast.joins.Extraction`) says where rows stand in documents and where their columns; the cutting is
 the joins room's. A row travels as JSON, so that changes of different tables are rows of one frame; `from_json` gives
 typed columns. Changes from other sources are made with `to_json(struct(…))`.
 
 Invariant: every row of every document gives one change, in document order, or an error in its place; a document that
-can't be read gives one row, with an error. Where documents have a key, a change's id is the same whenever it is made.
+can't be read gives one row, with an error. Where documents have a key, a change's number is the same whenever it is
+made.
 Cost: reading, or with structures unpacking, and some microseconds a value.
 """
 
@@ -20,7 +21,7 @@ from pyspark.sql import types as t
 from pathcast.documents import DocumentBatch, Limits, Names
 from pathcast.documents.packed import unpack
 from pathcast.documents.reader import Reader
-from pathcast.errors import PathcastError, PipelineError
+from pathcast.errors import LimitError, PathcastError, PipelineError
 from pathcast.joins import Extraction
 from pathcast.joins.extraction import Extractor
 from pathcast.joins.written import write_row
@@ -30,7 +31,9 @@ from .gathering import take_rows
 from .matching import ERROR, check_columns, check_structure, with_structures
 from .shipped import Shipped
 
-TABLE, CHANGE, ROW, EVENT = "table", "change", "row", "event_id"
+TABLE, CHANGE, ROW, SEQUENCE = "table", "change", "row", "sequence"
+# A document has at most so many rows of a table, so that its key and a row's number make one number.
+_MOST_ROWS = 1 << 20
 Batches = Iterator[pa.RecordBatch]
 
 
@@ -45,21 +48,26 @@ def extract_rows(
 ) -> DataFrame:
     """The rows that documents hold of a table, as changes of it.
 
-    Keeps all columns but the document and adds `table`, `change` ("insert" or "delete"), `row` (JSON), `event_id`,
-    `error` and, under its own name, the document where there is an error. `key` is a column that tells documents
-    apart: with it a change is named `key/table/number`, without it `event_id` is null and nobody can tell that a
-    change came twice. `structure`: rows are cut out of the structure in this column, as `mediate` makes it.
+    Keeps all columns but the document and adds `table`, `change` ("insert" or "delete"), `row` (JSON), `sequence`,
+    `error` and, under its own name, the document where there is an error. `key` is a column of whole numbers that tells
+    documents apart, later ones with larger numbers: with it every change has a number, `sequence`, by which changes are
+    put in order and known when they come again; without it `sequence` is null. `structure`: rows are cut out of the
+    structure in this column, as `mediate` makes it.
     """
     names = documents.columns
     if structure is not None:
         check_structure(documents.schema, structure, None)
     if key is not None and key not in names:
         raise PipelineError(f"key: there is no column '{key}'; the columns are {', '.join(names)}")
+    if key is not None and not isinstance(documents.schema[key].dataType, t.ShortType | t.IntegerType | t.LongType):
+        found = documents.schema[key].dataType.simpleString()
+        raise PipelineError(f"the column '{key}' is of type {found}; keys are whole numbers")
     had = structure is not None and "error" in names
-    check_columns(documents.schema, document, None, [TABLE, CHANGE, ROW, EVENT, *([] if had else ["error"])])
+    check_columns(documents.schema, document, None, [TABLE, CHANGE, ROW, SEQUENCE, *([] if had else ["error"])])
     gone = (document, structure, "error" if had else None)
     fields = [field for field in documents.schema.fields if field.name not in gone]
-    fields += [t.StructField(name, t.StringType()) for name in (TABLE, CHANGE, ROW, EVENT)]
+    fields += [t.StructField(name, t.StringType()) for name in (TABLE, CHANGE, ROW)]
+    fields.append(t.StructField(SEQUENCE, t.LongType()))
     fields += [t.StructField("error", ERROR), t.StructField(document, documents.schema[document].dataType)]
     function = extracting(Shipped.of(table), document, structure, key, limits)
     return documents.mapInArrow(function, t.StructType(fields))
@@ -100,7 +108,9 @@ class Cutting:
         made: list[tuple[int, int, str | None, str | None]] = [
             (place, number, change, write_row(row)) for place, number, change, row in zip(*found[:4], strict=True)
         ]
-        errors: list[PathcastError | None] = [found.errors.get(at) for at in range(len(made))]
+        errors: list[PathcastError | None] = [
+            found.errors.get(at) or _too_many(number) for at, number in enumerate(found.numbers)
+        ]
         made += [(place, 0, None, None) for place in batch.errors]
         errors += batch.errors.values()
         order = sorted(range(len(made)), key=lambda at: made[at][:2])
@@ -132,12 +142,18 @@ class Cutting:
             columns[name] = pa.array(
                 [each[at] if ok else None for each, ok in zip(made, good, strict=True)], pa.string()
             )
-        events = [
-            f"{name}/{self._table}/{each[1]}" if ok and name is not None else None
+        sequences = [
+            name * _MOST_ROWS + each[1] if ok and name is not None else None
             for name, each, ok in zip(keys, made, good, strict=True)
         ]
-        columns[EVENT] = pa.array(events, pa.string())
+        columns[SEQUENCE] = pa.array(sequences, pa.int64())
         columns["error"] = error_column(len(made), failed)
         places = pa.array([None if ok else at for at, ok in enumerate(good)], pa.int64())
         columns[document] = taken.column(document).take(places)
         return pa.RecordBatch.from_pydict(columns)
+
+
+def _too_many(number: int) -> PathcastError | None:
+    if number < _MOST_ROWS:
+        return None
+    return LimitError(f"a document has at most {_MOST_ROWS:,} rows of a table; this is one more")

@@ -39,6 +39,11 @@ LOCAL_SETTINGS = {
     # Rows per Arrow batch handed to Python. Spark's 10,000 suit narrow rows; documents are a few kB to a few MB each,
     # and a worker holds a batch twice.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "500",
+    # What streams remember (standing joins) lies in RocksDB; a checkpoint writes down what has changed of it, not all.
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     # A worker that dies in native code leaves a Python traceback instead of "worker exited unexpectedly".
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",

@@ -1,0 +1,125 @@
+"""`join_subscriptions`: the messages of one server, ordered by key, from changes that come batch by batch."""
+
+import pickle
+from collections import Counter, defaultdict
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+from pathcast.errors import PipelineError
+from pathcast.joins import Client, Schema
+from pathcast.joins.standing import StandingJoins
+from pathcast.joins.written import write_row
+from pathcast.messages import decode
+from pathcast.spark import dead_letters, join_subscriptions
+from pathcast.spark.joined import fanning
+from pathcast.spark.shipped import Shipped
+from tests.joins.test_parts import history
+from tests.joins.world import JOINS, TABLES, draw_query
+
+CHANGES = "sequence long, table string, change string, row string, values string"
+
+
+def letter(sequence, change):
+    verb, table, row, *more = change
+    return (sequence, table, verb, write_row(row), write_row(more[0]) if more else None)
+
+
+def fanned(letters):
+    names = [part.split()[0] for part in CHANGES.split(",")]
+    types = [pa.int64(), *[pa.string()] * 4]
+    made = [dict(zip(names, each, strict=True)) for each in letters]
+    batch = pa.RecordBatch.from_pylist(made, pa.schema(list(zip(names, types, strict=True))))
+    standing = StandingJoins(
+        Schema({"A": "k int", "B": "k int, n float"}, joins=["A.k = B.k"]), ["select * from A, B where A.k = B.k"]
+    )
+    return [row for found in fanning(Shipped.of(standing))(iter([batch])) for row in found.to_pylist()]
+
+
+def test_events_of_a_key_are_one_row():
+    rows = fanned([(2, "A", "insert", '{"k": 1}', None), (1, "B", "insert", '{"k": 1, "n": 2}', None)])
+    assert [(row["edge"], row["join_value"]) for row in rows] == [(0, "[1]")]
+    assert [event[:2] for event in pickle.loads(rows[0]["events"])] == [(2, "A"), (1, "B")]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ((1, "A", "insert", None, None), "has no row"),
+        ((None, "A", "insert", '{"k": 1}', None), "has no number"),
+        ((1, "A", "insert", "{", None), "'row' is not JSON"),
+        ((1, "A", "insert", "[1]", None), "not an object"),
+        ((1, "A", "insert", '{"k": "x"}', None), "A.k: a int belongs there"),
+        ((1, None, "insert", "{}", None), "no table ''"),
+    ],
+)
+def test_a_change_that_cannot_be_made_is_a_row_with_its_reason(change, reason):
+    good = (9, "A", "insert", '{"k": 1}', None)
+    bad, fine = sorted(fanned([change, good]), key=lambda row: row["edge"])
+    assert reason in bad["error"]["reason"]
+    assert (bad["sequence"], bad["table"], bad["row"]) == (change[0], change[1], change[3])
+    assert fine["error"] is None
+
+
+def test_a_stream_of_changes_gives_the_messages_of_one_server(spark, tmp_path):
+    random = Random(7)
+    queries = [draw_query(random.choice) for _ in range(6)]
+    world, changes, expected = history(random, 60, queries, "ref-sj-clu+")
+    world.database.close()
+    letters = [letter(*each) for each in changes]
+    letters[20:20] = letters[15:18]  # come again
+    letters.append((99, "R", "delete", '{"k": 5, "a": 1, "p": "x"}', None))
+    letters.append((100, "R", "insert", '{"k": 5, "a": "x"}', None))
+    cuts = [0, 25, 45, len(letters)]
+    folder = tmp_path / "changes"
+    schema = Schema(TABLES, JOINS)
+
+    def run():
+        stream = spark.readStream.schema(CHANGES).option("maxFilesPerTrigger", 1).parquet(str(folder))
+        messages = join_subscriptions(stream, schema, {"ada": queries})
+        writer = messages.writeStream.format("parquet").option("path", str(tmp_path / "messages"))
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+        assert writer.start().awaitTermination(240)
+
+    def add(first, last):
+        part = spark.createDataFrame(letters[first:last], CHANGES).coalesce(1)
+        part.write.mode("append").parquet(str(folder))
+
+    add(cuts[0], cuts[1])
+    run()
+    add(cuts[1], cuts[2])
+    add(cuts[2], cuts[3])
+    run()  # started again: what it knows is in the checkpoint
+
+    rows = spark.read.parquet(str(tmp_path / "messages"))
+    found, by_key = defaultdict(Counter), defaultdict(list)
+    for row in rows.where("error is null").collect():
+        found[row.sequence][bytes(row.message)] += 1
+        by_key[row.edge, row.join_value].append((row.sequence, row.number, bytes(row.message)))
+    assert found == {
+        sequence: Counter(message.encode() for message in messages)
+        for sequence, messages in expected.items()
+        if messages
+    }
+    dead = dead_letters(rows).collect()
+    assert sorted((row.sequence, row.table) for row in dead) == [(99, "R"), (100, "R")]
+    clients = [Client(schema, one) for one in StandingJoins(schema, queries).server().subscriptions.values()]
+    for messages in by_key.values():
+        for _, _, message in sorted(messages):
+            for client in clients:
+                client.receive(decode(message))
+    for client, (_, _, there) in zip(clients, world.clients.values(), strict=True):
+        for messages in expected.values():
+            for message in messages:
+                there.receive(message)
+        assert Counter(client.rows()) == Counter(there.rows())
+
+
+def test_what_is_asked_wrongly_is_said(spark):
+    schema = Schema({"A": "k int"})
+    changes = spark.createDataFrame([], CHANGES)
+    with pytest.raises(PipelineError, match="changes have no column 'sequence'"):
+        join_subscriptions(changes.drop("sequence"), schema, [])
+    with pytest.raises(PipelineError, match="'sequence' of changes is of type string, not bigint"):
+        join_subscriptions(changes.selectExpr("table", "change", "row", "'1' as sequence"), schema, [])
