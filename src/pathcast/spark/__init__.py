@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .opening import pin_version
     from .routed import disseminate
     from .sessions import session
+    from .structured import parse_documents
     from .subscriptions import SubscriptionReport, compile_subscriptions
     from .summaries import expand, summarize
     from .versions import latest, pack_index, publish
@@ -46,6 +47,7 @@ __all__ = [
     "mediate",
     "observed",
     "pack_index",
+    "parse_documents",
     "pin_version",
     "progress_facts",
     "progress_line",
@@ -72,6 +74,7 @@ _FILES = {
     "mediate": "mediated",
     "observed": "metrics",
     "pack_index": "versions",
+    "parse_documents": "structured",
     "pin_version": "opening",
     "progress_facts": "metrics",
     "progress_line": "metrics",

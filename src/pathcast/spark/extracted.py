@@ -26,9 +26,10 @@ from pathcast.joins import Extraction
 from pathcast.joins.extraction import Extractor
 from pathcast.joins.written import write_row
 
+from .checks import ERROR, check_columns, check_structure
 from .columns import Part, error_column, parts_of_values
 from .gathering import take_rows
-from .matching import ERROR, check_columns, check_structure, with_structures
+from .matching import with_structures
 from .shipped import Shipped
 
 TABLE, CHANGE, ROW, SEQUENCE = "table", "change", "row", "sequence"

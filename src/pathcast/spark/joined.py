@@ -32,9 +32,9 @@ from pathcast.joins.schemes import DEFAULT
 from pathcast.joins.standing import Query, StandingJoins
 from pathcast.joins.written import write_row
 
+from .checks import ERROR
 from .columns import ERROR_TYPE, error_column, errors_of
 from .extracted import CHANGE, ROW, SEQUENCE, TABLE
-from .matching import ERROR
 from .shipped import Shipped
 
 VALUES = "values"

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.utils import is_remote
 
@@ -26,18 +27,13 @@ from pathcast.errors import PathcastError, PipelineError
 from pathcast.matching import Matcher
 from pathcast.matching.matcher import MatchedData
 
+from .checks import ERROR, check_columns, check_structure
 from .columns import Part, bytes_of, error_column, errors_of, lists, parts_of_files, parts_of_values
 from .opening import Index, find_index
+from .structured import STRUCTURE, parse_documents
 
 By = Literal["id", "subscriber"]
 
-ERROR = t.StructType(
-    [
-        t.StructField("reason", t.StringType()),
-        t.StructField("line", t.IntegerType()),
-        t.StructField("column", t.IntegerType()),
-    ]
-)
 ADDED: dict[str, t.StructField] = {
     "id": t.StructField("matches", t.ArrayType(t.IntegerType(), containsNull=False)),
     "subscriber": t.StructField("subscribers", t.ArrayType(t.StringType(), containsNull=False)),
@@ -54,6 +50,8 @@ MEASURED = t.StructField(
         ]
     ),
 )
+# In which shard of the index a row was matched.
+SHARD_COLUMN = "shard"
 _ARROW_LISTS = {
     "id": pa.list_(pa.field("element", pa.int32(), nullable=False)),
     "subscriber": pa.list_(pa.field("element", pa.string(), nullable=False)),
@@ -71,6 +69,7 @@ def match_documents(
     document_path: str | None = None,
     structure: str | None = None,
     by: By = "id",
+    shards: int | None = None,
     version: int | None = None,
     pins: str | os.PathLike[str] | None = None,
     limits: Limits | None = None,
@@ -88,25 +87,56 @@ def match_documents(
     With `structure`, documents are not parsed: that column has their structures, as `mediate` makes them, and is left
     out of what comes out. A row that has an error already keeps it.
 
+    With `shards`, the index is in so many pieces (`publish(…, shards=…)`), and a worker needs the memory of one.
+    Documents are parsed once and meet every shard. A column `shard` is added: a document has a row for shard 0, with
+    the error if it has one, and a row for each other shard in which somebody wants it; `deliver` and `dead_letters`
+    serve as ever.
+
     Works on streams too. There each batch takes the newest version of the index and is pinned to it, in the folder
     `pins` (else in the index); outside of streams the newest version, or `version`, serves all rows. `limits` bounds
     what one document may bring. With `measure`, a column `measured` is added, for `observed` (metrics.py).
     """
     if by not in ADDED:
         raise PipelineError(f"by={by!r}: must be 'id' or 'subscriber'")
+    if shards is not None and structure is None:
+        if document_path is not None:
+            raise PipelineError("shards go with document: documents by path would be read once for each shard")
+        documents, structure = parse_documents(documents, document=document, limits=limits), STRUCTURE
     added = [ADDED[by], t.StructField("error", ERROR), *([MEASURED] if measure else [])]
     if structure is not None:
         check_structure(documents.schema, structure, document_path)
     had = structure is not None and "error" in documents.columns
-    new = [field for field in added if not (had and field.name == "error")]
-    check_columns(documents.schema, document, document_path, [field.name for field in new])
+    new = [SHARD_COLUMN] if shards is not None else []
+    new += [field.name for field in added if not (had and field.name == "error")]
+    check_columns(documents.schema, document, document_path, new)
     found = find_index(
-        index, version=version, pins=pins, streaming=documents.isStreaming, remote=is_remote(), limits=limits
+        index,
+        version=version,
+        pins=pins,
+        streaming=documents.isStreaming,
+        remote=is_remote(),
+        limits=limits,
+        shards=shards,
     )
+    if shards is not None:
+        documents = to_shards(documents, shards, has_errors=had)
     gone = [structure, *(["error"] if had else [])]
     kept = [field for field in documents.schema.fields if field.name not in gone]
     schema = t.StructType([*kept, *added])
-    return documents.mapInArrow(matching(found, document, by, document_path, measure, structure), schema)
+    function = matching(found, document, by, document_path, measure, structure, sharded=shards is not None)
+    matched = documents.mapInArrow(function, schema)
+    if shards is None:
+        return matched
+    return matched.where((f.col(SHARD_COLUMN) == 0) | (f.size(ADDED[by].name) > 0))
+
+
+def to_shards(documents: DataFrame, shards: int, *, has_errors: bool) -> DataFrame:
+    """A row for each document and shard, the rows of a shard in one partition; documents with errors for the first."""
+    numbers = f.array(*(f.lit(number) for number in range(shards)))
+    if has_errors:
+        numbers = f.when(f.col("error").isNull(), numbers).otherwise(f.array(f.lit(0)))
+    spread = documents.withColumn(SHARD_COLUMN, f.explode(numbers))
+    return spread.repartitionById(shards, SHARD_COLUMN)
 
 
 def matching(
@@ -116,12 +146,19 @@ def matching(
     document_path: str | None = None,
     measure: bool = False,
     structure: str | None = None,
+    sharded: bool = False,
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function that a worker runs on the Arrow batches of a partition."""
 
     def match_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        matcher, version = index.open()
+        shard = None
+        matcher, version = (None, None) if sharded else index.open()
         for batch in batches:
+            if sharded and len(batch) and batch.column(SHARD_COLUMN)[0].as_py() != shard:
+                shard = batch.column(SHARD_COLUMN)[0].as_py()
+                matcher, version = index.open(shard)
+            if matcher is None:  # a batch without rows
+                continue
             if document_path is None:
                 parts = parts_of_values(batch.column(document))
             else:
@@ -222,32 +259,3 @@ def _names(names: list[str]) -> pa.Array:
     if _last_names[0] is not names:
         _last_names = names, pa.array(names, pa.string())
     return _last_names[1]
-
-
-def check_structure(schema: t.StructType, structure: str, document_path: str | None) -> None:
-    """Refuse a frame that has no such structures."""
-    names = schema.fieldNames()
-    if structure not in names or not isinstance(schema[structure].dataType, t.BinaryType):
-        raise PipelineError(f"there is no binary column '{structure}'; the columns are {', '.join(names)}")
-    if document_path is not None:
-        raise PipelineError("structure goes with document: structures refer to documents in the same row")
-    if "error" in names and schema["error"].dataType != ERROR:
-        raise PipelineError("the column 'error' is not one that a stage of Pathcast made; rename it first")
-
-
-def check_columns(schema: t.StructType, document: str, document_path: str | None, added: list[str]) -> None:
-    """Refuse a frame that has no such documents, or a column of a name that is to be added."""
-    names = schema.fieldNames()
-    column, what = (document, "documents") if document_path is None else (document_path, "paths of documents")
-    if column not in names:
-        raise PipelineError(f"there is no column '{column}' with {what}; the columns are {', '.join(names)}")
-    kind = schema[column].dataType
-    if document_path is None and not isinstance(kind, t.BinaryType | t.StringType):
-        raise PipelineError(f"the column '{column}' is of type {kind.simpleString()}; documents are binary or string")
-    if document_path is not None and not isinstance(kind, t.StringType):
-        raise PipelineError(f"the column '{column}' is of type {kind.simpleString()}; paths are strings")
-    if len(set(names)) < len(names):
-        raise PipelineError(f"two columns have the same name; the columns are {', '.join(names)}")
-    for name in names:
-        if name.lower() in added:  # Spark's column names don't tell capitals apart
-            raise PipelineError(f"the column '{name}' is taken, and would be added; rename it first")

@@ -26,12 +26,12 @@ from pathcast.errors import MappingError, PathcastError, PipelineError
 from pathcast.mediation import Mapping, Mediator
 from pathcast.mediation.events import EventRewriter
 
+from .checks import ERROR, check_columns
 from .columns import binary_column, error_column, parts_of_values
 from .gathering import one_batch, take_rows
-from .matching import ERROR, check_columns
 from .shipped import Shipped
+from .structured import STRUCTURE
 
-STRUCTURE = "structure"
 Batches = Iterator[pa.RecordBatch]
 
 

@@ -22,6 +22,7 @@ from pathcast.matching import Matcher, open_index
 from pathcast.store.snapshot import MANIFEST
 
 from .pins import pin
+from .sharding import SHARD, shard_folder, shards_in
 from .versions import is_versioned, latest, version_folder, versions
 
 ARTIFACT = "artifact:"
@@ -44,10 +45,18 @@ class Index:
     streaming: bool = False
     limits: Limits | None = None
 
-    def open(self) -> tuple[Matcher, int | None]:
-        """The matcher that the running task has to use, and its version; None for an index without versions."""
+    def open(self, shard: int | None = None) -> tuple[Matcher, int | None]:
+        """The matcher that the running task has to use, and its version; None for an index without versions.
+
+        Of an index in shards, one of them; others that this process has open are closed.
+        """
         folder, version = self.choose()
-        return opened(str(folder), self.limits), version
+        if shard is None:
+            return opened(str(folder), self.limits), version
+        place = str(shard_folder(folder, shard))
+        for known in [key for key in _opened if Path(key[0]).name.startswith(SHARD) and key[0] != place]:
+            del _opened[known]
+        return opened(place, self.limits), version
 
     def choose(self) -> tuple[Path, int | None]:
         """The folder of the snapshot that the running task has to use, and its version."""
@@ -79,9 +88,12 @@ def find_index(
     streaming: bool,
     remote: bool,
     limits: Limits | None,
+    shards: int | None = None,
 ) -> Index:
     """What to tell the workers. Where driver and workers may see other disks (`remote`), only they can look."""
     if isinstance(index, str) and index.startswith(ARTIFACT):
+        if shards is not None:
+            raise PipelineError("an artifact is not in shards; put the index where every worker has it")
         if version is not None or pins is not None:
             raise PipelineError(
                 "an artifact has no versions: it stays as it was added for as long as the session lives"
@@ -90,8 +102,10 @@ def find_index(
     folder = Path(index).absolute()
     where = None if pins is None else str(Path(pins).absolute())
     newest = None
+    if not remote:
+        _check_shards(folder, version, shards)
     if not remote and not is_versioned(folder):
-        if not (folder / MANIFEST).is_file():
+        if shards is None and not (folder / MANIFEST).is_file():
             raise PipelineError(
                 f"there is no index at {folder}; to make one: subscriptions.compile().save({str(index)!r})"
             )
@@ -104,6 +118,19 @@ def find_index(
             )
         newest = latest(folder)
     return Index(str(folder), version, newest, where, streaming, limits)
+
+
+def _check_shards(folder: Path, version: int | None, shards: int | None) -> None:
+    """Refuse an index that is in shards and asked for whole, or the other way round."""
+    known = versions(folder)
+    place = version_folder(folder, version if version in known else known[-1]) if is_versioned(folder) else folder
+    found = shards_in(place)
+    if found and shards != found:
+        raise PipelineError(f"the index {folder} is in {found} shards; match with shards={found}")
+    if shards is not None and not found:
+        raise PipelineError(
+            f"the index {folder} is not in shards; publish(matcher, folder, shards={shards}) makes them"
+        )
 
 
 def opened(folder: str, limits: Limits | None = None) -> Matcher:

@@ -30,9 +30,9 @@ from pathcast.routing.overlay import engine_for
 from pathcast.routing.report import RouterReport
 from pathcast.routing.wire import encode
 
+from .checks import ERROR, check_columns
 from .columns import error_column, errors_of
 from .gathering import take_rows
-from .matching import ERROR, check_columns
 from .shipped import Shipped
 
 ROUTER, SENDER, SUBSCRIBER, ANNOTATIONS, BYTES, OPEN = "router", "sender", "subscriber", "annotations", "bytes", "_open"

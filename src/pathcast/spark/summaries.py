@@ -21,9 +21,9 @@ from pathcast.documents import Limits
 from pathcast.errors import MessageError, PathcastError, PipelineError
 from pathcast.roxsum import MessageLimits, RoXSum
 
+from .checks import ERROR, check_columns
 from .columns import error_column
 from .gathering import Gathering, joined, sizes_of, take_rows
-from .matching import ERROR, check_columns
 
 MESSAGE, ROWS, COUNT, SIZE = "message", "rows", "documents", "bytes"
 # Documents of open messages that a worker holds; beyond, the largest message is closed early.

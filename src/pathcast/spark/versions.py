@@ -27,6 +27,7 @@ from pathcast.matching import Matcher
 from pathcast.store.snapshot import MANIFEST
 
 from .pins import pinned
+from .sharding import save_shards
 
 KEEP = 3
 GRACE = 600.0
@@ -37,8 +38,13 @@ _DIGITS = 8
 AnyPath = str | os.PathLike[str]
 
 
-def publish(matcher: Matcher, folder: AnyPath, *, keep: int = KEEP, grace: float = GRACE) -> int:
-    """Write a matcher's index as the next version of a folder, remove what is too old, and return the number."""
+def publish(
+    matcher: Matcher, folder: AnyPath, *, keep: int = KEEP, grace: float = GRACE, shards: int | None = None
+) -> int:
+    """Write a matcher's index as the next version of a folder, remove what is too old, and return the number.
+
+    With `shards` it is written in so many pieces, for `match_documents(…, shards=…)`.
+    """
     if keep < 1:
         raise PipelineError(f"keep={keep}: at least the newest version must stay")
     place = Path(folder)
@@ -51,7 +57,10 @@ def publish(matcher: Matcher, folder: AnyPath, *, keep: int = KEEP, grace: float
             shutil.rmtree(left, ignore_errors=True)
         fresh = home / (_FRESH + secrets.token_hex(8))
         try:
-            matcher.save(fresh)
+            if shards is None:
+                matcher.save(fresh)
+            else:
+                save_shards(matcher, fresh, shards)
             number = max(versions(place), default=0) + 1
             fresh.rename(version_folder(place, number))
         except BaseException:
