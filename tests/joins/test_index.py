@@ -72,6 +72,7 @@ def test_an_index_answers_as_a_loop_does(name: str, kind: Kind, shape: tuple[int
         selected = [id for id, (box, _) in sorted(known.items()) if holds(box, at)]
         assert len(index) == len(known)
         assert all([tuple(ends) for ends in index.filtering(id)] == box for id, (_, box) in known.items())
+        assert all([tuple(ends) for ends in index.base(id)] == box for id, (box, _) in known.items())
         assert index.selected(at).tolist() == selected
         assert index.affected(at, joining).tolist() == [
             id for id in selected if any(holds(known[id][1], one) for one in joining)

@@ -6,7 +6,7 @@ numbers first.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..messages import Interval, Message, Points, Value
+from ..messages import Interval, Message, Points, Scalar, Value
 from .bags import Bag
 from .schema import Row
 from .words import CHANGE, COME, GO, ROW, TO
@@ -23,34 +23,39 @@ def changed_columns(bag: Bag, old: Row, new: Row) -> list[str]:
     return [name for name, one, other in columns if one != other or type(one) is not type(other)]
 
 
+def come(table: str, columns: Sequence[str], rows: Iterable[tuple[int, Row]]) -> tuple[str, Points]:
+    """Rows that come, as an attribute and its value; rows ascend by their numbers here and below."""
+    return COME + table, Points((ROW, *columns), tuple((number, *row) for number, row in rows))
+
+
+def change(table: str, columns: Sequence[str], number: int, values: Sequence[Scalar]) -> tuple[str, Points]:
+    """A row that changes in some columns."""
+    return CHANGE + table, Points((ROW, *columns), ((number, *values),))
+
+
+def go(table: str, numbers: Iterable[int]) -> tuple[str, Points]:
+    """Rows that go."""
+    return GO + table, Points((ROW,), tuple((number,) for number in numbers))
+
+
 class Listing:
-    """What one event does to one subscription: rows that come, change and go, by table."""
+    """What is told to one subscription: rows that come and go, by table."""
 
     def __init__(self) -> None:
-        self._attributes: dict[str, list[tuple[object, ...]]] = {}
-        self._axes: dict[str, tuple[str, ...]] = {}
+        self._attributes: dict[str, Value] = {}
 
     def come(self, table: str, columns: Sequence[str], rows: Iterable[tuple[int, Row]]) -> None:
-        self._list(COME + table, (ROW, *columns), [(number, *row) for number, row in rows])
-
-    def change(self, table: str, columns: Sequence[str], number: int, values: Sequence[object]) -> None:
-        self._list(CHANGE + table, (ROW, *columns), [(number, *values)])
+        self.add(come(table, columns, sorted(rows)))
 
     def go(self, table: str, numbers: Iterable[int]) -> None:
-        self._list(GO + table, (ROW,), [(number,) for number in numbers])
+        self.add(go(table, sorted(numbers)))
 
-    def _list(self, name: str, axes: tuple[str, ...], rows: list[tuple[object, ...]]) -> None:
-        if rows:
-            self._axes[name] = axes
-            self._attributes.setdefault(name, []).extend(rows)
-
-    def __bool__(self) -> bool:
-        return bool(self._attributes)
+    def add(self, listed: tuple[str, Points]) -> None:
+        """Tell of some rows of a table, unless there are none."""
+        name, points = listed
+        if len(points):
+            self._attributes[name] = points
 
     def message(self, subscription: int) -> Message:
         """The listing as a message to a subscription."""
-        listed: dict[str, Value] = {
-            name: Points.of(self._axes[name], sorted(rows, key=lambda row: row[0]))  # type: ignore[arg-type, return-value]
-            for name, rows in self._attributes.items()
-        }
-        return Message({TO: subscription, **listed})
+        return Message({TO: subscription, **self._attributes})

@@ -1,68 +1,72 @@
 """`enum-sj`: the changes of each affected subscription's semijoins, sent to it alone (§3.1 of the select-join paper).
 
+What several subscriptions are told in the same words is written down once.
+
+Invariant: an event tells a subscription of each table's rows that come, change or go at most once, since it has one
+semijoin a base table.
 Cost: as many messages as subscriptions are affected by an event, each with all that the event changes for it.
 """
 
-from ..messages import Message
-from .contents import Listing, changed_columns
+from collections.abc import Callable, Iterable, Iterator
+
+from ..messages import Message, Points, Value
+from .contents import change, changed_columns, come, go
 from .groups import FilterEvent, Group
-from .index import Ids
-from .schema import Row
 from .semijoins import SemijoinScheme, Version
+from .words import TO
+
+_Listed = tuple[str, Points]
 
 
 class EnumeratedSemijoins(SemijoinScheme):
     """A message a subscription and event."""
 
     def begin(self) -> None:
-        self._listings: dict[int, Listing] = {}
+        self._told: dict[int, dict[str, Value]] = {}
 
-    def _listing(self, id: int) -> Listing:
-        return self._listings.setdefault(id, Listing())
+    def _tell(self, ids: Iterable[int], listed: _Listed) -> None:
+        name, points = listed
+        told = self._told
+        for id in ids:
+            if id in told:
+                told[id][name] = points
+            else:
+                told[id] = {TO: id, name: points}
 
     def expose(self, group: Group, event: FilterEvent) -> None:
-        for id, rows in self._exposed(group, event):
-            self._listing(id).come(group.form.base, group.base.columns, rows)
+        base = group.base
+        self._each(group, event, lambda rows: come(base.table, base.columns, [(n, base.rows[n]) for n in rows]))
 
     def withdraw(self, group: Group, event: FilterEvent) -> None:
-        for id, rows in self._exposed(group, event):
-            self._listing(id).go(group.form.base, [number for number, _ in rows])
+        self._each(group, event, lambda rows: go(group.base.table, rows))
 
-    def _exposed(self, group: Group, event: FilterEvent) -> list[tuple[int, list[tuple[int, Row]]]]:
-        """The exposed subscriptions, each with the base rows that it selects."""
-        rows = [(number, group.base.rows[number]) for number in group.joined_rows(event)]
-        selecting: dict[int, list[tuple[int, Row]]] = {}
-        exposed = set(group.exposed(event))
-        for number, row in rows if exposed else ():
-            for index, at in group.placed(row):
-                for id in _common(index.selected(at), exposed):
-                    selecting.setdefault(id, []).append((number, row))
-        return sorted(selecting.items())
+    def _each(self, group: Group, event: FilterEvent, listed: Callable[[tuple[int, ...]], _Listed]) -> None:
+        """Tell every exposed subscription of the base rows that it selects; most select the same as others do."""
+        written: dict[tuple[int, ...], _Listed] = {}
+        for id, rows in group.exposed_contents(event):
+            if rows not in written:
+                written[rows] = listed(rows)
+            self._tell((id,), written[rows])
 
     def arrive(self, group: Group, new: Version) -> None:
-        for id in group.affected(new.row):
-            self._listing(id).come(group.form.base, group.base.columns, [(new.number, new.row)])
+        self._tell(group.affected(new.row), come(group.base.table, group.base.columns, [(new.number, new.row)]))
 
     def depart(self, group: Group, old: Version) -> None:
-        for id in group.affected(old.row):
-            self._listing(id).go(group.form.base, [old.number])
+        self._tell(group.affected(old.row), go(group.base.table, [old.number]))
 
     def replace(self, group: Group, old: Version, new: Version) -> None:
         before, after = set(group.affected(old.row)), set(group.affected(new.row))
-        columns = group.base.columns
-        changed = group.base.places(changed_columns(group.base, old.row, new.row))
-        for id in sorted(before & after):
-            self._listing(id).change(
-                group.form.base, [columns[at] for at in changed], new.number, [new.row[at] for at in changed]
-            )
-        for id in sorted(before - after):
-            self._listing(id).go(group.form.base, [old.number])
-        for id in sorted(after - before):
-            self._listing(id).come(group.form.base, columns, [(new.number, new.row)])
+        table, columns = group.base.table, group.base.columns
+        changed = changed_columns(group.base, old.row, new.row)
+        values = [new.row[place] for place in group.base.places(changed)]
+        self._tell(before & after, change(table, changed, new.number, values))
+        self._tell(before - after, go(table, [old.number]))
+        self._tell(after - before, come(table, columns, [(new.number, new.row)]))
 
     def finish(self) -> list[Message]:
-        return [listing.message(id) for id, listing in sorted(self._listings.items()) if listing]
+        return list(self._written())
 
-
-def _common(ids: Ids, wanted: set[int]) -> list[int]:
-    return [id for id in ids.tolist() if id in wanted]
+    def _written(self) -> Iterator[Message]:
+        nothing: frozenset[str] = frozenset()
+        for id in sorted(self._told):
+            yield Message.trusted(self._told[id], nothing)

@@ -156,10 +156,13 @@ class Group:
     def affected(self, row: Row) -> list[int]:
         """The semijoins that have a base row, now that it is there."""
         run = self.joining(row)
-        placed = self.placed(row)
-        if run is None:
-            return sorted(int(id) for index, at in placed for id in index.selected(at))
-        return sorted(int(id) for index, at in placed for id in index.affected(at, run.keys)) if len(run) else []
+        if run is not None and not len(run):
+            return []
+        found = [
+            (index.selected(at) if run is None else index.affected(at, run.keys)).tolist()
+            for index, at in self.placed(row)
+        ]
+        return found[0] if len(found) == 1 else sorted(id for ids in found for id in ids)
 
     def compared(self, old: Row, new: Row) -> Comparison:
         """Whether some semijoin has both of two versions of a base row, the new one only, the old one only.
@@ -191,8 +194,27 @@ class Group:
 
     def exposed(self, event: FilterEvent) -> list[int]:
         """The semijoins that gain or lose the base tuples of the event's join value."""
-        ids = [int(id) for panel in self.panels.values() for id in panel.index.exposed(event.at, event.held)]
-        return sorted(ids)
+        found = [panel.index.exposed(event.at, event.held).tolist() for panel in self.panels.values()]
+        return found[0] if len(found) == 1 else sorted(id for ids in found for id in ids)
+
+    def exposed_contents(self, event: FilterEvent) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """The semijoins that gain or lose base tuples of the event's join value, each with their numbers, ascending."""
+        for panel in self.panels.values():
+            index = panel.index
+            for id in index.exposed(event.at, event.held).tolist():
+                rows = self._selected(panel, event, index.base(id))
+                if rows:
+                    yield id, rows
+
+    def _selected(self, panel: Panel, event: FilterEvent, ranges: Ranges) -> tuple[int, ...]:
+        """The base rows of an event's join value in the base ranges of a semijoin."""
+        if panel.view is not None:
+            return tuple(sorted(panel.view.run(event.join_value).between(*ranges[0])))
+        return tuple(sorted(number for number in self.joined_rows(event) if self._inside(panel, ranges, number)))
+
+    def _inside(self, panel: Panel, ranges: Ranges, number: int) -> bool:
+        at = panel.at(self.base.rows[number])
+        return at is not None and inside(ranges, (at,) if len(panel.places) == 1 else at)
 
     def exposed_rows(self, event: FilterEvent, most: int | None = None) -> list[int]:
         """The base rows that at least one semijoin gains or loses; if there are more than `most`, some of them."""
@@ -210,10 +232,7 @@ class Group:
                 yield run.rows[place]
             return
         for span in panel.index.spans(event.at, event.held):
-            for number in self.joined_rows(event):
-                at = panel.at(self.base.rows[number])
-                if at is not None and inside(span, (at,) if len(panel.places) == 1 else at):
-                    yield number
+            yield from (number for number in self.joined_rows(event) if self._inside(panel, span, number))
 
     def joined_rows(self, event: FilterEvent) -> Sequence[int]:
         """The base rows of the event's join value."""

@@ -58,6 +58,10 @@ class SemijoinIndex(Protocol):
         """Forget a semijoin; `KeyError` when it is not there."""
         ...
 
+    def base(self, id: int) -> Ranges:
+        """The base ranges of a semijoin."""
+        ...
+
     def filtering(self, id: int) -> Ranges:
         """The filtering ranges of a semijoin."""
         ...

@@ -293,29 +293,37 @@ class ReformulatedResults(ResultScheme):
 
 
 class EnumeratedResults(ResultScheme):
-    """`enum-j`: a message a subscription, with its results."""
+    """`enum-j`: a message a subscription, with its results. Each result is written down once, for all who want it."""
 
     def arrive(self, signature: Signature, table: str, number: int, results: list[Numbers]) -> None:
-        wanted: dict[int, list[Numbers]] = {}
-        for result in results:
+        axes, rows = _tabulated(signature, results)
+        wanted: dict[int, list[tuple[Any, ...]]] = {}
+        for result, row in rows:
             for id in signature.wanting(result):
-                wanted.setdefault(id, []).append(result)
+                wanted.setdefault(id, []).append(row)
         for id, found in sorted(wanted.items()):
-            self._messages.append(Message({TO: id, RESULTS: listed(signature, found)}))
+            self._messages.append(Message.trusted({TO: id, RESULTS: Points(axes, tuple(found))}, frozenset()))
 
     def depart(self, signature: Signature, table: str, number: int, results: list[Numbers]) -> None:
+        gone = Points((ROW,), ((number,),))
         for id in sorted({id for result in results for id in signature.wanting(result)}):
-            self._messages.append(Message({TO: id, GO + table: Points((ROW,), ((number,),))}))
+            self._messages.append(Message.trusted({TO: id, GO + table: gone}, frozenset()))
 
 
 def listed(signature: Signature, results: Sequence[Numbers]) -> Points:
     """Results as a table: numbers of rows, then attributes."""
-    axes = [*(row_attribute(table) for table in signature.tables), *signature.attributes]
-    rows: list[tuple[Any, ...]] = [
-        (*(result[table] for table in signature.tables), *signature.row(result, signature.attributes))
-        for result in results
-    ]
-    return Points.of(axes, sorted(rows, key=lambda row: tuple(row[: len(signature.tables)])))
+    axes, rows = _tabulated(signature, results)
+    return Points(axes, tuple(row for _, row in rows))
+
+
+def _tabulated(
+    signature: Signature, results: Sequence[Numbers]
+) -> tuple[tuple[str, ...], list[tuple[Numbers, tuple[Any, ...]]]]:
+    """The axes of a table of results, and each result with its row, in the order of the numbers of their rows."""
+    tables, attributes = signature.tables, signature.attributes
+    ordered = sorted(results, key=lambda result: [result[table] for table in tables])
+    rows = [(result, (*(result[table] for table in tables), *signature.row(result, attributes))) for result in ordered]
+    return (*(row_attribute(table) for table in tables), *attributes), rows
 
 
 def _axes(query: Query) -> tuple[Column, ...]:

@@ -81,11 +81,17 @@ class ScanIndex:
                     one[place] = one[last]
         self._anchors = None
 
+    def base(self, id: int) -> Ranges:
+        """The base ranges of a semijoin."""
+        return self._ranges(id)[: self._base]
+
     def filtering(self, id: int) -> Ranges:
         """The filtering ranges of a semijoin."""
+        return self._ranges(id)[self._base :]
+
+    def _ranges(self, id: int) -> list[tuple[Any, Any]]:
         place = self._places[id]
-        ends = zip(self._low[self._base :], self._high[self._base :], strict=True)
-        return [(_key(low[place]), _key(high[place])) for low, high in ends]
+        return [(_key(low[place]), _key(high[place])) for low, high in zip(self._low, self._high, strict=True)]
 
     def selected(self, at: Point) -> Ids:
         """Those whose base ranges hold the point."""

@@ -89,6 +89,11 @@ class StabbingIndex:
         """Forget a semijoin."""
         self._forest.remove(id)
 
+    def base(self, id: int) -> Ranges:
+        """The base ranges of a semijoin."""
+        box = self._forest.box(id)
+        return [(box[0], box[1]), (box[2], box[3])][: self._base]
+
     def filtering(self, id: int) -> Ranges:
         """The filtering ranges of a semijoin."""
         box = self._forest.box(id)
