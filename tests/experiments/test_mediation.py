@@ -60,3 +60,12 @@ def test_what_is_sent_depends_on_the_way() -> None:
     sent = Sent("x", b"abc", b"defg", b"h" * 9)
     assert (sent.size(SDR), sent.size("NDDR")) == (7, 9)
     assert Way.read(str(Way("NDDR", "xtrie"))) == Way("NDDR", "xtrie")
+
+
+def test_an_exchange_repeats_authors_in_the_rewritten_document() -> None:
+    (found,) = find(["mediation-exchange"])
+    changes = ["repeats=1,3", "authors=3", "documents=1", "subscriptions=60", "rounds=1"]
+    rows = perform(found, changes=changes).rows
+    sizes = {row["repeats"]: (row["elements"], row["rewritten"]) for row in rows}
+    assert sizes[1][0] == sizes[1][1]
+    assert sizes[3][1] > 2 * sizes[3][0]

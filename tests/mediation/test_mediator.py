@@ -79,7 +79,7 @@ def test_what_is_wrong_with_one_document_is_its_own_matter(mediator: Mediator) -
     ]  # fmt: skip
     with pytest.raises(DocumentError):
         list(matcher.match_many(documents, "u"))
-    with pytest.raises(ValueError, match="rewriting='guesses': must be one of events, static, queries"):
+    with pytest.raises(ValueError, match="rewriting='guesses': must be one of events, engine, static, queries"):
         mediator.compile(subscriptions([]), "guesses")  # type: ignore[arg-type]
 
 

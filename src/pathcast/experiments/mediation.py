@@ -4,7 +4,7 @@ Response time is querying (measured) and transmission (modelled), apart. Our eng
 paper's took for a document, so that at its bandwidths transmission is nearly all there is: what a way sends decides.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from statistics import fmean
@@ -18,6 +18,7 @@ from .mediation_workloads import (
     Matching,
     Sent,
     Way,
+    all_of,
     matching_by,
     mediator_of,
     sent_documents,
@@ -94,7 +95,7 @@ def measure(run: Run, parameters: Mediation) -> Iterator[Row]:
         matched = _checked(run, matching, sent)
         run.begin(f"{name}, {size:,} bytes, {count:,} subscriptions a router", parameters.rounds)
         times = race(
-            {str(way): _all_of(matching[way], sent) for way in ways},
+            {str(way): all_of(matching[way], sent) for way in ways},
             rounds=parameters.rounds,
             after_round=run.advance,
         )
@@ -108,10 +109,6 @@ def measure(run: Run, parameters: Mediation) -> Iterator[Row]:
                     "matches": fmean(fmean(each) for each in matched),
                     "header": fmean(len(each.message) - len(each.original) for each in sent),
                 }  # fmt: skip
-
-
-def _all_of(routers: list[Matching], documents: list[Sent]) -> Callable[[], object]:
-    return lambda: [match(document) for match in routers for document in documents]
 
 
 def _checked(run: Run, matching: Mapping[Way, list[Matching]], sent: list[Sent]) -> list[list[int]]:

@@ -13,7 +13,7 @@ from .rows import Rows, Value
 PAPER = "Ni, Chan 2009, §5.2"
 SDR_DEFAULT, NDDR_DEFAULT = str(Way(SDR, "automaton")), str(Way(NDDR, "automaton"))
 SDR_XTRIE, NDDR_XTRIE, IDDR_XTRIE = (str(Way(kind, "xtrie")) for kind in (SDR, NDDR, IDDR))
-WAYS = (SDR_DEFAULT, NDDR_DEFAULT, SDR_XTRIE, NDDR_XTRIE)
+WAYS = (SDR_DEFAULT, NDDR_DEFAULT, SDR_XTRIE, NDDR_XTRIE, IDDR_XTRIE)
 Judge = Callable[[Rows], Judgement]
 
 

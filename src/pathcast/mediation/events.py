@@ -172,7 +172,7 @@ class EventRewriter:
         if tops.min(initial=0) < 0:
             for index in np.flatnonzero(tops < 0).tolist():
                 if index not in errors:
-                    errors[index] = self._refusal(batch, index, int(tops[index]))
+                    errors[index] = self.refusal(batch, index, int(tops[index]))
         return Rewritten(self._emit(batch, nodes, tops, room, counts, errors), int(counts[C_PEAK]))
 
     def _link(self, batch: DocumentBatch, nodes: Int32s, whole: bool, room: _Room) -> tuple[Int32s, Int64s]:
@@ -194,7 +194,8 @@ class EventRewriter:
                 return tops, counts
             room.double()
 
-    def _refusal(self, batch: DocumentBatch, index: int, why: int) -> PathcastError:
+    def refusal(self, batch: DocumentBatch, index: int, why: int) -> PathcastError:
+        """Why a document can't be rewritten, in words."""
         if why == TOO_LARGE:
             return LimitError(f"the rewritten document has more than {self.limit:,} elements; raise limit=…")
         root = self.plan.tree.root.name

@@ -29,7 +29,8 @@ N_SLOT = 9  # the slot of its parent that has it for a target
 N_SLOTS = 10  # how many slots it has: kinds of children that others are downgraded into
 N_WHOLE = 11  # whether nothing in it moves, and nothing comes to it
 N_STAYS = 12  # whether, besides, it stays where it is itself
-NODE_ROWS = 13
+N_UPS = 13  # whether children may be upgraded out of it
+NODE_ROWS = 14
 
 # Columns of the table of linked things.
 O_KIND, O_SOURCE, O_NAME, O_FIRST, O_LAST, O_NEXT, O_CHAIN = 0, 1, 2, 3, 4, 5, 6

@@ -1,8 +1,9 @@
 """Matching documents of any registered schema against subscriptions to the global one.
 
 `events` (NDDR): read once, rewritten as element arrays, matched; and not even rewritten where label paths tell all
-(`by_paths.py`). `queries` (QRA): subscriptions are rewritten, for each schema (`queries.py`). `static` (SDR): rewritten
-as a document, which is then read and matched like any other; it is what the others are held against.
+(`by_paths.py`). `engine` (IDDR): rewritten inside the engine `xtrie` (`engine.py`). `queries` (QRA): subscriptions are
+rewritten, for each schema (`queries.py`). `static` (SDR): rewritten as a document, which is then read and matched like
+any other; it is what the others are held against.
 
 Invariant: all give the same matches. An unreadable document, an unknown schema or version, or a document of another
 schema is an error on that document.
@@ -24,7 +25,9 @@ from ..errors import PathcastError
 from ..matching import Matches, Subscriptions
 from ..matching.matcher import View
 from ..matching.table import PatternTable
+from ..matching.xtrie.engine import XTrieEngine
 from .by_paths import PathMediation, is_by_paths, known_documents
+from .engine import MediatedEngine
 from .events import EventRewriter
 from .items import item_of, to_bytes
 from .mapping import Mapping
@@ -34,7 +37,7 @@ from .travel import unpack
 if TYPE_CHECKING:
     from .mediator import Mediator, Rewriting
 
-REWRITINGS = ("events", "static", "queries")
+REWRITINGS = ("events", "engine", "static", "queries")
 # Documents of one schema are read and matched in groups of so many.
 _GROUP = 256
 # Readers are kept for so many mappings; those that came along with documents may be many.
@@ -56,12 +59,16 @@ class MediatedMatcher:
     ) -> None:
         if rewriting not in REWRITINGS:
             raise ValueError(f"rewriting={rewriting!r}: must be one of {', '.join(REWRITINGS)}")
+        if rewriting == "engine" and engine not in (None, "xtrie"):
+            raise ValueError(f"engine={engine!r}: rewriting inside the engine is done by 'xtrie' alone")
         self.mediator = mediator
+        engine = "xtrie" if rewriting == "engine" else engine
         self.matcher = subscriptions.compile(engine, limits=limits, entities=entities)
         self.rewriting = rewriting
         self.limits, self.entities = limits or Limits(), entities
-        self._counts = {"documents": 0, "by paths": 0, "held": 0}
+        self._counts = {"documents": 0, "by paths": 0, "held": 0, "delegated": 0}
         self._bridges: dict[bytes, _Bridge] = {}
+        self._mediated: MediatedEngine | None = None
 
     def match(self, document: Readable, schema: str, version: int | None = None) -> Matches:
         """The subscriptions that a document matches in the global schema; what is wrong with it is raised."""
@@ -140,6 +147,8 @@ class MediatedMatcher:
         if self.rewriting == "static":
             return self._match_static(batch, mapping)
         view = self.matcher.view()
+        if self.rewriting == "engine":
+            return self._match_in_engine(batch, bridge, view)
         if self.rewriting == "queries":
             return self._match_queries(batch, bridge, mapping, view)
         if bridge.by_paths is None or len(view.table.trees):
@@ -151,6 +160,18 @@ class MediatedMatcher:
         return [
             Matches(entries, view.expansion) if entries is not None else rewritten[index]
             for index, entries in enumerate(found)
+        ]
+
+    def _match_in_engine(self, batch: DocumentBatch, bridge: "_Bridge", view: View) -> list[Matches | PathcastError]:
+        assert isinstance(view.engine, XTrieEngine)
+        if self._mediated is None or self._mediated.engine is not view.engine:
+            self._mediated = MediatedEngine(view.engine)
+        with view.turn:
+            offsets, entries, errors = self._mediated.match(batch, bridge.rewriter)
+        self._counts["delegated"] = self._mediated.documents
+        return [
+            errors.get(index) or Matches(found[found < view.size], view.expansion)
+            for index, found in enumerate(np.split(entries, offsets[1:-1]) if len(batch) else [])
         ]
 
     def _match_queries(
@@ -201,7 +222,8 @@ class MediatedMatcher:
         """What has been done so far.
 
         documents; by paths: so many of them were not rewritten; held: the most elements that a stream over one of those
-        that were would have held back.
+        that were would have held back; delegated: with rewriting="engine", the documents of which something was decided
+        on rewritten arrays.
         """
         return dict(self._counts)
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .matching import MediatedMatcher
 
 SchemaSource = SchemaTree | Schema | str | os.PathLike[str]
-Rewriting = Literal["events", "static", "queries"]
+Rewriting = Literal["events", "engine", "static", "queries"]
 
 
 class Mediator:

@@ -107,6 +107,8 @@ class _Making:
             nodes[rows.N_PARENT, child] = at
             nodes[rows.N_PLACE, child], nodes[rows.N_WHERE, child] = self._place(each.place(name), made, slots)
             nodes[rows.N_SLOT, child] = slots.get(name, NONE)
+        places = (each.elsewhere, *each.places.values())
+        nodes[rows.N_UPS, at] = any(isinstance(place, Up) for place in places)
         nodes[rows.N_OTHERS, at], nodes[rows.N_OTHERS_WHERE, at] = self._place(each.elsewhere, made, slots)
 
     def _place(self, place: Place | None, made: dict[tuple[str, ...], int], slots: dict[str, int]) -> tuple[int, int]:

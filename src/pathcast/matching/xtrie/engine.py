@@ -14,7 +14,9 @@ Cost: at each element the rows whose substring ends there; see `run_kernels.py`.
 leaves out those that lead to no entry that is asked for.
 """
 
-from typing import ClassVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, NamedTuple
 
 from ...documents import DocumentBatch
 from ..contract import Mask, Offsets
@@ -25,6 +27,15 @@ from .run_kernels import run
 from .scratch import Scratch
 from .tables import build_tables
 from .twigs import Twigs
+
+
+class Lent(NamedTuple):
+    """What a run needs: the tables, also as kernels take them, the buffers, and how many entries there are."""
+
+    tables: Arrays
+    kernel_tables: tuple[Any, ...]
+    scratch: Scratch
+    entries: int
 
 
 class XTrieEngine(EventEngine[Twigs, Scratch]):
@@ -50,6 +61,13 @@ class XTrieEngine(EventEngine[Twigs, Scratch]):
         plain = tuple(tables[name] for name in ("row_parent", "row_reach", "rows", "task_number", "delegated"))
         tests = tuple(tables[name] for name in ("selects", "selection_rows", "limits", "literals", "parts"))
         self._kernel_tables = trie, (*plain, int(tables["longest_wild"][0])), twigs, tests
+
+    @contextmanager
+    def lent(self, batch: DocumentBatch) -> Iterator[Lent]:
+        """Tables and buffers, with room for a batch, to a run over another source of events; nobody else runs then."""
+        with self._running:
+            self._scratch.fit(self._tables, batch, self._entry_count)
+            yield Lent(self._tables, self._kernel_tables, self._scratch, self._entry_count)
 
     def _leave_out(self, skip: Mask | None) -> None:
         super()._leave_out(skip)

@@ -15,13 +15,15 @@ Left out: the rank of branches, which XTrie uses for patterns that ask for their
 
 import numpy as np
 
-from ...kernels import part
+from ...kernels import part, rare
 from ..marks_kernels import mark_with_summary
 from ..selections_kernels import selected
 from ..streaming_kernels import DONE, FEW_GATES, GATED, SKIPPING, STAMP, STREAM, WHY, WRITTEN, announce, is_marked
 from .layout_kernels import (
     ALWAYS,
     AT_END,
+    ATTRIBUTES_STAY,
+    CONTENT_STAYS,
     FEW_LIVE,
     FEW_PARTIAL,
     FEW_READY,
@@ -39,6 +41,7 @@ from .layout_kernels import (
     N_OPEN,
     N_PARTIAL,
     N_READY,
+    NO_ATTRIBUTES,
     ONCE,
     P_ABOVE,
     P_BESIDE,
@@ -61,6 +64,7 @@ from .layout_kernels import (
     T_REACH,
     TIME,
     TRIED,
+    UNDECIDED,
     V_ABOVE,
     V_LEVEL,
     V_OF,
@@ -129,8 +133,31 @@ def follow_rows(state, plain, stacks, asked, answers):
     levels[L_OCCURRENCES, level + 1] = state[N_OCCURRENCES]
 
 
+@rare
+def element_of(twig, code, state, twigs, gate_stamps, out_gates):
+    """The element whose values a row's tests may look at, or -1: it has no such values, or they are undecided.
+
+    For levels of a source of events that moves elements about.
+    """
+    flags = code & 7
+    early, late = twigs[twig, T_EARLY] < twigs[twig, T_LATE], twigs[twig, T_LATE] < twigs[twig, T_LATE_END]
+    if early and flags & NO_ATTRIBUTES:
+        return np.int64(-1)
+    if (not early or flags & ATTRIBUTES_STAY) and (not late or flags & CONTENT_STAYS):
+        return np.int64(code >> 3)
+    gate = state[UNDECIDED] + twigs[twig, T_ENTRY]
+    if gate_stamps[gate] != state[STAMP]:
+        if state[GATED] == len(out_gates):
+            state[WHY] = FEW_GATES
+        else:
+            gate_stamps[gate] = state[STAMP]
+            out_gates[state[GATED]] = gate
+            state[GATED] += 1
+    return np.int64(-1)
+
+
 @part
-def passes(twig, level, ended, state, ends, values, tests, levels, twigs, known):
+def passes(twig, level, ended, state, ends, values, tests, levels, twigs, known, answers):
     """Whether the element at a level passes a row's tests of attributes or, at its end, the others.
 
     `known` has for each test the last element that it was tried on, with the answer.
@@ -141,6 +168,10 @@ def passes(twig, level, ended, state, ends, values, tests, levels, twigs, known)
     ) = values  # fmt: skip
     selects, selection_rows, limits, literals, parts = tests
     element = np.int64(levels[L_ELEMENT, level])
+    if element < 0 and twigs[twig, T_EARLY] < twigs[twig, T_LATE_END]:
+        element = element_of(twig, -1 - element, state, twigs, answers[1], answers[4])
+        if element < 0:
+            return False
     test, last = twigs[twig, T_EARLY], twigs[twig, T_LATE]
     if ended:
         test, last = last, twigs[twig, T_LATE_END]
@@ -195,7 +226,7 @@ def follow_twigs(state, nodes, twigs, ends, values, tests, known, stacks, asked,
         entry = twigs[twig, T_ENTRY]
         if is_settled(entry, stamp, marks, skipping, skips, link, link_stamps):
             continue
-        if not passes(twig, place, ended, state, ends, values, tests, levels, twigs, known):
+        if not passes(twig, place, ended, state, ends, values, tests, levels, twigs, known, answers):
             continue
         waits = ended == 0 and twigs[twig, T_LATE] < twigs[twig, T_LATE_END]
         if waits and own >= 0:

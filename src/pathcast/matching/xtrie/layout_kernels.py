@@ -43,11 +43,15 @@ AT_END = np.int64(1) << np.int64(62)
 MOST_BRANCHES = 62
 NOWHERE = 1 << 30
 
-FEW_LIVE, FEW_OCCURRENCES, FEW_PARTIAL, FEW_READY = range(OWN_REASON, OWN_REASON + 4)
+FEW_LIVE, FEW_OCCURRENCES, FEW_PARTIAL, FEW_READY, FEW_LEVELS = range(OWN_REASON, OWN_REASON + 5)
 # Places in `state`: counts of work; the open level, the start tags read; the heights of stacks, the first free partial
-# matching; how many rows the event has hit, how many candidates are ready, and how many entries were marked.
+# matching; how many rows the event has hit, how many candidates are ready, how many entries were marked, and where the
+# gates of undecided entries begin.
 LOOKED, PARTIALS, TRIED, LEVEL, TIME, N_LIVE, N_OCCURRENCES, N_PARTIAL, FREE = range(OWN_STATE, OWN_STATE + 9)
-N_HITS, N_READY, MARKED, STATE_SIZE = range(OWN_STATE + 9, OWN_STATE + 13)
+N_HITS, N_READY, MARKED, UNDECIDED, STATE_SIZE = range(OWN_STATE + 9, OWN_STATE + 14)
+# Whoever moves elements about gives a level a number below zero for an element whose values are not those that were
+# read: -1 - (8 · element + flags). What its tests would decide is reported as a gate: UNDECIDED and the entry.
+ATTRIBUTES_STAY, CONTENT_STAYS, NO_ATTRIBUTES = 1, 2, 4
 
 
 @part

@@ -9,6 +9,7 @@ from ...documents import DocumentBatch
 from ..selections import text_room
 from ..streaming import Arrays, EventScratch, Int32s, Int64s
 from .layout_kernels import (
+    FEW_LEVELS,
     FEW_LIVE,
     FEW_OCCURRENCES,
     FEW_PARTIAL,
@@ -69,5 +70,7 @@ class Scratch(EventScratch):
             self.occurrences = np.zeros((V_ROWS, 2 * self.occurrences.shape[1]), dtype=np.int32)
         elif why == FEW_PARTIAL:
             self.partial = np.zeros((2 * len(self.partial), P_COLUMNS), dtype=np.int64)
+        elif why == FEW_LEVELS:
+            self.levels = np.zeros((L_ROWS, 2 * self.levels.shape[1]), dtype=np.int32)
         elif why == FEW_READY:
             self.ready = np.zeros((Y_ROWS, 2 * self.ready.shape[1]), dtype=np.int32)
