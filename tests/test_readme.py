@@ -202,7 +202,7 @@ def test_shell_examples_print_what_they_show(tmp_path: Path) -> None:
     environment["PYTHONPATH"] = os.pathsep.join(
         path for path in (str(PROJECT / "src"), os.environ.get("PYTHONPATH")) if path
     )
-    examples = [block for page in (README, XPATH) for block in of_language(page, "sh") if runs_pathcast(block)]
+    examples = [block for page in (README, XPATH, JOINS) for block in of_language(page, "sh") if runs_pathcast(block)]
     assert examples
     for block in examples:
         done = subprocess.run(

@@ -123,6 +123,17 @@ def test_messages_are_counted_on_every_workload() -> None:
     assert all(claim.verdict in {"held", "not held"} for claim in result.claims)
 
 
+def test_six_decompositions_are_told_apart_and_the_greedy_one_is_marked() -> None:
+    (experiment,) = find(["joins-decomposition"])
+    result = perform(experiment, changes=["subscriptions=170", "join_values=2", "changes=40", "seeds=1"])
+    rows = {row["order"]: row for row in result.rows}
+    assert len(rows) == 6 and [order for order, row in rows.items() if row["greedy"]] == ["T U R"]
+    # Nobody has R and U, but not T: whether R or U comes after T makes no difference.
+    assert rows["T U R"]["told"] == rows["T R U"]["told"] != rows["R T U"]["told"]
+    assert min(row["model"] for row in result.rows) == rows["T U R"]["model"]
+    assert result.claims[0].verdict == "held"
+
+
 def rows_of(column: str = "us", **values: float) -> Rows:
     return Rows({"series": name.replace("_", "-"), "subscriptions": 5, "rjor": 2, column: value}
                 for name, value in values.items())  # fmt: skip

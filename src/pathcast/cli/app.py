@@ -17,6 +17,7 @@ from . import experiment, generate
 from .demo import demo
 from .doctor import doctor
 from .explain import explain
+from .joins import joins
 from .match import match
 from .run import run
 
@@ -31,6 +32,7 @@ app = typer.Typer(
 )
 app.command()(match)
 app.command()(explain)
+app.command()(joins)
 app.command()(run)
 app.add_typer(generate.app, name="generate")
 app.add_typer(experiment.app, name="experiment")

@@ -1,0 +1,171 @@
+"""`pathcast joins`: what standing joins are told of changes, message by message.
+
+The tables are empty at first; changes are made one after the other, and every message is handed to every subscription's
+client. A change that can't be made is told with its line and leaves everything as it was; the others go on.
+
+Exit status: 0 when every change was made, 1 when one was not, 2 for bad arguments, a bad schema or a bad subscription.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .arguments import refuse
+
+if TYPE_CHECKING:
+    from pathcast.joins import Client, JoinServer, Schema
+
+_CHANGE = '{"change": "insert", "table": "Stocks", "row": {"symbol": "GOOG", "per": 52.1}}'
+
+
+def joins(
+    schema: Annotated[
+        Path,
+        typer.Argument(metavar="SCHEMA.TOML", help="joins = ['A.x = B.x'], and [tables] with A = 'x int, y', …"),
+    ],
+    subscriptions: Annotated[
+        Path, typer.Argument(metavar="SUBSCRIPTIONS", help="One query in SQL a line; its id is the line's number.")
+    ],
+    changes: Annotated[
+        Path, typer.Argument(metavar="CHANGES.JSONL", help="A change as a JSON object a line; - for stdin.")
+    ],
+    scheme: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What is sent; ref-sj-clu+ unless given. docs/joins.md has all.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a message, with its bytes.")] = False,
+    rows: Annotated[bool, typer.Option("--rows", help="At the end print the rows of every subscription.")] = False,
+) -> None:
+    """Make changes to tables, and print each message that tells of them: its size, who takes it, what it says.
+
+    A change is {"change": "insert", "table": …, "row": {…}}; also "delete", and "update" with "values": {…}.
+
+    Exit status 0: every change was made; 1: one was not; 2: bad arguments, schema or subscriptions.
+
+    Example: pathcast joins market.toml subscriptions.sql changes.jsonl
+
+    Example: pathcast joins market.toml subscriptions.sql - --scheme enum-j --json < changes.jsonl
+    """
+    from pathcast.errors import ChangeError
+
+    server, clients = _prepared(_schema(schema), subscriptions, scheme)
+    totals = [0, 0, 0]
+    refused = 0
+    for line, text in _lines(changes):
+        try:
+            messages = server.apply([_change(server.schema, text)])
+        except (ChangeError, ValueError) as error:
+            refused += 1
+            typer.echo(f"{changes}, line {line}: {error}", err=True)
+            continue
+        for message in messages:
+            takers = [id for id, client in clients.items() if client.receive(message)]
+            totals = [totals[0] + 1, totals[1] + message.size, totals[2] + len(takers)]
+            if as_json:
+                _print({"line": line, "bytes": message.size, "to": takers, "message": message.encode().hex()})
+            else:
+                named = ", ".join(map(str, takers)) or "nobody"
+                typer.echo(f"{line}: {message.size} bytes to {named}: {message}")
+    _finish(clients, totals, as_json=as_json, rows=rows)
+    if refused:
+        raise typer.Exit(1)
+
+
+def _finish(clients: "dict[int, Client]", totals: list[int], *, as_json: bool, rows: bool) -> None:
+    from pathcast.joins.written import write_row
+
+    for id, client in clients.items() if rows else ():
+        found = [write_row(dict(zip(client.columns, row, strict=True))) for row in client.rows()]
+        for row in sorted(found):
+            typer.echo(f'{{"subscription": {id}, "row": {row}}}' if as_json else f"subscription {id}: {row}")
+    messages, size, deliveries = totals
+    typer.echo(f"{messages:,} messages, {size:,} bytes, {deliveries:,} deliveries", err=as_json)
+
+
+def _print(one: dict[str, Any]) -> None:
+    typer.echo(json.dumps(one, ensure_ascii=False))
+
+
+def _prepared(schema: "Schema", file: Path, scheme: str | None) -> "tuple[JoinServer, dict[int, Client]]":
+    """A server with all subscriptions, and a client for each by the number of its line."""
+    from pathcast.errors import PathcastError
+    from pathcast.joins import Client, JoinServer
+
+    clients = {}
+    try:
+        server = JoinServer(schema, scheme) if scheme else JoinServer(schema)
+    except PathcastError as error:
+        refuse(f"--scheme: {error}")
+    for line, text in _lines(file):
+        try:
+            clients[line] = Client(schema, server.subscribe(text, subscriber=line))
+        except PathcastError as error:
+            refuse(f"{file}, line {line}: {error}")
+    return server, clients
+
+
+def _schema(file: Path) -> "Schema":
+    import tomllib
+
+    from pathcast.errors import PathcastError
+    from pathcast.joins import Schema
+
+    try:
+        given = tomllib.loads(_read(file))
+    except tomllib.TOMLDecodeError as error:
+        refuse(f"{file}: {error}")
+    unknown = sorted(given.keys() - {"tables", "joins", "payloads"})
+    if unknown or not isinstance(given.get("tables"), dict):
+        named = f"there is no '{unknown[0]}'" if unknown else "[tables] is missing"
+        refuse(f"{file}: {named}; a schema has [tables], joins and [payloads]")
+    try:
+        return Schema(given["tables"], given.get("joins", ()), given.get("payloads"))
+    except (PathcastError, TypeError, AttributeError) as error:
+        refuse(f"{file}: {error}")
+
+
+def _change(schema: "Schema", text: str) -> tuple[Any, ...]:
+    """A change as the server takes it; `ValueError` when it can't be read."""
+    try:
+        given = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"no JSON: {error}") from None
+    needed = {"change", "table", "row"}
+    if not isinstance(given, dict) or not needed <= given.keys() <= {*needed, "values"}:
+        raise ValueError(f"a change reads {_CHANGE}; an update has 'values' as well")
+    rows = [_row(schema, given["table"], given[part]) for part in ("row", "values") if part in given]
+    return given["change"], given["table"], *rows
+
+
+def _row(schema: "Schema", table: Any, row: Any) -> Any:
+    """Values of JSON as the columns' kinds read them; what is no row of the table the server refuses."""
+    from pathcast.joins.written import read_value
+
+    if not isinstance(row, dict) or table not in schema.columns:
+        return row
+    values = {}
+    for name, value in row.items():
+        kind = schema.kind(table, name) if name in schema.columns[table] else None
+        try:
+            values[name] = value if kind is None else read_value(kind, value)
+        except ValueError as error:
+            raise ValueError(f"{table}.{name}: {error}") from None
+    return values
+
+
+def _lines(file: Path) -> Iterator[tuple[int, str]]:
+    """The lines that are not blank, with their numbers."""
+    lines: Iterable[str] = sys.stdin if str(file) == "-" else _read(file).splitlines()
+    return ((number, line.strip()) for number, line in enumerate(lines, 1) if line.strip())
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        refuse(f"{file}: {error.strerror}")
+    except UnicodeDecodeError:
+        refuse(f"{file}: the file is not UTF-8")
