@@ -12,6 +12,7 @@ Cost: for each step of at most `MOST_BOUND` aggregates the elements of its name;
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ from ..matching.table import PatternTable
 from ..patterns import Pattern
 from ..patterns.model import WILDCARD, Node, Root
 from .advertisement import Advertisement
-from .annotations import Bound, Labels, Mask
+from .annotations import Bound, Mask
 from .binding_kernels import ANY, CHILD, DESCENDANT, H_ROWS, NO_ROOM, S_SIZE, STAMP, USED, embed
 from .simple import Simple, embeddings
 from .wildcards import Wildcards, bound
@@ -90,7 +91,7 @@ class Binder:
         self._most_asked = max(map(len, places), default=0)
         self._head = np.full(len(table.names), -1, dtype=np.int32)
         self._labels = np.empty(1 << 8, dtype=np.int32)
-        self._label_of: tuple[Names | None, dict[int, str]] = None, {}
+        self._known: tuple[Names | None, dict[tuple[int, ...], Bound]] = None, {}
         self._make_room(0)
 
     def _make_room(self, elements: int) -> None:
@@ -146,28 +147,27 @@ class Binder:
     def _bound(self, batch: DocumentBatch, rows: list[int], ends: list[int], names: list[int]) -> dict[Bound, None]:
         """The bindings of some aggregates; the names on their wildcards lie one after the other, ending so."""
         found: dict[Bound, None] = {}
+        known, remembered = self._known
+        if known is not batch.known or len(remembered) >= MOST_REMEMBERED:
+            remembered = {}
+            self._known = batch.known, remembered
         begin = place = 0
         for number in rows:
-            bindings: list[tuple[int, Labels]] = []
             simple = self._simple[number]
-            for wildcard in simple.wildcards:
-                end = ends[place]
-                bindings.append((wildcard, tuple([self._label(batch, name) for name in names[begin:end]])))
-                begin, place = end, place + 1
-            found[Bound(simple.aggregate, tuple(bindings))] = None
+            last = place + len(simple.wildcards)
+            places = (begin, *ends[place:last])
+            here = names[begin : places[-1]]
+            key = (number, *[each - begin for each in places[2:]], -1, *here)
+            bound = remembered.get(key)
+            if bound is None:
+                labels = [self._spelled(batch.name_of(name)) for name in names[: places[-1]]]
+                parts = [tuple(labels[low:high]) for low, high in pairwise(places)]
+                bound = Bound(simple.aggregate, tuple(zip(simple.wildcards, parts, strict=True)))
+                if max(here, default=-1) < batch.known_count:  # names of a batch's own have other numbers elsewhere
+                    remembered[key] = bound
+            found[bound] = None
+            begin, place = places[-1], last
         return found
-
-    def _label(self, batch: DocumentBatch, number: int) -> str:
-        if number >= batch.known_count:
-            return self._spelled(batch.name_of(number))
-        known, labels = self._label_of
-        if known is not batch.known:
-            labels = {}
-            self._label_of = batch.known, labels
-        label = labels.get(number)
-        if label is None:
-            label = labels[number] = self._spelled(batch.name_of(number))
-        return label
 
     def _spelled(self, name: str) -> str:
         return local_part(name) if self._table.namespaces == "ignore" else name

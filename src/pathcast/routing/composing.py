@@ -17,7 +17,7 @@ from .labels import DataPatterns
 from .router import Router
 
 # What is advertised besides aggregates: so many bits are an ND annotation.
-BUDGET = Budget(simple=4096, data=512)
+BUDGET = Budget(simple=4096, data=1024)
 
 
 def compose(router: Router, upstream: str, keep: float, *, anew: bool) -> Advertisement:
