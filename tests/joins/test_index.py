@@ -92,6 +92,10 @@ def test_an_index_answers_as_a_loop_does(name: str, kind: Kind, shape: tuple[int
             assert index.minimal(at, joining) == sorted(
                 one for one in touched if not any(o != one and one[0] <= o[0] and o[1] <= one[1] for o in touched)
             )
+            low, high = data.draw(keys(kind)), data.draw(keys(kind))
+            apart = [box for box in boxes if not any(holds([box], one) for one in joining)]
+            reaching = any(box[0] <= low and box[1] >= high for box in apart)
+            assert index.unaffected(at, joining, low, high) == reaching
         other = data.draw(st.none() | point(base))
         for through in (None, joining):
             affected = [

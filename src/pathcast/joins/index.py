@@ -11,6 +11,7 @@ The questions are those of §3 of the select-join paper:
         affected    selected, and the filtering ranges hold at least one of `joining`
         disposable  no selected semijoin has its filtering range strictly between two neighbours (appendix B)
         minimal     the filtering ranges of affected ones that hold no other such range (§3.2.1, minimum area)
+        unaffected  is somebody selected and not affected whose filtering range is covered by a point (minimum points)
         compare     is somebody affected by both of two versions of a tuple, by one of them only
     filter event, a tuple `at` of the filtering table comes or goes; `held` are tuples of its join value that stay:
     a⁻ and a⁺ on one axis, a skyline envelope on several
@@ -94,6 +95,13 @@ class SemijoinIndex(Protocol):
 
     def minimal(self, at: Point, joining: Sequence[Any]) -> list[tuple[Any, Any]]:
         """The filtering ranges of affected ones that hold no other such range, ascending; for one filtering axis."""
+        ...
+
+    def unaffected(self, at: Point, joining: Sequence[Any], low: Any, high: Any) -> bool:
+        """Whether somebody is selected and not affected, whose range begins by `low` and ends from `high` on.
+
+        For one filtering axis.
+        """
         ...
 
     def compare(self, old: Point | None, new: Point | None, joining: Sequence[Point] | None) -> Comparison:

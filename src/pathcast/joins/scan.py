@@ -153,6 +153,12 @@ class ScanIndex:
         ranges = zip(self._low[-1][places].tolist(), self._high[-1][places].tolist(), strict=True)
         return minimal_ranges(ranges)
 
+    def unaffected(self, at: Point, joining: Sequence[Any], low: Any, high: Any) -> bool:
+        """Whether somebody is selected and not affected, whose range begins by `low` and ends from `high` on."""
+        size = len(self._places)
+        reaching = (self._low[-1][:size] <= low).astype(bool) & (self._high[-1][:size] >= high).astype(bool)
+        return bool((reaching & self._select(at) & ~self._any(joining)).any())
+
     def compare(self, old: Point | None, new: Point | None, joining: Sequence[Point] | None) -> Comparison:
         """Who is affected by both of two versions of a tuple, by the new one only, by the old one only."""
         size = len(self._places)

@@ -17,7 +17,7 @@ it covers, of the selected semijoins, exactly the affected ones.
     min    as few points as can be. Sort the minimal affected ranges; (X, Y) covers a contiguous run i … j of them if
            X ≥ lo_j and Y ≤ hi_i, so (lo_j, hi_i) is the least that does, and it is right if no selected, unaffected
            range has lo ≤ lo_j and hi ≥ hi_i. What is right for a run is right for its parts; so taking the longest run
-           each time gives the fewest. O(k log k), where the paper leaves it at O(k²)
+           each time gives the fewest. A search a range, where the paper leaves it at O(k²)
 
 On several filtering axes: `tup` the same; `clu`, `clu+` and `min` the skyline envelope of each anchor; `sub` the
 boxes that hold no other.
@@ -25,7 +25,6 @@ boxes that hold no other.
 Cost: as the index answers; `tup` O(|J|), `clu` O(τ log |J|) for τ anchors.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -124,37 +123,15 @@ def _no_value(end: Any) -> bool:
 
 
 def _fewest(placed: Placed, run: Run) -> list[Corners]:
-    affected: list[tuple[Any, Any]] = []
-    others: list[tuple[Any, Any]] = []
-    for index, at in placed:
-        told = set(index.affected(at, run.keys).tolist())
-        affected += [next(iter(_plain(index.filtering(id), run, 1))) for id in told]
-        others += [index.filtering(id)[0] for id in index.selected(at).tolist() if id not in told]
-    minimal = minimal_ranges(affected)
-    lows, reach = _reaches(others)
+    minimal = _minimal_area(placed, run, 1)
     corners: list[Corners] = []
     first = 0
     for at, (low, _) in enumerate(minimal):
         # The run can't take up this range if an unaffected one begins by `low` and reaches its first range.
-        before = bisect_right(lows, low)
-        wrong = before > 0 and reach[before - 1] >= minimal[first][1]
-        if wrong or not corners:
+        high = minimal[first][1]
+        if not corners or any(index.unaffected(point, run.keys, low, high) for index, point in placed):
             first = at
             corners.append(minimal[at])
         else:
-            corners[-1] = (low, minimal[first][1])
+            corners[-1] = (low, high)
     return corners
-
-
-def _reaches(ranges: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
-    """The low ends in order, each once, and how far any range that begins there or before reaches."""
-    lows: list[Any] = []
-    reach: list[Any] = []
-    for low, high in sorted(ranges, key=lambda ends: (ends[0], ends[1])):
-        furthest = high if not reach or high > reach[-1] else reach[-1]
-        if lows and lows[-1] == low:
-            reach[-1] = furthest
-        else:
-            lows.append(low)
-            reach.append(furthest)
-    return lows, reach

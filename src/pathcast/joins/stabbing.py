@@ -26,6 +26,7 @@ from .scan import ScanIndex, union
 from .scratch import scratch
 from .stabbing_kernels import (
     any_affected,
+    any_unaffected,
     any_window,
     find_gaps,
     list_affected,
@@ -146,6 +147,10 @@ class StabbingIndex:
             ranges += map(tuple, found[:count].tolist())
             least = ranges[-1][0] + 1 if ranges else least
         return ranges
+
+    def unaffected(self, at: Point, joining: Sequence[Any], low: Any, high: Any) -> bool:
+        """Whether somebody is selected and not affected, whose range begins by `low` and ends from `high` on."""
+        return bool(any_unaffected(*self._trees, at if self._base else 0, _keys(joining), low, high))
 
     def compare(self, old: Point | None, new: Point | None, joining: Sequence[Point] | None) -> Comparison:
         """Whether somebody is affected by both of two points, by the new one only, by the old one only."""

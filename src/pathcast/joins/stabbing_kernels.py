@@ -97,6 +97,25 @@ def any_affected(bounds, links, boxes, stack, anchors, roots, window, keys):
     return False
 
 
+@kernel(
+    "boolean(ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], i8[::1], ro_i8[::1], ro_i4[::1], int64, ro_i8[::1], int64,"
+    " int64)",
+    late=True,
+)
+def any_unaffected(bounds, links, boxes, stack, anchors, roots, x, keys, low, high):
+    """Whether there is a box that holds x, whose y range holds no key, begins by `low` and ends from `high` on."""
+    for cluster in range(len(anchors)):
+        has_below, below, has_above, above = nearest_keys(keys, anchors[cluster])
+        if has_below and has_above and below == above:
+            continue
+        least, greatest = below + 1 if has_below else LEAST, above - 1 if has_above else GREATEST
+        if least <= low and greatest >= high:
+            root = roots[cluster]
+            if any_in(bounds, links, boxes, stack, root, LEAST, x, x, GREATEST, least, low, high, greatest):
+                return True
+    return False
+
+
 @rare
 def _next_minimal(bounds, links, boxes, stack, anchors, roots, x, keys, least):
     """Of the boxes that hold x and a key and begin from `least` on, the first to end; of these the last to begin."""
