@@ -6,9 +6,11 @@ import random
 import pytest
 
 from pathcast.errors import MessageError, TopologyError
+from pathcast.joins import Client, JoinServer, Schema
 from pathcast.messages import Between, Box, Filter, In, Interval, Message, Points, SomePoint, compare
 from pathcast.network import Axis, ContentNetwork, Crash, Faults, PayloadLimits, Reading, Space
 from pathcast.network.addressing import merged
+from pathcast.network.join_space import join_space
 from pathcast.network.shapes import Probe
 from pathcast.network.space import staircase
 from pathcast.network.zones import Box as Zone
@@ -128,7 +130,9 @@ def test_ranges_between_neighbours_and_values_that_depend_on_others_are_read():
     assert network.publish(Message({"f": 2, "at": 45, "lo": 39, "hi": None})).subscribers == ["gap"]
     assert network.publish(Message({"f": 2, "at": 45, "lo": 41, "hi": None})).subscribers == []
     with pytest.raises(MessageError, match="no range on 'a'"):
-        network.register("r1", Filter((compare("f", "=", 3),)), "nowhere")
+        network.register("r1", Filter((compare("g", "=", 3),)), "nowhere")
+    with pytest.raises(MessageError, match="can't stand together: their ranges on 'a' differ"):
+        network.register_together("r1", [plain, gap], "both")
     with pytest.raises(MessageError, match="not also one between lo and hi"):
         network.register("r1", Filter((compare("f", "=", 2), In("at", two))), "half")
 
@@ -178,3 +182,46 @@ def test_what_cannot_be_is_refused_by_name():
         network.publish(Message({"a": 1}), "r2")
     with pytest.raises(MessageError, match="axis 'a' reaches from 5 to 5"):
         Axis("a", 5, 5)
+
+
+def test_the_filters_of_a_standing_join_stand_at_one_point_and_keep_its_clients_right():
+    draw = random.Random(8)
+    schema = Schema({"R": "b int, a float", "S": "b int, c float, s bytes"}, joins=["R.b = S.b"])
+    server = JoinServer(schema, "ref-sj-clu+")
+    clients, filters = [], []
+    for _ in range(40):
+        low, other = draw.uniform(0, 90), draw.uniform(0, 90)
+        asked = f"a between {low} and {low + 20} and c between {other} and {other + 20}"
+        subscription = server.subscribe(f"select * from R natural join S where {asked}")
+        clients.append(Client(schema, subscription))
+        filters.append([one for one in subscription.filters if "#to" not in str(one)])
+    forms = server.subscriptions[1].forms
+    space = join_space(forms, {("R", "a"): (0, 110), ("S", "c"): (0, 110)})
+    for kind, options in (("can", {"space": space}), ("cbn", {})):
+        network = ContentNetwork.build(Topology.random(15, seed=3), kind=kind, **options)
+        for number, mine in enumerate(filters):
+            network.register_together("r1", mine, number)
+        if kind == "can":
+            network.fail("r4")
+            network.substrate.check()
+        rows = []
+        for _ in range(25):
+            table = draw.choice("RRS")
+            row = {"b": draw.randrange(3), "a" if table == "R" else "c": draw.uniform(0, 110)}
+            rows.append((table, row | ({"s": b"x"} if table == "S" else {})))
+            messages = server.insert(*rows[-1])
+            if draw.random() < 0.4:
+                messages += server.delete(*rows.pop(draw.randrange(len(rows))))
+            for message in messages:
+                trace = network.publish(message)
+                assert trace.subscribers == sorted(
+                    (n for n, mine in enumerate(filters) if any(f.matches(message.bare()) for f in mine)), key=str
+                )
+                for one in trace.deliveries:
+                    assert clients[one.subscriber].receive(one.message)
+        for number, client in enumerate(clients):
+            assert client.content("S") == server.contents(server.subscriptions[number + 1])["S"]
+        for table, row in rows:
+            for message in server.delete(table, row):
+                for one in network.publish(message).deliveries:
+                    clients[one.subscriber].receive(one.message)

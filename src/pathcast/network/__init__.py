@@ -2,6 +2,7 @@
 
 from .documents import document_message, pattern_filter
 from .faults import Crash, Faults
+from .join_space import join_space, result_space
 from .network import ContentNetwork
 from .payloads import PayloadLimits
 from .space import Axis, Reading, Space
@@ -21,5 +22,7 @@ __all__ = [
     "Trace",
     "Traffic",
     "document_message",
+    "join_space",
     "pattern_filter",
+    "result_space",
 ]

@@ -38,6 +38,8 @@ class AddressSpace:
         self.nodes: list[ZoneNode] = [ZoneNode(number, space) for number in range(len(topology.nodes))]
         self.members: set[int] = set()
         self._draw = random.Random(seed)
+        # Where each registration's filter stands, as its subscriber knows.
+        self._points: dict[int, tuple[int, ...]] = {}
 
     # Messages and subscriptions.
 
@@ -46,24 +48,27 @@ class AddressSpace:
         self._require(node)
         return (self.space.whole,)
 
-    def register(self, node: int, rows: Sequence[tuple[int, Shaped, int]]) -> None:
+    def register(self, node: int, rows: Sequence[tuple[int, Shaped, int]], *, together: bool = False) -> None:
         """Filters of a node's subscribers go to the owners of their points."""
         self._require(node)
         by_point: dict[tuple[int, ...], list[Member]] = {}
+        shared = self.space.point(*(shaped.filter for _, shaped, _ in rows)) if together else None
         for wanted, shaped, registration in rows:
-            point = self.space.point(shaped.filter)
+            point = shared or self.space.point(shaped.filter)
             by_point.setdefault(point, []).append(Member(registration, wanted, shaped, point))
         by_owner: dict[int, list[Member]] = {}
         for point, members in by_point.items():
             owner = self._route(node, point, sum(_size(one) for one in members))
             by_owner.setdefault(owner, []).extend(members)
+            self._points.update((one.registration, point) for one in members)
         for owner, members in by_owner.items():
             self._settle(owner, members)
 
     def unregister(self, node: int, wanted: int, shaped: Shaped, registration: int) -> None:
         """A filter goes."""
         start = node if node in self.members else min(self.members)
-        owner = self._route(start, self.space.point(shaped.filter), _NOTICE)
+        point = self._points.pop(registration)
+        owner = self._route(start, point, _NOTICE)
         holder = self.nodes[owner]
         holder.drop(registration)
         if holder.backup is not None:

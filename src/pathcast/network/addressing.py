@@ -26,7 +26,7 @@ from .content import Step
 from .shapes import Probe, Shaped
 from .space import Space
 from .table import FilterTable
-from .zones import Box
+from .zones import SIDE, Box
 
 Ints = npt.NDArray[np.int64]
 
@@ -204,8 +204,7 @@ class ZoneNode:
             if zone.low[at] < place < zone.high[at]:
                 below = int((points[:, at] < place).sum())
                 even = min(below, len(points) - below) / len(points)
-                spread = float(np.ptp(points[:, at])) / (zone.high[at] - zone.low[at])
-                score = round(even, 1) + spread / 10
+                score = round(even, 1) + float(np.ptp(points[:, at])) / (10 * SIDE)
                 if best is None or score > best[0]:
                     best = score, at, place
         if best is None:

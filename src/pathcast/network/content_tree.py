@@ -42,7 +42,7 @@ class ContentTree:
         """What a message starts with at its publisher."""
         return self.publish_from(node)
 
-    def register(self, node: int, rows: Sequence[tuple[int, Shaped, int]]) -> None:
+    def register(self, node: int, rows: Sequence[tuple[int, Shaped, int]], *, together: bool = False) -> None:
         """Filters at a node: (filter, its shape, registration) each."""
         self._spread(node, self.nodes[node].register_many(rows))
 

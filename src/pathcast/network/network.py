@@ -43,7 +43,7 @@ class Substrate(Protocol):
 
     def header(self, node: int, probe: Probe) -> tuple[Box, ...]: ...
 
-    def register(self, node: int, rows: Sequence[tuple[int, Shaped, int]]) -> None: ...
+    def register(self, node: int, rows: Sequence[tuple[int, Shaped, int]], *, together: bool = False) -> None: ...
 
     def unregister(self, node: int, wanted: int, shaped: Shaped, registration: int) -> None: ...
 
@@ -135,17 +135,30 @@ class ContentNetwork:
         by_node: dict[int, list[tuple[int, Shaped, int]]] = {}
         for node, given, subscriber in rows:
             number = self.topology.number(node)
-            one = given if isinstance(given, Filter) else Filter((given,))
-            id = self._next_registration
-            self._next_registration += 1
-            registration = Registration(id, self.topology.nodes[number], one, subscriber)
+            registration, row = self._registered(number, given, subscriber)
             made.append(registration)
-            numbered, shaped = self._numbered(one)
-            by_node.setdefault(number, []).append((numbered, shaped, id))
-        self.registrations |= {registration.number: registration for registration in made}
+            by_node.setdefault(number, []).append(row)
         for number, part in by_node.items():
             self.substrate.register(number, part)
         return made
+
+    def register_together(
+        self, node: Node, filters: Iterable[Filter | Term], subscriber: Hashable = None
+    ) -> list[Registration]:
+        """The filters of one subscription; in a CAN they stand at one point, so that one node dispatches for it."""
+        number = self.topology.number(node)
+        made = [self._registered(number, one, subscriber) for one in filters]
+        self.substrate.register(number, [row for _, row in made], together=True)
+        return [registration for registration, _ in made]
+
+    def _registered(
+        self, number: int, given: Filter | Term, subscriber: Hashable
+    ) -> tuple[Registration, tuple[int, Shaped, int]]:
+        one = given if isinstance(given, Filter) else Filter((given,))
+        id = self._next_registration
+        self._next_registration += 1
+        found = self.registrations[id] = Registration(id, self.topology.nodes[number], one, subscriber)
+        return found, (*self._numbered(one), id)
 
     def unregister(self, registration: Registration | int) -> None:
         """Forget a registration."""

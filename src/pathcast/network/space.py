@@ -12,6 +12,9 @@ What a message asks of a plane is a rectangle, or a staircase for a skyline; its
 reading names are evaluated where the filter is. A filter without a range on an axis stands at (-∞, ∞), unless the axis
 is `required`: then it is refused.
 
+The filters of one subscription can stand together at one point, also those without a range on some axis, provided that
+no reading of the axis is for messages that they match. A message that no reading of an axis is for asks for all of it.
+
 Invariant: a filter that matches a message is a point of the message's region. Coordinates are whole numbers of 20 bits
 that keep the order of values, so equal ones may stand for different values, and the filter decides.
 Cost: a few steps a term, and a box a step of a staircase.
@@ -39,6 +42,14 @@ class Reading:
     axis: str | None = None
     gap: tuple[str, str] | None = None
     given: Mapping[str, Scalar] = field(default_factory=dict)
+
+    def contradicts(self, equal: Mapping[str, Scalar]) -> bool:
+        """Whether no message that a filter with these equalities matches is read by this."""
+        return any(name in equal and equal[name] != value for name, value in self.given.items())
+
+    def reads(self, message: Mapping[str, Value]) -> bool:
+        """Whether this is for a message."""
+        return all(_equals(message.get(name), value) for name, value in self.given.items())
 
     def range(self, terms: Sequence[object], equal: Mapping[str, Scalar]) -> Interval | None:
         """A filter's range, as far as this reading finds one."""
@@ -84,24 +95,26 @@ class Axis:
             return SIDE - 1
         return min(SIDE - 1, int((value - self.low) / (self.high - self.low) * SIDE))
 
-    def point(self, terms: Sequence[object], equal: Mapping[str, Scalar]) -> tuple[int, int]:
-        """A filter's place in the plane."""
+    def point(self, terms: Sequence[object], equal: Mapping[str, Scalar]) -> tuple[int, int] | None:
+        """A filter's place in the plane; None if it may stand anywhere, since it matches nothing that is read here."""
         for reading in self.readings:
             one = reading.range(terms, equal)
             if one is not None:
                 low = -inf if one.low is None else key(one.low)[0]
                 high = inf if one.high is None else key(one.high)[0]
                 return self.place(low), self.place(high)
+        if all(reading.contradicts(equal) for reading in self.readings):
+            return None
         if self.required:
             raise MessageError(f"the filter has no range on '{self.name}', which this space needs")
         return 0, SIDE - 1
 
     def parts(self, message: Mapping[str, Value]) -> list[Plane]:
         """What a message asks of the plane: rectangles (low from, below, high from, below)."""
-        found: list[Plane] = []
-        for reading in self.readings:
-            if all(_equals(message.get(name), value) for name, value in reading.given.items()):
-                found += self._asked(reading, message)
+        readings = [reading for reading in self.readings if reading.reads(message)]
+        if not readings:
+            return [(0, SIDE, 0, SIDE)]
+        found = [part for reading in readings for part in self._asked(reading, message)]
         return found if self.required else [*found, _CORNER]
 
     def _asked(self, reading: Reading, message: Mapping[str, Value]) -> list[Plane]:
@@ -150,6 +163,14 @@ def _equals(found: Value, value: Scalar) -> bool:
     return not isinstance(found, Points) and found == value
 
 
+def _equalities(wanted: Filter) -> dict[str, Scalar]:
+    return {
+        term.attribute: term.interval.low
+        for term in wanted.terms
+        if isinstance(term, In) and term.interval == Interval.only(term.interval.low) and term.interval.low is not None
+    }
+
+
 @dataclass(frozen=True)
 class Space:
     """Some axes; two dimensions each."""
@@ -173,14 +194,16 @@ class Space:
         """All points."""
         return Box((0,) * self.dimensions, (SIDE,) * self.dimensions)
 
-    def point(self, wanted: Filter) -> tuple[int, ...]:
-        """The point of a filter."""
-        equal = {
-            term.attribute: term.interval.low
-            for term in wanted.terms
-            if isinstance(term, In) and term.interval.low is not None and term.interval.low == term.interval.high
-        }
-        return tuple(at for axis in self.axes for at in axis.point(wanted.terms, equal))
+    def point(self, *wanted: Filter) -> tuple[int, ...]:
+        """The point of a filter, or of several that stand together."""
+        found: list[int] = []
+        for axis in self.axes:
+            tried = (axis.point(one.terms, _equalities(one)) for one in wanted)
+            places = {place for place in tried if place is not None}
+            if len(places) > 1:
+                raise MessageError(f"the filters can't stand together: their ranges on '{axis.name}' differ")
+            found += next(iter(places), (0, SIDE - 1))
+        return tuple(found)
 
     def region(self, message: Mapping[str, Value]) -> list[Box]:
         """The boxes in which filters can match a message."""

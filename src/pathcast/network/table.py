@@ -16,9 +16,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import MessageError
 from ..messages import Filter, Points, Value
 from .points import PointSet, Rows
-from .shapes import Probe, Region, Shaped, Signature
+from .shapes import Floats, Probe, Region, Shaped, Signature
 
 Access: TypeAlias = tuple[object, ...]
 _ALWAYS: Access = ()
@@ -122,6 +123,15 @@ class FilterTable:
             for number, at in zip(numbers, places, strict=True):
                 group.filters[number] = shaped[at].filter
                 self._of[number] = group
+
+    def add_rows(self, entries: Rows, signature: Signature, points: Floats, target: int = 0) -> None:
+        """Take up many exact filters of one signature by their points alone.
+
+        An entry may have filters of several signatures; it can't be removed, and covers nothing.
+        """
+        if not signature.exact:
+            raise MessageError("filters that coordinates don't decide can't be given by their coordinates")
+        self._group(signature).points.add(entries, points, target)
 
     def remove(self, entry: int) -> None:
         """Forget an entry."""
