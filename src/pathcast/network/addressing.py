@@ -76,7 +76,7 @@ class ZoneNode:
     def step(self, probe: Probe, header: tuple[Box, ...], came: int | None) -> Step:
         """Serve what is here of the clips, and pass on the rest."""
         self.handled += 1
-        region = self.space.region(probe.message)
+        region = self.space.area(probe)
         served: list[Box] = []
         further: dict[int, list[Box]] = {}
         for clip in header:
@@ -86,7 +86,7 @@ class ZoneNode:
             for rest in self._rest(clip) if mine else [clip]:
                 wanted = [part & rest for part in region if part.meets(rest)]
                 if wanted:
-                    further.setdefault(self._nearest(wanted, further), []).append(rest)
+                    further.setdefault(self.nearest(wanted, further), []).append(rest)
         return Step(self._matching(probe, served), [(target, tuple(clips)) for target, clips in further.items()])
 
     def reaches(self, target: int) -> bool:
@@ -97,7 +97,7 @@ class ZoneNode:
         """The neighbour nearest to a point; None when it is here."""
         if any(point in zone for zone in self.zones):
             return None
-        return self._nearest([Box(point, tuple(at + 1 for at in point))])
+        return self.nearest([Box(point, tuple(at + 1 for at in point))])
 
     @property
     def outgoing(self) -> set[int]:
@@ -125,7 +125,7 @@ class ZoneNode:
         found = self._table.match(probe)[0].tolist()
         return [one for one in found if any(self.members[one].point in box for box in served)]
 
-    def _nearest(self, boxes: list[Box], chosen: Iterable[int] = ()) -> int:
+    def nearest(self, boxes: list[Box], chosen: Iterable[int] = ()) -> int:
         """The neighbour with a zone nearest to any of some boxes; first those that get a copy anyway, if any is nearer
         than this node.
         """

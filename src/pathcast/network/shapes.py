@@ -218,10 +218,12 @@ EVERYWHERE = Region(np.zeros((1, 0)))
 class Probe:
     """A message, with what it asks of slots worked out once."""
 
-    __slots__ = ("_regions", "message")
+    __slots__ = ("_regions", "area", "message")
 
     def __init__(self, message: Mapping[str, Value]) -> None:
         self.message = message
+        # The region in a space, as the space has worked it out: (space, boxes).
+        self.area: tuple[object, object] | None = None
         self._regions: dict[Slot, Region] = {}
 
     def region(self, slot: Slot) -> Region:

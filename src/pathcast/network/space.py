@@ -27,7 +27,7 @@ from math import inf
 
 from ..errors import MessageError
 from ..messages import Between, Filter, In, Interval, Points, Scalar, SomePoint, Value
-from .shapes import key
+from .shapes import Probe, key
 from .zones import SIDE, Box
 
 Plane = tuple[int, int, int, int]
@@ -204,6 +204,14 @@ class Space:
                 raise MessageError(f"the filters can't stand together: their ranges on '{axis.name}' differ")
             found += next(iter(places), (0, SIDE - 1))
         return tuple(found)
+
+    def area(self, probe: Probe) -> list[Box]:
+        """The region of a message, worked out once whatever the number of hops."""
+        if probe.area is None or probe.area[0] is not self:
+            probe.area = self, self.region(probe.message)
+        found = probe.area[1]
+        assert isinstance(found, list)
+        return found
 
     def region(self, message: Mapping[str, Value]) -> list[Box]:
         """The boxes in which filters can match a message."""

@@ -1,0 +1,405 @@
+"""Overlay traffic of the schemes for standing joins, as in the select-join paper's §6.1 and appendix J."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from ..network import ContentNetwork
+from ..transmission import Topology
+from ..workloads.joins import JoinWorkload, binary_joins, stock_joins
+from .claim import Claim, Judgement, judged
+from .network_overlay import Cost, Counter, events, filled, filters_of, narrowed, overlay, placed, subscriptions_of
+from .network_zones import ZoneCounter, space_of, turned, zoned
+from .plot import Plot
+from .registry import experiment
+from .rows import MissingRowError, Row, Rows
+from .run import Run
+
+OURS = "ref-sj-clu+"
+STRAWMEN = ("enum-j", "rel-sel", "ref-j", "ref-j+")
+SEMIJOINS = ("enum-sj", "ref-sj-sub", "ref-sj-tup", "ref-sj-clu", OURS)
+UNICAST = ("enum-j", "enum-sj")
+NETWORKS = ("can", "cbn")
+Costs = dict[tuple[str, str], Cost]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What varies has several values. `checked`: subscriptions of the network that is simulated packet by packet.
+
+    `unicast_events` bounds the events of schemes that send to each subscriber alone, whose cost an event is the same.
+    `share`: how wide ranges on c are, as a share of the workload's.
+    """
+
+    subscriptions: tuple[int, ...] = (20_000,)
+    base_rows: tuple[int, ...] = (16_000,)
+    joined_rows: tuple[int, ...] = (5_100,)
+    payload: tuple[int, ...] = (100,)
+    narrower: tuple[int, ...] = (0,)
+    share: tuple[float, ...] = (1.0,)
+    schemes: tuple[str, ...] = (*STRAWMEN, *SEMIJOINS)
+    insertions: int = 30
+    unicast_events: int = 6
+    physical: int = 2_000
+    hosts: int = 100
+    checked: int = 100
+
+
+SMALL = Setting()
+FEWER = ("enum-j", "rel-sel", "ref-j", "ref-j+", "enum-sj", "ref-sj-tup", OURS)
+PAPER = Setting(
+    subscriptions=(100_000,), insertions=2_000, unicast_events=20, physical=20_000, hosts=1_000, checked=1_000
+)
+_SHOW = {
+    "subscriptions": "subscriptions",
+    "base_rows": "R",
+    "joined_rows": "S",
+    "payload": "payload",
+    "narrower": "narrower",
+    "share": "width of c",
+    "network": "network",
+    "scheme": "scheme",
+    "bytes": "bytes an insertion",
+    "hops": "hops",
+    "server": "server's bytes",
+    "last_hop": "with the last hop",
+    "hop_latency": "hop latency",
+    "deletion_bytes": "bytes a deletion",
+    "times": f"times {OURS}",
+}
+
+
+def _of(rows: Rows, scheme: str, column: str, network: str = "can") -> list[float]:
+    """A scheme's figures at all points, on the paper's kind of network unless told."""
+    found = [
+        float(row[column])  # type: ignore[arg-type]
+        for row in rows
+        if row["scheme"] == scheme and row["network"] == network
+    ]
+    if not found:
+        raise MissingRowError(f"no row of '{scheme}'")
+    return found
+
+
+def _below(times: float, column: str, rivals: tuple[str, ...]) -> Callable[[Rows], Judgement]:
+    """Ours is so many times below each rival, at every point."""
+
+    def judge(rows: Rows) -> Judgement:
+        ours = _of(rows, OURS, column)
+        least = {
+            rival: min(theirs / mine for theirs, mine in zip(_of(rows, rival, column), ours, strict=True))
+            for rival in rivals
+        }
+        return judged(
+            all(value >= times for value in least.values()),
+            ", ".join(f"{rival} {value:.1f} ×" for rival, value in least.items()),
+        )
+
+    return judge
+
+
+def _least(column: str) -> Callable[[Rows], Judgement]:
+    """Ours has the least of all schemes."""
+
+    def judge(rows: Rows) -> Judgement:
+        schemes = dict.fromkeys(str(row["scheme"]) for row in rows)
+        means = {scheme: sum(found) / len(found) for scheme in schemes if (found := _of(rows, scheme, column))}
+        best = min(means, key=lambda scheme: means[scheme])
+        return judged(means[OURS] <= 1.001 * means[best], f"{best} {means[best]:,.0f}, {OURS} {means[OURS]:,.0f}")
+
+    return judge
+
+
+def _falls(scheme: str, column: str, *, rising: bool = False) -> Callable[[Rows], Judgement]:
+    """A scheme's figure falls (or rises) from the first point to the last."""
+
+    def judge(rows: Rows) -> Judgement:
+        found = _of(rows, scheme, column)
+        if len(found) < 2:
+            raise MissingRowError("one point alone")
+        return judged(found[-1] > found[0] if rising else found[-1] < found[0], f"{found[0]:,.0f} → {found[-1]:,.0f}")
+
+    return judge
+
+
+TEN = Claim("Ref-SJ-Clu+ has at least 10 times less overlay traffic than every strawman", "select-join paper, §6.1",
+            _below(10, "bytes", STRAWMEN))  # fmt: skip
+TARGET = Claim("overlay traffic of ref-sj-clu+ at least 10 times below the best strawman", "target",
+               _below(10, "bytes", STRAWMEN))  # fmt: skip
+
+
+def _plot(x: str, label: str, y: str = "bytes", y_label: str = "bytes an insertion") -> Plot:
+    return Plot(y, f"{y_label} between nodes", y=y, y_label=y_label, series="scheme", x=x, x_label=label, ours=(OURS,),
+                panel="network", log="xy")  # fmt: skip
+
+
+@dataclass
+class World:
+    """An overlay twice: as a tree with subscribers at random nodes, and as zones."""
+
+    topology: Topology
+    nodes: npt.NDArray[np.int64]
+    zones: ContentNetwork
+    root: int
+
+
+def measured(workload: JoinWorkload, parameters: Setting, scheme: str, world: World) -> Costs:
+    """What a scheme's messages cost, by kind of network and of change."""
+    server = workload.server(scheme)
+    counter = Counter(world.topology, world.nodes, filled(server, workload))
+    zones = ZoneCounter(turned(world.zones, space_of(server)), world.root)
+    costs = {(kind, change): Cost() for kind in NETWORKS for change in ("insert", "delete")}
+    for change, messages in events(server, workload, _events(parameters, scheme)):
+        for message in messages:
+            counter.count(message, costs["cbn", change])
+            zones.count(message, costs["can", change])
+    return costs
+
+
+def checked(run: Run, workload: JoinWorkload, parameters: Setting, scheme: str, world: World) -> None:
+    """Hold the counted figures against networks that carry the messages."""
+    few = subscriptions_of(workload, parameters.checked)
+    server = few.server(scheme)
+    counter = Counter(world.topology, world.nodes, filled(server, few))
+    zones = ZoneCounter(turned(world.zones, space_of(server)), world.root)
+    tree = ContentNetwork.build(world.topology)
+    registered = []
+    for id in range(1, len(few) + 1):
+        node, mine = int(world.nodes[id - 1]), filters_of(server, id)
+        tree.register_many((node, one, id) for one in mine)
+        registered += world.zones.register_together(world.root, mine, id)
+    counted, sent = {kind: Cost() for kind in NETWORKS}, {kind: Cost() for kind in NETWORKS}
+    for _, messages in events(server, few, min(12, parameters.insertions)):
+        for message in messages[:20]:
+            counter.count(message, counted["cbn"])
+            zones.count(message, counted["can"])
+            for kind, network in (("cbn", tree), ("can", world.zones)):
+                trace = network.publish(message, world.root)
+                sent[kind].hops += trace.hops
+                sent[kind].bytes += trace.bytes
+                sent[kind].deliveries += len(trace.deliveries)
+            counted["can"].deliveries = counted["cbn"].deliveries
+    for one in registered:
+        world.zones.unregister(one)
+    for kind in NETWORKS:
+        run.check_equal(
+            f"counted hops, bytes and deliveries are those of the simulated network ({kind})",
+            {
+                name: [costs[kind].hops, costs[kind].bytes, costs[kind].deliveries]
+                for name, costs in (("counted", counted), ("sent", sent))
+            },
+        )
+
+
+def _events(parameters: Setting, scheme: str) -> int:
+    return parameters.unicast_events if scheme in UNICAST else parameters.insertions
+
+
+_VARIED = ("subscriptions", "base_rows", "joined_rows", "payload", "narrower", "share")
+
+
+def points(parameters: Setting) -> Iterator[dict[str, int]]:
+    """Every combination of what varies."""
+    for values in product(*(getattr(parameters, name) for name in _VARIED)):
+        yield dict(zip(_VARIED, values, strict=True))
+
+
+def traffic(
+    run: Run, parameters: Setting, make: Callable[[dict[str, int]], JoinWorkload] | None = None
+) -> Iterator[Row]:
+    """Rows of a figure: a point, network and scheme each."""
+    topology, underlay = overlay(parameters.physical, parameters.hosts, run.seed)
+    run.note("Unicast schemes are counted: a message is one hop, from the server to the subscriber's node.")
+    for point in points(parameters):
+        workload = (make or (lambda at: _binary(at, parameters.insertions, run.seed)))(point)
+        zones = zoned(topology, underlay, workload.batches[0], 4 * parameters.hosts, run.seed)
+        nodes = placed(len(workload), topology, run.seed)
+        world = World(topology, nodes, zones, topology.number(topology.root))
+        found = {}
+        for scheme in run.steps(f"{point}", parameters.schemes):
+            if scheme not in UNICAST:
+                checked(run, workload, parameters, scheme, world)
+            found[scheme] = measured(workload, parameters, scheme, world)
+        for kind in NETWORKS:
+            ours = found[OURS][kind, "insert"].bytes / parameters.insertions
+            for scheme, costs in found.items():
+                count = _events(parameters, scheme)
+                yield {**point, "network": kind, "scheme": scheme, **_row(costs, kind, count, ours)}
+
+
+def _row(costs: Costs, kind: str, count: int, ours: float) -> Row:
+    cost, gone = costs[kind, "insert"], costs[kind, "delete"]
+    # Who gets a message does not depend on the network.
+    last_hop = cost.bytes + costs["cbn", "insert"].last_hop
+    return {
+        "messages": cost.messages / count,
+        "bytes": cost.bytes / count,
+        "hops": cost.hops / count,
+        "server": cost.server / count,
+        "last_hop": last_hop / count,
+        "hop_latency": cost.hop_latency if kind == "cbn" else None,
+        "deletion_bytes": gone.bytes / count,
+        "times": cost.bytes / count / ours if ours else None,
+    }
+
+
+def _binary(point: dict[str, int], insertions: int, seed: int) -> JoinWorkload:
+    workload = binary_joins(
+        point["subscriptions"],
+        insertions,
+        seed=seed,
+        base_rows=point["base_rows"],
+        joined_rows=point["joined_rows"],
+        payload=point["payload"],
+        narrower=float(point["narrower"]),
+    )
+    return narrowed(workload, "c", point["share"])
+
+
+@experiment(
+    "network-fig6",
+    title="Select-joins, Figures 6, 17 and 20 and Table 3: traffic, hops and stress by the number of subscriptions",
+    small=replace(SMALL, subscriptions=(5_000, 20_000)),
+    paper=replace(PAPER, subscriptions=(100_000, 300_000, 1_000_000)),
+    claims=(
+        TEN,
+        TARGET,
+        Claim("Ref-SJ-Clu+ has the least traffic of all", "select-join paper, §6.1", _least("bytes")),
+        Claim(
+            "semijoins take at least 10 times fewer hops than every strawman",
+            "select-join paper, appendix J",
+            _below(10, "hops", STRAWMEN),
+        ),
+        Claim("Ref-SJ-Clu+ has the least stress at the server", "select-join paper, Table 3", _least("server")),
+        Claim(
+            "with the last hop, Ref-SJ-Clu+ is still below every strawman",
+            "select-join paper, appendix J",
+            _below(1, "last_hop", STRAWMEN),
+        ),
+    ),
+    plots=(
+        _plot("subscriptions", "subscriptions"),
+        _plot("subscriptions", "subscriptions", "hops", "hops an insertion"),
+        _plot("subscriptions", "subscriptions", "last_hop", "bytes with the last hop"),
+    ),
+    show=_SHOW,
+)
+def network_fig6(run: Run, parameters: Setting) -> Iterator[Row]:
+    """The workload of §6.1 on a tree over hosts of an internet-like graph. Hops and bytes are counted from who matches,
+    after a network that carries every packet has given the same figures for some of the subscriptions.
+    """
+    yield from traffic(run, parameters)
+
+
+@experiment(
+    "network-fig7",
+    title="Select-joins, Figure 7: traffic by the size of R",
+    small=replace(SMALL, schemes=FEWER, subscriptions=(5_000,), base_rows=(200, 16_000)),
+    paper=replace(PAPER, base_rows=(200, 500, 1_000, 4_000, 16_000, 64_000)),
+    claims=(
+        TEN,
+        Claim("a smaller table costs Ref-SJ-Clu+ more", "select-join paper, §6.1", _falls(OURS, "bytes")),
+    ),
+    plots=(_plot("base_rows", "rows of R"),),
+    show=_SHOW,
+)
+def network_fig7(run: Run, parameters: Setting) -> Iterator[Row]:
+    """As Figure 6, with R of several sizes: the smaller, the more S rows does an insertion expose."""
+    yield from traffic(run, parameters)
+
+
+@experiment(
+    "network-fig9",
+    title="Select-joins, Figure 9: traffic by the number of joining rows",
+    small=replace(SMALL, schemes=FEWER, subscriptions=(5_000,), joined_rows=(500, 5_100)),
+    paper=replace(PAPER, joined_rows=(500, 1_000, 2_500, 5_100, 10_000, 20_000)),
+    claims=(TEN, Claim("Ref-J degrades with more joining rows", "select-join paper, §6.1",
+                       _falls("ref-j", "bytes", rising=True))),
+    plots=(_plot("joined_rows", "rows of S"),),
+    show=_SHOW,
+)  # fmt: skip
+def network_fig9(run: Run, parameters: Setting) -> Iterator[Row]:
+    """As Figure 6, with S of several sizes: a hundredth of it is the number of results an insertion (RJOR)."""
+    yield from traffic(run, parameters)
+
+
+@experiment(
+    "network-fig10",
+    title="Select-joins, Figure 10: traffic with stocks and ratings",
+    small=replace(SMALL, subscriptions=(5_000,), base_rows=(10_000,), joined_rows=(2_300,)),
+    paper=replace(PAPER, subscriptions=(100_000, 300_000, 1_000_000), base_rows=(10_000,), joined_rows=(2_300,)),
+    claims=(TEN,),
+    plots=(_plot("subscriptions", "subscriptions"),),
+    show=_SHOW,
+)
+def network_fig10(run: Run, parameters: Setting) -> Iterator[Row]:
+    """As Figure 6, with price-earnings ratios that walk from day to day and 2,300 ratings."""
+    yield from traffic(
+        run, parameters, lambda at: stock_joins(at["subscriptions"], parameters.insertions, seed=run.seed)
+    )
+
+
+@experiment(
+    "network-fig18",
+    title="Select-joins, Figure 18: traffic by the size of payloads",
+    small=replace(SMALL, schemes=FEWER, subscriptions=(5_000,), payload=(1, 10_000)),
+    paper=replace(PAPER, payload=(1, 10, 100, 1_000, 10_000, 100_000), insertions=200),
+    claims=(TEN,),
+    plots=(_plot("payload", "bytes of payload"),),
+    show=_SHOW,
+)
+def network_fig18(run: Run, parameters: Setting) -> Iterator[Row]:
+    """As Figure 6, with payloads of R and S rows from a byte up."""
+    yield from traffic(run, parameters)
+
+
+@experiment(
+    "network-fig19",
+    title="Select-joins, Figure 19: traffic by the overlap of subscriptions",
+    small=replace(SMALL, schemes=FEWER, subscriptions=(5_000,), narrower=(0, 6_000)),
+    paper=replace(PAPER, narrower=(0, 1_000, 2_000, 3_000, 4_000, 5_000, 6_000)),
+    claims=(TEN, Claim("Rel-Sel has more traffic the more subscriptions overlap", "select-join paper, appendix J",
+                       _falls("rel-sel", "bytes", rising=True))),
+    plots=(_plot("narrower", "taken off the deviations of centres"),),
+    show=_SHOW,
+)  # fmt: skip
+def network_fig19(run: Run, parameters: Setting) -> Iterator[Row]:
+    """As Figure 6, with centres of ranges drawn closer and closer."""
+    yield from traffic(run, parameters)
+
+
+@experiment(
+    "network-selectivity",
+    title="Standing joins: traffic by how much the join lets through",
+    small=replace(SMALL, schemes=("rel-sel", "ref-j+", OURS), subscriptions=(5_000,), share=(0.003, 0.03, 0.3, 1.0)),
+    paper=replace(PAPER, schemes=("rel-sel", "ref-j+", OURS), share=(0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)),
+    claims=(
+        TEN,
+        Claim(
+            "where the join lets little through, selections have at least 10 times the traffic of Ref-SJ-Clu+",
+            "ours",
+            lambda rows: judged(
+                (
+                    times := max(
+                        a / b for a, b in zip(_of(rows, "rel-sel", "bytes"), _of(rows, OURS, "bytes"), strict=True)
+                    )
+                )
+                >= 10,
+                f"up to {times:.1f} times",
+            ),
+        ),
+    ),
+    plots=(_plot("share", "width of ranges on c, as a share"),),
+    show=_SHOW,
+)
+def network_selectivity(run: Run, parameters: Setting) -> Iterator[Row]:
+    """As Figure 6, with ranges on c of several widths: the paper's table of widths is lost.
+
+    Selections (Rel-Sel) send an R row to all who select it, semijoins to those who also have a joining S row in their
+    range. With some 50 S rows to a join value, wide ranges hold one nearly always; then semijoins send what selections
+    send, and a skyline. How far selections fall behind follows from the width of ranges more than from the network.
+    """
+    yield from traffic(run, parameters)

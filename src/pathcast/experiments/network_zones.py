@@ -1,0 +1,80 @@
+"""What messages cost in a content-addressable network, counted by routing alone.
+
+The nodes of a network decide where a message goes, hop by hop; no filters stand there and nothing is timed, since who
+matches changes nothing about the way. Runs check that against a network that carries the packets.
+
+All schemes use the same zones: those that halving by load gives for the ranges of a sample of the subscriptions.
+Cost: a step a zone that meets the region.
+"""
+
+from dataclasses import dataclass
+
+from ..joins import JoinServer
+from ..joins.words import TO
+from ..messages import Filter, In, Interval, Message
+from ..network import Axis, ContentNetwork, Space, join_space, result_space
+from ..network.address_space import AddressSpace
+from ..network.shapes import Probe
+from ..network.zones import boxes_size
+from ..transmission import Topology, Underlay
+from ..workloads.joins import DOMAIN, JoinBatch
+from .network_overlay import Cost
+
+BOUNDS = {("R", "a"): (0.0, DOMAIN), ("S", "c"): (0.0, DOMAIN)}
+
+
+def zoned(topology: Topology, underlay: Underlay, batch: JoinBatch, sample: int, seed: int) -> ContentNetwork:
+    """A network whose zones are halved by the ranges of some subscriptions."""
+    space = Space.of(*(Axis(column, low, high, required=True) for (_, column), (low, high) in BOUNDS.items()))
+    ends = [(column, batch.ranges[column]) for _, column in BOUNDS]
+    filters = [
+        Filter(tuple(In(column, Interval(float(low[at]), float(high[at]))) for column, (low, high) in ends))
+        for at in range(min(sample, len(batch)))
+    ]
+    return ContentNetwork.build(topology, "can", space=space, sample=filters, seed=seed, underlay=underlay)
+
+
+def space_of(server: JoinServer) -> Space:
+    """The space in which a scheme's filters are the points of the subscriptions' ranges."""
+    subscription = server.subscriptions[1]
+    if subscription.signature is not None:
+        return result_space(
+            subscription.signature, {f"{table}.{column}": ends for (table, column), ends in BOUNDS.items()}
+        )
+    return join_space(subscription.forms, BOUNDS)
+
+
+def turned(network: ContentNetwork, space: Space) -> AddressSpace:
+    """Let the nodes of a network read messages by another space of the same axes."""
+    addresses = network.substrate
+    assert isinstance(addresses, AddressSpace)
+    addresses.space = space
+    for node in addresses.nodes:
+        node.space = space
+    return addresses
+
+
+@dataclass
+class ZoneCounter:
+    """Counts by letting the nodes route, without subscriptions and without a clock."""
+
+    addresses: AddressSpace
+    root: int
+
+    def count(self, message: Message, cost: Cost) -> None:
+        """Add what one message costs; what is for one subscriber goes straight."""
+        size = message.size
+        cost.messages += 1
+        cost.server += size
+        if TO in message:
+            cost.hops += 1
+            cost.bytes += size
+            return
+        probe = Probe(message.bare() if message.payload else message)
+        waiting = [(self.root, self.addresses.header(self.root, probe))]
+        while waiting:
+            node, clips = waiting.pop()
+            further = self.addresses.nodes[node].step(probe, clips, None).forwards
+            waiting += further
+            cost.hops += len(further)
+            cost.bytes += sum(size + boxes_size(parts) for _, parts in further)
