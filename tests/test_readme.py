@@ -54,6 +54,7 @@ ROOMS = [
         "routing",
         "store",
         "transmission",
+        "workloads",
     )
 ]
 

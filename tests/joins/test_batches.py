@@ -139,3 +139,39 @@ def test_a_subscription_takes_200_bytes_at_most() -> None:
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert 100 * count < taken < 200 * count
+
+
+@pytest.mark.parametrize("scheme", ["ref-sj-clu+", "enum-sj", "ref-j+", "rel-sel"])
+def test_members_of_a_batch_over_tables_with_payloads_come_and_go(scheme: str) -> None:
+    random = Random(5)
+    shop = Schema(
+        {"P": "id int, rating float, photo bytes", "Q": "id int, price float"},
+        joins=["P.id = Q.id"],
+        payloads={"P": "photo"},
+    )
+    server = JoinServer(shop, scheme)
+    lows = np.array([random.random() * 8 for _ in range(12)])
+    given = {"rating": (lows, lows + 3), "price": (lows[::-1].copy(), lows[::-1] + 4)}
+    ids = server.subscribe_many(select("P", "Q"), given)
+    clients = {id: Client(shop, server.subscriptions[id]) for id in ids}
+    rows: list[tuple[str, dict[str, Any]]] = []
+    for step in range(80):
+        if step % 16 == 15:
+            id = random.choice(list(clients))
+            server.unsubscribe(id)
+            del clients[id]
+        if rows and random.random() < 0.4:
+            change = ("delete", *rows.pop(random.randrange(len(rows))))
+        else:
+            row = {"id": random.randrange(3), "rating": random.random() * 10, "photo": random.choice([b"x", b"y"])}
+            rows.append(("P", row) if random.random() < 0.5 else ("Q", {"id": row["id"], "price": row["rating"]}))
+            change = ("insert", *rows[-1])
+        for message in server.apply([change]):
+            for client in clients.values():
+                client.receive(message)
+    assert len(clients) == len(server) == 7
+    for id, client in clients.items():
+        where = {name: (low[id - 1].item(), high[id - 1].item()) for name, (low, high) in given.items()}
+        single = Client(shop, server.subscribe(select("P", "Q", where=where)))
+        assert sorted(client.rows()) == sorted(single.rows())
+    assert any(client.rows() for client in clients.values())

@@ -239,7 +239,7 @@ def register(figure: Figure) -> None:
 
     measured.__doc__ = _METHOD
     small = replace(Joins(), **figure.small)  # type: ignore[arg-type]
-    at_paper = {"changes": 2_000, "seconds": 20.0, "seeds": 10, "rival_events": 10, **figure.paper}
+    at_paper = {"changes": 2_000, "seconds": 8.0, "seeds": 10, "rival_events": 10, **figure.paper}
     experiment(
         figure.name,
         title=figure.title,

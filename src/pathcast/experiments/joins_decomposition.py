@@ -63,7 +63,7 @@ def _saved(rows: Rows) -> Judgement:
     "joins-decomposition",
     title="Select-joins, §6.3: decompositions of a mix of joins",
     small=Decompositions(),
-    paper=Decompositions(subscriptions=170_000, join_values=100, changes=1_000, seeds=10),
+    paper=Decompositions(subscriptions=170_000, join_values=100, changes=200, seeds=10),
     claims=(
         Claim("the model's costs are ordered c(S^R) > c(S^U) > c(S^T)", _SECTION, _ordered),
         Claim("the greedy decomposition is the best of the six", _SECTION, _best),

@@ -81,7 +81,7 @@ def _binary(judge: Callable[[Rows], Judgement]) -> Callable[[Rows], Judgement]:
     "joins-messages",
     title="Select-joins: what each scheme injects an event",
     small=Messages(),
-    paper=Messages(subscriptions=100_000, part=1.0, changes=1_000, seeds=10),
+    paper=Messages(subscriptions=100_000, part=1.0, changes=300, seeds=10),
     claims=(
         Claim("Clu+ puts the least load on the server: it injects fewer bytes than Rel-Sel", _TABLE_3,
               _binary(claims.smallest("bytes", claims.CLU_PLUS, (claims.REL_SEL,)))),
