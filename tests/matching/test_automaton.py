@@ -124,3 +124,30 @@ def test_paths_that_come_after_trees_are_found_beside_them() -> None:
     for place in range(300):
         subscriptions.add(f"/a/n{place}")
         assert list(matcher.match(document)) == [1, *range(3, 4 + place)]
+
+
+def test_a_fresh_pattern_costs_nothing_where_its_gate_is_shut() -> None:
+    subscriptions = pathcast.Subscriptions()
+    subscriptions.add_many(["/a/b", "/a[c]/b"])
+    matcher = subscriptions.compile()
+    fresh = [
+        "/a[x]/b",
+        "//new[@k != 1]/b/c",
+        "/a[not(b)]",
+        "//@k",
+        "/a/b[. = 2]",
+        "//other[@k or b]",
+        "/x/y//z[not(c)]",
+    ]
+    for xpath in fresh:
+        subscriptions.add(xpath)
+    documents = ["<a><b>2</b></a>", "<b/>", "<a><new k='2'><b><c/></b></new></a>", "<a k='1'><x/><b/></a>", "<other/>"]
+    reference = subscriptions.compile(engine="reference")
+    looked_at = []
+    for document in documents:
+        before = matcher.statistics()["candidates"]
+        assert matcher.match(document).ids.tolist() == reference.match(document).ids.tolist()
+        looked_at.append(matcher.statistics()["candidates"] - before)
+    assert matcher.statistics()["fresh patterns"] == len(fresh)
+    # Those that any document might match, those whose path it has, and what waits behind "/a[c]/b".
+    assert looked_at == [5, 1, 3, 5, 2]

@@ -134,7 +134,7 @@ class Access:
                 tests.numbers, tests.group_of, tests.literals,
                 rows.behind_begin, rows.behind, rows.all_begin, rows.all, rows.begin, rows.patterns, rows.pattern_gates,
                 rows.range_kinds, rows.range_begin, rows.thresholds, rows.range_patterns, rows.range_gates,
-                len(self.gate_of), patterns, unknown,
+                unknown,
                 scratch.state, scratch.open_gates, scratch.test_stamps, tests.hits, tests.samples, tests.sampled,
                 scratch.extremes, scratch.group_stamps, scratch.touched, scratch.joined, scratch.values,
                 scratch.value_numbers, scratch.marks, scratch.summary,
@@ -142,7 +142,7 @@ class Access:
             )  # fmt: skip
             if done == len(batch):
                 return offsets, scratch.out[: offsets[-1]].copy()
-            larger = np.empty(2 * len(scratch.out) + patterns - len(self.gate_of) + 8, dtype=np.int32)
+            larger = np.empty(2 * len(scratch.out), dtype=np.int32)
             larger[: offsets[done]] = scratch.out[: offsets[done]]
             scratch.out = larger
 

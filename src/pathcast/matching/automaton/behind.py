@@ -3,7 +3,7 @@
 A pattern that one element decides is found by the states of elements and the tests that they pass (`joins.py`). Any
 other one with predicates waits behind its gate (`gates.py`) and for its value (`access.py`); what becomes a candidate
 is tried on the element arrays (`verifier.py`), and so are all patterns on documents that have no states. Patterns are
-taken up as they come; until the next generation gives them a gate, they are candidates of every document.
+taken up as they come; until the next generation, their gates are fresh paths (`fresh.py`).
 
 All of it is arrays: a snapshot has them, and the arrays that another process made can be taken over (`merge`).
 
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...documents import DocumentBatch
+from ...patterns.linear import Steps
 from ..contract import Entries, Offsets
 from ..growing import Growing
 from ..spans import gathered, part_of
@@ -36,6 +37,7 @@ Int32s = npt.NDArray[np.int32]
 AnyArray = npt.NDArray[Any]
 _DEMANDS, _VERIFIER, _ACCESS, _BOUND, _JOINS = "demands_", "verifier_", "access_", "bound_", "joins_"
 _NONE = np.zeros(0, dtype=np.int32)
+_ANY: Steps = (0,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,6 +134,14 @@ class Behind:
         trees, encoder = self.table.trees, self.table.encoder
         self._ends.extend(self.table.trie.insert(*flat([gate(trees[entry], encoder) for entry in entries])))
         return self._layout(self._ends.view.copy())
+
+    def gates(self, patterns: range) -> list[Steps]:
+        """The gates of some patterns as paths of at least one step: any element is one that every document opens."""
+        trees, encoder = self.table.trees, self.table.encoder
+        return [
+            gate(trees[entry], encoder) or _ANY
+            for entry in self._verifier.entries[patterns.start : patterns.stop].tolist()
+        ]
 
     def _layout(self, ends: Int32s) -> "Layout":
         return Layout(

@@ -236,9 +236,10 @@ def call_all(gates, opened, closed, begin, patterns, marks, summary, state):
     """Mark the patterns that wait behind open gates."""
     for index in range(opened, closed):
         gate = gates[index]
-        for k in range(begin[gate], begin[gate + 1]):
-            mark_with_summary(marks, summary, patterns[k])
-        state[S_CALLED] += begin[gate + 1] - begin[gate]
+        if gate >= 0:
+            for k in range(begin[gate], begin[gate + 1]):
+                mark_with_summary(marks, summary, patterns[k])
+            state[S_CALLED] += begin[gate + 1] - begin[gate]
 
 
 @kernel(
@@ -248,7 +249,7 @@ def call_all(gates, opened, closed, begin, patterns, marks, summary, state):
     " int64, boolean, ro_i1[:, ::1], ro_u8[::1], ro_i4[::1], ro_i4[:, ::1], ro_u8[::1], ro_f8[::1], ro_i4[::1],"
     " ro_u1[::1],"
     " ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1],"
-    " ro_i4[::1], ro_i8[::1], ro_f8[::1], ro_i4[::1], ro_i4[::1], int64, int64, ro_b1[::1],"
+    " ro_i4[::1], ro_i8[::1], ro_f8[::1], ro_i4[::1], ro_i4[::1], ro_b1[::1],"
     " i8[::1], u8[::1], i8[::1], i8[::1], f8[:, ::1], i8[::1], f8[::1], i8[::1], i4[::1], u1[::1],"
     " i8[:, ::1], f8[::1], u8[::1], u8[::1],"
     " i8[::1], i4[::1], int64)"
@@ -259,7 +260,7 @@ def candidates_of(
     text_begin, text_end, text_parent, text_start, text_length, data, arena, translation,
     longest, has_grams, asks, grams, slots, rows, hashes, numbers, groups, literals,
     behind_begin, behind, all_begin, all_patterns, begin, patterns, pattern_gates,
-    range_kinds, range_begin, thresholds, range_patterns, range_gates, gated, pattern_count, unknown,
+    range_kinds, range_begin, thresholds, range_patterns, range_gates, unknown,
     state, open_gates, test_stamps, hits, samples, sampled, extremes, group_stamps, touched, joined, values,
     value_numbers, marks, summary, out_offsets, out, first,
 ):  # fmt: skip
@@ -267,8 +268,7 @@ def candidates_of(
 
     Patterns wait behind their gate alone (`behind`), for an equality or piece of text (`patterns`) or for a value
     beyond a threshold (`range_patterns`), both with their gates beside them; `all_patterns` has all of them by gate.
-    Patterns from `gated` on have no gate yet and are candidates of every document. An `unknown` document may have any
-    value.
+    Among gates, -1 - pattern is the gate of a fresh one. An `unknown` document may have any value.
     """
     for document in range(first, len(offsets) - 1):
         state[S_STAMP] += 1
@@ -276,8 +276,12 @@ def candidates_of(
         state[S_UNKNOWN] = unknown[document]
         opened, closed = gate_offsets[document], gate_offsets[document + 1]
         for index in range(opened, closed):
-            gate = np.uint64(gates[index])
-            open_gates[gate >> np.uint64(6)] |= ONE << (gate & LOW_SIX)
+            if gates[index] >= 0:
+                gate = np.uint64(gates[index])
+                open_gates[gate >> np.uint64(6)] |= ONE << (gate & LOW_SIX)
+            else:
+                mark_with_summary(marks, summary, -1 - gates[index])
+                state[S_CALLED] += 1
         call_all(gates, opened, closed, behind_begin, behind, marks, summary, state)
         if closed > opened and len(test_stamps):
             call_by_values(
@@ -292,11 +296,8 @@ def candidates_of(
         if state[S_UNKNOWN]:
             call_all(gates, opened, closed, all_begin, all_patterns, marks, summary, state)
         for index in range(opened, closed):
-            open_gates[np.uint64(gates[index]) >> np.uint64(6)] = 0
-        if offsets[document + 1] > offsets[document]:
-            for pattern in range(gated, pattern_count):
-                mark_with_summary(marks, summary, pattern)
-            state[S_CALLED] += pattern_count - gated
+            if gates[index] >= 0:
+                open_gates[np.uint64(gates[index]) >> np.uint64(6)] = 0
         if out_offsets[document] + state[S_CALLED] + 8 > len(out):
             for k in range(len(marks)):
                 marks[k] = 0

@@ -155,7 +155,7 @@ class AutomatonEngine:
             done = walk(
                 batch.offsets, batch.name, batch.parent, batch.depth, symbols, done, kept,
                 *automaton,
-                fresh.table, fresh.rows, fresh.entries, fresh.words, made.entries, scratch.levels,
+                fresh.table, fresh.rows, fresh.entries, fresh.words, made.entries, made.patterns, scratch.levels,
                 scratch.states, scratch.seen, scratch.counts, scratch.marks, scratch.summary, scratch.found,
                 scratch.gate_stamps, offsets, scratch.out, gate_offsets, scratch.gates,
             )  # fmt: skip

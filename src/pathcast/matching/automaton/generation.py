@@ -41,6 +41,11 @@ class Generation:
     names: int
     symbols: Int32s
 
+    @property
+    def patterns(self) -> int:
+        """How many patterns with predicates it knows."""
+        return 0 if self.waiting is None else self.waiting.patterns
+
     def symbols_of(self, batch: DocumentBatch) -> Int32s:
         """For each name of the batch its symbol."""
         table = self.table

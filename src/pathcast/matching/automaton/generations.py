@@ -1,8 +1,8 @@
 """Generations, one after the other: how the engine follows its table while threads match.
 
-A few new patterns make a generation with the same states: plain paths are fresh ones (`fresh.py`), trees wait without
-a gate. When they have become some hundreds, a thread works out a generation with states of its own, for the label paths
-that the old one knows; until it is ready, fresh ones go on to be added. A bulk load is taken up at once.
+A few new patterns make a generation with the same states: plain paths are fresh ones (`fresh.py`), and so are the gates
+of trees. When they have become some hundreds, a thread works out a generation with states of its own, for the label
+paths that the old one knows; until it is ready, fresh ones go on to be added. A bulk load is taken up at once.
 
 Invariant: `current` is complete for all entries that the table had when `refresh` last returned. It is replaced, never
 changed, and always under the lock; readers take it without one.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # Above this the states are forgotten and worked out anew: a bound on what hostile documents can make us remember.
 MEMORY_LIMIT = 512 << 20
-# With more bits of fresh paths, or more trees without a gate, a new generation is begun; with twice as many it is made
+# With more bits of fresh paths, or more trees behind them, a new generation is begun; with twice as many it is made
 # at once.
 FRESH_BITS = 1 << 13
 FRESH_TREES = 256
@@ -90,6 +90,7 @@ class Generations:
 
             self._behind, by = Behind.restore(table, part_of(saved, _TREES))
             waiting = self._behind.waiting(by)
+            self._fresh = Fresh(len(by[1].gate_of))
             gate_of_node[gates] = np.arange(len(gates), dtype=np.int32)
         learnt = part_of(saved, _STATES)
         states = (
@@ -115,9 +116,8 @@ class Generations:
             made = self.current
             entries, names = len(self.table), len(self.table.names)
             if entries > made.entries:
-                if not self._take_fresh(made, entries, names):
-                    self.current = self._renewed(made.states)
-                elif self._fresh.bits > FRESH_BITS or self._ungated() > FRESH_TREES:
+                self.current = self._with_fresh(made, entries, names) or self._renewed(made.states)
+                if self._fresh.bits > FRESH_BITS or self._fresh_trees(self.current) > FRESH_TREES:
                     self._renew_meanwhile()
 
     def merge(self, arrays: dict[str, npt.NDArray[Any]], moved: Moved) -> None:
@@ -136,42 +136,43 @@ class Generations:
     def settled(self) -> Generation:
         """The current generation, with nothing in it that is fresh."""
         with self.lock:
-            if self.current.fresh.words or self._ungated():
+            if self.current.fresh.words:
                 self.current = self._renewed(self.current.states)
             return self.current
 
-    def _ungated(self) -> int:
-        waiting = self.current.waiting
-        return 0 if waiting is None else waiting.patterns - len(waiting.access.gate_of)
+    def _fresh_trees(self, made: Generation) -> int:
+        """How many trees of a generation have their gates among fresh paths."""
+        return 0 if made.waiting is None else made.patterns - len(made.waiting.access.gate_of)
 
-    def _take_fresh(self, made: Generation, entries: int, names: int) -> bool:
-        """Add the entries from those of `made` on as fresh ones; False when they are too many, or not fit for it."""
+    def _with_fresh(self, made: Generation, entries: int, names: int) -> Generation | None:
+        """With the entries from those of `made` on as fresh ones; None when they are too many, or not fit for it."""
         table = self.table
         added = range(made.entries, entries)
         if len(added) > FRESH_BITS:
-            return False
-        paths = [(entry, steps) for entry in added if (steps := table.steps(entry)) is not None]
+            return None
+        paths = {entry: steps for entry in added if (steps := table.steps(entry)) is not None}
         # The empty path, which matches every document, has no bit.
-        bits = sum(len(steps) or 2 * FRESH_BITS + 1 for _, steps in paths)
+        bits = sum(len(steps) or 2 * FRESH_BITS + 1 for steps in paths.values())
         trees = len(added) - len(paths)
-        if self._fresh.bits + bits > 2 * FRESH_BITS or self._ungated() + trees > 2 * FRESH_TREES:
-            return False
+        if self._fresh.bits + bits > 2 * FRESH_BITS or self._fresh_trees(made) + trees > 2 * FRESH_TREES:
+            return None
+        waiting = made.waiting
+        if trees:
+            behind = self._taken_up(entries)
+            waiting = behind.waiting(None if waiting is None else waiting.by)
+        if waiting is not None and self._behind is not None:
+            patterns = range(self._fresh.patterns, waiting.patterns)
+            paths |= {-1 - pattern: gate for pattern, gate in zip(patterns, self._behind.gates(patterns), strict=True)}
+            self._fresh.patterns = waiting.patterns
+            names = max(names, len(table.names))  # those of its gates are among them
         symbols = made.symbols
         if names > made.names:
             symbols = np.zeros(len(made.symbols) + names - made.names, dtype=np.int32)
             symbols[: made.names] = made.symbols[: made.names]
-        for entry, steps in paths:
-            self._fresh.add(entry, steps)
-            for step in steps:
-                if step > 1:
-                    symbols[(step >> 1) - 1] = step >> 1
-        waiting = made.waiting
-        if trees:
-            waiting = self._taken_up(entries).waiting(None if waiting is None else waiting.by)
-        self.current = replace(
-            made, fresh=self._fresh.view(), waiting=waiting, entries=entries, names=names, symbols=symbols
-        )
-        return True
+        for step in {step >> 1 for steps in paths.values() for step in steps if step > 1}:
+            symbols[step - 1] = step
+        self._fresh.add(list(paths), list(paths.values()))
+        return replace(made, fresh=self._fresh.view(), waiting=waiting, entries=entries, names=names, symbols=symbols)
 
     def _taken_up(self, entries: int) -> "Behind":
         """The store of tree patterns, with all below an entry."""
@@ -190,7 +191,6 @@ class Generations:
         # First of all: what another thread enters from now on is for the next generation.
         entries, names = len(self.table), len(self.table.names)
         made, by = self._laid_out(self._layout(entries), entries, names, old)
-        self._fresh = Fresh()
         return self._with_trees(made, by)
 
     def _layout(self, entries: int) -> "Layout | None":
@@ -214,7 +214,8 @@ class Generations:
         return Generation(table, states, Fresh().view(), None, len(nodes), entries, names, symbols), by
 
     def _with_trees(self, made: Generation, by: "tuple[Joins, Access] | None") -> Generation:
-        """With all trees that have been taken up, those that `by` lacks without a gate."""
+        """With all trees that have been taken up, and nothing fresh."""
+        self._fresh = Fresh(0 if by is None else len(by[1].gate_of))
         return made if self._behind is None else replace(made, waiting=self._behind.waiting(by))
 
     def _renew_meanwhile(self) -> None:
@@ -234,11 +235,9 @@ class Generations:
             if latest.states.gate_of_node is not begun.states.gate_of_node:
                 return  # somebody could not wait
             self.renewals += 1
-            # What came meanwhile: paths are fresh ones again, trees have been taken up already.
-            self._fresh = Fresh()
-            self.current = self._with_trees(made, by)
-            if not self._take_fresh(self.current, latest.entries, latest.names):
-                self.current = self._renewed(made.states)
+            # What came meanwhile is fresh again; trees have been taken up already.
+            made = self._with_trees(made, by)
+            self.current = self._with_fresh(made, latest.entries, latest.names) or self._renewed(made.states)
 
     # What documents bring about.
 

@@ -46,8 +46,8 @@ class Scratch(threading.local):
     def fit_levels(self, depth: int, words: int) -> None:
         """Make room for fresh paths of so many words on documents of this depth."""
         _, levels, width = self.levels.shape
-        if levels < depth + 1 or width < words:
-            self.levels = np.zeros((PLANES, max(levels, depth + 1), max(width, words)), dtype=np.uint64)
+        if levels < depth + 1 or width < words + 1:
+            self.levels = np.zeros((PLANES, max(levels, depth + 1), max(width, words + 1)), dtype=np.uint64)
 
     def enlarge(self) -> None:
         """Double the room for entries and gates, and keep those that there are."""

@@ -48,14 +48,14 @@ def distinct_states(names, parents, symbols, begin, end, base, keys, targets, co
 @kernel(
     "int64(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, boolean,"
     " ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], int64,"
-    " ro_u8[:, ::1], ro_i4[::1], ro_i4[::1], int64, int64, u8[:, :, ::1],"
+    " ro_u8[:, ::1], ro_i4[::1], ro_i4[::1], int64, int64, int64, u8[:, :, ::1],"
     " i4[::1], i8[::1], i8[::1], u8[::1], u8[::1], i4[::1], i8[::1],"
     " i8[::1], i4[::1], i8[::1], i4[::1])"
 )
 def walk(
     offsets, names, parents, depths, symbols, first, kept,
     keys, targets, accepted, accepted_begin, gates, gates_begin, state_count,
-    fresh, fresh_rows, fresh_entries, fresh_words, entry_limit, levels,
+    fresh, fresh_rows, fresh_entries, fresh_words, entry_limit, pattern_limit, levels,
     states, seen, counts, marks, summary, found_states, gate_stamps,
     out_offsets, out, gate_offsets, out_gates,
 ):  # fmt: skip
@@ -80,7 +80,8 @@ def walk(
             state = found_states[k]
             total += accepted_begin[state + 1] - accepted_begin[state]
             gate_total += gates_begin[state + 1] - gates_begin[state]
-        if written + total + len(fresh_entries) + 8 > len(out) or gated + gate_total > len(out_gates):
+        fresh_total = len(fresh_entries) if fresh_words else 0
+        if written + total + fresh_total + 8 > len(out) or gated + gate_total + fresh_total > len(out_gates):
             why = FULL
             break
         few = 8 * total < len(marks)
@@ -99,8 +100,8 @@ def walk(
                     out_gates[gated] = gate
                     gated += 1
         if fresh_words and end > begin:
-            mark_fresh(names, depths, symbols, begin, end, fresh, fresh_rows, fresh_entries, fresh_words, entry_limit,
-                       levels, marks, summary)  # fmt: skip
+            gated = mark_fresh(names, depths, symbols, begin, end, fresh, fresh_rows, fresh_entries, fresh_words,
+                               entry_limit, pattern_limit, levels, marks, summary, out_gates, gated)  # fmt: skip
         if few:
             written = read_few_marks(marks, summary, out, written)
         else:
