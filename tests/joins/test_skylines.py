@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import combinations, pairwise
+from time import process_time
 from typing import Any
 
 import pytest
@@ -125,6 +126,28 @@ def test_a_box_around_the_center_holds_a_point_exactly_if_it_holds_one_of_the_en
         (center[axis] - data.draw(st.integers(0, 6)), center[axis] + data.draw(st.integers(0, 6))) for axis in range(2)
     ]
     assert any(inside(box, point) for point in near) == any(inside(box, point) for point in points)
+
+
+@pytest.mark.parametrize("kind", [INT, STRING], ids=str)
+@given(st.data())
+def test_an_envelope_is_what_its_definition_says(kind: Kind, data: st.DataObject) -> None:
+    axes = data.draw(st.integers(1, 3))
+    point = st.tuples(*[keys(kind) if kind is STRING else keys(kind) | st.sampled_from([-(2**63), 2**63 - 1])] * axes)
+    points, center = data.draw(st.lists(point, max_size=9)), data.draw(point)
+
+    def between(other: tuple, one: tuple) -> bool:
+        return all(min(c, p) <= o <= max(c, p) for c, o, p in zip(center, other, one, strict=True))
+
+    expected = [one for one in sorted(set(points)) if not any(o != one and between(o, one) for o in points)]
+    assert envelope(points, center) == expected
+
+
+def test_an_envelope_of_many_points_is_found_quickly() -> None:
+    points = [(at * 7919 % 10_007, at * 104_729 % 10_009) for at in range(5_000)]
+    began = process_time()
+    assert 4 <= len(envelope(points, (5_000, 5_000))) < 200
+    # Comparing all with all takes many seconds.
+    assert process_time() - began < 2
 
 
 def test_figure_2_d_points_with_nothing_between_them_become_one() -> None:
