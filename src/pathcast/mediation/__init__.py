@@ -4,6 +4,7 @@ from .correspond import Pair, correspond
 from .mapping import Mapping
 from .mediator import Mediator
 from .operators import Downgrade, Exchange, Insert, Operator, Rename, ToElement, Upgrade
+from .reading import MediatedReader
 from .schema_tree import SchemaNode, SchemaTree
 from .sources import infer_tree, open_schema
 
@@ -12,6 +13,7 @@ __all__ = [
     "Exchange",
     "Insert",
     "Mapping",
+    "MediatedReader",
     "Mediator",
     "Operator",
     "Pair",

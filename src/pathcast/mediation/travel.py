@@ -59,6 +59,16 @@ def pack(document: bytes, mapping: Mapping, *, with_mapping: bool) -> bytes:
     return _MAGIC + _checksum(body) + body
 
 
+def is_packed(data: bytes) -> bool:
+    """Whether bytes are a document with a mapping, or with a reference to one; no XML document begins like that."""
+    return data.startswith(_MAGIC)
+
+
+def original(data: bytes) -> bytes:
+    """The document as it was sent, whether it came with a mapping or alone."""
+    return unpack(data).document if is_packed(data) else data
+
+
 def unpack(data: bytes) -> Envelope:
     """A message taken apart; `MessageError` when it is none."""
     reading = _Reading(data)

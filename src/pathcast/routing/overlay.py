@@ -20,9 +20,11 @@ from typing import Any
 
 from ..documents import Document, Limits
 from ..documents.reader import Readable, content
-from ..errors import PathcastError
+from ..errors import MappingError, PathcastError
 from ..matching.checks import check_namespaces
 from ..matching.registry import engine_class, engines
+from ..mediation.mediator import Mediator
+from ..mediation.travel import original
 from ..patterns import Namespaces, Pattern, parse
 from ..patterns.parse import MAX_STEPS
 from ..transmission import Ledger, Topology
@@ -52,6 +54,7 @@ class Overlay:
         namespaces: Namespaces = None,
         limits: Limits | None = None,
         untrusted: Iterable[tuple[str, str]] = (),
+        mediator: Mediator | None = None,
     ) -> None:
         check_namespaces(namespaces)
         self.topology = topology if topology.is_tree else topology.spanning_tree()
@@ -68,6 +71,9 @@ class Overlay:
         self._lock = threading.RLock()
         for sender, receiver in untrusted:
             self.distrust(sender, receiver)
+        self.mediator = mediator
+        for router in self._routers.values():
+            router.mediated.mediator = mediator
 
     @classmethod
     def tree(
@@ -218,18 +224,25 @@ class Overlay:
         at: str | None = None,
         repeats: int = 1,
         receive: Receiver | None = None,
+        schema: str | None = None,
+        with_mapping: bool = True,
     ) -> Report:
         """Publish a document at a router (the root, unless `at` names another), and follow it to its subscribers.
 
         `engine` is any for policies that read to the end, and one that runs as a stream (`streaming_engines`) for `ES`
         and `adaptive`. Steps are timed `repeats` times, and the quickest counts. `receive` gets each delivery with the
         document's original bytes.
+
+        A document of a publisher's own `schema`, which the overlay's mediator knows, is matched in the global one. Its
+        mapping travels with it, or, without, routers use the one that they hold.
         """
         policy = Policy.read(policy)
         name = engine_for(policy, engine)
         if repeats < 1:
             raise ValueError(f"repeats={repeats}: a step is timed once at least")
         data, text = _content(document, self.limits)
+        if schema is not None:
+            data = self._packed(data, schema, policy, with_mapping=with_mapping)
         with self._lock:
             source = self.router(self.root if at is None else at).name
             self._advertising.follow(source)
@@ -237,6 +250,17 @@ class Overlay:
             if errors:
                 raise errors[0]
             return self._publish(data, text, source, policy, name, Clock(repeats), receive)
+
+    def _packed(self, data: bytes, schema: str, policy: Policy, *, with_mapping: bool) -> bytes:
+        """A document of another schema as it travels."""
+        if self.mediator is None:
+            raise MappingError(f"schema='{schema}': the overlay has no mediator; Overlay(…, mediator=…) gives it one")
+        if policy.forwarding != "L" or "t" in policy.positive:
+            raise ValueError(
+                f"policy '{policy}': a document of another schema is read to its end, and by every router; "
+                "policies are L with any of +s +d -s -d"
+            )
+        return self.mediator.pack(data, schema, with_mapping=with_mapping)
 
     def _publish(
         self,
@@ -264,7 +288,7 @@ class Overlay:
             for subscriber, after in outcome.deliveries:
                 deliveries.append(Delivery(subscriber, name, arrived + after))
                 if receive is not None:
-                    receive(deliveries[-1], split(message)[1])
+                    receive(deliveries[-1], original(split(message)[1]))
             for sending in outcome.sendings:
                 copy = sending.header.header + split(message)[1]
                 left = arrived + sending.after

@@ -20,6 +20,8 @@ import numpy.typing as npt
 
 from ..documents import DocumentBatch, Limits
 from ..documents.reader import Reader
+from ..mediation.reading import MediatedReader
+from ..mediation.travel import is_packed
 from ..patterns import Namespaces, Pattern
 from .advertisement import Advertisement
 from .binding import Binder
@@ -51,6 +53,7 @@ class Router:
         self.untrusted: set[str] = set()
         self.labels = LabelMemory(namespaces)
         self.structures = Structures(limits)
+        self.mediated = MediatedReader(limits=limits)  # its mediator, if there is one, holds the router's mappings
         self.aggregations: dict[str, ChangingDerived] = {}
         self._entries: dict[str, Int32s] = {}
         self._binders: dict[str, Binder] = {}
@@ -139,7 +142,12 @@ class Router:
     # Documents.
 
     def read(self, data: bytes, *, text: bool) -> DocumentBatch:
-        """A document as a batch; `text`: it is UTF-8 whatever it declares."""
+        """A document as a batch; `text`: it is UTF-8 whatever it declares.
+
+        One that comes with a mapping, or with a reference to one that the router holds, is read in the global schema.
+        """
+        if is_packed(data):
+            return self.mediated.read(data, text=text)
         return self._reader.scanner.read([data], encodings={0: "utf-8"} if text else {})
 
 
