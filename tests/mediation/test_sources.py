@@ -60,3 +60,11 @@ def test_what_can_t_be_a_tree_is_refused() -> None:
     with pytest.raises(MappingError, match="declares no element 'x'; it has school"):
         tree_of_xsd(XSD, root="x")
     assert str(tree_of_dtd(b"<!ELEMENT r (b)><!ELEMENT b EMPTY>")) == "r\n  b"
+
+
+def test_indented_names_are_a_schema(tmp_path: Path) -> None:
+    (tmp_path / "good.tree").write_text("a\n  b? @k #text\n")
+    assert str(open_schema(tmp_path / "good.tree")) == "a\n  b? @k #text"
+    (tmp_path / "bad.tree").write_text("a\n      b\n")
+    with pytest.raises(MappingError, match=r"bad.tree: schema, line 2: 'b' is indented as no line above it allows"):
+        open_schema(tmp_path / "bad.tree")

@@ -13,7 +13,7 @@ import typer
 
 from pathcast.errors import PathcastError
 
-from . import experiment, generate
+from . import experiment, generate, mediate
 from .demo import demo
 from .doctor import doctor
 from .explain import explain
@@ -35,6 +35,7 @@ app.command()(explain)
 app.command()(joins)
 app.command()(run)
 app.add_typer(generate.app, name="generate")
+app.add_typer(mediate.app, name="mediate")
 app.add_typer(experiment.app, name="experiment")
 app.command()(demo)
 app.command()(doctor)

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -23,7 +24,9 @@ from .arguments import load_subscriptions, namespaces_of, refuse
 if TYPE_CHECKING:
     from pathcast.documents import Limits
     from pathcast.errors import PathcastError
-    from pathcast.matching import Matcher, Matches, Subscriptions
+    from pathcast.matching import Matches, Subscriptions
+
+    MatchMany = Callable[[list[Path | bytes]], Iterable[Matches | PathcastError]]
 
 BATCH_DOCUMENTS = 256
 BATCH_BYTES = 32 << 20
@@ -65,6 +68,10 @@ def match(
         list[str] | None,
         typer.Option(metavar="PREFIX=URI…|ignore", help="Prefixes of the subscriptions, or ignore; may be repeated."),
     ] = None,
+    mapping: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Documents are of the schema that this mapping is from (pathcast mediate)."),
+    ] = None,
     show_all: Annotated[bool, typer.Option("--all", help=f"Print all matches, not just {SHOWN} a document.")] = False,
 ) -> None:
     """Match documents against subscriptions, and print the ids of those that each document matches.
@@ -75,13 +82,15 @@ def match(
 
     Example: pathcast match subscriptions.csv stories/ --format json > matches.jsonl
 
+    Example: pathcast match subscriptions.txt annex/ --mapping annex.toml
+
     Example: cat story.xml | pathcast match subscriptions.txt - --namespaces f=http://example.org/f
     """
     from pathcast.documents import Limits
 
     limits = Limits()
     loaded = load_subscriptions(subscriptions, namespaces_of(namespaces or []))
-    matcher = _compile(loaded, engine, limits)
+    match_many = _compile(loaded, engine, limits, mapping)
     sources = list(_sources(documents, limits.size))
     if output_format is Format.json:
         row: Callable[[str, Matches | PathcastError], str] = _json_row
@@ -92,7 +101,7 @@ def match(
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(errors="backslashreplace")  # names of files may hold anything
         with _progress(len(sources)) as advance:
-            for name, found in _matched(matcher, sources):
+            for name, found in _matched(match_many, sources):
                 unread += isinstance(found, Exception)
                 sys.stdout.write(row(name, found))
                 advance()
@@ -105,9 +114,9 @@ def match(
         raise typer.Exit(1)
 
 
-def _matched(matcher: "Matcher", sources: Iterable[Source]) -> Iterator[tuple[str, "Matches | PathcastError"]]:
+def _matched(match_many: "MatchMany", sources: Iterable[Source]) -> Iterator[tuple[str, "Matches | PathcastError"]]:
     for batch in _batches(sources):
-        found = matcher.match_many([source.document for source in batch], errors="return")
+        found = match_many([source.document for source in batch])
         yield from zip((source.name for source in batch), found, strict=True)
 
 
@@ -206,10 +215,19 @@ def _progress(documents: int) -> Iterator[Callable[[], None]]:
 # What can be wrong with the arguments.
 
 
-def _compile(subscriptions: "Subscriptions", engine: str | None, limits: "Limits") -> "Matcher":
+def _compile(subscriptions: "Subscriptions", engine: str | None, limits: "Limits", mapping: Path | None) -> "MatchMany":
+    """What matches a group of documents, each with its matches or its error."""
     from pathcast.matching import engines
 
     known = engines()
     if engine is not None and engine not in known:
         refuse(f"--engine {engine}: there is no such engine; there are: {', '.join(known)}")
-    return subscriptions.compile(engine, limits=limits)
+    if mapping is None:
+        return partial(subscriptions.compile(engine, limits=limits).match_many, errors="return")
+    from pathcast.mediation import Mapping, Mediator
+
+    found = Mapping.open(mapping)
+    mediator = Mediator(found.local)  # nothing is registered by likeness, so any schema will do as the global one
+    mediator.add(found)
+    mediated = mediator.compile(subscriptions, engine=engine, limits=limits)
+    return partial(mediated.match_many, schemas=found.name, errors="return")

@@ -17,6 +17,7 @@ from ..documents.reader import Readable
 from ..documents.schema import Occurrence
 from ..errors import LimitError, MappingError
 from .items import Item, item_of
+from .mapping import read_tree
 from .schema_tree import LIMIT, Recursion, SchemaNode, SchemaTree
 
 if TYPE_CHECKING:
@@ -171,7 +172,9 @@ def _first_line(error: BaseException) -> str:
 def open_schema(
     path: str | os.PathLike[str], *, root: str | None = None, recursion: Recursion = "refuse"
 ) -> SchemaTree:
-    """The tree of a file, by its ending: .dtd, .xsd, or .xml for a sample; a folder of samples."""
+    """The tree of a file, by its ending: .dtd, .xsd, .tree (indented names, as `str` of a tree gives them), or .xml for
+    a sample; a folder of samples.
+    """
     file = Path(path)
     if file.is_dir():
         return infer_tree(sorted(file.glob("*.xml")))
@@ -180,6 +183,17 @@ def open_schema(
             return tree_of_dtd(file, root=root, recursion=recursion)
         case ".xsd":
             return tree_of_xsd(file, root=root, recursion=recursion)
+        case ".tree":
+            return _tree_of_text(file)
         case ".xml":
             return infer_tree([file])
-    raise MappingError(f"{file}: a schema is a .dtd, a .xsd, a sample .xml or a folder of samples")
+    raise MappingError(f"{file}: a schema is a .dtd, a .xsd, a .tree, a sample .xml or a folder of samples")
+
+
+def _tree_of_text(file: Path) -> SchemaTree:
+    try:
+        return read_tree(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise MappingError(f"{file}: can't be read: {error}") from None
+    except MappingError as error:
+        raise MappingError(f"{file}: {error.reason}") from None

@@ -1,0 +1,130 @@
+"""`pathcast mediate`: mappings from publishers' schemas to a global one, made, looked at and tried out.
+
+A schema is a file: .dtd, .xsd, .tree (indented names, as `integrate` writes them), a sample .xml, or a folder of
+samples. A mapping is a TOML file to read and edit; `pathcast match --mapping FILE` matches documents by it.
+
+Exit status: 0; 1 when `check` finds something that is not mapped; 2 for files and arguments that are wrong.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .arguments import refuse
+
+if TYPE_CHECKING:
+    from pathcast.mediation import Mapping, SchemaTree
+
+app = typer.Typer(no_args_is_help=True, help="Map publishers' schemas to the one that subscribers write to.")
+
+_SCHEMA_HELP = "A .dtd, .xsd, .tree or sample .xml, or a folder of samples."
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of printing.")]
+MappingFile = Annotated[Path, typer.Argument(metavar="MAPPING", help="A mapping, as `map` writes it.")]
+
+
+@app.command(
+    "map", epilog="Example: pathcast mediate map global.dtd annex.xsd --pair a/hours=a/b/credits -o annex.toml"
+)
+def map_schema(
+    global_schema: Annotated[Path, typer.Argument(metavar="GLOBAL", help=f"The global schema: {_SCHEMA_HELP}")],
+    local_schema: Annotated[Path, typer.Argument(metavar="LOCAL", help="The publisher's schema, likewise.")],
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What the mapping is called; by default as the local file.")
+    ] = None,
+    pair: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LOCAL=GLOBAL", help="Paths that are known to be the same; may be repeated."),
+    ] = None,
+    output: Output = None,
+) -> None:
+    """Derive a mapping, by likeness of names and of what stands around them; what is not mapped goes to stderr."""
+    from pathcast.mediation import Mediator
+
+    known: dict[str, str] = {}
+    for each in pair or []:
+        local, equals, there = each.partition("=")
+        if not (local and equals and there):
+            refuse(f"--pair {each}: give LOCAL=GLOBAL, two paths such as catalog/hours=catalog/course/credits")
+        known[local] = there
+    glob, theirs = _schema(global_schema), _schema(local_schema)
+    for local, there in known.items():
+        for path, tree, side in ((local, theirs, "local"), (there, glob, "global")):
+            if path not in _paths(tree):
+                refuse(f"--pair {local}={there}: the {side} schema has no '{path}'")
+    mapping = Mediator(glob).register(name or local_schema.stem, theirs, correspondence=known)
+    _write(mapping.write(), output)
+    for sentence in mapping.check():
+        typer.echo(f"note: {sentence}", err=True)
+
+
+@app.command(epilog="Example: pathcast mediate check annex.toml")
+def check(mapping: MappingFile) -> None:
+    """Read a mapping, and list what of the local schema has no place in the global one."""
+    read = _mapping(mapping)
+    kinds = [operator.kind for operator in read.operators]
+    counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)) or "none"
+    typer.echo(f"{read.name}, version {read.version}: {len(read.local)} elements; operators: {counts}")
+    missing = read.check()
+    for sentence in missing:
+        typer.echo(f"  {sentence}")
+    if missing:
+        raise typer.Exit(1)
+
+
+@app.command(epilog="Example: pathcast mediate rewrite annex.toml story.xml")
+def rewrite(
+    mapping: MappingFile,
+    document: Annotated[Path, typer.Argument(metavar="DOCUMENT", help="A document of the local schema; - is stdin.")],
+    output: Output = None,
+) -> None:
+    """Show a document in the global schema, as subscriptions see it. What is delivered is always the original."""
+    import sys
+
+    from pathcast.documents import read
+    from pathcast.mediation.items import item_of, to_bytes
+
+    if str(document) != "-" and not document.is_file():
+        refuse(f"{document}: there is no such document")
+    source = sys.stdin.buffer.read() if str(document) == "-" else document
+    _write(to_bytes(_mapping(mapping).rewrite(item_of(read(source)))).decode() + "\n", output)
+
+
+@app.command(epilog="Example: pathcast mediate integrate annex.xsd main.dtd samples/ -o global.tree")
+def integrate(
+    schemas: Annotated[list[Path], typer.Argument(metavar="SCHEMA…", help=_SCHEMA_HELP)], output: Output = None
+) -> None:
+    """Make a global schema that has a place for what each of these has; it is written as indented names."""
+    from pathcast.mediation.integrate import integrate as integrated
+
+    _write(f"{integrated(map(_schema, schemas))}\n", output)
+
+
+def _schema(file: Path) -> "SchemaTree":
+    from pathcast.mediation import open_schema
+
+    if not file.exists():
+        refuse(f"{file}: there is no such schema")
+    return open_schema(file)
+
+
+def _paths(tree: "SchemaTree") -> set[str]:
+    from pathcast.mediation.correspond import nodes_of
+
+    return set(nodes_of(tree))
+
+
+def _mapping(file: Path) -> "Mapping":
+    from pathcast.mediation import Mapping
+
+    return Mapping.open(file)
+
+
+def _write(text: str, output: Path | None) -> None:
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        refuse(f"{output}: can't be written: {error.strerror}")
