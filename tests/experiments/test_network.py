@@ -6,6 +6,7 @@ import pytest
 
 from pathcast.experiments import Rows, Run, find
 from pathcast.experiments.network_overlay import narrowed
+from pathcast.experiments.network_payloads import Payloads, payloads
 from pathcast.experiments.network_traffic import OURS, SMALL, traffic
 from pathcast.workloads.joins import binary_joins
 
@@ -25,7 +26,7 @@ def test_rows_come_after_counts_were_checked_on_both_networks():
     ours = next(row for row in rows if row["network"] == "cbn" and row["scheme"] == OURS)
     assert ours["times"] == pytest.approx(1.0)
     assert ours["last_hop"] >= ours["bytes"]
-    for each in find(["network-fig*"]):
+    for each in find(["network-fig6", "network-fig9", "network-fig19"]):
         for claim in each.claims:
             assert claim.judge_rows(Rows(rows)).measured
 
@@ -35,3 +36,14 @@ def test_ranges_are_narrowed_around_their_centres():
     low, high = workload.batches[0].ranges["c"]
     below, above = narrowed(workload, "c", 0.5).batches[0].ranges["c"]
     assert (above - below == pytest.approx((high - low) / 2)) and (above + below == pytest.approx(high + low))
+
+
+def test_payloads_are_measured_with_and_without_repositories():
+    run = Run(scale="small", seed=3)
+    few = Payloads(subscriptions=40, base_rows=5, joined_rows=40, repositories=(0, 400), insertions=24, hosts=8,
+                   physical=40)  # fmt: skip
+    rows = list(payloads(run, few))
+    assert len(rows) == 6
+    assert run.checks
+    for claim in find(["network-fig11"])[0].claims:
+        assert claim.judge_rows(Rows(rows)).measured

@@ -6,7 +6,7 @@ import pytest
 
 from pathcast.messages import Filter, In, Interval, Message, compare
 from pathcast.network import ContentNetwork, PayloadLimits
-from pathcast.network.packets import Letter, Publication
+from pathcast.network.packets import Letter, Publication, units_of
 from pathcast.network.payloads import PayloadState
 from pathcast.transmission import Topology
 
@@ -125,6 +125,21 @@ def test_plain_nodes_are_never_sent_a_reference():
     assert again["r4", "r5"] < 60
 
 
+def test_each_attribute_of_a_payload_is_sent_once():
+    network = ContentNetwork.build(Topology.chain(3), payloads=True)
+    network.register("r3", compare("per", ">", 45), "ada")
+
+    def row(photo, text):
+        return Message({"per": 50, "photo": photo * 1_000, "text": text * 500}, ["photo", "text"])
+
+    sizes = [network.publish(row(*parts)).traffic.links("message")["r1", "r2"] for parts in ((b"x", "a"), (b"x", "b"))]
+    assert sizes[0] > 1_500
+    assert 500 < sizes[1] < 600
+    again = network.publish(row(b"x", "a"))
+    assert again.traffic.links("message")["r1", "r2"] < 80
+    assert again.deliveries[0].message == row(b"x", "a")
+
+
 def test_a_payload_that_all_links_have_is_purged_where_nobody_subscribes():
     network = ContentNetwork.build(Topology.chain(3), payloads=True)
     network.register("r3", compare("per", ">", 45), "ada")
@@ -154,12 +169,13 @@ def test_repositories_are_capped_by_entries_and_bytes_and_forget_the_oldest_use(
 
 def test_sizes_are_those_of_the_encoded_message():
     for message in (news(5), news(5, b""), Message({"per": 5}), Message({"a": "ü", "b": b"12", "c": None}, ["a", "b"])):
-        letter = Letter.of(0, 0, message)
+        units = units_of(message)
+        letter = Letter.of(0, 0, message, units)
         names = ("server", "node")
-        for payload, source in ((None, None), (message.payload_message(), 1)):
-            whole = message if payload is not None and message.payload else message.bare()
-            extra = {"*i": message.payload_id(), "*o": "server" if source is None else "node"}
+        for carried, source in (({}, None), (units, 1)):
+            whole = message if carried else message.bare()
+            extra = {"*i": b"".join(units), "*o": "server" if source is None else "node"}
             encoded = Message({**whole, **(extra if message.payload else {})}, whole.payload).size
-            packet = Publication(letter, payload if message.payload else None, source, (), 0, (0, 0, 0))
+            packet = Publication(letter, carried, source, (), 0, (0, 0, 0))
             assert packet.size(names, starred=True) == encoded
             assert packet.size(names, starred=False) == whole.size

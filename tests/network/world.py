@@ -56,7 +56,10 @@ def draw_message(draw: random.Random, payloads: int = 3) -> Message:
         values |= {"l": draw.choice([None, draw.randrange(10)]), "h": draw.choice([None, draw.randrange(10)])}
     if not payloads or draw.random() < 0.2:
         return Message(values)  # type: ignore[arg-type]
-    return Message({**values, "photo": bytes([draw.randrange(payloads)]) * 200}, ["photo"])  # type: ignore[dict-item]
+    values["photo"] = bytes([draw.randrange(payloads)]) * 200
+    if draw.random() < 0.5:
+        return Message(values, ["photo"])  # type: ignore[arg-type]
+    return Message({**values, "text": draw.choice("xyz") * 100}, ["photo", "text"])  # type: ignore[dict-item]
 
 
 def draw_tree(draw: random.Random) -> Topology:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ..joins import JoinServer
 from ..joins.words import TO
 from ..messages import Filter, In, Interval, Message
-from ..network import Axis, ContentNetwork, Space, join_space, result_space
+from ..network import Axis, ContentNetwork, PayloadLimits, Space, join_space, result_space
 from ..network.address_space import AddressSpace
 from ..network.shapes import Probe
 from ..network.zones import boxes_size
@@ -23,7 +23,14 @@ from .network_overlay import Cost
 BOUNDS = {("R", "a"): (0.0, DOMAIN), ("S", "c"): (0.0, DOMAIN)}
 
 
-def zoned(topology: Topology, underlay: Underlay, batch: JoinBatch, sample: int, seed: int) -> ContentNetwork:
+def zoned(
+    topology: Topology,
+    underlay: Underlay,
+    batch: JoinBatch,
+    sample: int,
+    seed: int,
+    payloads: bool | PayloadLimits = False,
+) -> ContentNetwork:
     """A network whose zones are halved by the ranges of some subscriptions."""
     space = Space.of(*(Axis(column, low, high, required=True) for (_, column), (low, high) in BOUNDS.items()))
     ends = [(column, batch.ranges[column]) for _, column in BOUNDS]
@@ -31,7 +38,9 @@ def zoned(topology: Topology, underlay: Underlay, batch: JoinBatch, sample: int,
         Filter(tuple(In(column, Interval(float(low[at]), float(high[at]))) for column, (low, high) in ends))
         for at in range(min(sample, len(batch)))
     ]
-    return ContentNetwork.build(topology, "can", space=space, sample=filters, seed=seed, underlay=underlay)
+    return ContentNetwork.build(
+        topology, "can", space=space, sample=filters, seed=seed, underlay=underlay, payloads=payloads
+    )
 
 
 def space_of(server: JoinServer) -> Space:

@@ -44,7 +44,8 @@ class Routing(Protocol):
     def serves(self) -> bool: ...
 
 
-Deliver = Callable[[int, list[int], Publication, Message | None], None]
+Units = dict[bytes, Message]
+Deliver = Callable[[int, list[int], Publication, Units], None]
 
 
 @dataclass
@@ -59,9 +60,13 @@ class _Job:
 
 @dataclass
 class _Wait:
+    """Part of a job that lacks units: who is to get it here and which neighbours, and how often was asked in vain."""
+
     job: _Job
-    local: list[int]
-    forwards: list[tuple[int, tuple[Box, ...]]]
+    step: Step
+    known: Units
+    missing: set[bytes]
+    rounds: int = 1
 
 
 class Forwarder:
@@ -114,8 +119,9 @@ class Forwarder:
                 self._publication(came, packet)
             case Done(uid):
                 self._acknowledged(uid)
-            case Stored(id) if self.payloads is not None and came is not None:
-                self.payloads.acknowledged(id, came, self.routing.outgoing, serves=self.routing.serves)
+            case Stored(units) if self.payloads is not None and came is not None:
+                for id in units:
+                    self.payloads.acknowledged(id, came, self.routing.outgoing, serves=self.routing.serves)
             case Fetch(id, _, origin) if self.payloads is not None and came is not None:
                 supply = Supply(id, self.payloads.payload(id), origin, server=False)
                 self._transit.send(self.number, came, supply, supply.size, "payload")
@@ -133,56 +139,60 @@ class Forwarder:
                 return
         job = _Job(packet, came)
         self._jobs[packet.uid] = job
-        payload = self._known_payload(came, packet)
-        step = self.routing.step(packet.letter.probe, packet.header, came)
-        self._pass_on(job, step, payload)
+        known = self._known(came, packet)
+        self._pass_on(job, self.routing.step(packet.letter.probe, packet.header, came), known)
         self._finish(job)
 
-    def _known_payload(self, came: int | None, packet: Publication) -> Message | None:
-        """The payload, from the packet or the repository; what a packet carries is kept and acknowledged."""
-        id, state = packet.letter.payload, self.payloads
-        if id is None or state is None:
-            return packet.payload
-        state.touch(id, len(self.routing.outgoing))
-        if packet.payload is None:
-            return state.payload(id)
-        state.keep(id, packet.payload)
-        if came is not None:
-            self._transit.send(self.number, came, Stored(id), REQUEST, "control")
-        return packet.payload
+    def _known(self, came: int | None, packet: Publication) -> Units:
+        """The units in the packet and in the repository; what a packet carries is kept and acknowledged."""
+        known, state = dict(packet.carried), self.payloads
+        if state is None:
+            return known
+        for id in packet.letter.units:
+            state.touch(id, len(self.routing.outgoing))
+            if id in known:
+                state.keep(id, known[id])
+        self._recall(packet, known)
+        if packet.carried and came is not None:
+            stored = Stored(tuple(packet.carried))
+            self._transit.send(self.number, came, stored, stored.size, "control")
+        return known
 
-    def _pass_on(self, job: _Job, step: Step, payload: Message | None) -> None:
-        packet, state = job.packet, self.payloads
-        id = packet.letter.payload
-        if id is None or payload is not None:
-            if step.local:
-                self._deliver(self.number, step.local, packet, payload)
-            for target, header in step.forwards:
-                known = id is not None and state is not None and state.sent(id, target)
-                self._send(job, target, header, None if known else payload)
-            return
-        assert state is not None, "a node that knows nothing of payloads has got a reference"
-        needing = []
+    def _recall(self, packet: Publication, known: Units) -> None:
+        """Add units from the repository."""
+        for id in packet.letter.units:
+            if id not in known and self.payloads is not None and (unit := self.payloads.payload(id)) is not None:
+                known[id] = unit
+
+    def _pass_on(self, job: _Job, step: Step, known: Units) -> None:
+        """Deliver and forward what can be, and wait for units that the rest needs."""
+        units = job.packet.letter.units
+        missing = {id for id in units if id not in known} if step.local else set()
+        if step.local and not missing:
+            self._deliver(self.number, step.local, job.packet, {id: known[id] for id in units})
+        waiting = Step(step.local if missing else [], [])
         for target, header in step.forwards:
-            if state.sent(id, target):
-                self._send(job, target, header, None)
+            needed = [id for id in units if self.payloads is None or not self.payloads.sent(id, target)]
+            lacking = {id for id in needed if id not in known}
+            if lacking:
+                missing |= lacking
+                waiting.forwards.append((target, header))
             else:
-                needing.append((target, header))
-        if step.local or needing:
-            self._wait(id, _Wait(job, step.local, needing))
+                self._send(job, target, header, {id: known[id] for id in needed})
+        if missing:
+            assert self.payloads is not None, "a node that knows nothing of payloads has got a reference"
+            self._wait(_Wait(job, waiting, known, missing))
 
-    def _send(self, job: _Job, target: int, header: tuple[Box, ...], payload: Message | None) -> None:
+    def _send(self, job: _Job, target: int, header: tuple[Box, ...], carried: Units) -> None:
         packet, state = job.packet, self.payloads
-        source = packet.source
-        if state is not None and packet.letter.payload is not None:
-            if state.payload(packet.letter.payload) is not None:
+        source, units = packet.source, packet.letter.units
+        if state is not None and units:
+            if all(id in state for id in units):
                 source = self.number
-            if payload is None:
-                state.counts.references += 1
-            else:
-                state.counts.sent += 1
+            state.counts.references += len(units) - len(carried)
+            state.counts.sent += len(carried)
         self._counter += 1
-        copy = packet.copy(payload, source, header, (self.number, self._incarnation, self._counter))
+        copy = packet.copy(carried, source, header, (self.number, self._incarnation, self._counter))
         self._launch(job, target, copy)
 
     def _launch(self, job: _Job, target: int, copy: Publication, attempt: int = 0) -> None:
@@ -205,8 +215,8 @@ class Forwarder:
             self._launch(job, target, copy, attempt)
         else:
             # Somebody has taken the place of the node that the copy was for, perhaps this one.
-            id, state = copy.letter.payload, self.payloads
-            known = copy.payload if id is None or state is None else copy.payload or state.payload(id)
+            known = dict(copy.carried)
+            self._recall(copy, known)
             self._pass_on(job, self.routing.step(copy.letter.probe, copy.header, None), known)
         self._finish(job)
 
@@ -235,14 +245,15 @@ class Forwarder:
 
     # Payloads that are not here.
 
-    def _wait(self, id: bytes, wait: _Wait) -> None:
+    def _wait(self, wait: _Wait) -> None:
         wait.job.waiting += 1
-        if id in self._waits:
-            self._waits[id].append(wait)
-            return
-        self._waits[id] = [wait]
         packet = wait.job.packet
-        self._ask(id, packet.letter.origin, None if packet.source == self.number else packet.source)
+        for id in sorted(wait.missing):
+            if id in self._waits:
+                self._waits[id].append(wait)
+            else:
+                self._waits[id] = [wait]
+                self._ask(id, packet.letter.origin, None if packet.source == self.number else packet.source)
 
     def _ask(self, id: bytes, origin: int, source: int | None) -> None:
         """Ask a node, or the server, for a payload."""
@@ -261,20 +272,18 @@ class Forwarder:
         if state is None or id not in self._waits:
             return
         if supply.content is None:
-            self._further(id)
+            for wait in self._waits[id]:
+                wait.rounds = 2
             self._ask(id, supply.origin, None)
             return
         state.counts.fetched += 1
         state.keep(id, supply.content)
-        self._further(id)
         for wait in self._waits.pop(id):
-            wait.job.waiting -= 1
-            self._pass_on(wait.job, Step(wait.local, list(wait.forwards)), supply.content)
-            self._finish(wait.job)
-
-    def _further(self, id: bytes) -> None:
-        """A question and its answer are two hops more for whoever waited."""
-        for wait in self._waits[id]:
-            packet = wait.job.packet
-            wait.job.packet = packet.copy(packet.payload, packet.source, packet.header, packet.uid)
-            wait.job.packet = wait.job.packet.copy(packet.payload, packet.source, packet.header, packet.uid)
+            wait.known[id] = supply.content
+            wait.missing.discard(id)
+            if not wait.missing:
+                # A question and its answer are two hops more.
+                wait.job.waiting -= 1
+                wait.job.packet = wait.job.packet.delayed(2 * wait.rounds)
+                self._pass_on(wait.job, wait.step, wait.known)
+                self._finish(wait.job)

@@ -21,7 +21,7 @@ from .address_space import AddressSpace
 from .content_tree import ContentTree
 from .faults import Faults
 from .forwarder import Forwarder, Routing
-from .packets import Fetch, Letter, Publication, Supply
+from .packets import Fetch, Letter, Publication, Supply, joined, units_of
 from .payloads import PayloadLimits
 from .shapes import Probe, Shaped, shape
 from .space import Space
@@ -240,27 +240,26 @@ class ContentNetwork:
 
     def _inject(self, origin: int, message: Message) -> None:
         """The server hands a message to the node that it stands at, and in a reliable network keeps at it."""
-        letter = Letter.of(self._published, origin, message)
+        units = units_of(message)
+        letter = Letter.of(self._published, origin, message, units)
         self._published += 1
-        payload = message.payload_message() if message.payload else None
-        if payload is not None and letter.payload is not None:
-            self._payloads[letter.payload] = payload
+        self._payloads |= units
         self._begun[letter.number] = self._transit.now
         self._outbox[letter.number] = letter
-        self._hand_over(letter, payload, 0)
+        self._hand_over(letter, units, 0)
 
-    def _hand_over(self, letter: Letter, payload: Message | None, attempt: int) -> None:
+    def _hand_over(self, letter: Letter, units: dict[bytes, Message], attempt: int) -> None:
         if letter.number not in self._outbox:
             return
         header = self.substrate.header(letter.origin, letter.probe)
         uid = (-1, 0, letter.number)
         forwarder = self.forwarders[letter.origin]
-        forwarder.receive(None, Publication(letter, payload, None, header, 0, uid))
+        forwarder.receive(None, Publication(letter, units, None, header, 0, uid))
         if forwarder.patience is None:
             del self._outbox[letter.number]
         else:
             wait = forwarder.patience * 2 ** min(attempt, 6)
-            self._transit.after(wait, lambda: self._hand_over(letter, payload, attempt + 1))
+            self._transit.after(wait, lambda: self._hand_over(letter, units, attempt + 1))
 
     def _finished(self, letter: Letter) -> None:
         self._outbox.pop(letter.number, None)
@@ -290,8 +289,8 @@ class ContentNetwork:
         else:
             self.forwarders[target].receive(source, packet)
 
-    def _deliver(self, node: int, registrations: list[int], packet: Publication, payload: Message | None) -> None:
-        letter = packet.letter
+    def _deliver(self, node: int, registrations: list[int], packet: Publication, units: dict[bytes, Message]) -> None:
+        letter, payload = packet.letter, joined(units)
         seconds = self._transit.now - self._begun[letter.number]
         bare = letter.probe.message
         assert isinstance(bare, Message)

@@ -1,14 +1,16 @@
 """Packets: what nodes send each other, and how many bytes that is.
 
 A publication has the attributes of a message. In a CN* it has two more where the message has a payload (§5 of the
-select-join paper): `*i`, the payload's hash, and `*o`, the last node on the way that may have it; which attributes are
-payload stands in the wire form of a message itself. A copy without payload has the rest. A CAN adds the part of the
-region that a copy is for. All other packets are a tag, a hash or a number.
+select-join paper): `*i`, a hash for each attribute that is payload, and `*o`, the last node on the way that may have
+it; which attributes are payload stands in the wire form of a message itself. Each such attribute is a *unit* of its
+own, so that a row of a join finds the parts again that came with other rows. A copy has the units that the next hop may
+lack. A CAN adds the part of the region that a copy is for. All other packets are a tag, hashes or a number.
 
 Invariant: a node learns a message's payload from a packet that carries it, and from nothing else.
 Cost: sizes are added up, and equal those of the encoded message (tested).
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -28,7 +30,31 @@ def _source_size(name: str) -> int:
     return Message({SOURCE: name}).size - Message({}).size
 
 
-_ID_SIZE = Message({ID: bytes(PAYLOAD_ID)}).size - Message({}).size
+_NOTHING = Message({}).size
+
+
+@lru_cache(maxsize=256)
+def _ids_size(count: int) -> int:
+    return Message({ID: bytes(count * PAYLOAD_ID)}).size - _NOTHING
+
+
+def units_of(message: Message) -> dict[bytes, Message]:
+    """The payload, an attribute each, by its hash."""
+    found = {}
+    for name in sorted(message.payload):
+        unit = Message({name: message[name]}, [name])
+        id = unit.payload_id()
+        assert id is not None
+        found[id] = unit
+    return found
+
+
+def joined(units: Mapping[bytes, Message]) -> Message | None:
+    """Units as one payload; None when there are none."""
+    if not units:
+        return None
+    values = {name: value for unit in units.values() for name, value in unit.items()}
+    return Message(values, values)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,24 +64,22 @@ class Letter:
     number: int
     origin: int
     probe: Probe
-    payload: bytes | None
+    units: tuple[bytes, ...]
     bare_size: int
-    payload_size: int
 
     @classmethod
-    def of(cls, number: int, origin: int, message: Message) -> "Letter":
+    def of(cls, number: int, origin: int, message: Message, units: Iterable[bytes]) -> "Letter":
         """The letter for a message; the payload itself stays with the server."""
         bare = message.bare() if message.payload else message
-        size = message.size - bare.size
-        return cls(number, origin, Probe(bare), message.payload_id(), bare.size, size)
+        return cls(number, origin, Probe(bare), tuple(units), bare.size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Publication:
-    """A copy on its way. `payload` is None where it is left out; `source` None stands for the server."""
+    """A copy on its way. `carried` are the units that are not left out; `source` None stands for the server."""
 
     letter: Letter
-    payload: Message | None
+    carried: Mapping[bytes, Message]
     source: int | None
     header: tuple[Box, ...]
     hops: int
@@ -64,14 +88,22 @@ class Publication:
     def size(self, names: tuple[str, ...], *, starred: bool) -> int:
         """Bytes on the wire; `starred`: with the attributes of CN*."""
         letter = self.letter
-        size = letter.bare_size + (letter.payload_size if self.payload is not None else 0) + boxes_size(self.header)
-        if starred and letter.payload is not None:
-            size += _ID_SIZE + _source_size(names[letter.origin if self.source is None else self.source])
+        size = letter.bare_size + boxes_size(self.header) + sum(one.size - _NOTHING for one in self.carried.values())
+        if starred and letter.units:
+            size += _ids_size(len(letter.units)) + _source_size(
+                names[letter.origin if self.source is None else self.source]
+            )
         return size
 
-    def copy(self, payload: Message | None, source: int | None, header: tuple[Box, ...], uid: Uid) -> "Publication":
+    def copy(
+        self, carried: Mapping[bytes, Message], source: int | None, header: tuple[Box, ...], uid: Uid
+    ) -> "Publication":
         """The same for the next hop."""
-        return replace(self, payload=payload, source=source, header=header, hops=self.hops + 1, uid=uid)
+        return replace(self, carried=carried, source=source, header=header, hops=self.hops + 1, uid=uid)
+
+    def delayed(self, hops: int) -> "Publication":
+        """The same, so many hops later."""
+        return replace(self, hops=self.hops + hops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +115,14 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The sender knows of payloads and has got this one."""
+    """The sender knows of payloads and has got these units."""
 
-    payload: bytes
+    units: tuple[bytes, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes on the wire."""
+        return 1 + PAYLOAD_ID * len(self.units)
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,3 +110,6 @@ class PayloadState:
 
     def __len__(self) -> int:
         return len(self._repository)
+
+    def __contains__(self, id: bytes) -> bool:
+        return id in self._repository
