@@ -26,8 +26,8 @@ def servers(scheme: str) -> list[JoinServer]:
 
 def ranges(count: int, seed: int) -> dict[str, tuple[Any, Any]]:
     random = np.random.default_rng(seed)
-    low = np.round(random.random((2, count)) * 100, 1)
-    width = np.round(random.random((2, count)) * [[12], [5]], 1)
+    low = np.round(random.random((2, count)) * 60)
+    width = np.round(random.random((2, count)) * [[12], [5]])
     return {"a": (low[0], low[0] + width[0]), "c": (low[1], low[1] + width[1])}
 
 
@@ -39,7 +39,7 @@ def changes(count: int, seed: int) -> list[tuple[Any, ...]]:
     for _ in range(count):
         what = random.random()
         if what < 0.6 or not rows:
-            value = round(random.random() * 100, 1)
+            value = float(random.randrange(60))
             row = (
                 {"b": random.randrange(3), "a": value, "p": "x"}
                 if what < 0.3
@@ -54,7 +54,7 @@ def changes(count: int, seed: int) -> list[tuple[Any, ...]]:
             found.append(("delete", *rows.pop(at)))
         else:
             column = "a" if table == "R" else "c"
-            new = {column: round(row[column] + random.choice([-0.3, 1.5, 40.0]), 1)}
+            new = {column: row[column] + random.choice([-1.0, 2.0, 25.0])}
             found.append(("update", table, row, new))
             rows[at] = (table, {**row, **new})
     return found
