@@ -152,3 +152,18 @@ def test_entries_expire_at_the_earliest_of_their_places() -> None:
     expiry = np.full(5, 100, dtype=np.int32)
     behind.expire(np.array([0, 1]), np.array([7, 4]), expiry)
     assert expiry.tolist() == [7, 4, 4, 100, 100]
+
+
+def test_a_router_in_between_makes_nothing_looser() -> None:
+    overlay = chain({"r3": BOUND}, keep=0.4)
+    first, second = overlay.router("r1").received["r2"], overlay.router("r2").received["r3"]
+    assert [str(each) for each in second.aggregates] == ["/a/b/*/d"]
+    assert first.aggregates == second.aggregates
+
+
+def test_aggregates_have_the_part_of_their_router_s_steps_that_is_kept() -> None:
+    xpaths = [f"/a/{one}/{two}/{three}" for one in "bc" for two in "def" for three in "ghij"]
+    overlay = chain({"r3": xpaths, "r2": [f"/x{xpath}" for xpath in xpaths]}, keep=0.25)
+    first, second = overlay.router("r1").received["r2"], overlay.router("r2").received["r3"]
+    assert second.steps <= 0.25 * 4 * len(xpaths)
+    assert first.steps <= 0.25 * (5 * len(xpaths) + second.steps)

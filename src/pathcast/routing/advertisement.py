@@ -112,7 +112,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Advertisement:
-    """What `downstream` told `upstream`; `steps` have the subscriptions behind it before any aggregation."""
+    """What `downstream` told `upstream`; `steps` have the aggregates together."""
 
     upstream: str
     downstream: str

@@ -65,11 +65,11 @@ class ChangingAggregation:
         self._history: deque[Changes] = deque(maxlen=_REMEMBERED)
 
     def change(
-        self, add: Mapping[int, Pattern] | None = None, remove: Iterable[int] = (), *, steps: float | None = None
+        self, add: Mapping[int, Pattern] | None = None, remove: Iterable[int] = (), *, least: int = 0
     ) -> Changes:
         """Take up and give up subscriptions; what that changed is a new version.
 
-        `steps`: of what the bound is the share `keep`, if not of the subscriptions' own steps.
+        `least`: so many steps the aggregates may have, whatever the share `keep` of the subscriptions' steps is.
         """
         gone = list(remove)
         come = dict(add or {})
@@ -85,7 +85,7 @@ class ChangingAggregation:
             touched.add(self._give_up(number))
         self.original_steps += sum(map(size, come.values()))
         self._moved += len(come) + len(gone)
-        bound = int(self.keep * (self.original_steps if steps is None else steps))
+        bound = max(least, int(self.keep * self.original_steps))
         if self._moved > MUCH * (len(self.patterns) + len(come)) + _FEW or not self.patterns:
             self.patterns |= come
             touched |= self._aggregate_all(bound)
