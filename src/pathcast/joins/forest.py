@@ -10,8 +10,8 @@ The fewest points that stab all ranges are found from the trees (`fewest`), a se
 Invariant: anchors ascend, and every y range holds its cluster's. When last looked at, at most `_CHECKED` changes ago or
 as many as there are clusters, there were at most half as many clusters again as the fewest possible, and `_SPARE`.
 Cost: a change takes O(log n), some ten microseconds; making all anew O(n log n), half a second a million. A box takes
-40 bytes in a block that is half full at least, and some 15 for nodes and its slot; but a cluster has a block of its own,
-so that ranges which all lie apart take some 1,400 bytes each. There is room for 67 million.
+40 bytes in a block that is half full at least, and some 15 for nodes and its slot; but a cluster has a block of its
+own, so that ranges which all lie apart take some 1,400 bytes each. There is room for 67 million.
 """
 
 from collections.abc import Sequence
