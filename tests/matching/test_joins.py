@@ -158,6 +158,24 @@ def test_what_one_element_decides(xpath: str, places: list[int]) -> None:
     assert [place for place, _ in bound_tests(parse(xpath), Names())] == places
 
 
+def test_what_must_be_verified_is_looked_at_only_where_its_path_has_its_value() -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add_many(["//a[@k = 1]//b", "/a[b[@k = 1]][c]", "/a[.//@k = 'x'][b = 2]", "/a[not(c)]/b[@l > 3]"])
+    matcher, reference = subscriptions.compile(), subscriptions.compile(engine="reference")
+    looked_at = []
+    for document in (
+        "<a k='1'><b/></a>",
+        "<a><b k='1'/><c/></a>",
+        "<a><c k='1'/><b l='3'>3</b></a>",
+        "<a><b l='4'>2</b><c k='x'/></a>",
+        "<c k='1' l='4'><b/></c>",
+    ):
+        before = matcher.statistics()["candidates"]
+        assert matcher.match(document).ids.tolist() == reference.match(document).ids.tolist()
+        looked_at.append(matcher.statistics()["candidates"] - before)
+    assert looked_at == [1, 1, 0, 2, 0]
+
+
 def test_nothing_is_verified_that_one_element_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     subscriptions = Subscriptions()
     subscriptions.add_many(["/a[@k = 1]/b", "/a/b[@l >= 3][@k = 'x']", "//b[text() = 2]"])

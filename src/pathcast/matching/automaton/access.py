@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ...documents import DocumentBatch
 from .demand_kernels import S_COUNTS, candidates_of
 from .demands import Tests
+from .joins import Joined
 from .lookup_kernels import (
     D_KIND,
     HIGH,
@@ -115,18 +116,19 @@ class Access:
         gate_offsets: Int64s,
         gates: Int32s,
         patterns: int,
-        unknown: npt.NDArray[np.bool_],
+        joined: Joined,
     ) -> tuple[Int64s, Int32s]:
         """The candidates of each document, ascending, given its open gates; `patterns` is how many there are by now.
 
-        Of `unknown` documents, all patterns behind open gates, also those that are not waited for here.
+        Those that were called elsewhere are among them; and all patterns behind open gates, of documents that were left
+        to the verifier.
         """
         scratch, tests, rows = self._fitting(patterns), self._tests, self.rows
         offsets = np.zeros(len(batch) + 1, dtype=np.int64)
         done = 0
         while True:
             done = candidates_of(
-                gate_offsets, gates,
+                gate_offsets, gates, joined.called_offsets, joined.called, rows.gate_of,
                 batch.offsets, batch.name, batch.attribute_begin, batch.attribute_name, batch.attribute_start,
                 batch.attribute_length, batch.text_begin, batch.text_end, batch.text_parent, batch.text_start,
                 batch.text_length, batch.data, batch.arena, translation,
@@ -134,7 +136,7 @@ class Access:
                 tests.numbers, tests.group_of, tests.literals,
                 rows.behind_begin, rows.behind, rows.all_begin, rows.all, rows.begin, rows.patterns, rows.pattern_gates,
                 rows.range_kinds, rows.range_begin, rows.thresholds, rows.range_patterns, rows.range_gates,
-                unknown,
+                joined.unknown,
                 scratch.state, scratch.open_gates, scratch.test_stamps, tests.hits, tests.samples, tests.sampled,
                 scratch.extremes, scratch.group_stamps, scratch.touched, scratch.joined, scratch.values,
                 scratch.value_numbers, scratch.marks, scratch.summary,

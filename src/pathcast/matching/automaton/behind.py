@@ -28,7 +28,7 @@ from .access import DECIDED, Access, AccessRows, laid_out, rarest
 from .demands import DemandTable, Tests
 from .gates import gate, in_order
 from .join_kernels import merge_joined
-from .join_rows import BoundTests, JoinRows, no_rows
+from .join_rows import OWN, BoundTests, JoinRows, no_rows
 from .joins import Joins
 from .states import States
 from .verifier import Programs, Verifier
@@ -74,9 +74,9 @@ class Waiting:
         """
         translation = self.table.translation(batch)
         count = max(self.entries, entry_count)
-        joined = self.joins.match(batch, translation, states, of, count)
+        joined = self.joins.match(batch, translation, states, of, count, self.patterns)
         candidate_offsets, candidates = self.access.candidates(
-            batch, translation, gate_offsets, gates, self.patterns, joined.unknown
+            batch, translation, gate_offsets, gates, self.patterns, joined
         )
         holding = self.verifier.verify(batch, candidate_offsets, candidates, self.programs, translation)
         verified = int(np.count_nonzero(holding)) + len(joined.entries)
@@ -124,8 +124,8 @@ class Behind:
     def _add(self, entry: int) -> None:
         self._verifier.add(entry)
         tree = self.table.trees[entry]
-        if not self._bound.add(tree):
-            self._tests.extend(np.array(self._demands.add(tree), dtype=np.int32))
+        bound = self._bound.add(tree, self.table.encoder)
+        self._tests.extend(np.array(self._demands.add(tree, bound), dtype=np.int32))
         self._tests_begin.append(self._tests.size)
 
     def layout(self) -> "Layout":
@@ -151,6 +151,7 @@ class Behind:
             self._demands.captured(),
             self._demands.likely(self.documents),
             self._bound,
+            self._bound.nodes(self.table.trie).copy(),
             self._bound.demands.captured(),
             self._bound.demands.likely(self.documents),
             self._verifier.entries.copy(),
@@ -159,7 +160,8 @@ class Behind:
     def chosen_again(self, waiting: Waiting) -> Waiting:
         """The same patterns with the same gates, behind the tests that are the rarest by now; and those since."""
         access = waiting.access
-        return self.waiting(self._layout(access.gate_of).chosen(access.gate_of, access.gates))
+        gates_of_tests = waiting.joins.rows.gates_of_tests
+        return self.waiting(self._layout(access.gate_of).chosen(access.gate_of, access.gates, gates_of_tests))
 
     def waiting(self, by: "tuple[Joins, Access] | None" = None) -> Waiting:
         """All patterns as of now; without `by`, all without a gate."""
@@ -219,7 +221,7 @@ class Behind:
         entries = moved.entries[verifier["entries"]]
         fresh = np.flatnonzero(entries >= moved.first)
         self._verifier.merge(verifier, fresh, entries[fresh], moved.names)
-        self._bound.merge(part_of(arrays, _BOUND), fresh, moved.names)
+        self._bound.merge(part_of(arrays, _BOUND), fresh, moved.names, moved.nodes)
         begin, places = gathered(arrays["tests_begin"], arrays["tests"], fresh)
         tests = self._demands.merge(part_of(arrays, _DEMANDS), moved.names, places)
         self._tests_begin.extend(begin[1:] + self._tests.size)
@@ -231,7 +233,8 @@ class Behind:
         """The patterns that another table has, which gave those of ours new entries, or (-1) none."""
         self.take_up(len(self.table))
         self.layout()
-        ends = np.unique(self._ends.view)
+        bound = self._bound.nodes(self.table.trie)
+        ends = np.unique(np.concatenate([self._ends.view, bound[bound != OWN]]))
         nodes = np.full(int(ends.max(initial=0)) + 1, -1, dtype=np.int32)
         nodes[ends] = table.trie.insert(*self.table.trie.paths(ends))
         behind = Behind(table)
@@ -254,20 +257,28 @@ class Layout:
     captured: Tests
     likely: npt.NDArray[np.float64]
     bound: BoundTests
+    bound_ends: Int32s
     bound_captured: Tests
     bound_likely: npt.NDArray[np.float64]
     entries: Int32s
 
     def by_gates(self) -> tuple[Int32s, tuple[Joins, Access]]:
         """The trie nodes that are gates, and the patterns behind them by the rarest of their tests."""
-        nodes, gates = np.unique(self.ends, return_inverse=True)
-        return nodes, self.chosen(gates.astype(np.int32), len(nodes))
+        nodes = np.unique(np.concatenate([self.ends, self.bound_ends[self.bound_ends != OWN]]))
+        gate_of, of_tests = (np.searchsorted(nodes, ends).astype(np.int32) for ends in (self.ends, self.bound_ends))
+        return nodes, self.chosen(gate_of, len(nodes), of_tests)
 
-    def chosen(self, gate_of: Int32s, gates: int) -> tuple[Joins, Access]:
-        """Patterns by the rarest of their tests, for those that have gates."""
-        begin = self.begin[: len(gate_of) + 1]
+    def chosen(self, gate_of: Int32s, gates: int, gates_of_tests: Int32s) -> tuple[Joins, Access]:
+        """Patterns by the rarest of their tests, for those that have gates; bound tests have gates of their own."""
+        count = len(gate_of)
+        begin = self.begin[: count + 1]
         tests = rarest(begin, self.tests[: begin[-1]], self.likely)
-        tests[self.bound.decided[: len(gate_of)]] = DECIDED
-        rows = self.bound.laid_out(self.bound_captured, self.bound_likely, gate_of, gates, self.entries)
+        likely = np.append(self.likely, np.inf)[tests]  # the last one for those without a test
+        bound = self.bound.rarest(self.bound_likely, count)
+        joined = np.isfinite(bound) & (bound <= likely)
+        tests[joined] = DECIDED
+        rows = self.bound.laid_out(
+            self.bound_captured, self.bound_likely, gate_of, gates, gates_of_tests, self.entries, joined
+        )
         access = Access(self.captured, gates, laid_out(self.captured, gate_of, gates, tests))
         return Joins(self.bound_captured, rows), access

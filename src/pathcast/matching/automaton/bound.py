@@ -8,12 +8,16 @@ whose label path has the path, and whose ancestors at these places pass the test
 Tests are on any element that has the value: which one is meant follows from the place. Only string-values keep their
 element's name, as looking at every string-value would be too much.
 
+In any other pattern, a test that it demands outright is bound to the last step of the path that leads to it. Only
+documents with an element that has this path and passes the test can match (`leading_tests`).
+
 Left to the verifier: branches, `or`, `not`, first nodes of paths, existence, `!=`, tests between two `//`, a last `//*`
 (which the automaton takes for `/*`).
 Invariant: for a pattern with bound tests, `matches ⇔ some element has its path and passes its tests`.
 """
 
 import math
+from collections.abc import Sequence
 
 from ...documents import Names
 from ...patterns.model import WILDCARD, Compare, Condition, Node, Pattern
@@ -41,6 +45,20 @@ def bound_tests(pattern: Pattern, names: Names) -> list[BoundTest]:
     return found
 
 
+def leading_tests(pattern: Pattern, names: Names) -> list[tuple[tuple[Node, ...], Demand]]:
+    """The tests that a pattern demands outright, each with the path that leads to its element."""
+    found: list[tuple[tuple[Node, ...], Demand]] = []
+    root = pattern.root
+    waiting: list[tuple[Node, tuple[Node, ...]]] = [(root, (root,))] if root is not None and root.is_element else []
+    while waiting:
+        node, path = waiting.pop()
+        waiting += [(part, (*path, part)) for part in node.conditions if isinstance(part, Node) and part.is_element]
+        if not _ends_anywhere(path):
+            demands = [_demand(node, part, names) for part in node.conditions if not _is_step(part)]
+            found += [(path, demand) for demand in demands if demand is not None]
+    return found
+
+
 def _spine(root: Node | None) -> list[Node] | None:
     """The element nodes of a pattern without branches, from the root; None when there are branches."""
     spine: list[Node] = []
@@ -58,7 +76,7 @@ def _is_step(part: Condition) -> bool:
     return isinstance(part, Node) and part.is_element
 
 
-def _ends_anywhere(spine: list[Node]) -> bool:
+def _ends_anywhere(spine: Sequence[Node]) -> bool:
     """Whether the path ends with `//*`, or comes to that when each `//` in front of a `*` moves behind it."""
     for node in reversed(spine):
         if node.test != WILDCARD:

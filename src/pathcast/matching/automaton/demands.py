@@ -7,6 +7,7 @@ from a snapshot or from another process (`restore`, `merge`), are found by their
 Invariant: equal tests have one number. Cost: some 5 µs to add one, 0.1 µs to take it over with many others.
 """
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,9 +99,11 @@ class DemandTable:
     def __len__(self) -> int:
         return self._count
 
-    def add(self, pattern: Pattern) -> list[int]:
-        """The numbers of the tests that a pattern demands."""
-        return sorted({self.number(demand) for demand in demands(pattern, self._names)})
+    def add(self, pattern: Pattern, besides: Collection[Demand] = ()) -> list[int]:
+        """The numbers of the tests that a pattern demands, besides some that are waited for elsewhere."""
+        others = {demand[1:] for demand in besides}
+        found = demands(pattern, self._names)
+        return sorted({self.number(demand) for demand in found if demand[1:] not in others})
 
     def number(self, demand: Demand) -> int:
         """The number of a test."""

@@ -12,6 +12,8 @@ look-up costs is waiting for memory; so a document's look-ups are queued first, 
 A test is a number: 2 · number for an equality, 2 · group + 1 for a range, whose value stands beside it (with the other
 sign for upper limits, so that all are lower limits).
 
+Patterns that have to be verified are called in the same way, by a test at the end of the path that leads to it.
+
 Invariant: patterns that are found match. A document is left to the verifier when an element has no state, a state no
 regions, or a string-value was too long to be put together.
 """
@@ -52,6 +54,8 @@ NO_RUN, RUN_BITS = -1, 24
 W_ENTRY, W_MORE = 0, 1
 W_SECOND, W_LIMIT, W_SECOND_LIMIT, W_COLUMNS = 1, 2, 3, 4
 NONE = -1
+# In the place of an entry, CALLED - pattern: the pattern has to be verified.
+CALLED = -2
 # Columns of what is queued: a place in a table (then in rows), a key (then the rows' end), and the element.
 Q_AT, Q_KEY, Q_ELEMENT, Q_COLUMNS = range(4)
 # `counts`: the last stamp, tests passed in the document, what is queued, patterns looked at, why the kernel stopped.
@@ -247,15 +251,18 @@ def find_runs(regions, tables, numbered, counts, queue, queue_values):
 @rare
 def take_rows(
     first, parents, depths, rows, numbered, limits, rest_begin, rests, rest_limits, heads, passed, passed_values,
-    counts, queue, queue_values, marks, summary, looked, looked_summary,
+    counts, queue, queue_values, marks, summary, looked, looked_summary, called, called_summary,
 ):  # fmt: skip
-    """Mark the patterns of the runs in the queue that match."""
+    """Mark the patterns of the runs in the queue that match, and those that have to be verified."""
     for n in range(counts[J_QUEUED]):
         element, value = queue[n, Q_ELEMENT], queue_values[n]
         for row in range(queue[n, Q_AT], queue[n, Q_KEY]):
             if limits[row, W_LIMIT] > value:
                 break
             entry = rows[row, W_ENTRY]
+            if entry <= CALLED:
+                mark_with_summary(called, called_summary, CALLED - entry)
+                continue
             second = numbered[row, W_SECOND]
             if second != NONE:
                 mark_with_summary(looked, looked_summary, entry)
@@ -287,7 +294,8 @@ def count_marks(marks, summary, scratch):
     " ro_i4[:, ::1], ro_i4[::1], ro_i8[:, ::1], ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], ro_f8[:, ::1],"
     " ro_i8[::1], ro_i8[::1], ro_f8[::1],"
     " i8[::1], i8[:, ::1], f8[::1], u1[::1], i4[::1], i4[:, ::1], f8[::1], i4[::1], i8[::1], i8[:, ::1], f8[::1],"
-    " u8[::1], u8[::1], u8[::1], u8[::1], i4[::1], b1[::1], i8[::1], i4[::1], int64)"
+    " u8[::1], u8[::1], u8[::1], u8[::1], u8[::1], u8[::1], i4[::1], b1[::1], i8[::1], i4[::1], i8[::1], i4[::1],"
+    " int64)"
 )
 def join_documents(
     offsets, names, parents, depths, attribute_begin, attribute_names, attribute_start, attribute_length,
@@ -295,16 +303,22 @@ def join_documents(
     longest, known, known_groups, asks, slots, tests, hashes, numbers, groups, literals, hits, samples, sampled,
     spans, region_list, regions, tables, rows, numbered, limits, rest_begin, rests, rest_limits,
     counts, values, value_numbers, joined, heads, passed, passed_values, last_of, last_stamps, queue, queue_values,
-    marks, summary, looked, looked_summary, spare, unknown, out_offsets, out, start,
+    marks, summary, looked, looked_summary, called, called_summary, spare, unknown, out_offsets, out, called_offsets,
+    called_out, start,
 ):  # fmt: skip
     """The entries of each document from `start` on, ascending; the first document that is not done, with why.
 
-    `unknown` marks the documents that are left to the verifier.
+    And the patterns that have to be verified, in `called_out`. `unknown` marks the documents that are left to the
+    verifier as a whole.
     """
     for document in range(start, len(offsets) - 1):
         first, last = offsets[document], offsets[document + 1]
         written = out_offsets[document]
         out_offsets[document + 1] = written
+        called_offsets[document + 1] = called_offsets[document]
+        if called_offsets[document] + 64 * len(called) + 8 > len(called_out):
+            counts[J_WHY] = FULL
+            return np.int64(document)
         counts[J_STAMP] += 1
         counts[J_PASSED] = counts[J_QUEUED] = 0
         found = True
@@ -335,13 +349,15 @@ def join_documents(
                 return np.int64(document)
         find_runs(regions, tables, numbered, counts, queue, queue_values)
         take_rows(first, parents, depths, rows, numbered, limits, rest_begin, rests, rest_limits, heads, passed,
-                  passed_values, counts, queue, queue_values, marks, summary, looked, looked_summary)  # fmt: skip
+                  passed_values, counts, queue, queue_values, marks, summary, looked, looked_summary, called,
+                  called_summary)  # fmt: skip
         if written + 64 * len(marks) + 8 > len(out):
             # Rarely: is there room for those that there are?
             count = count_marks(marks, summary, spare)
             if written + count + 8 > len(out):
                 counts[J_WHY] = FULL
                 count_marks(looked, looked_summary, spare)
+                read_few_marks(called, called_summary, called_out, called_offsets[document])
                 return np.int64(document)
             for k in range(count):
                 out[written + k] = spare[k]
@@ -354,6 +370,7 @@ def join_documents(
             looked[place >> np.uint64(6)] &= ~(ONE << (place & np.uint64(63)))
         counts[J_LOOKED] += written - out_offsets[document] + count_marks(looked, looked_summary, spare)
         out_offsets[document + 1] = written
+        called_offsets[document + 1] = read_few_marks(called, called_summary, called_out, called_offsets[document])
     counts[J_WHY] = DONE
     return np.int64(len(offsets) - 1)
 

@@ -1,8 +1,8 @@
 """Bound tests of patterns as arrays (`bound.py`), and patterns by what they wait for among them.
 
-Of a pattern that one element decides, the bound test that documents have met least often is the one that it waits for;
-the others are its rest. Patterns are numbered by the place and the test that they wait for, and by its limit: the runs
-of a state (`joins.py`) are then those of its patterns, sorted by number.
+The bound test that documents have met least often is the one that a pattern waits for; of one that a single element
+decides, the others are its rest. Patterns are numbered by the place and the test that they wait for, and by its limit:
+the runs of a state (`joins.py`) are then those of its patterns, sorted by number.
 
 Invariant: patterns are appended, never changed. Cost: some 20 bytes a test, 40 bytes a pattern laid out.
 """
@@ -13,13 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ...documents import Names
+from ...patterns.linear import PathEncoder, Steps, normalised
 from ...patterns.model import Pattern
 from ..growing import Growing
 from ..spans import gathered, part_of
-from .bound import bound_tests
+from ..trie import Trie, flat
+from .bound import bound_tests, leading_tests
 from .demands import DemandTable, Tests
-from .join_kernels import DOWN, PLACES, TEST_BITS
+from .join_kernels import CALLED, DOWN, PLACES, TEST_BITS
 from .lookup_kernels import D_KIND, HIGH, LOW
+from .outright import Demand
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -29,16 +32,16 @@ AnyArray = npt.NDArray[Any]
 _DEMANDS = "demands_"
 # What it counts that a test stands further up, beside how likely it is met.
 _HIGHER = 1e-9
-# Tests beyond this number are left to the verifier.
-_MOST_TESTS = (1 << TEST_BITS - 1) - 1
+# In the place of a node: the test stands behind the pattern's gate; or its path is not in the trie yet.
+OWN, _PENDING = -1, -2
 
 
 class JoinRows(NamedTuple):
     """Patterns by what they wait for.
 
-    Of each: the key (place and test) that it waits for, the limit, its entry, whether it has a test further down, and
-    its other tests (`rests`: their keys; `rest_limits`), rare ones first. `of_gate` has the patterns of each gate,
-    ascending.
+    Of each: the key (place and test) that it waits for, the limit, its entry (CALLED - pattern, if it has to be
+    verified), whether it has a test further down, and its other tests (`rests`: their keys; `rest_limits`), rare ones
+    first. `of_gate` has the patterns of each gate, ascending; `gates_of_tests` the gate of each bound test.
     """
 
     keys: Int64s
@@ -50,91 +53,121 @@ class JoinRows(NamedTuple):
     rest_limits: Floats
     gate_begin: Int64s
     of_gate: Int32s
+    gates_of_tests: Int32s
 
 
 class BoundTests:
-    """The bound tests of patterns, which are numbered as they come; none of those that have to be verified."""
+    """The bound tests of patterns, which are numbered as they come.
+
+    Those of a pattern that one element decides have the node OWN, that of its gate; a pattern with others, each with
+    the node of the path that leads to it, has to be verified.
+    """
 
     def __init__(self, names: Names) -> None:
         self._names = names
         self.demands = DemandTable(names)
         self.begin = Growing(np.int64, [0])
-        self._tests, self._places = Growing(np.int32), Growing(np.int32)
+        self._tests, self._places, self._nodes = Growing(np.int32), Growing(np.int32), Growing(np.int32)
+        self._paths: list[Steps] = []  # of the tests without a node yet
 
     def __len__(self) -> int:
         return self.begin.size - 1
 
-    def add(self, pattern: Pattern) -> bool:
-        """Take up a pattern; whether one element decides it."""
-        found = [(place, self.demands.number(demand)) for place, demand in bound_tests(pattern, self._names)]
-        if len(self.demands) > _MOST_TESTS:
-            found = []
+    def add(self, pattern: Pattern, encoder: PathEncoder) -> list[Demand]:
+        """Take up a pattern; its tests."""
+        found, node = bound_tests(pattern, self._names), OWN
+        if not found:
+            leading, node = leading_tests(pattern, self._names), _PENDING
+            found = [(0, demand) for _, demand in leading]
+            self._paths += [normalised(tuple(map(encoder.step, path))) for path, _ in leading]
+        demands = [demand for _, demand in found]
         self._places.extend(np.array([place for place, _ in found], dtype=np.int32))
-        self._tests.extend(np.array([test for _, test in found], dtype=np.int32))
+        self._tests.extend(np.array([self.demands.number(demand) for demand in demands], dtype=np.int32))
+        self._nodes.extend(np.full(len(found), node, dtype=np.int32))
         self.begin.append(self._tests.size)
-        return bool(found)
+        return demands
 
-    def laid_out(self, tests: Tests, likely: Floats, gate_of: Int32s, gates: int, entries: Int32s) -> JoinRows:
-        """The patterns that have a gate, by what they wait for; `entries` has the entry of each."""
+    def nodes(self, trie: Trie) -> Int32s:
+        """The node of each test, all with one from now on."""
+        pending = np.flatnonzero(self._nodes.view == _PENDING)
+        if len(pending):
+            self._nodes.make_room(1)
+            self._nodes.view[pending] = trie.insert(*flat(self._paths))
+            self._paths = []
+        return self._nodes.view
+
+    def rarest(self, likely: Floats, count: int) -> Floats:
+        """How likely the rarest of its tests is met, for so many patterns; infinite for those without tests."""
+        begin = self.begin.view[: count + 1]
+        found = np.full(count, np.inf)
+        owners = np.flatnonzero(np.diff(begin))
+        if len(owners):
+            found[owners] = np.minimum.reduceat(likely[self._tests.view[: begin[-1]]], begin[:-1][owners])
+        return found
+
+    def laid_out(
+        self, tests: Tests, likely: Floats, gate_of: Int32s, gates: int, gates_of_tests: Int32s, entries: Int32s,
+        chosen_ones: npt.NDArray[np.bool_],
+    ) -> JoinRows:  # fmt: skip
+        """The chosen patterns by what they wait for; they have gates, and `entries` has the entry of each."""
         begin = self.begin.view[: len(gate_of) + 1]
-        numbers, places = self._tests.view[: begin[-1]], self._places.view[: begin[-1]]
-        kinds, groups = tests.rows[D_KIND][numbers], tests.group_of[numbers]
-        ranged = (kinds == LOW) | (kinds == HIGH)
-        values = tests.numbers[numbers]
-        limits = np.where(ranged, np.where(kinds == LOW, values, -values), -np.inf)
-        keys = places.astype(np.int64) << TEST_BITS | np.where(ranged, 2 * groups + 1, 2 * numbers)
+        numbers, places, nodes = (column.view[: begin[-1]] for column in (self._tests, self._places, self._nodes))
+        keys, limits = _keys(tests, numbers, places)
         height = np.where(places < DOWN, places, PLACES + DOWN - places)
         counts = np.diff(begin)
-        owners = np.flatnonzero(counts)
-        owner = np.repeat(owners, counts[owners])
+        owner = np.repeat(np.arange(len(counts)), counts)
+        owners = np.flatnonzero((counts > 0) & chosen_ones)
         costs = likely[numbers] + _HIGHER * height
-        chosen = _least(begin, owners, counts, costs)
+        chosen = _least(begin, costs)[owners]
         order = np.lexsort((limits[chosen], keys[chosen]))
         owners, chosen = owners[order], chosen[order]
         below = np.zeros(len(gate_of), dtype=np.bool_)
-        chosen_height = np.full(len(gate_of), PLACES)
+        chosen_height = np.full(len(gate_of), -1)
         chosen_height[owners] = height[chosen]
         below[owner[height < chosen_height[owner]]] = True
-        is_rest = np.ones(len(numbers), dtype=np.bool_)
+        is_rest = nodes == OWN
         is_rest[chosen] = False
         rest = np.flatnonzero(is_rest)
         rest = rest[np.lexsort((costs[rest], owner[rest]))]
         rest_begin, rest = gathered(np.concatenate([[0], np.cumsum(is_rest)])[begin], rest, owners)
-        at_gate = np.argsort(gate_of[owners], kind="stable")
+        own = nodes[chosen] == OWN
+        behind = np.where(own, gate_of[owners], gates_of_tests[chosen])
+        at_gate = np.argsort(behind, kind="stable")
         return JoinRows(
-            keys[chosen], limits[chosen], entries[owners], below[owners], rest_begin,
-            keys[rest], limits[rest],
-            np.searchsorted(gate_of[owners][at_gate], np.arange(gates + 1)).astype(np.int64), at_gate.astype(np.int32),
+            keys[chosen], limits[chosen], np.where(own, entries[owners], CALLED - owners).astype(np.int32),
+            below[owners], rest_begin, keys[rest], limits[rest],
+            np.searchsorted(behind[at_gate], np.arange(gates + 1)).astype(np.int64), at_gate.astype(np.int32),
+            gates_of_tests,
         )  # fmt: skip
-
-    @property
-    def decided(self) -> npt.NDArray[np.bool_]:
-        """Of each pattern, whether one element decides it."""
-        return np.diff(self.begin.view) > 0
 
     # As arrays: on disk, and from other processes.
 
     def saved(self) -> dict[str, AnyArray]:
         """The tests as arrays; `restore` takes them back."""
         demands = {_DEMANDS + name: array for name, array in self.demands.saved().items()}
-        return {"begin": self.begin.view, "tests": self._tests.view, "places": self._places.view, **demands}
+        columns = {"tests": self._tests.view, "places": self._places.view, "nodes": self._nodes.view}
+        return {"begin": self.begin.view, **columns, **demands}
 
     @classmethod
     def restore(cls, names: Names, arrays: dict[str, AnyArray]) -> "BoundTests":
         """The tests that `arrays` was taken of, on the same memory until they change."""
         bound = cls(names)
         bound.demands = DemandTable.restore(names, part_of(arrays, _DEMANDS))
-        bound.begin, bound._tests, bound._places = (Growing.over(arrays[name]) for name in ("begin", "tests", "places"))
+        bound.begin, bound._tests, bound._places, bound._nodes = (
+            Growing.over(arrays[name]) for name in ("begin", "tests", "places", "nodes")
+        )
         return bound
 
-    def merge(self, arrays: dict[str, AnyArray], chosen: Int64s, names: Int32s) -> None:
-        """Take over the tests of some patterns of another process, whose names are `names` here."""
+    def merge(self, arrays: dict[str, AnyArray], chosen: Int64s, names: Int32s, nodes: Int32s) -> None:
+        """Take over the tests of some patterns of another process, whose names and nodes are these here."""
         begin, theirs = gathered(arrays["begin"], arrays["tests"], chosen)
         _, places = gathered(arrays["begin"], arrays["places"], chosen)
+        _, theirs_at = gathered(arrays["begin"], arrays["nodes"], chosen)
         moved = self.demands.merge(part_of(arrays, _DEMANDS), names, theirs)
         self.begin.extend(begin[1:] + self._tests.size)
         self._tests.extend(moved[theirs])
         self._places.extend(places)
+        self._nodes.extend(np.where(theirs_at == OWN, OWN, nodes[theirs_at]).astype(np.int32))
 
 
 def no_rows(gates: int) -> JoinRows:
@@ -142,17 +175,27 @@ def no_rows(gates: int) -> JoinRows:
     none, numbers, more = np.zeros(0), np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
     return JoinRows(
         more[:0], none, numbers, np.zeros(0, dtype=np.bool_), more, more[:0], none,
-        np.zeros(gates + 1, dtype=np.int64), numbers,
+        np.zeros(gates + 1, dtype=np.int64), numbers, numbers,
     )  # fmt: skip
 
 
-def _least(begin: Int64s, owners: AnyArray, counts: Int64s, costs: Floats) -> AnyArray:
-    """Of each owner the place of its least cost, the first of equal ones."""
-    if not len(owners):
-        return np.zeros(0, dtype=np.int64)
-    least = np.minimum.reduceat(costs, begin[:-1][owners])
-    best = np.flatnonzero(costs == np.repeat(least, counts[owners]))
-    owner = np.repeat(owners, counts[owners])[best]
-    first = np.ones(len(best), dtype=np.bool_)
-    first[1:] = owner[1:] != owner[:-1]
-    return best[first]
+def _keys(tests: Tests, numbers: Int32s, places: Int32s) -> tuple[Int64s, Floats]:
+    """The keys and limits of tests at places."""
+    kinds, groups, values = tests.rows[D_KIND][numbers], tests.group_of[numbers], tests.numbers[numbers]
+    ranged = (kinds == LOW) | (kinds == HIGH)
+    limits = np.where(ranged, np.where(kinds == LOW, values, -values), -np.inf)
+    return places.astype(np.int64) << TEST_BITS | np.where(ranged, 2 * groups + 1, 2 * numbers), limits
+
+
+def _least(begin: Int64s, costs: Floats) -> Int64s:
+    """Of each owner the place of its least cost, the first of equal ones; -1 where it has none."""
+    counts = np.diff(begin)
+    found = np.full(len(counts), -1, dtype=np.int64)
+    owners = np.flatnonzero(counts)
+    if len(owners):
+        least = np.minimum.reduceat(costs, begin[:-1][owners])
+        best = np.flatnonzero(costs == np.repeat(least, counts[owners]))
+        owner = np.repeat(owners, counts[owners])[best]
+        # The last that is written counts.
+        found[owner[::-1]] = best[::-1]
+    return found

@@ -187,9 +187,10 @@ class _Scratch(threading.local):
         self.last_stamps = np.zeros(0, dtype=np.int64)
         self.queue, self.queue_values = np.zeros((_QUEUED, Q_COLUMNS), dtype=np.int64), np.zeros(_QUEUED)
         self.marks = self.summary = self.looked = self.looked_summary = np.zeros(0, dtype=np.uint64)
-        self.spare = self.out = np.zeros(0, dtype=np.int32)
+        self.called = self.called_summary = np.zeros(0, dtype=np.uint64)
+        self.spare = self.out = self.called_out = np.zeros(0, dtype=np.int32)
 
-    def fit(self, regions: _Regions, runs: _Runs, elements: int, values: int, entries: int) -> None:
+    def fit(self, regions: _Regions, runs: _Runs, elements: int, values: int, entries: int, patterns: int) -> None:
         """Make room; stamps begin again with other regions."""
         if self.of is not regions:
             self.of = regions
@@ -210,21 +211,27 @@ class _Scratch(threading.local):
             )
             self.spare = np.zeros(64 * len(self.marks) + 8, dtype=np.int32)
             self.out = np.zeros(max(len(self.out), len(self.spare)), dtype=np.int32)
+        if 64 * len(self.called) < patterns:
+            self.called = np.zeros((patterns >> 6) + 64, dtype=np.uint64)
+            self.called_summary = np.zeros((len(self.called) >> 6) + 1, dtype=np.uint64)
+            self.called_out = np.zeros(2 * 64 * len(self.called), dtype=np.int32)
 
 
 class Joined(NamedTuple):
-    """Of a batch: the entries of each document, those documents that are left to the verifier, and how many patterns
-    were looked at.
+    """Of a batch: the entries of each document, and the patterns that have to be verified if their gate is open; the
+    documents that are left to the verifier as a whole, and how many patterns were looked at.
     """
 
     offsets: Int64s
     entries: Int32s
+    called_offsets: Int64s
+    called: Int32s
     unknown: npt.NDArray[np.bool_]
     looked_at: int
 
 
 class Joins:
-    """Patterns that one element decides, by what they wait for; many threads at a time."""
+    """Patterns by bound tests: those that one element decides, and others that are called to be verified."""
 
     def __init__(self, tests: Tests, rows: JoinRows) -> None:
         self._tests, self.rows = tests, rows
@@ -242,22 +249,25 @@ class Joins:
         ranged = np.unique(np.column_stack([tests, self.rows.limits])[tests & 2 > 0], axis=0)
         return len(np.unique(tests[tests & 2 == 0])) + len(ranged)
 
-    def match(self, batch: DocumentBatch, translation: Int32s, states: States, of: Int32s, entries: int) -> Joined:
+    def match(
+        self, batch: DocumentBatch, translation: Int32s, states: States, of: Int32s, entries: int, patterns: int
+    ) -> Joined:
         """The patterns that match; `of` has the state of each element of the batch, -1 where there is none."""
         scratch, tests, by = self._scratch, self._tests, self.rows
+        offsets, called_offsets = (np.zeros(len(batch) + 1, dtype=np.int64) for _ in range(2))
+        unknown = np.zeros(len(batch), dtype=np.bool_)
         if not len(by.keys):
-            return Joined(np.zeros(len(batch) + 1, dtype=np.int64), of[:0], np.zeros(len(batch), dtype=np.bool_), 0)
+            return Joined(offsets, of[:0], called_offsets, of[:0], unknown, 0)
         regions = self._of(states)
         elements = int(np.diff(batch.offsets).max(initial=0))
         values = _most_values(batch)
-        offsets, unknown = np.zeros(len(batch) + 1, dtype=np.int64), np.zeros(len(batch), dtype=np.bool_)
         if len(scratch.joined) < tests.longest + 16:
             scratch.joined = np.zeros(tests.longest + 16, dtype=np.uint8)
         scratch.counts[J_LOOKED] = 0
         done = 0
         while done < len(batch):
             runs = regions.runs
-            scratch.fit(regions, runs, elements, values, entries)
+            scratch.fit(regions, runs, elements, values, entries, patterns)
             done = join_documents(
                 batch.offsets, batch.name, batch.parent, batch.depth, batch.attribute_begin, batch.attribute_name,
                 batch.attribute_start, batch.attribute_length, batch.text_begin, batch.text_end, batch.text_parent,
@@ -267,8 +277,9 @@ class Joins:
                 *runs, by.rest_begin, by.rests, by.rest_limits,
                 scratch.counts, scratch.values, scratch.value_numbers, scratch.joined, scratch.heads, scratch.passed,
                 scratch.passed_values, scratch.last_of, scratch.last_stamps, scratch.queue, scratch.queue_values,
-                scratch.marks, scratch.summary, scratch.looked, scratch.looked_summary, scratch.spare, unknown,
-                offsets, scratch.out, done,
+                scratch.marks, scratch.summary, scratch.looked, scratch.looked_summary, scratch.called,
+                scratch.called_summary, scratch.spare, unknown, offsets, scratch.out, called_offsets,
+                scratch.called_out, done,
             )  # fmt: skip
             if done < len(batch):
                 if scratch.counts[J_WHY] == MISS:
@@ -279,7 +290,9 @@ class Joins:
                     scratch.queue_values = np.zeros(len(scratch.queue))
                 else:
                     scratch.out = np.resize(scratch.out, 2 * len(scratch.out))
-        return Joined(offsets, scratch.out[: offsets[-1]], unknown, int(scratch.counts[J_LOOKED]))
+                    scratch.called_out = np.resize(scratch.called_out, 2 * len(scratch.called_out))
+        entries_found, called = scratch.out[: offsets[-1]], scratch.called_out[: called_offsets[-1]]
+        return Joined(offsets, entries_found, called_offsets, called, unknown, int(scratch.counts[J_LOOKED]))
 
     def _of(self, states: States) -> _Regions:
         """The regions of these states; only the latest are kept."""
