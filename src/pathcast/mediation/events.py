@@ -128,12 +128,16 @@ class EventRewriter:
             room = self._rooms.pop()
         except IndexError:
             room = _Room()
-        rewritten, held = self._rewrite(batch, room)
-        yield Rewritten(self._renumbered(rewritten, names), held)
+        yield self._rewrite(batch, room, names)
         self._rooms.append(room)
 
-    def _renumbered(self, batch: DocumentBatch, names: Names) -> DocumentBatch:
-        """A batch with the names of another table; names that this lacks come first among the batch's own."""
+    def _replaced(self, batch: DocumentBatch, names: Names | None, changes: dict[str, Any]) -> DocumentBatch:
+        """A batch with other arrays and, if wanted, the names of another table.
+
+        Names that this lacks come first among the batch's own.
+        """
+        if names is None:
+            return replace(batch, **changes)
         naming = self._naming
         if naming is None or not naming.is_for(batch, names):
             naming = self._naming = _Naming.of(batch, names)
@@ -147,16 +151,16 @@ class EventRewriter:
             ]
             numbers = np.append(numbers, np.array(found, dtype=np.int32))
             own = (*own, *batch.own_names)
-        return replace(
-            batch,
-            name=numbers[batch.name],
-            attribute_name=numbers[batch.attribute_name],
-            known=names,
-            known_count=naming.size,
-            own_names=own,
-        )
+        changes |= {
+            "name": numbers[changes["name"]],
+            "attribute_name": numbers[changes.get("attribute_name", batch.attribute_name)],
+            "known": names,
+            "known_count": naming.size,
+            "own_names": own,
+        }
+        return replace(batch, **changes)
 
-    def _rewrite(self, batch: DocumentBatch, room: _Room) -> Rewritten:
+    def _rewrite(self, batch: DocumentBatch, room: _Room, names: Names | None = None) -> Rewritten:
         if batch.known is not self.names:
             raise ValueError("the batch was read with another table of names")
         tables = self.tables
@@ -166,14 +170,16 @@ class EventRewriter:
             tables.small[: batch.known_count], tables.child, tables.root, nodes,
         )  # fmt: skip
         if tables.renames and not is_split and not batch.errors and not nodes[batch.offsets[:-1]].any():
-            return Rewritten(replace(batch, name=_renamed(batch.name, nodes, tables)), 0)
+            renamed = {"name": _renamed(batch.name, nodes, tables)}
+            return Rewritten(self._replaced(batch, names, renamed), 0)
         tops, counts = self._link(batch, nodes, not is_split, room)
         errors = dict(batch.errors)
         if tops.min(initial=0) < 0:
             for index in np.flatnonzero(tops < 0).tolist():
                 if index not in errors:
                     errors[index] = self.refusal(batch, index, int(tops[index]))
-        return Rewritten(self._emit(batch, nodes, tops, room, counts, errors), int(counts[C_PEAK]))
+        changes = {**self._emit(batch, nodes, tops, room, counts), "errors": errors}
+        return Rewritten(self._replaced(batch, names, changes), int(counts[C_PEAK]))
 
     def _link(self, batch: DocumentBatch, nodes: Int32s, whole: bool, room: _Room) -> tuple[Int32s, Int64s]:
         """The list of each document, or why it has none; and what was counted."""
@@ -212,8 +218,8 @@ class EventRewriter:
         tops: Int32s,
         room: _Room,
         counts: Int64s,
-        errors: dict[int, PathcastError],
-    ) -> DocumentBatch:
+    ) -> dict[str, Any]:
+        """The arrays of what was linked, by the names that a batch has for them."""
         count = int(counts[C_ELEMENTS])
         elements = room.array("element", ELEMENT_ROWS * (count + 1), np.int32).reshape(ELEMENT_ROWS, count + 1)
         attributes = _values(room, "attribute", int(counts[C_ATTRIBUTES]))
@@ -232,26 +238,24 @@ class EventRewriter:
         )  # fmt: skip
         _, kept, text_count, used = written.tolist()
         elements[rows.E_ATTRIBUTES, count] = kept
-        return replace(
-            batch,
-            offsets=offsets,
-            name=elements[rows.E_NAME, :count],
-            parent=elements[rows.E_PARENT, :count],
-            depth=elements[rows.E_DEPTH, :count],
-            end=elements[rows.E_END, :count],
-            position=elements[rows.E_POSITION, :count],
-            attribute_begin=elements[rows.E_ATTRIBUTES],
-            attribute_name=attributes[0][:kept],
-            attribute_start=attributes[1][:kept],
-            attribute_length=attributes[2][:kept],
-            text_begin=elements[rows.E_TEXT, :count],
-            text_end=elements[rows.E_TEXT_END, :count],
-            text_parent=texts[0][:text_count],
-            text_start=texts[1][:text_count],
-            text_length=texts[2][:text_count],
-            arena=np.concatenate([batch.arena, copied[:used]]) if used else batch.arena,
-            errors=errors,
-        )
+        return {
+            "offsets": offsets,
+            "name": elements[rows.E_NAME, :count],
+            "parent": elements[rows.E_PARENT, :count],
+            "depth": elements[rows.E_DEPTH, :count],
+            "end": elements[rows.E_END, :count],
+            "position": elements[rows.E_POSITION, :count],
+            "attribute_begin": elements[rows.E_ATTRIBUTES],
+            "attribute_name": attributes[0][:kept],
+            "attribute_start": attributes[1][:kept],
+            "attribute_length": attributes[2][:kept],
+            "text_begin": elements[rows.E_TEXT, :count],
+            "text_end": elements[rows.E_TEXT_END, :count],
+            "text_parent": texts[0][:text_count],
+            "text_start": texts[1][:text_count],
+            "text_length": texts[2][:text_count],
+            "arena": np.concatenate([batch.arena, copied[:used]]) if used else batch.arena,
+        }
 
 
 def _values(room: _Room, kind: str, count: int) -> tuple[Int32s, Int64s, Int32s]:

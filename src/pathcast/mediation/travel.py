@@ -14,7 +14,7 @@ Cost: a checksum over the bytes; a mapping that came along before is not read ag
 
 import zlib
 from dataclasses import dataclass
-from functools import lru_cache
+from threading import Lock
 
 from ..errors import MappingError, MessageError
 from .mapping import Mapping
@@ -26,7 +26,10 @@ _CHECKSUM = 4
 _WITH_MAPPING = 1
 # What a mapping that came along may have, in bytes, once it is unpacked.
 LIMIT = 1 << 22
-_KEPT_LENGTH = 1 << 16
+# Mappings of ordinary length that came along are kept, so many of them.
+_KEPT_LENGTH, _KEPT = 1 << 16, 256
+_known: dict[bytes, Mapping] = {}
+_keeping = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,10 @@ def unpack(data: bytes) -> Envelope:
 
 
 def _mapping(packed: bytes) -> Mapping:
+    """The mapping of a message; it comes along with document after document, and is read once."""
+    found = _known.get(packed)
+    if found is not None:
+        return found
     unpacking = zlib.decompressobj()
     try:
         text = unpacking.decompress(packed, LIMIT)
@@ -100,17 +107,17 @@ def _mapping(packed: bytes) -> Mapping:
             raise MessageError(f"the mapping in a message has more than {LIMIT:,} bytes")
         if not unpacking.eof:
             raise MessageError("the mapping in a message is cut off")
-        return _known(text.decode()) if len(text) <= _KEPT_LENGTH else Mapping.read(text.decode())
+        found = Mapping.read(text.decode())
     except (zlib.error, UnicodeDecodeError, RecursionError) as error:
         raise MessageError(f"the mapping in a message can't be read: {error}") from None
     except MappingError as error:
         raise MessageError(f"the mapping in a message can't be used: {error.reason}") from None
-
-
-@lru_cache(maxsize=256)
-def _known(text: str) -> Mapping:
-    """A mapping of ordinary length: it comes along with document after document, and is read once."""
-    return Mapping.read(text)
+    if len(text) <= _KEPT_LENGTH:
+        with _keeping:
+            while len(_known) >= _KEPT:
+                del _known[next(iter(_known))]
+            _known[packed] = found
+    return found
 
 
 def _checksum(body: bytes | memoryview) -> bytes:
