@@ -7,12 +7,13 @@ default engine, those that compare the ways' querying times on `xtrie`, as the p
 from collections.abc import Callable, Mapping
 
 from .claim import Claim, Judgement, judged
-from .mediation_workloads import IDDR, NDDR, SDR, Way
+from .mediation_workloads import IDDR, NDDR, QRA, SDR, Way
 from .rows import Rows, Value
 
 PAPER = "Ni, Chan 2009, §5.2"
 SDR_DEFAULT, NDDR_DEFAULT = str(Way(SDR, "automaton")), str(Way(NDDR, "automaton"))
 SDR_XTRIE, NDDR_XTRIE, IDDR_XTRIE = (str(Way(kind, "xtrie")) for kind in (SDR, NDDR, IDDR))
+QRA_DEFAULT = str(Way(QRA, "automaton"))
 WAYS = (SDR_DEFAULT, NDDR_DEFAULT, SDR_XTRIE, NDDR_XTRIE, IDDR_XTRIE)
 Judge = Callable[[Rows], Judgement]
 
