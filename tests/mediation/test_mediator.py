@@ -1,5 +1,6 @@
 """Documents of publishers' own schemas meet subscriptions to the global one; the original is what is delivered."""
 
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -110,3 +111,17 @@ def test_every_way_of_bridging_finds_what_lxml_finds_in_the_rewritten_document(s
     for rewriting in REWRITINGS:
         matcher = mediator.compile(subscriptions(xpaths), rewriting)  # type: ignore[arg-type]
         assert matcher.match(document, "x").ids.tolist() == expected, rewriting
+
+
+def test_a_mediator_is_saved_and_opened(mediator: Mediator, tmp_path: Path) -> None:
+    mediator.register("a/b c", GLOBAL)
+    mediator.add(mediator.mapping("u"))
+    mediator.save(tmp_path / "mediator")
+    there = Mediator.open(tmp_path / "mediator")
+    assert str(there.global_schema) == str(mediator.global_schema)
+    assert sorted(there.schemas) == ["a/b c", "u"]
+    assert there.mapping("u", 1) == mediator.mapping("u", 1)
+    assert there.mapping("u").version == 2
+    assert there.mapping("a/b c") == mediator.mapping("a/b c")
+    with pytest.raises(MappingError, match="there is no mediator"):
+        Mediator.open(tmp_path / "nowhere")

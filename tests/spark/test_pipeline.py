@@ -12,6 +12,8 @@ import pytest
 
 import pathcast
 from pathcast.errors import PipelineError
+from pathcast.mediation import Mediator, infer_tree
+from pathcast.roxsum import RoXSum
 from pathcast.spark.pipeline import deliveries, match, write
 from pathcast.spark.pipeline_file import Pipeline, read_pipeline
 from pathcast.spark.plan import plan
@@ -290,3 +292,27 @@ def test_a_report_reads_well():
         "index version 3"
     )
     assert json.loads(json.dumps(report.__dict__)) == report.__dict__
+
+
+def test_documents_of_several_schemas_become_messages_per_subscriber(spark, folder):
+    mediator = Mediator(infer_tree(["<news><title>x</title></news>"]))
+    mediator.register(
+        "annex", infer_tree(["<item><head>x</head></item>"]), correspondence={"item": "news", "item/head": "news/title"}
+    )
+    mediator.save(folder / "mediator")
+    rows = [("annex", b"<item><head>Rain</head></item>"), ("annex", b"<news/>"), ("none", b"<item/>")]
+    schema = pa.schema([("publisher", pa.string()), ("xml", pa.binary())])
+    news = [dict(zip(schema.names, row, strict=True)) for row in rows]
+    pq.write_table(pa.Table.from_pylist(news, schema), folder / "items.parquet")
+    given = pipeline(
+        folder,
+        '[mediation]\nmediator = "mediator"',
+        source='format = "parquet"\npath = "items.parquet"',
+        deliveries='per = "message"',
+    )
+    assert ("mediation", f"{folder}/mediator: schema in column publisher") in list(plan(given))
+    matched = match(spark.read.parquet(str(folder / "items.parquet")), given, None)
+    (row,) = deliveries(matched, given.deliveries).collect()
+    assert (row.subscriber, row.documents, [each.publisher for each in row.rows]) == ("ada", 1, ["annex"])
+    assert RoXSum.decode(bytes(row.message)).documents() == [rows[0][1]]
+    assert sorted(each.publisher for each in matched.where("error is not null").collect()) == ["annex", "none"]

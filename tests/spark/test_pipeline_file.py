@@ -145,7 +145,12 @@ def test_an_unknown_key_is_named_with_its_line_and_what_is_near(tmp_path):
         (('index = "index"', 'index = "index"\nmode = "append"'), 8, "subscriptions.mode", "deliveries.mode and"),
         (('format = "parquet"', "format = 3"), 3, "source.format", "must be text, not 3"),
         (('path = "documents"', "path = [1]"), 4, "source.path", "must be a path or list of paths, not [1]"),
-        (('path = "deliveries"', 'per = "reader"'), 10, "deliveries.per", '"subscriber" or "document", not "reader"'),
+        (
+            ('path = "deliveries"', 'per = "reader"'),
+            10,
+            "deliveries.per",
+            '"subscriber" or "document" or "message", not "reader"',
+        ),
         (('path = "deliveries"', 'mode = "apend"'), 10, "deliveries.mode", 'did you mean "append"?'),
         (('path = "deliveries"', "columns = []"), 10, "deliveries.columns", "must be a list of names"),
         (('path = "deliveries"', "options = 1"), 10, "deliveries.options", "must be a table"),
@@ -293,3 +298,25 @@ def test_reading_a_file_needs_no_spark(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("pipeline\n", "")
+
+
+def test_mediation_and_messages_arrive(tmp_path):
+    text = SMALL + 'per = "message"\n\n[mediation]\nmediator = "mediator"\nversion = "edition"\n'
+    pipeline = read_pipeline(written(tmp_path, text))
+    assert pipeline.mediation is not None
+    assert pipeline.mediation.mediator == f"{tmp_path}/mediator"
+    assert (pipeline.mediation.schema, pipeline.mediation.version) == ("publisher", "edition")
+    assert (pipeline.deliveries.per, pipeline.deliveries.document) == ("message", "xml")
+    assert read_pipeline(written(tmp_path, SMALL)).mediation is None
+
+
+def test_mediation_and_messages_need_documents_in_a_column(tmp_path):
+    text = SMALL.replace('"parquet"', '"files"') + 'per = "message"\n\n[mediation]\nmediator = "mediator"\n'
+    found = problems(tmp_path, text)
+    assert [key for _, key, _ in found] == ["deliveries.per", "mediation.mediator"]
+    assert all("not with documents by path" in reason for *_, reason in found)
+
+
+def test_mediation_needs_a_mediator(tmp_path):
+    ((_, key, reason),) = problems(tmp_path, SMALL + '\n[mediation]\nschema = "source"\n')
+    assert (key, reason[:10]) == ("mediation.mediator", "is missing")

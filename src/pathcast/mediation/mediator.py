@@ -12,7 +12,9 @@ import os
 import threading
 from collections.abc import Iterable
 from collections.abc import Mapping as Table
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import quote
 
 from ..documents import Limits
 from ..documents.expat_reader import Entities
@@ -22,7 +24,7 @@ from ..errors import MappingError
 from .correspond import correspond
 from .integrate import integrate
 from .items import item_of, to_bytes
-from .mapping import Mapping
+from .mapping import Mapping, read_tree
 from .schema_tree import SchemaTree
 from .sources import open_schema
 from .travel import pack
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from .matching import MediatedMatcher
 
 SchemaSource = SchemaTree | Schema | str | os.PathLike[str]
+_GLOBAL = "global-schema.txt"
 Rewriting = Literal["events", "engine", "static", "queries"]
 
 
@@ -86,11 +89,34 @@ class Mediator:
             raise MappingError(f"schema '{name}' has no version {version}; its newest is {max(versions)}")
         return versions[version]
 
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the global schema and all versions of all mappings to a folder, a file each; `open` reads them."""
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        (place / _GLOBAL).write_text(f"{self.global_schema}\n", encoding="utf-8")
+        for mapping in self.__getstate__()[1]:
+            mapping.save(place / f"{quote(mapping.name, safe='')}-{mapping.version}.toml")
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> "Mediator":
+        """The mediator of a folder: its global schema and every mapping there; `MappingError` when there is none."""
+        place = Path(folder)
+        try:
+            tree = read_tree((place / _GLOBAL).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise MappingError(
+                f"{place}: there is no mediator: {error.strerror}; to make one: mediator.save(…)"
+            ) from None
+        mappings = sorted(map(Mapping.open, place.glob("*.toml")), key=lambda each: (each.name, each.version))
+        made = cls(tree)
+        made.__setstate__((tree, mappings))
+        return made
+
     def __getstate__(self) -> tuple[SchemaTree, list[Mapping]]:
         return self.global_schema, [each for versions in self._mappings.values() for each in versions.values()]
 
     def __setstate__(self, state: tuple[SchemaTree, list[Mapping]]) -> None:
-        Mediator.__init__(self, state[0])
+        Mediator.__init__(self, state[0])  # a lock does not travel
         for mapping in state[1]:
             self._mappings.setdefault(mapping.name, {})[mapping.version] = mapping
 

@@ -1,7 +1,7 @@
 """A pipeline's frames: what its file describes (pipeline_file.py), in terms of Spark.
 
-    source ─ open_source ─▶ documents ─ match ─▶ matched ─┬ deliveries ──▶ write
-                                                          └ unreadable ──▶ write
+    source ─ open_source ─▶ documents ─ (mediate,) match ─▶ matched ─┬ deliveries (, summarize) ──▶ write
+                                                                     └ unreadable ──────────────▶ write
 
 The same functions serve a whole batch and each micro-batch of a stream; run.py puts them in motion.
 
@@ -17,11 +17,15 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from pathcast.errors import PipelineError
+from pathcast.mediation import Mediator
 
 from .delivery import SOURCE_FILE, SOURCE_OFFSET, dead_letters, deliver, with_source, write_once
 from .matching import MEASURED, match_documents
+from .mediated import mediate
 from .pipeline_file import Pipeline, Sink, Source, is_address
 from .pipeline_keys import FILE_FORMATS, SOURCE_FILE_FORMATS
+from .structured import STRUCTURE
+from .summaries import summarize
 
 # A stream of binaryFile must be told, though it has no choice.
 _BINARY_FILE = "path string, modificationTime timestamp, length long, content binary"
@@ -53,11 +57,23 @@ def match(documents: DataFrame, pipeline: Pipeline, version: int | None) -> Data
     source, sink = pipeline.source, pipeline.deliveries
     by = "id" if sink.per == "document" and sink.by == "id" else "subscriber"
     _check_sinks(documents, pipeline)
+    structure = None
+    if pipeline.mediation is not None:
+        given, structure = pipeline.mediation, STRUCTURE
+        documents = mediate(
+            documents,
+            Mediator.open(given.mediator),
+            given.schema,
+            version=given.version,
+            document=source.document or "xml",
+            limits=pipeline.limits,
+        )
     return match_documents(
         documents,
         pipeline.subscriptions.index,
         document=source.document or "xml",
         document_path=source.document_path,
+        structure=structure,
         by=by,  # type: ignore[arg-type]
         version=version,
         limits=pipeline.limits,
@@ -77,7 +93,11 @@ def _check_sinks(documents: DataFrame, pipeline: Pipeline) -> None:
 
 
 def deliveries(matched: DataFrame, sink: Sink) -> DataFrame:
-    """What goes to the sink for deliveries: a row per document and subscriber, or per document that somebody wants."""
+    """What goes to the sink for deliveries: a row per document and subscriber, per document, or per message."""
+    if sink.per == "message":
+        rows = deliver(matched).drop(*([] if sink.columns else ORIGIN))
+        kept = dict.fromkeys(("subscriber", *sink.columns, sink.document)) if sink.columns else rows.columns
+        return summarize(rows.select(*kept), by=["subscriber"], document=sink.document)
     if sink.per == "subscriber":
         return _columns(deliver(matched), sink, "subscriber").drop(*([] if sink.columns else ORIGIN))
     found = "matches" if sink.by == "id" else "subscribers"

@@ -64,6 +64,15 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Mediation:
+    """Which mediator knows the documents' schemas, and the columns that name schema and version."""
+
+    mediator: str
+    schema: str
+    version: str | None
+
+
+@dataclass(frozen=True)
 class SubscriptionSource:
     """An index, and the table that it is compiled from, if there is one."""
 
@@ -87,6 +96,7 @@ class Sink:
     options: Mapping[str, str]
     per: str = "document"
     by: str = "subscriber"
+    document: str = "xml"
 
 
 @dataclass(frozen=True)
@@ -109,6 +119,7 @@ class Pipeline:
     file: str
     name: str
     source: Source
+    mediation: Mediation | None
     subscriptions: SubscriptionSource
     deliveries: Sink
     dead_letters: Sink | None
@@ -180,7 +191,7 @@ class _Reading:
             found[name] = read
         for key in KEYS:
             if key.required and key.name not in {name for name, _ in self._given_keys()}:
-                if key.section == "stream" and "stream" not in self.given:
+                if key.section in ("stream", "mediation") and key.section not in self.given:
                     continue
                 self.wrong(key.name, f"is missing: {key.meaning}")
         if "deliveries" not in self.given:
@@ -207,7 +218,9 @@ class _Reading:
             self.wrong("source.path", "a stream takes one; a pattern, such as news/*/*.parquet, takes several")
         if "stream" in self.given and form in _NEEDS_A_SCHEMA and "source.schema" not in values:
             self.wrong("source.schema", f"is missing: a stream of {form} does not find out its columns by itself")
-        if values.get("deliveries.by") == "id" and values.get("deliveries.per", "subscriber") == "subscriber":
+        if form == "files" or "source.document_path" in values:
+            self._check_documents_by_path(values)
+        if values.get("deliveries.by") == "id" and values.get("deliveries.per", "subscriber") != "document":
             self.wrong("deliveries.by", '"id" goes with per = "document"')
         for key in ("table_format", "changes", "namespaces", "invalid"):
             if f"subscriptions.{key}" in values and "subscriptions.table" not in values:
@@ -220,6 +233,13 @@ class _Reading:
                 self.wrong(f"{sink}.mode", f'"{mode}" is for batches; a stream appends')
         if "stream" in self.given and is_address(values["stream.checkpoint"]):
             self.wrong("stream.checkpoint", "must be a folder that is local or mounted, not an address")
+
+    def _check_documents_by_path(self, values: dict[str, Any]) -> None:
+        why = "goes with documents in a column, not with documents by path"
+        if "mediation" in self.given:
+            self.wrong("mediation.mediator", why)
+        if values.get("deliveries.per") == "message":
+            self.wrong("deliveries.per", f'"message" {why}')
 
     def _path(self, text: str) -> str:
         if text.startswith("file:"):
@@ -242,6 +262,11 @@ def _pipeline(path: Path, given: dict[str, Any], values: dict[str, Any]) -> Pipe
             document_path=by_path,
             options=get("source.options") or {},
         ),
+        mediation=Mediation(
+            values["mediation.mediator"], get("mediation.schema") or "publisher", get("mediation.version")
+        )
+        if "mediation" in given
+        else None,
         subscriptions=SubscriptionSource(
             index=values["subscriptions.index"],
             table=get("subscriptions.table"),
@@ -271,6 +296,7 @@ def _sink(section: str, values: dict[str, Any], per: str = "document") -> Sink:
         options=get(f"{section}.options") or {},
         per=per,
         by=get(f"{section}.by") or "subscriber",
+        document=get("source.document") or DOCUMENT_COLUMNS.get(values["source.format"], "xml"),
     )
 
 

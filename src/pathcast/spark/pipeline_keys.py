@@ -20,6 +20,7 @@ MODES = ("append", "overwrite", "ignore", "error")
 SECTIONS = {
     "": "The pipeline as a whole.",
     "source": "Where documents come from: any format that Spark reads.",
+    "mediation": "For documents of several schemas: they are matched in one of their own, and delivered as they came.",
     "subscriptions": "Who wants what: an index, or a table that is compiled to one before the pipeline starts.",
     "deliveries": "Where matched documents go.",
     "dead_letters": "Where documents go that can't be read. Without this section they are counted and not kept.",
@@ -85,6 +86,20 @@ KEYS = (
         "Options of the format. For streams: `maxFilesPerTrigger`, `maxOffsetsPerTrigger` bound a micro-batch.",
         "none",
     ),
+    # mediation
+    Key(
+        "mediation.mediator",
+        "path",
+        "The folder that `mediator.save` wrote: the global schema, and the mappings of all publishers' schemas to it.",
+        required=True,
+    ),
+    Key("mediation.schema", "text", "The column that names the schema of each document.", "`publisher`"),
+    Key(
+        "mediation.version",
+        "text",
+        "The column that has the version of its mapping; where it is null, the newest.",
+        "the newest",
+    ),
     # subscriptions
     Key(
         "subscriptions.index",
@@ -121,9 +136,9 @@ KEYS = (
         "deliveries.per",
         "choice",
         "`subscriber`: a row for each document and subscriber. `document`: a row for each document that somebody "
-        "wants, with the list of them.",
+        "wants, with the list of them. `message`: RoXSum messages, each with documents of one subscriber.",
         "`subscriber`",
-        choices=("subscriber", "document"),
+        choices=("subscriber", "document", "message"),
     ),
     Key(
         "deliveries.by",

@@ -14,6 +14,12 @@ from .pipeline_file import Pipeline, Sink, is_address
 from .pipeline_keys import FILE_FORMATS
 from .versions import is_versioned, versions
 
+_ROWS = {
+    "subscriber": "a row per document and subscriber",
+    "document": "a row per document",
+    "message": "messages per subscriber",
+}
+
 
 def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
     """What is read, matched and written, as (heading, text); `PipelineError` for what is not there."""
@@ -21,6 +27,12 @@ def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
     yield "pipeline", f"{pipeline.name}, {'a stream' if stream else 'a batch'}"
     what = f"column {source.document}" if source.document else f"the files that column {source.document_path} names"
     yield "documents", f"{source.format}{_places(source.paths)}: {what}"
+    if pipeline.mediation is not None:
+        given = pipeline.mediation
+        if not Path(given.mediator).is_dir() and not is_address(given.mediator):
+            raise PipelineError(f"{pipeline.file}: mediation.mediator: there is nothing at {given.mediator}")
+        version = f", version in column {given.version}" if given.version else ""
+        yield "mediation", f"{given.mediator}: schema in column {given.schema}{version}"
     yield "index", _index(pipeline)
     table = pipeline.subscriptions.table
     if table is not None:
@@ -28,8 +40,7 @@ def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
             raise PipelineError(f"{pipeline.file}: subscriptions.table: there is nothing at {table}")
         changes = pipeline.subscriptions.changes
         yield "compiled from", f"{table}{f' and its changes {changes}' if changes else ''}"
-    rows = "a row per document and subscriber" if pipeline.deliveries.per == "subscriber" else "a row per document"
-    yield "deliveries", f"{_sink(pipeline.deliveries, stream is not None)}: {rows}"
+    yield "deliveries", f"{_sink(pipeline.deliveries, stream is not None)}: {_ROWS[pipeline.deliveries.per]}"
     dead = pipeline.dead_letters
     yield "dead letters", "counted, not kept" if dead is None else _sink(dead, stream is not None)
     if stream is not None:
