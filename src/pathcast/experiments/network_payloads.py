@@ -30,7 +30,7 @@ class Payloads:
     base_rows: int = 30
     joined_rows: int = 500
     payload: int = 1_000
-    repositories: tuple[int, ...] = (0, 20, 400)
+    repositories: tuple[int, ...] = (0, 20, 400, 3_100)
     schemes: tuple[str, ...] = (OURS, STRAWMAN)
     insertions: int = 200
     physical: int = 500

@@ -148,9 +148,9 @@ class ContentNode:
             if source != uplink
             for _, shaped in (self._filters[entry],)
         }
-        announcement = Announcement(uplink)
-        self._tell(announcement, widest(others))
-        return [announcement] if announcement else []
+        wide = dict(widest(others))
+        self.told[uplink].add_many(list(wide), list(wide.values()))
+        return [Announcement(uplink, wide)] if wide else []
 
     def _take(self, source: int, added: dict[int, Shaped]) -> None:
         fresh = {wanted: one for wanted, one in added.items() if (wanted, source) not in self._entries}

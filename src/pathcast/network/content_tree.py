@@ -27,6 +27,7 @@ class ContentTree:
         self.nodes: list[ContentNode] = [ContentNode(number) for number in range(len(topology.nodes))]
         self.traffic = traffic
         self.publishers: set[int] = set()
+        self._sizes: dict[int, int] = {}
 
     def publish_from(self, node: int) -> tuple[Box, ...]:
         """Make a node a publisher, if it is none; content-based messages need no header."""
@@ -49,12 +50,19 @@ class ContentTree:
     def unregister(self, node: int, wanted: int, shaped: Shaped, registration: int) -> None:
         """A filter goes from a node."""
         self._spread(node, self.nodes[node].unregister(wanted, registration))
+        self._sizes.pop(wanted, None)
+
+    def _size(self, wanted: int, shaped: Shaped) -> int:
+        """Bytes of a filter on its way, worked out once."""
+        if wanted not in self._sizes:
+            self._sizes[wanted] = len(shaped.filter.encode())
+        return self._sizes[wanted]
 
     def _spread(self, node: int, said: Iterable[Announcement]) -> None:
         waiting = deque((node, one) for one in said)
         while waiting:
             source, one = waiting.popleft()
-            size = sum(len(shaped.filter.encode()) for shaped in one.added.values()) + _WITHDRAWAL * len(one.dropped)
+            size = sum(self._size(*pair) for pair in one.added.items()) + _WITHDRAWAL * len(one.dropped)
             self.traffic.carry(source, one.target, size, "subscription")
             further = self.nodes[one.target].hear(source, one.added, one.dropped)
             waiting.extend((one.target, each) for each in further)

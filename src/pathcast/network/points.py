@@ -158,12 +158,12 @@ def maximal(points: Floats, chunk: int = 256) -> npt.NDArray[np.bool_]:
     found = np.zeros(len(points), bool)
     for begin in range(0, len(order), chunk):
         part = order[begin : begin + chunk]
-        fresh = [int(row) for row in part if not len(kept.below(points[row]))]
-        kept_here: list[int] = []
-        for row in fresh:
-            if not any((points[other] <= points[row]).all() for other in kept_here):
-                kept_here.append(row)
-        if kept_here:
-            found[kept_here] = True
-            kept.add(kept_here, points[kept_here], 0)
+        fresh = part[[not len(kept.below(points[row])) for row in part]] if len(kept) else part
+        rows = points[fresh]
+        # Being below is transitive, so who is below an earlier one is below one that is kept.
+        below = np.triu((rows[:, None] <= rows[None]).all(axis=2), 1).any(axis=0)
+        fresh = fresh[~below]
+        if len(fresh):
+            found[fresh] = True
+            kept.add(fresh, points[fresh], 0)
     return found
