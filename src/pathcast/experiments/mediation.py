@@ -117,8 +117,8 @@ def _what_decides(topology: str, size: int, bandwidth: str, found: Mapping[str, 
     share = found["transmission_ms"] / found["ms"]
     return (
         f"{topology}, {size:,} bytes: a router takes {found['router_us'] / 1e3:.2f} ms for a document, and at "
-        f"{bandwidth} transmission is {share:.0%} of NDDR's response time. The paper's engine took so long that querying "
-        "outweighed transmission on fast links; with a faster one, what is sent decides."
+        f"{bandwidth} transmission is {share:.0%} of NDDR's response time. The paper's engine took so long that "
+        "querying outweighed transmission on fast links; with a faster one, what is sent decides."
     )
 
 
