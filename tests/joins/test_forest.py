@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pathcast.joins.forest import Forest
-from pathcast.joins.forest_kernels import BLOCK, CHILD, GREATEST, LEAST, PARENT, SIZE
+from pathcast.joins.forest_kernels import BLOCK, CELL, CHILD, GREATEST, LEAST, PARENT, SIZE
 from pathcast.joins.kinds import INT
 from pathcast.joins.scan import ScanIndex
 from pathcast.joins.stabbing import StabbingIndex
@@ -34,7 +34,7 @@ def below(forest: Forest, node: int, depth: int) -> Iterator[tuple[int, Box]]:
     child, size = int(forest.links[node, CHILD]), int(forest.links[node, SIZE])
     if child < 0:
         assert 0 < size <= BLOCK
-        places = range((-1 - child) * BLOCK, (-1 - child) * BLOCK + size)
+        places = range((-1 - child) * CELL, (-1 - child) * CELL + size)
         boxes = [(int(forest.ids[place]), tuple(forest.boxes[place].tolist())) for place in places]
     else:
         assert all(forest.links[one, PARENT] == node for one in (child, child + 1))
@@ -156,3 +156,19 @@ def test_many_boxes_answer_as_the_plain_index_does(seed: int) -> None:
         assert forest.exposed(y, held).tolist() == plain.exposed(y, held).tolist()
         assert forest.reached(y, held, joining) == plain.reached(y, held, joining)
         assert forest.spans(y, held) == plain.spans(y, held)
+
+
+def test_ranges_that_lie_apart_take_little() -> None:
+    boxes = np.array([(0, 1, 10 * at, 10 * at + 5) for at in range(2000)])
+    forest = Forest()
+    forest.add_many(np.arange(2000), boxes)
+    assert len(forest.anchors) == 2000
+    assert forest.boxes.nbytes + forest.bounds.nbytes + forest.links.nbytes < 320 * 2000
+    known = dict(enumerate(map(tuple, boxes.tolist())))
+    for id in range(2000, 2300):
+        known[id] = (1, 2, 10 * (id % 50), 10 * (id % 50) + 3)
+        forest.add(id, known[id])
+    for id in range(100, 1900):
+        forest.remove(id)
+        del known[id]
+    check(forest, known)

@@ -10,8 +10,8 @@ The fewest points that stab all ranges are found from the trees (`fewest`), a se
 Invariant: anchors ascend, and every y range holds its cluster's. When last looked at, at most `_CHECKED` changes ago or
 as many as there are clusters, there were at most half as many clusters again as the fewest possible, and `_SPARE`.
 Cost: a change takes O(log n), some ten microseconds; making all anew O(n log n), half a second a million. A box takes
-40 bytes in a block that is half full at least, and some 15 for nodes and its slot; but a cluster has a block of its
-own, so that ranges which all lie apart take some 1,400 bytes each. There is room for 67 million.
+40 bytes in a block that is half full at least, and some 15 for nodes and its slot; ranges which all lie apart, each a
+cluster, some 350. There is room for 2³¹ places.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,22 @@ import numpy as np
 import numpy.typing as npt
 
 from .clusters_kernels import choose_cluster, fewest, partition, stab
-from .forest_kernels import BLOCK, BLOCKS, COUNT, FILL, FREE_BLOCK, FREE_NODE, NODES, SIZE, plant, read_out, rebuild
+from .forest_kernels import (
+    BLOCK,
+    BLOCKS,
+    CELL,
+    CELLS,
+    COUNT,
+    FILL,
+    FREE_BLOCK,
+    FREE_CELL,
+    FREE_NODE,
+    NODES,
+    SIZE,
+    plant,
+    read_out,
+    rebuild,
+)
 from .growth_kernels import graft, insert, remove, sprout
 from .places_kernels import any_known, enter, enter_again, place_of
 from .scratch import scratch
@@ -56,7 +71,7 @@ class Forest:
         self.bounds: Words = np.empty((0, 8), np.int64)
         self.links: _Numbers = np.empty((0, 4), np.int32)
         self._head: Words = np.zeros(8, np.int64)
-        self._head[[FREE_NODE, FREE_BLOCK]] = -1
+        self._head[[FREE_NODE, FREE_BLOCK, FREE_CELL]] = -1
         self._slots: _Numbers = np.full(_slot_count(count), -1, np.int32)
         self._changes = 0
         self._bearable = _SPARE
@@ -139,10 +154,12 @@ class Forest:
     def _make_room(self, count: int) -> None:
         """Room for so many blocks more, the nodes that go with them, and a name."""
         blocks = int(self._head[BLOCKS]) + count
-        if blocks > len(self._owner):
-            size = max(blocks, len(self._owner) * 5 // 4)
+        if blocks * BLOCK > len(self.ids):
+            size = max(blocks, len(self.ids) // BLOCK * 5 // 4)
             self.boxes, self.ids = _longer(self.boxes, size * BLOCK), _longer(self.ids, size * BLOCK)
-            self._owner = _longer(self._owner, size)
+            known = len(self._owner)
+            self._owner = _longer(self._owner, size * CELLS + 1)
+            self._owner[known:] = -1
         nodes = int(self._head[NODES]) + 2 * count
         if nodes > len(self.links):
             size = max(nodes, len(self.links) * 5 // 4)
@@ -217,10 +234,13 @@ class Forest:
         starts = np.empty(len(anchors) + 1, np.int64)
         partition(rows, names, anchors, scratch((count,), np.int32), starts, np.empty(len(anchors), np.int64))
         self._clear(count)
-        blocks = int(np.ceil(np.diff(starts) / FILL).sum())
+        sizes = np.diff(starts)
+        few = sizes <= CELL
+        blocks = int(np.ceil(sizes[~few] / FILL).sum()) + -(-int(few.sum()) // CELLS)
+        pairs = int(np.ceil(sizes / FILL).sum())
         self.boxes, self.ids = np.empty((blocks * BLOCK, 4), np.int64), np.empty(blocks * BLOCK, np.int64)
-        self._owner = np.empty(blocks, np.int32)
-        self.bounds, self.links = np.empty((2 * blocks, 8), np.int64), np.empty((2 * blocks, 4), np.int32)
+        self._owner = np.full(blocks * CELLS + 1, -1, np.int32)
+        self.bounds, self.links = np.empty((2 * pairs, 8), np.int64), np.empty((2 * pairs, 4), np.int32)
         at = scratch((count,), np.int32)
         enter(self._slots, names, at)
         self.anchors, self.roots = anchors, np.empty(len(anchors), np.int32)

@@ -4,16 +4,20 @@
 A box is a range on x and a range on y, as a point of four coordinates: low x, high x, low y, high y. What is asked of
 boxes is then whether points lie in a window, a range for each coordinate (`window_kernels.py`).
 
-    boxes, ids   place → coordinates, name; a block is `BLOCK` places, the first ones of which are taken
-    owner        block → its leaf, or the next free block
+    boxes, ids   place → coordinates, name; a cell is `CELL` places, a block `CELLS` cells
+    owner        cell → its leaf, or -2 - the next free one
     bounds       node → least and greatest of each coordinate, 64 bytes
-    links        node → first of its two children, which stand side by side, or -1 - block; parent; boxes; depth
+    links        node → first of its two children, which stand side by side, or -1 - cell; parent; boxes; depth
     slots        open-addressed table of places, by name
     head         counts and free lists (`NODES` …)
 
-Invariant: bounds are exact. A node with children has more than half a block of boxes, and some on either side. No child
-has more than three quarters of its parent's boxes and two blocks when one comes, or `insert` says so.
-Cost: adding and removing take the depth, which is O(log n); `build` O(n log n).
+A leaf has a block, the first places of which are taken; but a tree with few boxes has one cell, so that boxes which all
+lie apart, each a tree, take little.
+
+Invariant: bounds are exact. A block's cells all have its leaf as owner; beside a single cell lies none of the same.
+A node with children has more than half a block of boxes, and some on either side. No child has more than three
+quarters of its parent's boxes and two blocks when one comes, or `insert` says so.
+Cost: adding and removing take the depth, which is O(log n); `build_tree` O(n log n).
 """
 
 import numpy as np
@@ -21,10 +25,11 @@ import numpy as np
 from ..kernels import kernel, part, rare
 from .places_kernels import NONE, find
 
-BLOCK = 32
+CELL, CELLS = 4, 8
+BLOCK = CELL * CELLS
 AXES = 4
 CHILD, PARENT, SIZE, DEPTH = 0, 1, 2, 3
-NODES, FREE_NODE, BLOCKS, FREE_BLOCK, COUNT = 0, 1, 2, 3, 4
+NODES, FREE_NODE, BLOCKS, FREE_BLOCK, FREE_CELL, COUNT = 0, 1, 2, 3, 4, 5
 # Half of a block that is full and has one more; where many come at once, blocks have room for some more.
 HALF, FILL = 17, 28
 LEAST, GREATEST = np.int64(-(2**63)), np.int64(2**63 - 1)
@@ -50,24 +55,59 @@ def drop_pair(links, head, pair):
 
 
 @rare
-def new_leaf(links, owner, head, node):
-    """Make a node a leaf with an empty block; the block."""
-    block = head[FREE_BLOCK]
-    if block >= 0:
-        head[FREE_BLOCK] = owner[block]
+def _new_block(owner, head):
+    cell = head[FREE_BLOCK]
+    if cell >= 0:
+        head[FREE_BLOCK] = -2 - owner[cell]
     else:
-        block = head[BLOCKS]
+        cell = head[BLOCKS] * CELLS
         head[BLOCKS] += 1
-    owner[block] = np.int32(node)
-    links[node, CHILD] = np.int32(-1 - block)
-    return block
+    return cell
 
 
 @rare
-def drop_block(owner, head, block):
-    """Give a block back."""
-    owner[block] = np.int32(head[FREE_BLOCK])
-    head[FREE_BLOCK] = block
+def _new_cell(owner, head):
+    if head[FREE_CELL] < 0:
+        first = _new_block(owner, head)
+        for cell in range(first, first + CELLS):
+            owner[cell] = np.int32(-2 - head[FREE_CELL])
+            head[FREE_CELL] = cell
+    cell = head[FREE_CELL]
+    head[FREE_CELL] = -2 - owner[cell]
+    return cell
+
+
+@rare
+def new_leaf(links, owner, head, node, size):
+    """Make a node a leaf with room for so many boxes, and some more; its first cell."""
+    if size <= CELL and links[node, PARENT] == NONE:
+        cell = _new_cell(owner, head)
+        owner[cell] = np.int32(node)
+    else:
+        cell = _new_block(owner, head)
+        for part_of in range(cell, cell + CELLS):
+            owner[part_of] = np.int32(node)
+    links[node, CHILD] = np.int32(-1 - cell)
+    return cell
+
+
+@part
+def is_block(owner, cell):
+    """Whether a leaf's first cell is that of a block."""
+    return owner[cell + 1] == owner[cell]
+
+
+@rare
+def drop_leaf(owner, head, cell):
+    """Give a leaf's cells back."""
+    if not is_block(owner, cell):
+        owner[cell] = np.int32(-2 - head[FREE_CELL])
+        head[FREE_CELL] = cell
+        return
+    for part_of in range(cell + 1, cell + CELLS):
+        owner[part_of] = np.int32(NONE)
+    owner[cell] = np.int32(-2 - head[FREE_BLOCK])
+    head[FREE_BLOCK] = cell
 
 
 @rare
@@ -140,7 +180,7 @@ def build_tree(bounds, links, boxes, ids, owner, slots, head, rows, names, at, f
         links[node, SIZE] = np.int32(size)
         fit_rows(bounds, node, rows, begin, end)
         if size <= BLOCK:
-            place = new_leaf(links, owner, head, node) * BLOCK
+            place = new_leaf(links, owner, head, node, size) * CELL
             for row in range(begin, end):
                 for axis in range(AXES):
                     boxes[place, axis] = rows[row, axis]
@@ -193,7 +233,7 @@ def gather(links, boxes, ids, owner, slots, head, rows, names, at, node, stack):
             stack[top], stack[top + 1] = child, child + 1
             top += 2
             continue
-        first = (-1 - child) * BLOCK
+        first = (-1 - child) * CELL
         for place in range(first, first + links[here, SIZE]):
             for axis in range(AXES):
                 rows[count, axis] = boxes[place, axis]
@@ -212,7 +252,7 @@ def _drop_below(links, owner, head, node, stack):
         top -= 1
         child = stack[top]
         if child < 0:
-            drop_block(owner, head, -1 - child)
+            drop_leaf(owner, head, -1 - child)
             continue
         one, other = links[child, CHILD], links[child + 1, CHILD]
         drop_pair(links, head, child)
@@ -246,7 +286,7 @@ def read_out(links, boxes, ids, rows, names, roots, stack):
                 stack[top], stack[top + 1] = child, child + 1
                 top += 2
                 continue
-            first = (-1 - child) * BLOCK
+            first = (-1 - child) * CELL
             for place in range(first, first + links[here, SIZE]):
                 for axis in range(AXES):
                     rows[count, axis] = boxes[place, axis]

@@ -13,6 +13,8 @@ from ..kernels import kernel, part, rare
 from .forest_kernels import (
     AXES,
     BLOCK,
+    CELL,
+    CELLS,
     CHILD,
     COUNT,
     DEPTH,
@@ -22,10 +24,11 @@ from .forest_kernels import (
     PARENT,
     SIZE,
     build_tree,
-    drop_block,
+    drop_leaf,
     drop_pair,
     fit_rows,
     gather,
+    is_block,
     new_leaf,
     new_pair,
 )
@@ -44,7 +47,9 @@ def _move(bounds, links, owner, source, target):
         links[child, PARENT] = np.int32(target)
         links[child + 1, PARENT] = np.int32(target)
     else:
-        owner[-1 - child] = np.int32(target)
+        cell = -1 - child
+        for part_of in range(cell, cell + (CELLS if is_block(owner, cell) else 1)):
+            owner[part_of] = np.int32(target)
 
 
 @rare
@@ -90,7 +95,7 @@ def sprout(bounds, links, owner, head):
     root = new_pair(links, head)
     links[root, PARENT] = np.int32(NONE)
     links[root, DEPTH] = links[root, SIZE] = np.int32(0)
-    new_leaf(links, owner, head, root)
+    new_leaf(links, owner, head, root, 0)
     for axis in range(AXES):
         bounds[root, 2 * axis], bounds[root, 2 * axis + 1] = GREATEST, LEAST
     return np.int64(root)
@@ -115,10 +120,10 @@ def insert(bounds, links, boxes, ids, owner, slots, head, rows, names, at, root,
         if heavy < 0 and 4 * (links[chosen, SIZE] + 1) > 3 * links[node, SIZE] + 8 * BLOCK:
             heavy = np.int64(node)
         node = chosen
-    size, block = links[node, SIZE] - 1, -1 - links[node, CHILD]
+    size, cell = links[node, SIZE] - 1, -1 - links[node, CHILD]
     head[COUNT] += 1
-    if size < BLOCK:
-        place = block * BLOCK + size
+    if size < (BLOCK if is_block(owner, cell) else CELL):
+        place = cell * CELL + size
         for axis in range(AXES):
             boxes[place, axis] = box[axis]
         ids[place] = name
@@ -138,10 +143,10 @@ def remove(bounds, links, boxes, ids, owner, slots, head, name):
     """Take a box that is there out of its tree; the root if nothing is left of it, or -1."""
     slot = find(slots, ids, name)
     place = np.int64(slots[slot])
-    block = place // BLOCK
-    node = np.int64(owner[block])
+    node = np.int64(owner[place // CELL])
+    cell = -1 - np.int64(links[node, CHILD])
     forget(slots, ids, slot)
-    last = block * BLOCK + links[node, SIZE] - 1
+    last = cell * CELL + links[node, SIZE] - 1
     if place != last:
         slots[find(slots, ids, ids[last])] = np.int32(place)
         for axis in range(AXES):
@@ -150,10 +155,10 @@ def remove(bounds, links, boxes, ids, owner, slots, head, name):
     head[COUNT] -= 1
     links[node, SIZE] -= np.int32(1)
     if links[node, SIZE] == 0 and links[node, PARENT] == NONE:
-        drop_block(owner, head, block)
+        drop_leaf(owner, head, cell)
         drop_pair(links, head, node)
         return node
-    fit_rows(bounds, node, boxes, block * BLOCK, block * BLOCK + links[node, SIZE])
+    fit_rows(bounds, node, boxes, cell * CELL, cell * CELL + links[node, SIZE])
     node = np.int64(links[node, PARENT])
     while node >= 0:
         links[node, SIZE] -= np.int32(1)
@@ -171,7 +176,7 @@ def _shrink(bounds, links, owner, head, node):
     pair = links[node, CHILD]
     for empty in range(2):
         if links[pair + empty, SIZE] == 0:
-            drop_block(owner, head, -1 - links[pair + empty, CHILD])
+            drop_leaf(owner, head, -1 - links[pair + empty, CHILD])
             _move(bounds, links, owner, pair + 1 - empty, node)
             drop_pair(links, head, pair)
             return
@@ -182,19 +187,20 @@ def _shrink(bounds, links, owner, head, node):
 def _make_leaf(bounds, links, boxes, ids, owner, slots, head, node):
     """Put the few boxes of two leaves into the block of the first."""
     pair = links[node, CHILD]
-    block, other = -1 - links[pair, CHILD], -1 - links[pair + 1, CHILD]
-    place = block * BLOCK + links[pair, SIZE]
-    for source in range(other * BLOCK, other * BLOCK + links[pair + 1, SIZE]):
+    cell, other = -1 - links[pair, CHILD], -1 - links[pair + 1, CHILD]
+    place = cell * CELL + links[pair, SIZE]
+    for source in range(other * CELL, other * CELL + links[pair + 1, SIZE]):
         slots[find(slots, ids, ids[source])] = np.int32(place)
         for axis in range(AXES):
             boxes[place, axis] = boxes[source, axis]
         ids[place] = ids[source]
         place += 1
-    drop_block(owner, head, other)
+    drop_leaf(owner, head, other)
     drop_pair(links, head, pair)
-    links[node, CHILD] = np.int32(-1 - block)
-    owner[block] = np.int32(node)
-    fit_rows(bounds, node, boxes, block * BLOCK, place)
+    links[node, CHILD] = np.int32(-1 - cell)
+    for part_of in range(cell, cell + CELLS):
+        owner[part_of] = np.int32(node)
+    fit_rows(bounds, node, boxes, cell * CELL, place)
 
 
 @kernel("void(i8[:, ::1], i4[:, ::1], i4[::1], i8[::1], int64, int64)", late=True)

@@ -12,7 +12,7 @@ Cost: what `window_kernels.py` says for each cluster that is looked at.
 import numpy as np
 
 from ..kernels import kernel, part, rare
-from .forest_kernels import BLOCK, CHILD, GREATEST, LEAST, SIZE
+from .forest_kernels import CELL, CHILD, GREATEST, LEAST, SIZE
 from .window_kernels import any_in, from_on, least_in, list_in, nearest_keys
 
 # Base events.
@@ -233,7 +233,7 @@ def reach(bounds, links, boxes, stack, anchors, roots, low, y, high, keys, most,
                 stack[top], stack[top + 1] = child, child + 1
                 top += 2
                 continue
-            first = (-1 - child) * BLOCK
+            first = (-1 - child) * CELL
             for place in range(first, first + links[node, SIZE]):
                 if low <= boxes[place, 2] <= y <= boxes[place, 3] <= high:
                     count = _cover(keys, following, boxes[place, 0], boxes[place, 1], most, found, count)

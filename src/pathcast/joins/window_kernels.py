@@ -8,7 +8,7 @@ Cost: nodes that the window's border passes through; a node that lies in the win
 """
 
 from ..kernels import part, rare
-from .forest_kernels import BLOCK, CHILD, GREATEST, LEAST, SIZE
+from .forest_kernels import CELL, CHILD, GREATEST, LEAST, SIZE
 
 
 @part
@@ -75,7 +75,7 @@ def any_in(bounds, links, boxes, stack, root, a, b, c, d, e, f, g, h):
                     stack[top] = sister
                     top += 1
             continue
-        first = (-1 - child) * BLOCK
+        first = (-1 - child) * CELL
         for place in range(first, first + links[node, SIZE]):
             if _in(boxes, place, a, b, c, d, e, f, g, h):
                 return True
@@ -97,7 +97,7 @@ def list_in(bounds, links, boxes, stack, root, a, b, c, d, e, f, g, h, places, c
             stack[top], stack[top + 1] = child, child + 1
             top += 2
             continue
-        first = (-1 - child) * BLOCK
+        first = (-1 - child) * CELL
         whole = _whole(bounds, node, a, b, c, d, e, f, g, h)
         for place in range(first, first + links[node, SIZE]):
             if whole or _in(boxes, place, a, b, c, d, e, f, g, h):
@@ -128,7 +128,7 @@ def least_in(bounds, links, boxes, stack, root, a, b, c, d, e, f, g, h, best, be
             stack[top], stack[top + 1] = child + swapped, child + 1 - swapped
             top += 2
             continue
-        first = (-1 - child) * BLOCK
+        first = (-1 - child) * CELL
         for place in range(first, first + links[node, SIZE]):
             low, high = boxes[place, 2], boxes[place, 3]
             if (high < best or (high == best and low > best_low)) and _in(boxes, place, a, b, c, d, e, f, g, h):
