@@ -1,10 +1,11 @@
 """Standing joins on Spark: changes of tables in, the messages that keep all clients right out.
 
-    changes ─ fan out, gather by key ─▶ (edge, join value, events) ─ shuffle ─▶ transformWithState ─▶ messages
+    changes ─ fan out, gather ─▶ (edge, join value, events) ─ shuffle, transformWithState ─▶ (key, answers) ─▶ messages
 
 What happens under one join value of one edge needs no other rows (`pathcast.joins.parts`), so that is the key of the
 state: one value a key, in Spark's state store (RocksDB), with the rows of both tables as the joins room writes them.
-Events of one key come as one row, so that a key costs one look into the store and one entry a micro-batch.
+Events of one key come as one row and its messages leave as one, so that a key costs one look into the store, one entry
+and few rows a micro-batch; Arrow batches are made before and behind.
 
 Invariant: messages are those of one server, in the order of `sequence` under each key. An event is applied with the
 micro-batch that brings it, in the order of `sequence` among those of the batch, under all of its keys alike: one that
@@ -14,6 +15,7 @@ Cost: a look and an entry a key and micro-batch, some 0.1 ms, and the rows of th
 """
 
 import json
+import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple
@@ -43,6 +45,8 @@ _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _REFUSED = -2
 # A worker gathers the events of a partition by key, up to so many.
 _GATHERED = 100_000
+# Messages leave in Arrow batches of so many.
+_UNFOLDED = 10_000
 _STATE = "part binary"
 _LETTER = [TABLE, CHANGE, ROW, VALUES]
 _FANNED = t.StructType(
@@ -76,7 +80,21 @@ _ARROW_FANNED = pa.schema(
         ("error", ERROR_TYPE),
     ]
 )
-_Message = Row(*_MESSAGES.fieldNames())
+_ANSWERED = t.StructType([*_FANNED.fields[:2], t.StructField("answers", t.BinaryType())])
+_Answered = Row(*_ANSWERED.fieldNames())
+_ARROW_MESSAGES = pa.schema(
+    [
+        ("edge", pa.int32()),
+        ("join_value", pa.string()),
+        (SEQUENCE, pa.int64()),
+        ("number", pa.int32()),
+        ("message", pa.binary()),
+        *((name, pa.string()) for name in _LETTER),
+        ("error", ERROR_TYPE),
+    ]
+)
+# A message or an error of a key: sequence, number, message, the change as table, change, row and values, error.
+_Answers = list[tuple[Any, ...]]
 Batches = Iterator[pa.RecordBatch]
 
 
@@ -88,19 +106,22 @@ def join_subscriptions(
     *,
     batches: Iterable[tuple[Selection, Mapping[str, tuple[Any, Any]]]] = (),
     axes: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
 ) -> DataFrame:
     """The messages that changes of tables mean for standing joins (docs/joins.md).
 
     `changes` has the columns `table`, `change` (insert, delete, update), `row` (JSON), `sequence`, a whole number of
     its own for each change, and for updates `values` (JSON). `subscriptions` are queries, or queries by subscriber,
-    with the ids 1, 2, 3, …; `batches` many with ranges as arrays.
+    with the ids 1, 2, 3, …; `batches` many with ranges as arrays. Where they are many, they are put in a file in
+    `folder`, which every worker can read.
 
     A row per message: `edge` and `join_value`, the key in whose order messages come; `sequence` of the change and the
     `number` of the message within it; `message`, which `pathcast.messages.decode` reads. A change that can't be made
     is a row with `error` and the change. On streams the tables live in the checkpoint.
     """
     _check_changes(changes)
-    standing = Shipped.of(StandingJoins(schema, subscriptions, scheme, batches, axes))
+    packed = Shipped.of(StandingJoins(schema, subscriptions, scheme, batches, axes))
+    standing = packed.lightened(folder, "the subscriptions")
     provider = str(changes.sparkSession.conf.get(_PROVIDER, ""))
     if "RocksDB" not in provider:
         raise PipelineError(
@@ -109,9 +130,10 @@ def join_subscriptions(
         )
     wanted = [name for name in (*_LETTER, SEQUENCE, "error") if name in changes.columns]
     keyed = changes.select(*wanted).mapInArrow(fanning(standing), _FANNED)
-    return keyed.groupBy("edge", "join_value").transformWithState(
-        JoinProcessor(standing), outputStructType=_MESSAGES, outputMode="Append", timeMode="None"
+    answered = keyed.groupBy("edge", "join_value").transformWithState(
+        JoinProcessor(standing), outputStructType=_ANSWERED, outputMode="Append", timeMode="None"
     )
+    return answered.mapInArrow(unfold, _MESSAGES)
 
 
 def fanning(standing: Shipped) -> Callable[[Batches], Batches]:
@@ -202,9 +224,10 @@ class JoinProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
         edge, value = key
         if edge == _REFUSED:
-            for row in rows:
-                letter = [row[name] for name in _LETTER]
-                yield _Message(None, None, row[SEQUENCE], None, None, *letter, row["error"])
+            refused: _Answers = [
+                (row[SEQUENCE], None, None, *(row[name] for name in _LETTER), dict(row["error"])) for row in rows
+            ]
+            yield _Answered(None, None, pickle.dumps(refused, protocol=5))
             return
         events: list[Event] = []
         for row in rows:
@@ -217,15 +240,34 @@ class JoinProcessor(StatefulProcessor):
             self._state.clear()
         elif after != before:
             self._state.update((after,))
+        told: _Answers = []
         for event, messages, error in answers:
-            for number, message in enumerate(messages):
-                yield _Message(edge, value, event.sequence, number, message.encode(), None, None, None, None, None)
+            told += [
+                (event.sequence, number, message.encode(), None, None, None, None, None)
+                for number, message in enumerate(messages)
+            ]
             if error is not None:
-                letter = _letter(parts.schema, event)
-                yield _Message(edge, value, event.sequence, None, None, *letter, Row(**_told(error)))
+                told.append((event.sequence, None, None, *_letter(parts.schema, event), _told(error)))
+        if told:
+            yield _Answered(edge, value, pickle.dumps(told, protocol=5))
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+def unfold(batches: Batches) -> Batches:
+    """A row for each message and error, of what keys have answered."""
+    for batch in batches:
+        keys = zip(batch.column("edge").to_pylist(), batch.column("join_value").to_pylist(), strict=True)
+        rows = [
+            (edge, value, *answer)
+            for (edge, value), answers in zip(keys, batch.column("answers").to_pylist(), strict=True)
+            for answer in pickle.loads(answers)  # noqa: S301 - what `JoinProcessor` wrote
+        ]
+        for begin in range(0, len(rows), _UNFOLDED):
+            columns = zip(*rows[begin : begin + _UNFOLDED], strict=True)
+            arrays = [pa.array(values, kind) for values, kind in zip(columns, _ARROW_MESSAGES.types, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=_ARROW_MESSAGES)
 
 
 def _letter(schema: Schema, event: Event) -> list[str | None]:
