@@ -120,7 +120,7 @@ def test_messages_are_counted_on_every_workload() -> None:
     assert [len(found) for found in by_workload.values()] == [10, 10, 7, 10, 10]
     binary = {row["series"]: row for row in result.rows if row["workload"] == "R ⋈ S"}
     assert binary["rel-sel"]["messages"] == 1 and binary["ref-j"]["bytes"] >= binary["ref-j+"]["bytes"]
-    assert all(claim.verdict in {"held", "not held"} for claim in result.claims)
+    assert [claim.verdict == "not measurable" for claim in result.claims] == [False, False, True, False]
 
 
 def test_six_decompositions_are_told_apart_and_the_greedy_one_is_marked() -> None:

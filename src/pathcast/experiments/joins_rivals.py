@@ -10,11 +10,12 @@ sample, times are multiplied by how many times larger the whole is.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..workloads import JoinBatch, JoinWorkload
+if TYPE_CHECKING:
+    from ..workloads import JoinBatch, JoinWorkload
 
 # For each subscription (by its place in the batch) that has results: how many.
 Answer = dict[int, int]
@@ -57,7 +58,7 @@ def fill(database: Any, name: str, columns: Mapping[str, Any]) -> None:
 class Oracle:
     """The tables of a workload in DuckDB, after the first changes."""
 
-    def __init__(self, workload: JoinWorkload, changes: int) -> None:
+    def __init__(self, workload: "JoinWorkload", changes: int) -> None:
         self._columns = {table: [part.split() for part in text.split(", ")] for table, text in workload.tables.items()}
         self._database = connect()
         made = workload.changes[:changes]
@@ -70,7 +71,7 @@ class Oracle:
             if rows:
                 fill(self._database, table, {name: [row[name] for row in rows] for name, _ in columns})
 
-    def rows(self, batch: JoinBatch, place: int, columns: Iterable[str] = ("count(*)",)) -> Counter[tuple[Any, ...]]:
+    def rows(self, batch: "JoinBatch", place: int, columns: Iterable[str] = ("count(*)",)) -> Counter[tuple[Any, ...]]:
         """The rows of one subscription of a batch."""
         ends = {column: (low[place].item(), high[place].item()) for column, (low, high) in batch.ranges.items()}
         asked = " and ".join(f"{column} between ? and ?" for column in ends)
@@ -82,7 +83,7 @@ class Oracle:
         self._database.close()
 
 
-def rivals_of(workload: JoinWorkload, *, queries: int, looped: int) -> Sequence[Rival]:
+def rivals_of(workload: "JoinWorkload", *, queries: int, looped: int) -> Sequence[Rival]:
     """The rivals of a binary workload; samples of so many subscriptions."""
     (batch,) = workload.batches
     joined = [row for _, table, row in workload.rows if table == "S"]
@@ -95,7 +96,7 @@ class OneQuery:
     name = "DuckDB"
     sample = None
 
-    def __init__(self, batch: JoinBatch, joined: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, batch: "JoinBatch", joined: Sequence[Mapping[str, Any]]) -> None:
         self._database = _with_joined(joined)
         self._database.execute("create table X (place bigint, a1 double, a2 double, c1 double, c2 double)")
         (a1, a2), (c1, c2) = batch.ranges["a"], batch.ranges["c"]
@@ -119,7 +120,7 @@ class Queries:
 
     name = "DuckDB, one by one"
 
-    def __init__(self, batch: JoinBatch, joined: Sequence[Mapping[str, Any]], sample: int) -> None:
+    def __init__(self, batch: "JoinBatch", joined: Sequence[Mapping[str, Any]], sample: int) -> None:
         self._database = _with_joined(joined)
         self.sample = range(min(sample, len(batch)))
         self._ends = [[end[place].item() for ends in batch.ranges.values() for end in ends] for place in self.sample]
@@ -145,7 +146,7 @@ class Loop:
 
     name = "a plain loop"
 
-    def __init__(self, batch: JoinBatch, joined: Sequence[Mapping[str, Any]], sample: int) -> None:
+    def __init__(self, batch: "JoinBatch", joined: Sequence[Mapping[str, Any]], sample: int) -> None:
         self.sample = range(min(sample, len(batch)))
         self._ends = [[end[place].item() for ends in batch.ranges.values() for end in ends] for place in self.sample]
         self._joined: dict[int, list[Mapping[str, Any]]] = {}
