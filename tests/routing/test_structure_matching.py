@@ -111,7 +111,10 @@ def test_random_trees_match_as_they_do_when_the_document_is_read(seed):
     subscriptions.add_many([tree(3, 0.5) for _ in range(25)])
     matcher = subscriptions.compile()
     coder, quick = link_of(matcher)
-    for _ in range(6):
+    for number in range(8):
+        if number == 2:
+            subscriptions.add(tree(3, 0.5))
+            matcher.match(b"<a/>")
         batch = read_batch([document(4).encode()])
         found = quick.match(coder.encode(batch[0]), batch[0].data)
         assert np.array_equal(found, matcher.engine.match_batch(batch)[1])

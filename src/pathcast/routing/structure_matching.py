@@ -7,7 +7,8 @@ must meet, is laid over the elements' numbers where they need not, and is tried 
 then, if it asks about values; many of these are left to the engine.
 
 Invariant: as `StructureDecoder.decode` and `match_batch` together, refusals included. What is remembered is forgotten
-when the table has grown, or the dictionary was begun anew.
+when the dictionary was begun anew, or the table has grown; a large table is taken apart anew only after some documents,
+which meanwhile are matched on element arrays.
 Cost: some 10 µs a document of a hundred elements, most of it for checking the message; for each tree whose paths are
 all there some nanoseconds, some 0.3 µs if it is laid over the elements, more if it asks about values.
 """
@@ -28,6 +29,7 @@ from .structure_trees import StructureTrees
 from .structure_wire import Refused
 
 MOST_KEPT = 1 << 14  # elements for which room is kept between documents
+PATIENCE = 8  # trees for each document that is matched by the engine before a table that has grown is taken apart anew
 FEW = 64  # trees that are tried one by one; for more the engine, which looks values up, is quicker
 _LAST_STAMP = 1 << 30
 Int32s = npt.NDArray[np.int32]
@@ -56,6 +58,11 @@ class StructureMatcher:
         """As `match`, for an annotation that was taken in."""
         learnt = message.learnt
         assert learnt is not None
+        if len(self.engine.table) != self._entries and self._waited * PATIENCE < len(self._trees.entries):
+            self._waited += 1
+            self.engine.refresh()
+            batch = self.decoder.batch_of(structure, document, message)
+            return batch if isinstance(batch, Refused) else self.engine.match_batch(batch)[1]
         if learnt is not self._learnt or len(self.engine.table) != self._entries:
             self._forget(learnt)
         self._make_room(learnt, message.elements)
@@ -116,7 +123,7 @@ class StructureMatcher:
         """Begin anew, for the entries that there are by now."""
         table = self.engine.table
         if self._entries != len(table):
-            self._entries = len(table)
+            self._entries, self._waited = len(table), 0
             self._trees = StructureTrees(table)
             self._verifier, self._verified = Verifier(table), dict[int, int]()
             words = (self._entries + 63) // 64 + 1
