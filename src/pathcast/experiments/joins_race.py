@@ -2,7 +2,7 @@
 
 A change is timed from the call to the last message's bytes, as the paper counts the output of messages: time of the
 processor, not of the clock, so that a busy machine disturbs less. Servers take
-changes in alternation, a few at a time, in rotating order; one that has used up its seconds stops, so that a scheme
+changes in alternation, some at a time, in rotating order; one that has used up its seconds stops, so that a scheme
 that tells thousands of subscriptions one by one sees fewer changes than the others. Garbage is collected before.
 
 Invariant: every server takes the changes of its stream in order, and no time is taken before its clients' rows and
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from ..workloads import JoinWorkload
     from ..workloads.joins import Change
 
-# So many changes of a server before the next one has its turn.
-_TURN = 10
+# So many changes of a server before the next one has its turn: the first ones find their memory out of the caches.
+_TURN = 50
 # However long they take, so many changes are timed.
 _LEAST = 6
 # Of so many subscriptions of a batch, those with the most rows become clients.
