@@ -68,10 +68,10 @@ def test_a_stream_of_changes_gives_the_messages_of_one_server(spark, tmp_path):
     world, changes, expected = history(random, 60, queries, "ref-sj-clu+")
     world.database.close()
     letters = [letter(*each) for each in changes]
-    letters[20:20] = letters[15:18]  # come again
+    letters[20:20] = letters[15:18]  # come again, with the same micro-batch
+    letters[40:40] = letters[10:13]  # and with another
     letters.append((99, "R", "delete", '{"k": 5, "a": 1, "p": "x"}', None))
     letters.append((100, "R", "insert", '{"k": 5, "a": "x"}', None))
-    cuts = [0, 25, 45, len(letters)]
     folder = tmp_path / "changes"
     schema = Schema(TABLES, JOINS)
 
@@ -86,10 +86,9 @@ def test_a_stream_of_changes_gives_the_messages_of_one_server(spark, tmp_path):
         part = spark.createDataFrame(letters[first:last], CHANGES).coalesce(1)
         part.write.mode("append").parquet(str(folder))
 
-    add(cuts[0], cuts[1])
+    add(0, 30)
     run()
-    add(cuts[1], cuts[2])
-    add(cuts[2], cuts[3])
+    add(30, len(letters))
     run()  # started again: what it knows is in the checkpoint
 
     rows = spark.read.parquet(str(tmp_path / "messages"))

@@ -75,8 +75,9 @@ def hopped(overlay, policy, at=None, documents=None, cut=5):
     return [row for found in rows for row in found.to_pylist()]
 
 
-@pytest.mark.parametrize("at", [None, "r4"])
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    ("policy", "at"), [*((policy, None) for policy in POLICIES), ("L+st-sd", "r4"), ("ES+sd", "r4")]
+)
 def test_rows_are_what_the_overlay_in_one_process_does(policy, at, monkeypatch):
     # Dictionaries of links are numbered by chance.
     monkeypatch.setattr("pathcast.routing.structure.os.urandom", lambda count: b"\1" * count)
