@@ -10,16 +10,15 @@ import numpy.typing as npt
 from ..network import ContentNetwork
 from ..transmission import Topology
 from ..workloads.joins import JoinWorkload, binary_joins, stock_joins
-from .claim import Claim, Judgement, judged
+from .claim import Claim
+from .network_claims import OURS, STRAWMEN, TARGET, TEN, below, falls, least, selections
 from .network_overlay import Cost, Counter, events, filled, filters_of, narrowed, overlay, placed, subscriptions_of
 from .network_zones import ZoneCounter, space_of, turned, zoned
 from .plot import Plot
 from .registry import experiment
-from .rows import MissingRowError, Row, Rows
+from .rows import Row
 from .run import Run
 
-OURS = "ref-sj-clu+"
-STRAWMEN = ("enum-j", "rel-sel", "ref-j", "ref-j+")
 SEMIJOINS = ("enum-sj", "ref-sj-sub", "ref-sj-tup", "ref-sj-clu", OURS)
 UNICAST = ("enum-j", "enum-sj")
 NETWORKS = ("can", "cbn")
@@ -70,72 +69,6 @@ _SHOW = {
     "deletion_bytes": "bytes a deletion",
     "times": f"times {OURS}",
 }
-
-
-def _of(rows: Rows, scheme: str, column: str, network: str = "can") -> list[float]:
-    """A scheme's figures at all points, on the paper's kind of network unless told."""
-    found = [
-        float(row[column])  # type: ignore[arg-type]
-        for row in rows
-        if row["scheme"] == scheme and row["network"] == network
-    ]
-    if not found:
-        raise MissingRowError(f"no row of '{scheme}'")
-    return found
-
-
-def _below(times: float, column: str, rivals: tuple[str, ...]) -> Callable[[Rows], Judgement]:
-    """Ours is so many times below each rival, at every point."""
-
-    def judge(rows: Rows) -> Judgement:
-        ours = _of(rows, OURS, column)
-        least = {
-            rival: min(theirs / mine for theirs, mine in zip(_of(rows, rival, column), ours, strict=True))
-            for rival in rivals
-        }
-        return judged(
-            all(value >= times for value in least.values()),
-            ", ".join(f"{rival} {value:.1f} ×" for rival, value in least.items()),
-        )
-
-    return judge
-
-
-def _least(column: str) -> Callable[[Rows], Judgement]:
-    """Ours has the least of all schemes."""
-
-    def judge(rows: Rows) -> Judgement:
-        schemes = dict.fromkeys(str(row["scheme"]) for row in rows)
-        means = {scheme: sum(found) / len(found) for scheme in schemes if (found := _of(rows, scheme, column))}
-        best = min(means, key=lambda scheme: means[scheme])
-        return judged(means[OURS] <= 1.001 * means[best], f"{best} {means[best]:,.0f}, {OURS} {means[OURS]:,.0f}")
-
-    return judge
-
-
-def _falls(scheme: str, column: str, *, rising: bool = False) -> Callable[[Rows], Judgement]:
-    """A scheme's figure falls (or rises) from the first point to the last."""
-
-    def judge(rows: Rows) -> Judgement:
-        found = _of(rows, scheme, column)
-        if len(found) < 2:
-            raise MissingRowError("one point alone")
-        return judged(found[-1] > found[0] if rising else found[-1] < found[0], f"{found[0]:,.0f} → {found[-1]:,.0f}")
-
-    return judge
-
-
-def _selections(rows: Rows) -> Judgement:
-    """How many times our traffic Rel-Sel's is, on a tree, from the first point to the last."""
-    pairs = zip(_of(rows, "rel-sel", "bytes", "cbn"), _of(rows, OURS, "bytes", "cbn"), strict=True)
-    times = [theirs / ours for theirs, ours in pairs]
-    return judged(times == sorted(times, reverse=True), ", ".join(f"{one:.1f} ×" for one in times))
-
-
-TEN = Claim("Ref-SJ-Clu+ has at least 10 times less overlay traffic than every strawman", "select-join paper, §6.1",
-            _below(10, "bytes", STRAWMEN))  # fmt: skip
-TARGET = Claim("overlay traffic of ref-sj-clu+ at least 10 times below the best strawman", "target",
-               _below(10, "bytes", STRAWMEN))  # fmt: skip
 
 
 def _plot(x: str, label: str, y: str = "bytes", y_label: str = "bytes an insertion") -> Plot:
@@ -274,17 +207,17 @@ def _binary(point: dict[str, int], insertions: int, seed: int) -> JoinWorkload:
     claims=(
         TEN,
         TARGET,
-        Claim("Ref-SJ-Clu+ has the least traffic of all", "select-join paper, §6.1", _least("bytes")),
+        Claim("Ref-SJ-Clu+ has the least traffic of all", "select-join paper, §6.1", least("bytes")),
         Claim(
             "semijoins take at least 10 times fewer hops than every strawman",
             "select-join paper, appendix J",
-            _below(10, "hops", STRAWMEN),
+            below(10, "hops", STRAWMEN),
         ),
-        Claim("Ref-SJ-Clu+ has the least stress at the server", "select-join paper, Table 3", _least("server")),
+        Claim("Ref-SJ-Clu+ has the least stress at the server", "select-join paper, Table 3", least("server")),
         Claim(
             "with the last hop, Ref-SJ-Clu+ is still below every strawman",
             "select-join paper, appendix J",
-            _below(1, "last_hop", STRAWMEN),
+            below(1, "last_hop", STRAWMEN),
         ),
     ),
     plots=(
@@ -308,7 +241,7 @@ def network_fig6(run: Run, parameters: Setting) -> Iterator[Row]:
     paper=replace(PAPER, base_rows=(200, 500, 1_000, 4_000, 16_000, 64_000)),
     claims=(
         TEN,
-        Claim("a smaller table costs Ref-SJ-Clu+ more", "select-join paper, §6.1", _falls(OURS, "bytes")),
+        Claim("a smaller table costs Ref-SJ-Clu+ more", "select-join paper, §6.1", falls(OURS, "bytes")),
     ),
     plots=(_plot("base_rows", "rows of R"),),
     show=_SHOW,
@@ -324,7 +257,7 @@ def network_fig7(run: Run, parameters: Setting) -> Iterator[Row]:
     small=replace(SMALL, schemes=FEWER, subscriptions=(5_000,), joined_rows=(500, 5_100)),
     paper=replace(PAPER, joined_rows=(500, 1_000, 2_500, 5_100, 10_000, 20_000)),
     claims=(TEN, Claim("Ref-J degrades with more joining rows", "select-join paper, §6.1",
-                       _falls("ref-j", "bytes", rising=True))),
+                       falls("ref-j", "bytes", rising=True))),
     plots=(_plot("joined_rows", "rows of S"),),
     show=_SHOW,
 )  # fmt: skip
@@ -369,7 +302,7 @@ def network_fig18(run: Run, parameters: Setting) -> Iterator[Row]:
     small=replace(SMALL, schemes=FEWER, subscriptions=(5_000,), narrower=(0, 6_000)),
     paper=replace(PAPER, narrower=(0, 1_000, 2_000, 3_000, 4_000, 5_000, 6_000)),
     claims=(TEN, Claim("Rel-Sel has more traffic the more subscriptions overlap", "select-join paper, appendix J",
-                       _falls("rel-sel", "bytes", rising=True))),
+                       falls("rel-sel", "bytes", rising=True))),
     plots=(_plot("narrower", "taken off the deviations of centres"),),
     show=_SHOW,
 )  # fmt: skip
@@ -384,11 +317,11 @@ def network_fig19(run: Run, parameters: Setting) -> Iterator[Row]:
     small=replace(SMALL, schemes=("rel-sel", "ref-j+", OURS), subscriptions=(5_000,), share=(0.003, 0.03, 0.3, 1.0)),
     paper=replace(PAPER, schemes=("rel-sel", "ref-j+", OURS), share=(0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)),
     claims=(
-        Claim("the less the join lets through, the further selections fall behind, on a tree", "ours", _selections),
+        Claim("the less the join lets through, the further selections fall behind, on a tree", "ours", selections),
         Claim(
             "Ref-SJ-Clu+ has at least 10 times less traffic than Rel-Sel",
             "select-join paper, §6.1",
-            _below(10, "bytes", ("rel-sel",)),
+            below(10, "bytes", ("rel-sel",)),
         ),
     ),
     plots=(_plot("share", "width of ranges on c, as a share"),),
