@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 
+from ..errors import LimitError
 from ..patterns import Namespaces
 from .files import LARGEST_ID
 
@@ -54,6 +55,13 @@ def checked_ids(ids: Sequence[int], count: int) -> list[int]:
     if len(set(numbers)) != count:
         raise ValueError("an id is given twice")
     return numbers
+
+
+def check_next(next_id: int, count: int) -> int:
+    """The next id, when so many are wanted."""
+    if next_id + count - 1 > LARGEST_ID:
+        raise LimitError(f"ids beyond {LARGEST_ID:,} do not exist; give free ones with ids=…")
+    return next_id
 
 
 def check_namespaces(namespaces: Namespaces) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..store.snapshot import AnyArray
-from ..store.texts import Texts
+from ..store.texts import Texts, pack
 from .rows_kernels import index_ids
 
 Int32s = npt.NDArray[np.int32]
@@ -157,6 +157,14 @@ class Columns:
         own.update((self.find(id), text) for id, text in self._texts.items())
         chosen = sorted((slot, text) for slot, text in own.items() if text is not None)
         return np.array([slot for slot, _ in chosen], dtype=np.int32), [text for _, text in chosen]
+
+    def saved(self) -> dict[str, AnyArray]:
+        """The columns as arrays; `restore` takes them back."""
+        ids, entries, owners = (column.copy() for column in self.arrays())
+        slots, own = self.texts()
+        texts, offsets = pack(own)
+        columns = {"ids": ids, "entries": entries, "owners": owners}
+        return {**columns, "texts": texts, "text_offsets": offsets, "text_slots": slots}
 
     @classmethod
     def restore(cls, arrays: dict[str, AnyArray], *, count: int, ascending: bool) -> "Columns":

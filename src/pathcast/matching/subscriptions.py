@@ -29,10 +29,10 @@ from ..patterns.parse import MAX_STEPS
 from ..store.snapshot import AnyArray
 from ..store.texts import Texts, pack
 from .bulk import collector_resting
-from .checks import check_namespaces, check_subscriber, checked_id, checked_ids, checked_subscribers
+from .checks import check_namespaces, check_next, check_subscriber, checked_id, checked_ids, checked_subscribers
 from .columns import Columns
 from .expansion import Expansion
-from .files import LARGEST_ID, read_rows
+from .files import read_rows
 from .owners import NOBODY, Owners
 from .rows import Rows
 from .table import Entered, PatternTable
@@ -81,11 +81,10 @@ class Subscriptions:
         check_subscriber(subscriber)
         with self._lock:
             if id is None:
-                id = self._check_next(1)
+                id = check_next(self._next_id, 1)
             else:
                 id = checked_id(id)
-                if self._columns.find(id) >= 0:
-                    raise ValueError(f"id {id} is in use")
+                self._check_free([id])
             self._compact()
             known = len(self.table)
             entry, text = self.table.enter_one(xpath)
@@ -143,7 +142,7 @@ class Subscriptions:
             with collector_resting():
                 entered = self.table.enter(xpaths, collect=errors == "collect")
             try:
-                first = self._check_next(len(entered.good)) if numbers is None else 0
+                first = check_next(self._next_id, len(entered.good)) if numbers is None else 0
             except LimitError:
                 for entry in range(known, len(self.table)):
                     self.table.released(entry)
@@ -167,7 +166,7 @@ class Subscriptions:
         numbers = None if ids is None else checked_ids(ids.tolist(), len(entered.entries))
         with self._lock:
             self._check_free(numbers)
-            first = self._check_next(len(entered.entries)) if numbers is None else 0
+            first = check_next(self._next_id, len(entered.entries)) if numbers is None else 0
             given = range(first, first + len(entered.entries)) if numbers is None else numbers
             owned = np.array([*map(self._owners.number, names), NOBODY], dtype=np.int32)[owners]
             if len(given):
@@ -359,31 +358,13 @@ class Subscriptions:
         with self._lock:
             columns = self._columns
             rows = self._lay_out(self.version) if self._rows.published[0] else self._rows
-            facts: dict[str, Any] = {
-                "namespaces": self.namespaces,
-                "max_steps": self.table.max_steps,
-                "next_id": self._next_id,
-                "subscriptions": len(self),
-                "ascending": columns.ascending,
-            }
-            ids, entries, owners = (column.copy() for column in columns.arrays())
-            slots, own = columns.texts()
+            facts: dict[str, Any] = {"namespaces": self.namespaces, "max_steps": self.table.max_steps}
+            facts |= {"next_id": self._next_id, "subscriptions": len(self), "ascending": columns.ascending}
             names, name_offsets = pack(self._owners.names)
-            texts, text_offsets = pack(own)
-            arrays: dict[str, AnyArray] = {
-                "ids": ids,
-                "entries": entries,
-                "owners": owners,
-                "owner_names": names,
-                "owner_name_offsets": name_offsets,
-                "texts": texts,
-                "text_offsets": text_offsets,
-                "text_slots": slots,
-                "row_begin": rows.begin,
-                "row_ids": rows.ids,
-                "row_owners": rows.owners,
-            }
-            return facts, arrays | {_TABLE + name: array for name, array in self.table.arrays().items()}
+            named: dict[str, AnyArray] = {"owner_names": names, "owner_name_offsets": name_offsets}
+            laid_out: dict[str, AnyArray] = {"row_begin": rows.begin, "row_ids": rows.ids, "row_owners": rows.owners}
+            table = {_TABLE + name: array for name, array in self.table.arrays().items()}
+            return facts, {**columns.saved(), **named, **laid_out, **table}
 
     @classmethod
     def restore(cls, facts: dict[str, Any], arrays: dict[str, AnyArray]) -> "Subscriptions":
@@ -410,14 +391,7 @@ class Subscriptions:
             raise KeyError(f"there is no subscription {id}")
         return slot
 
-    def _check_next(self, count: int) -> int:
-        """The next id, when so many are wanted."""
-        if self._next_id + count - 1 > LARGEST_ID:
-            raise LimitError(f"ids beyond {LARGEST_ID:,} do not exist; give free ones with ids=…")
-        return self._next_id
-
-    def _check_free(self, ids: list[int] | None) -> None:
-        if ids is not None and len(self):
-            for number in ids:
-                if self._columns.find(number) >= 0:
-                    raise ValueError(f"id {number} is in use")
+    def _check_free(self, ids: Sequence[int] | None) -> None:
+        for number in ids if ids and len(self) else ():
+            if self._columns.find(number) >= 0:
+                raise ValueError(f"id {number} is in use")
