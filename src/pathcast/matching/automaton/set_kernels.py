@@ -16,7 +16,18 @@ sets any more.
 import numpy as np
 
 from ...kernels import lowest_bit, part, rare
-from .condition_kernels import ANY_NAME, L_ELEMENT, ONE, has_bit, mark_up, put_bit
+from .condition_kernels import (
+    ANY_NAME,
+    C_PARTS,
+    C_PARTS_END,
+    K_SET,
+    L_ELEMENT,
+    NOT,
+    ONE,
+    has_bit,
+    mark_up,
+    put_bit,
+)
 
 # Numbers of the sets that are always there: no element, all elements, and the document (which is no set of elements).
 EMPTY, ALL, DOCUMENT, SETS = range(4)
@@ -170,3 +181,19 @@ def made(operation, a, b, state, bits, width, slots, results, first, count, stam
     results[place, 0] = key
     results[place, 1] = state[T_EPOCH] << 32 | found
     return found
+
+
+@rare
+def word_by_word(kind, row, width, state, slots, rows, parts, known, bits):
+    """The set of an `or` or a `not`."""
+    word = state[T_SETS] * width
+    for k in range(width):
+        bits[word + k] = 0
+    for k in range(rows[row, C_PARTS], rows[row, C_PARTS_END]):
+        at = np.int64(known[parts[k], K_SET]) * width
+        for w in range(width):
+            bits[word + w] |= bits[at + w]
+    if kind == NOT:
+        for w in range(width):
+            bits[word + w] = ~bits[word + w] & bits[ALL * width + w]
+    return interned(state, bits, width, slots)

@@ -79,6 +79,7 @@ from .set_kernels import (
     begin_epoch,
     interned,
     made,
+    word_by_word,
 )
 
 # A step in a program: its number, its name and axis (2 · name, + 1 for //), and what it asks: NOTHING, a condition, or
@@ -181,22 +182,6 @@ def value_set(
     return interned(state, bits, width, slots)
 
 
-@rare
-def word_by_word(kind, row, width, state, slots, rows, parts, known, bits):
-    """The set of an `or` or a `not`."""
-    word = state[T_SETS] * width
-    for k in range(width):
-        bits[word + k] = 0
-    for k in range(rows[row, C_PARTS], rows[row, C_PARTS_END]):
-        at = np.int64(known[parts[k], K_SET]) * width
-        for w in range(width):
-            bits[word + w] |= bits[at + w]
-    if kind == NOT:
-        for w in range(width):
-            bits[word + w] = ~bits[word + w] & bits[ALL * width + w]
-    return interned(state, bits, width, slots)
-
-
 @part
 def settle(
     asked, first, count, width, stamp, state, slots, results, rows, limits, literal_hashes, literals, parts, parents,
@@ -271,6 +256,64 @@ def settle(
         known[row, K_SET] = found
 
 
+@part
+def fetch_ahead(candidate, end, candidates, program_begin, programs, known, rows, epoch):
+    """What the candidates to come will need is fetched while this one is looked at."""
+    if candidate + FAR < end:
+        at = program_begin[candidates[candidate + FAR]]
+        prefetch(programs, at)
+        prefetch(programs, at + 16)
+    if candidate + NEAR < end:
+        pattern = candidates[candidate + NEAR]
+        for k in range(program_begin[pattern] + P_ASKS, program_begin[pattern + 1], P_COLUMNS):
+            if programs[k] > NOTHING:
+                prefetch(known, np.int64(programs[k]) * K_COLUMNS)
+                prefetch(rows, np.int64(programs[k]) * C_COLUMNS)
+    if candidate + NEXT < end:
+        pattern = candidates[candidate + NEXT]
+        for k in range(program_begin[pattern] + P_ASKS, program_begin[pattern + 1], P_COLUMNS):
+            asked = np.int64(programs[k])
+            if asked > NOTHING and known[asked, K_EPOCH] != epoch and rows[asked, C_PART] >= 0:
+                prefetch(known, np.int64(rows[asked, C_PART]) * K_COLUMNS)
+                prefetch(rows, np.int64(rows[asked, C_PART]) * C_COLUMNS)
+
+
+@part
+def forget_levels(memory):
+    """Let no level remember a step."""
+    for k in range(len(memory)):
+        memory[k, M_STEP] = NO_STEP
+
+
+@part
+def asked_of(
+    asked, of, first, count, width, stamp, state, slots, results, rows, limits, literal_hashes, literals, parts,
+    parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end,
+    text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers,
+    number_stamps, pending,
+):  # fmt: skip
+    """The elements of a set at which holds what a step asks; EMPTY without room for that, which `state` says."""
+    row = asked if asked > NOTHING else NOTHING - 1 - asked
+    if known[row, K_EPOCH] != state[T_EPOCH] and (asked > NOTHING or rows[row, C_KIND] == FIRST):
+        settle(
+            row, first, count, width, stamp, state, slots, results, rows, limits, literal_hashes, literals, parts,
+            parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin,
+            text_end, text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes,
+            hash_stamps, numbers, number_stamps, pending,
+        )  # fmt: skip
+    if state[T_FULL]:
+        return np.int64(EMPTY)
+    if asked > NOTHING:
+        return made(np.int64(BOTH), of, np.int64(known[row, K_SET]), state, bits, width, slots, results, first, count,
+                    stamp, parents, ends, heads, head_stamps, lists)  # fmt: skip
+    return narrowed(
+        row, of, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals, parts, parents, ends,
+        heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end,
+        text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers,
+        number_stamps,
+    )  # fmt: skip
+
+
 @kernel(
     "int64(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
     " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_u1[::1], ro_u1[::1], ro_i4[::1],"
@@ -301,28 +344,10 @@ def verify(
         begin_epoch(state, bits, width, count, slots)
         stamp = state[T_STAMP]
         link(first, count, names, translation, attribute_begin, attribute_names, stamp, heads, head_stamps, lists)
-        for k in range(len(memory)):
-            memory[k, M_STEP] = NO_STEP
+        forget_levels(memory)
         alone = True
         while candidate < end:
-            # What the candidates to come will need is fetched while this one is looked at.
-            if candidate + FAR < end:
-                at = program_begin[candidates[candidate + FAR]]
-                prefetch(programs, at)
-                prefetch(programs, at + 16)
-            if candidate + NEAR < end:
-                pattern = candidates[candidate + NEAR]
-                for k in range(program_begin[pattern] + P_ASKS, program_begin[pattern + 1], P_COLUMNS):
-                    if programs[k] > NOTHING:
-                        prefetch(known, np.int64(programs[k]) * K_COLUMNS)
-                        prefetch(rows, np.int64(programs[k]) * C_COLUMNS)
-            if candidate + NEXT < end:
-                pattern = candidates[candidate + NEXT]
-                for k in range(program_begin[pattern] + P_ASKS, program_begin[pattern + 1], P_COLUMNS):
-                    asked = np.int64(programs[k])
-                    if asked > NOTHING and known[asked, K_EPOCH] != state[T_EPOCH] and rows[asked, C_PART] >= 0:
-                        prefetch(known, np.int64(rows[asked, C_PART]) * K_COLUMNS)
-                        prefetch(rows, np.int64(rows[asked, C_PART]) * C_COLUMNS)
+            fetch_ahead(candidate, end, candidates, program_begin, programs, known, rows, state[T_EPOCH])
             pattern = candidates[candidate]
             at, last = program_begin[pattern], program_begin[pattern + 1]
             of = np.int64(DOCUMENT if at < last else EMPTY)
@@ -339,27 +364,12 @@ def verify(
                     of = made(np.int64(BELOW if name & 1 else CHILD), of, name >> 1, state, bits, width, slots, results,
                               first, count, stamp, parents, ends, heads, head_stamps, lists)  # fmt: skip
                 if of != EMPTY and asked != NOTHING:
-                    row = asked if asked > NOTHING else NOTHING - 1 - asked
-                    if known[row, K_EPOCH] != state[T_EPOCH] and (asked > NOTHING or rows[row, C_KIND] == FIRST):
-                        settle(
-                            row, first, count, width, stamp, state, slots, results, rows, limits, literal_hashes,
-                            literals, parts, parents, ends, heads, head_stamps, lists, attribute_begin,
-                            attribute_start, attribute_length, text_begin, text_end, text_parent, text_start,
-                            text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers,
-                            number_stamps, pending,
-                        )  # fmt: skip
-                    if state[T_FULL]:
-                        of = np.int64(EMPTY)
-                    elif asked > NOTHING:
-                        of = made(np.int64(BOTH), of, np.int64(known[row, K_SET]), state, bits, width, slots, results,
-                                  first, count, stamp, parents, ends, heads, head_stamps, lists)  # fmt: skip
-                    else:
-                        of = narrowed(
-                            row, of, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals,
-                            parts, parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start,
-                            attribute_length, text_begin, text_end, text_parent, text_start, text_length, data, arena,
-                            joined, known, bits, scratch, hashes, hash_stamps, numbers, number_stamps,
-                        )  # fmt: skip
+                    of = asked_of(
+                        asked, of, first, count, width, stamp, state, slots, results, rows, limits, literal_hashes,
+                        literals, parts, parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start,
+                        attribute_length, text_begin, text_end, text_parent, text_start, text_length, data, arena,
+                        joined, known, bits, scratch, hashes, hash_stamps, numbers, number_stamps, pending,
+                    )  # fmt: skip
                 memory[level, M_STEP] = step
                 memory[level, M_SET] = of
                 at += P_COLUMNS
@@ -369,8 +379,7 @@ def verify(
                 if alone:
                     return np.int64(candidate)
                 begin_epoch(state, bits, width, count, slots)
-                for k in range(len(memory)):
-                    memory[k, M_STEP] = NO_STEP
+                forget_levels(memory)
                 alone = True
                 continue
             alone = False
