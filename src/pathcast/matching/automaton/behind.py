@@ -20,6 +20,7 @@ import numpy.typing as npt
 from ...documents import DocumentBatch
 from ...patterns.linear import Steps
 from ..contract import Entries, Offsets
+from ..expansion_kernels import merge_joined
 from ..growing import Growing
 from ..spans import gathered, part_of
 from ..table import Moved, PatternTable
@@ -27,7 +28,6 @@ from ..trie import flat
 from .access import DECIDED, Access, AccessRows, laid_out, rarest
 from .demands import DemandTable, Tests
 from .gates import gate, in_order
-from .join_kernels import merge_joined
 from .join_rows import OWN, BoundTests, JoinRows, no_rows
 from .joins import Joins
 from .states import States
