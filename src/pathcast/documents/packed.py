@@ -9,7 +9,7 @@ does not have as they are (references, other encodings, what mediation has put t
 Invariant: `unpack(pack(batch))` has the elements, attributes, texts and values of the batch (not the encodings). Bytes
 that are no packed document, or one of another document, are an error in their place; no number in them is used before
 it was checked.
-Cost: 24 bytes an element, 12 a value; some 10 ns an element either way, and a look-up a name and document.
+Cost: 24 bytes an element, 12 a value; some 13 µs either way for 100 elements, 170 texts and 120 names.
 """
 
 from collections.abc import Mapping
@@ -90,21 +90,18 @@ def unpack(
 
 def _numbered(packed: Bytes, starts: Int64s, lengths: Int64s, names: Names, known: int) -> tuple[Int32s, list[str]]:
     """The ids of spelled names: those of a table, and behind them those that it lacks."""
-    found: dict[bytes, int] = {}
+    slots = np.full(1 << max(4, 2 * len(starts) - 1).bit_length(), -1, dtype=np.int32)
+    firsts, number_of = np.empty(len(starts), dtype=np.int32), np.empty(len(starts), dtype=np.int32)
+    count = kernels.distinct_names(packed, starts, lengths, slots, firsts, number_of)
     own: list[str] = []
-    data = packed.tobytes()
-    ids = np.empty(len(starts), dtype=np.int32)
-    for place, (start, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
-        spelling = data[start : start + length]
-        number = found.get(spelling)
-        if number is None:
-            name = spelling.decode("utf-8", "replace")
-            entry = names.get(name)
-            if entry is None or entry >= known:
-                number = known + len(own)
-                own.append(name)
-            else:
-                number = entry
-            found[spelling] = number
-        ids[place] = number
-    return ids, own
+    ids = np.empty(count, dtype=np.int32)
+    for number, place in enumerate(firsts[:count].tolist()):
+        begin = int(starts[place])
+        name = packed[begin : begin + int(lengths[place])].tobytes().decode("utf-8", "replace")
+        entry = names.get(name)
+        if entry is None or entry >= known:
+            ids[number] = known + len(own)
+            own.append(name)
+        else:
+            ids[number] = entry
+    return ids[number_of], own
