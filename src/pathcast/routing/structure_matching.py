@@ -31,6 +31,7 @@ from .structure_wire import Refused
 MOST_KEPT = 1 << 14  # elements for which room is kept between documents
 PATIENCE = 8  # trees for each document that is matched by the engine before a table that has grown is taken apart anew
 FEW = 64  # trees that are tried one by one; for more the engine, which looks values up, is quicker
+STRAIGHT = 15  # documents that go to the engine straight away after one that had more
 _LAST_STAMP = 1 << 30
 Int32s = npt.NDArray[np.int32]
 
@@ -42,6 +43,7 @@ class StructureMatcher:
         self.decoder, self.engine = decoder, engine
         self._counts, self._state = np.zeros(C_ROWS, np.int64), np.zeros(S_ROWS, np.int64)
         self._entries = -1
+        self._waited = self._straight = 0  # documents since the table has grown; documents to go straight to the engine
         self._forget(None)
 
     @staticmethod
@@ -58,11 +60,12 @@ class StructureMatcher:
         """As `match`, for an annotation that was taken in."""
         learnt = message.learnt
         assert learnt is not None
-        if len(self.engine.table) != self._entries and self._waited * PATIENCE < len(self._trees.entries):
-            self._waited += 1
-            self.engine.refresh()
-            batch = self.decoder.batch_of(structure, document, message)
-            return batch if isinstance(batch, Refused) else self.engine.match_batch(batch)[1]
+        grown = len(self.engine.table) != self._entries
+        if self._straight or (grown and self._waited * PATIENCE < len(self._trees.entries)):
+            self._waited += grown
+            if self._straight:
+                self._straight -= 1
+            return self._by_elements(structure, document, message)
         if learnt is not self._learnt or len(self.engine.table) != self._entries:
             self._forget(learnt)
         self._make_room(learnt, message.elements)
@@ -78,6 +81,11 @@ class StructureMatcher:
         if len(waiting) or len(self._trees.always):
             return self._with_values(entries, np.append(waiting, self._trees.always), structure, document, message)
         return entries
+
+    def _by_elements(self, structure: bytes, document: bytes, message: Taken) -> Entries | Refused:
+        self.engine.refresh()
+        batch = self.decoder.batch_of(structure, document, message)
+        return batch if isinstance(batch, Refused) else self.engine.match_batch(batch)[1]
 
     def _by_numbers(self, structure: bytes, message: Taken, learnt: Learnt) -> int:
         """Match from the numbers of label paths: 0, or why that can't be done."""
@@ -108,6 +116,7 @@ class StructureMatcher:
         if isinstance(batch, Refused):
             return batch
         if len(trees) > FEW:
+            self._straight = STRAIGHT
             return self.engine.match_batch(batch)[1]
         for tree in trees.tolist():
             if tree not in self._verified:
@@ -123,7 +132,7 @@ class StructureMatcher:
         """Begin anew, for the entries that there are by now."""
         table = self.engine.table
         if self._entries != len(table):
-            self._entries, self._waited = len(table), 0
+            self._entries, self._waited, self._straight = len(table), 0, 0
             self._trees = StructureTrees(table)
             self._verifier, self._verified = Verifier(table), dict[int, int]()
             words = (self._entries + 63) // 64 + 1
