@@ -128,7 +128,7 @@ def test_a_box_around_the_center_holds_a_point_exactly_if_it_holds_one_of_the_en
     assert any(inside(box, point) for point in near) == any(inside(box, point) for point in points)
 
 
-@pytest.mark.parametrize("kind", [INT, STRING], ids=str)
+@pytest.mark.parametrize("kind", [INT, STRING], ids=lambda kind: kind.name)
 @given(st.data())
 def test_an_envelope_is_what_its_definition_says(kind: Kind, data: st.DataObject) -> None:
     axes = data.draw(st.integers(1, 3))
