@@ -22,7 +22,7 @@ demo: setup
 	@$(BIN)/pathcast demo $(ARGS)
 
 test: setup
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder $(ARGS)
 
 check: setup
 	@$(BIN)/ruff check
