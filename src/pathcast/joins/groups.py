@@ -21,9 +21,9 @@ Invariant: every semijoin is in one panel; a panel is never empty.
 Cost: finding c's neighbours O(log n); the rest is the index's.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..messages import Interval
 from .bags import Bag
@@ -48,15 +48,16 @@ class Panel:
 
     def at(self, row: Row) -> Any | None:
         """A base row as a point of the panel; None when it has a NULL there, which no range holds."""
+        if len(self.places) == 1:
+            value = row[self.places[0]]
+            return None if value is None else self.kinds[0].key(value)
         values = [row[place] for place in self.places]
         if any(value is None for value in values):
             return None
-        keys = tuple(kind.key(value) for kind, value in zip(self.kinds, values, strict=True))
-        return keys[0] if len(keys) == 1 else keys
+        return tuple(kind.key(value) for kind, value in zip(self.kinds, values, strict=True))
 
 
-@dataclass(frozen=True)
-class FilterEvent:
+class FilterEvent(NamedTuple):
     """A filtering tuple that comes or goes: its point, and the points next to it that stay."""
 
     join_value: tuple[Any, ...]
@@ -75,6 +76,8 @@ class Group:
         self.base = bags[form.base]
         self._index = index
         self.panels: dict[tuple[str, ...], Panel] = {}
+        # What follows from the panels' axes, for schemes to keep; forgotten when axes come or go.
+        self.derived: dict[Any, Any] = {}
         self.filter_view: View | None = None
         self._filter_bag = bags[form.filtering] if form.filtering else None
         if form.edge and self._filter_bag is not None:
@@ -97,7 +100,8 @@ class Group:
         axes = tuple(sorted(base))
         panel = self.panels.get(axes)
         if panel is None:
-            panel = self.panels[axes] = self._panel(axes)
+            panel = self._panel(axes)
+            self._open(axes, panel)
         ends = self.filter_ends(filtering)
         panel.index.add(id, self._ends(panel.kinds, [base[axis] for axis in axes]), ends)
 
@@ -106,7 +110,7 @@ class Group:
         axes = tuple(sorted(base))
         panel = self.panels.get(axes) or self._panel(axes)
         panel.index.add_many(ids, [base[axis] for axis in axes], [filtering[axis] for axis in self.form.axes])
-        self.panels[axes] = panel
+        self._open(axes, panel)
 
     def remove(self, id: int, base: Mapping[str, Interval]) -> None:
         """Forget a subscription's semijoin, which has these base ranges."""
@@ -114,6 +118,11 @@ class Group:
         self.panels[axes].index.remove(id)
         if not len(self.panels[axes].index):
             del self.panels[axes]
+            self.derived = {}
+
+    def _open(self, axes: tuple[str, ...], panel: Panel) -> None:
+        self.panels[axes] = panel
+        self.derived = {}
 
     def _panel(self, axes: tuple[str, ...]) -> Panel:
         kinds = [kind for axis in axes if (kind := self.base.schema.kind(self.form.base, axis)) is not None]
@@ -139,7 +148,10 @@ class Group:
     @property
     def ranged(self) -> list[str]:
         """The base attributes that some semijoin has a range on."""
-        return sorted({axis for axes in self.panels for axis in axes})
+        found: list[str] | None = self.derived.get("ranged")
+        if found is None:
+            found = self.derived["ranged"] = sorted({axis for axes in self.panels for axis in axes})
+        return found
 
     # Base events.
 
@@ -218,6 +230,8 @@ class Group:
 
     def exposed_rows(self, event: FilterEvent, most: int | None = None) -> list[int]:
         """The base rows that at least one semijoin gains or loses; if there are more than `most`, some of them."""
+        if len(self.panels) == 1:
+            return sorted(self._reached(*self.panels.values(), event, most))
         found: set[int] = set()
         for panel in self.panels.values():
             found.update(self._reached(panel, event, most))
@@ -225,14 +239,16 @@ class Group:
                 break
         return sorted(found)
 
-    def _reached(self, panel: Panel, event: FilterEvent, most: int | None) -> Iterator[int]:
+    def _reached(self, panel: Panel, event: FilterEvent, most: int | None) -> Iterable[int]:
         if panel.view is not None:
             run = panel.view.run(event.join_value)
-            for place in panel.index.reached(event.at, event.held, run.keys, most):
-                yield run.rows[place]
-            return
-        for span in panel.index.spans(event.at, event.held):
-            yield from (number for number in self.joined_rows(event) if self._inside(panel, span, number))
+            return [run.rows[place] for place in panel.index.reached(event.at, event.held, run.keys, most)]
+        spans = panel.index.spans(event.at, event.held)
+        return {
+            number
+            for number in (self.joined_rows(event) if spans else ())
+            if any(self._inside(panel, span, number) for span in spans)
+        }
 
     def joined_rows(self, event: FilterEvent) -> Sequence[int]:
         """The base rows of the event's join value."""

@@ -46,6 +46,9 @@ from .words import (
 )
 
 
+_NO_PAYLOAD: frozenset[str] = frozenset()
+
+
 class ReformulatedSemijoins(SemijoinScheme):
     """Messages a group and event."""
 
@@ -116,9 +119,8 @@ class ReformulatedSemijoins(SemijoinScheme):
     def withdraw(self, group: Group, event: FilterEvent) -> None:
         if group.exposed_rows(event, most=1):
             join = dict(zip(group.form.join, event.join_value, strict=True))
-            self._messages.append(
-                Message({FORM: group.number, KIND: WITHDRAW, **join, **_gap(group, event)})
-            )  # fmt: skip
+            attributes: dict[str, Value] = {FORM: group.number, KIND: WITHDRAW, **join, **_gap(group, event)}
+            self._messages.append(Message.trusted(attributes, _NO_PAYLOAD))
 
     def _send(
         self, group: Group, kind: str, version: Version, columns: Sequence[str], state: Mapping[str, Value]
@@ -160,9 +162,13 @@ class _Layout(NamedTuple):
 
 
 def _layout(group: Group, columns: Sequence[str]) -> _Layout:
-    light = {*group.ranged, *group.base.schema.join_columns(group.form.base)}
-    placed = list(zip(columns, group.base.places(columns), strict=True))
-    return _Layout(placed, frozenset(name for name in columns if name not in light))
+    name = tuple(columns)
+    known: _Layout | None = group.derived.get(name)
+    if known is None:
+        light = {*group.ranged, *group.base.schema.join_columns(group.form.base)}
+        placed = list(zip(columns, group.base.places(columns), strict=True))
+        known = group.derived[name] = _Layout(placed, frozenset(name for name in columns if name not in light))
+    return known
 
 
 def _values(kinds: Sequence[Kind], corners: Sequence[Corners]) -> tuple[tuple[Scalar, ...], ...]:

@@ -64,17 +64,21 @@ class View:
         self.axes = tuple(axes)
         self.kinds = tuple(kinds)
         self.numbers = len(self.axes) == 1 and not isinstance(self.kinds[0].lowest, TextKey)
+        self._joined = self.join[0] if len(self.join) == 1 else None
+        self._axis = self.axes[0] if len(self.axes) == 1 else None
         self.runs: dict[JoinValue, Run] = {}
         self._empty = Run(numbers=self.numbers)
 
     def join_value(self, row: Sequence[Scalar]) -> JoinValue:
         """The row's values in the join columns."""
-        return tuple(row[at] for at in self.join)
+        if self._joined is not None:
+            return (row[self._joined],)
+        return tuple([row[at] for at in self.join])
 
     def key(self, row: Sequence[Scalar]) -> Any | None:
         """The row's key: a key for one axis, else a tuple of them; None when an axis is NULL."""
-        if len(self.axes) == 1:
-            value = row[self.axes[0]]
+        if self._axis is not None:
+            value = row[self._axis]
             return None if value is None else self.kinds[0].key(value)
         values = [row[at] for at in self.axes]
         if any(value is None for value in values):

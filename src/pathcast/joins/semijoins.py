@@ -15,7 +15,7 @@ Invariant: between events the content at the client of every semijoin equals the
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..messages import Message
 from .bags import Bag
@@ -29,16 +29,14 @@ from .schema import Edge, Row
 Choice = Mapping[str, Edge | None]
 
 
-@dataclass(frozen=True)
-class Version:
+class Version(NamedTuple):
     """A row under its number."""
 
     number: int
     row: Row
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """One event: a row comes, goes, or another takes its place. With one number for both, it is a new version."""
 
     table: str
@@ -64,8 +62,9 @@ class SemijoinScheme(ABC):
         self._index = index
         self._most_axes = axes
         self.groups: dict[Form, Group] = {}
-        self._numbers: dict[int, Group] = {}
-        self._next = 1
+        # A form keeps its number when nobody has it any more: filters name it.
+        self.numbers: dict[Form, int] = {}
+        self._concerned: dict[str, tuple[list[Group], list[Group]]] = {}
 
     # Subscriptions.
 
@@ -106,14 +105,19 @@ class SemijoinScheme(ABC):
             group = self.groups[form]
             group.remove(id, query.ranges[form.base])
             if not len(group):
-                group.close()
-                del self.groups[form]
+                self.close(form)
+
+    def close(self, form: Form) -> None:
+        """Look after a form no more."""
+        self.groups.pop(form).close()
+        self._concerned = {}
 
     def _group(self, form: Form) -> Group:
         group = self.groups.get(form)
         if group is None:
-            group = self.groups[form] = Group(form, self._next, self.bags, self._index)
-            self._next += 1
+            number = self.numbers.setdefault(form, len(self.numbers) + 1)
+            group = self.groups[form] = Group(form, number, self.bags, self._index)
+            self._concerned = {}
         return group
 
     def content(self, query: Query, form: Form) -> list[tuple[int, Row]]:
@@ -135,26 +139,35 @@ class SemijoinScheme(ABC):
     def before(self, change: Change) -> None:
         """Look at an event before the tables change: what does the new row expose?"""
         self.begin()
-        for group in self._filtered(change):
-            event = group.filter_event(change.new.row) if change.new else None
+        if change.new is None:
+            return
+        for group in self._at(change.table)[0]:
+            event = group.filter_event(change.new.row)
             if event is not None:
                 self.expose(group, event)
 
     def after(self, change: Change) -> list[Message]:
         """Look at it again after they changed: what does the old row withdraw, and who has the row itself?"""
-        for group in self._filtered(change):
-            event = group.filter_event(change.old.row) if change.old else None
-            if event is not None:
-                self.withdraw(group, event)
-        for group in self._based(change):
+        filtered, based = self._at(change.table)
+        if change.old is not None:
+            for group in filtered:
+                event = group.filter_event(change.old.row)
+                if event is not None:
+                    self.withdraw(group, event)
+        for group in based:
             self._base_event(group, change)
         return self.finish()
 
-    def _filtered(self, change: Change) -> list[Group]:
-        return [group for form, group in self.groups.items() if form.filtering == change.table]
-
-    def _based(self, change: Change) -> list[Group]:
-        return [group for form, group in self.groups.items() if form.base == change.table]
+    def _at(self, table: str) -> tuple[list[Group], list[Group]]:
+        """The groups that a table filters, and those of which it is the base."""
+        found = self._concerned.get(table)
+        if found is None:
+            groups = self.groups.items()
+            found = self._concerned[table] = (
+                [group for form, group in groups if form.filtering == table],
+                [group for form, group in groups if form.base == table],
+            )
+        return found
 
     def _base_event(self, group: Group, change: Change) -> None:
         if change.same_row and change.old and change.new:

@@ -15,9 +15,9 @@ Not safe for several threads at once.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,8 +45,7 @@ from .words import TO
 _INDEXES: dict[str, IndexMaker] = {"stabbing": stabbing_index, "scan": ScanIndex}
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """A change of a table as it is kept, checked: the row that goes and the row that comes."""
 
     table: str
@@ -286,7 +285,7 @@ class JoinServer:
         for bag in self.bags.values():
             bag.release(self.statistics)
         for form in [form for form in self._scheme.groups if not wanted(form)]:
-            self._scheme.groups.pop(form).close()
+            self._scheme.close(form)
 
     def _make(self, step: Step) -> list[Message]:
         bag = self.bags[step.table]

@@ -12,10 +12,12 @@ of a message: a count is held against the bytes that are left and against `WireL
 Cost: linear. For a message of an inserted tuple, some 10 bytes beside names and values.
 """
 
-import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import lru_cache
+from struct import Struct, pack
+from types import NoneType
 
 from ..errors import MessageError
 from .filters import Between, Box, Covers, Differs, Filter, In, NoPoint, SomePoint, Term
@@ -27,7 +29,8 @@ MESSAGE, FILTER = 0xC1, 0xC2
 NULL, WHOLE, WHOLE_FLOAT, FLOAT, STRING, DATE, TIMESTAMP, BYTES, POINTS, SKYLINE = range(10)
 SAME_COLUMN, MIXED_COLUMN = 0x7E, 0x7F
 PAYLOAD = 0x80
-_DOUBLE = struct.Struct("<d")
+_DOUBLE = Struct("<d")
+_SAME, _FLOATS = bytes([SAME_COLUMN]), bytes([FLOAT])
 _EPOCH, _MIDNIGHT = date(1970, 1, 1), datetime(1970, 1, 1)  # noqa: DTZ001 - without zone, as all timestamps here
 _MICROSECOND = timedelta(microseconds=1)
 _EXACT = 1 << 53
@@ -51,14 +54,12 @@ DEFAULT = WireLimits()
 
 def encode(message: Message) -> bytes:
     """The bytes of a message."""
-    out = bytearray([MESSAGE])
+    out = bytearray((MESSAGE,))
     _number(out, len(message))
-    for name in sorted(message):
-        _text(out, name.encode())
-        at = len(out)
-        _value(out, message[name])
-        if name in message.payload:
-            out[at] |= PAYLOAD
+    attributes, payload = message._attributes, message.payload
+    for name in sorted(attributes):
+        out += _written_name(name)
+        _value(out, attributes[name], PAYLOAD if name in payload else 0)
     return bytes(out)
 
 
@@ -157,18 +158,29 @@ def _text(out: bytearray, data: bytes) -> None:
     out += data
 
 
+@lru_cache(maxsize=1 << 12)
+def _written_name(name: str) -> bytes:
+    """A name as it is written: messages of a server have few."""
+    out = bytearray()
+    _text(out, name.encode())
+    return bytes(out)
+
+
+_TAGS: dict[type, int] = {int: WHOLE, str: STRING, datetime: TIMESTAMP, date: DATE, bytes: BYTES, NoneType: NULL}
+
+
 def _tag(value: Scalar) -> int:
-    if value is None:
-        return NULL
     if type(value) is float:
         # -0.0 is whole, too, but would come back as 0.0.
         whole = value.is_integer() and abs(value) < _EXACT and (value != 0 or str(value) == "0.0")
         return WHOLE_FLOAT if whole else FLOAT
-    return {int: WHOLE, str: STRING, datetime: TIMESTAMP, date: DATE, bytes: BYTES}[type(value)]
+    return _TAGS[type(value)]
 
 
 def _integer(value: Scalar) -> int:
     """A value of one of the kinds that are written as whole numbers, as that number."""
+    if type(value) is int:
+        return value
     if isinstance(value, datetime):
         return (value - _MIDNIGHT) // _MICROSECOND
     if isinstance(value, date):
@@ -180,25 +192,27 @@ _INTEGERS = frozenset({WHOLE, WHOLE_FLOAT, DATE, TIMESTAMP})
 
 
 def _content(out: bytearray, tag: int, value: Scalar) -> None:
-    if tag in _INTEGERS:
-        _signed(out, _integer(value))
-    elif tag == FLOAT:
+    if tag == FLOAT:
         out += _DOUBLE.pack(value)
+    elif tag in _INTEGERS:
+        _signed(out, _integer(value))
     elif tag == STRING:
         _text(out, value.encode())  # type: ignore[union-attr]
     elif tag == BYTES:
         _text(out, value)  # type: ignore[arg-type]
 
 
-def _value(out: bytearray, value: Value) -> None:
+def _value(out: bytearray, value: Value, mark: int = 0) -> None:
+    """A tag, with a mark on it, and what it announces."""
     if not isinstance(value, Points):
-        out.append(_tag(value))
-        _content(out, out[-1], value)
+        tag = _tag(value)
+        out.append(tag | mark)
+        _content(out, tag, value)
         return
-    out.append(SKYLINE if value.pairs else POINTS)
+    out.append((SKYLINE if value.pairs else POINTS) | mark)
     _number(out, len(value.axes))
     for axis in value.axes:
-        _text(out, axis.encode())
+        out += _written_name(axis)
     _number(out, len(value.rows))
     before: Sequence[Scalar] | None = None
     for column in zip(*value.rows, strict=True):
@@ -207,6 +221,10 @@ def _value(out: bytearray, value: Value) -> None:
 
 
 def _column(out: bytearray, column: Sequence[Scalar], before: Sequence[Scalar] | None) -> None:
+    if all(type(one) is float and not one.is_integer() for one in column):
+        # Tags of equal columns can't differ here.
+        out += _SAME if column == before else _FLOATS + pack(f"<{len(column)}d", *column)
+        return
     tags = [_tag(one) for one in column]
     if before is not None and column == before and tags == [_tag(one) for one in before]:
         out.append(SAME_COLUMN)
