@@ -1,6 +1,5 @@
 """`join_subscriptions`: the messages of one server, ordered by key, from changes that come batch by batch."""
 
-import pickle
 from collections import Counter, defaultdict
 from random import Random
 
@@ -13,8 +12,9 @@ from pathcast.joins.standing import StandingJoins
 from pathcast.joins.written import write_row
 from pathcast.messages import decode
 from pathcast.spark import dead_letters, join_subscriptions
-from pathcast.spark.joined import fanning
+from pathcast.spark.fanned import fanning, read_events
 from pathcast.spark.shipped import Shipped
+from pathcast.spark.subscribed import Subscribed
 from tests.joins.test_parts import history
 from tests.joins.world import JOINS, TABLES, draw_query
 
@@ -34,13 +34,13 @@ def fanned(letters):
     standing = StandingJoins(
         Schema({"A": "k int", "B": "k int, n float"}, joins=["A.k = B.k"]), ["select * from A, B where A.k = B.k"]
     )
-    return [row for found in fanning(Shipped.of(standing))(iter([batch])) for row in found.to_pylist()]
+    return [row for found in fanning(Subscribed(Shipped.of(standing), None))(iter([batch])) for row in found.to_pylist()]
 
 
 def test_events_of_a_key_are_one_row():
     rows = fanned([(2, "A", "insert", '{"k": 1}', None), (1, "B", "insert", '{"k": 1, "n": 2}', None)])
     assert [(row["edge"], row["join_value"]) for row in rows] == [(0, "[1]")]
-    assert [event[:2] for event in pickle.loads(rows[0]["events"])] == [(2, "A"), (1, "B")]
+    assert [event[:2] for event in read_events(rows[0]["events"])] == [(2, "A"), (1, "B")]
 
 
 @pytest.mark.parametrize(

@@ -12,30 +12,33 @@ A row's number is that of the event that brought it, so that all edges know the 
 Invariant: the messages of an event, from all parts together, are those of one server that numbers rows by events; in
 each part they come in the order of events. An event that a part has seen is passed by. An update of a row that is not
 there is an error, and an insertion: the part of the new join value can't know of the old one's.
-Cost: a part's rows are laid out and written down each time it is run; so run it with many events at once.
+Cost: a part's rows are written down each time it is run, and laid out unless they lie there from the last time
+(`sites.py`); so run it with many events at once.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ..errors import ChangeError, PathcastError
-from ..messages import Message, Points, Scalar, decode
+from ..messages import Message, Scalar
+from .kinds import Kind
 from .schema import Draft, Row
 from .server import JoinServer, Step
+from .sites import Site
 from .standing import StandingJoins
 from .written import plain_value, read_value
 
 # The edge of tables that have none.
 NO_EDGE = -1
-_SEEN = "seen"
 # Events are remembered for so many runs (micro-batches) of the whole, to know those that come again.
 REMEMBERED = 10
+# So many join values are known as text.
+_TEXTS = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """A change in one part: the row that goes and the row that comes. At `home` what is wrong with it is told."""
 
     sequence: int
@@ -65,12 +68,27 @@ class Parts:
 
     def __init__(self, standing: StandingJoins) -> None:
         self._standing = standing
-        self.schema = standing.schema
+        schema = self.schema = standing.schema
         self._home = {
-            table: edges[0].number if (edges := self.schema.edges_of(table)) else NO_EDGE
-            for table in self.schema.columns
+            table: edges[0].number if (edges := schema.edges_of(table)) else NO_EDGE for table in schema.columns
         }
-        self._servers: dict[int, JoinServer] = {}
+        self._columns = {
+            table: [(name, schema.kind(table, name), name in schema.join_columns(table)) for name in columns]
+            for table, columns in schema.columns.items()
+        }
+        self._named = {table: frozenset(columns) for table, columns in schema.columns.items()}
+        self._joined = {table: self._join_places(table) for table in schema.columns}
+        self._texts: dict[tuple[Scalar, ...], str] = {}
+        self._sites: dict[int, Site] = {}
+
+    def _join_places(self, table: str) -> list[tuple[int, list[int]]]:
+        """The edges at a table, each with the places of its join columns in a row; of a table without, all places."""
+        columns = self.schema.columns[table]
+        found = [
+            (edge.number, [columns.index(name) for name in edge.columns_of(table)])
+            for edge in self.schema.edges_of(table)
+        ]
+        return found or [(NO_EDGE, list(range(len(columns))))]
 
     # Events.
 
@@ -91,43 +109,37 @@ class Parts:
         elif values is not None:
             new = self._row(table, {**row, **values})
         found: list[tuple[Key, Event]] = []
-        for edge in self._edges(table):
-            keys = [None if each is None else Key(edge, self._value(edge, table, each)) for each in (old, new)]
+        for edge, places in self._joined[table]:
+            went = None if old is None else self._key(edge, table, [old[place] for place in places])
+            came = None if new is None else self._key(edge, table, [new[place] for place in places])
             home = edge == self._home[table]
-            if keys[0] == keys[1] or None in keys:
-                key = keys[0] or keys[1]
-                assert key is not None
+            key = came if went is None or went == came else went if came is None else None
+            if key is not None:
                 found.append((key, Event(sequence, table, old, new, home)))
-                continue
-            for key, went, came in ((keys[0], old, None), (keys[1], None, new)):
-                assert key is not None
-                found.append((key, Event(sequence, table, went, came, home)))
+            else:
+                assert went is not None
+                assert came is not None
+                found += [(went, Event(sequence, table, old, None, home)), (came, Event(sequence, table, None, new, home))]
         return found
 
-    def _edges(self, table: str) -> list[int]:
-        return [edge.number for edge in self.schema.edges_of(table)] or [NO_EDGE]
-
     def _row(self, table: str, given: Mapping[str, Any]) -> Row:
-        columns = self.schema.columns.get(table, ())
-        values: dict[str, Any] = {**dict.fromkeys(columns), **given}
-        for column in columns:
-            kind = self.schema.kind(table, column)
-            assert kind is not None
-            if type(values[column]) not in kind.types:
-                try:
-                    values[column] = read_value(kind, values[column])
-                except ValueError as error:
-                    raise ChangeError(f"{table}.{column}: {error}") from None
-        return Draft(self.schema).row(table, values)
+        columns = self._columns.get(table)
+        if columns is None or not given.keys() <= self._named[table]:
+            Draft(self.schema).row(table, given)
+            raise AssertionError("a draft refuses tables and columns that there are not")
+        return tuple([_value(table, name, kind, given.get(name), joined) for name, kind, joined in columns])
 
-    def _value(self, edge: int, table: str, row: Row) -> str:
-        """A row's join value along an edge, so that equal ones are written alike."""
-        names = self.schema.columns[table] if edge == NO_EDGE else self.schema.edges[edge].columns_of(table)
-        columns = self.schema.columns[table]
-        values = [row[columns.index(name)] for name in names]
+    def _key(self, edge: int, table: str, values: list[Scalar]) -> Key:
+        """The part of a row with some join values, so that equal ones are written alike."""
         if edge == NO_EDGE:
-            values.insert(0, table)
-        return json.dumps([_alike(value) for value in values], ensure_ascii=False)
+            return Key(edge, _text([table, *values]))
+        name = tuple(values)
+        text = self._texts.get(name)
+        if text is None:
+            if len(self._texts) >= _TEXTS:
+                self._texts.clear()
+            text = self._texts[name] = _text(values)
+        return Key(edge, text)
 
     # Runs.
 
@@ -138,30 +150,32 @@ class Parts:
 
         Batches are numbered in their order, for the whole join alike: what they brought is remembered for some.
         """
-        server = self._server(edge)
-        seen = _load(server, state)
-        known = {sequence for _, sequence in seen}
-        answers = []
-        try:
-            for event in sorted(events, key=lambda each: each.sequence):
-                if event.sequence in known:
-                    continue
-                known.add(event.sequence)
-                seen.append((batch, event.sequence))
-                answers.append(_answer(server, event))
-            kept = [(number, sequence) for number, sequence in seen if number > batch - REMEMBERED]
-            return _written(server, kept), answers
-        finally:
-            for bag in server.bags.values():
-                bag.clear()
+        site = self._site(edge)
+        with site.laid_out(state, events) as part:
+            known = {sequence for sequences in part.seen.values() for sequence in sequences}
+            fresh: list[int] = []
+            answers: list[Answer] = []
+            for event in sorted(events, key=itemgetter(0)):
+                if event.sequence not in known:
+                    known.add(event.sequence)
+                    fresh.append(event.sequence)
+                    answers.append(_answer(site.server, event))
+            part.seen = {number: each for number, each in part.seen.items() if number > batch - REMEMBERED}
+            if fresh:
+                part.seen[batch] = sorted([*part.seen.get(batch, ()), *fresh])
+            return site.written(part), answers
 
-    def _server(self, edge: int) -> JoinServer:
-        """The server of an edge: with the groups that parts of it look after, and tables for one part at a time."""
-        server = self._servers.get(edge)
-        if server is None:
-            server = self._servers[edge] = self._standing.server()
+    def _site(self, edge: int) -> Site:
+        """Where parts of an edge are run: a server with the groups that they look after."""
+        site = self._sites.get(edge)
+        if site is None:
+            server = self._standing.server()
             server.keep_groups(lambda form: (self._home[form.base] if form.edge is None else form.edge.number) == edge)
-        return server
+            joined = {
+                table: places for table, each in self._joined.items() for number, places in each if number == edge
+            }
+            site = self._sites[edge] = Site(server, joined, together=edge != NO_EDGE)
+        return site
 
 
 def _answer(server: JoinServer, event: Event) -> Answer:
@@ -175,39 +189,26 @@ def _answer(server: JoinServer, event: Event) -> Answer:
     return Answer(event, messages, error if event.home else None)
 
 
-def _alike(value: Scalar) -> Any:
-    """A value as JSON; numbers that are equal look the same."""
-    return int(value) if isinstance(value, float) and value.is_integer() else plain_value(value)
+def _value(table: str, name: str, kind: Kind | None, value: Any, joined: bool) -> Scalar:
+    """A value that came for a column, checked."""
+    assert kind is not None, "standing joins know all kinds"
+    if value is None and joined:
+        raise ChangeError(f"{table}.{name} is a join attribute and can't be NULL")
+    if type(value) in kind.types:
+        wrong = kind.check(value)
+    else:
+        try:
+            return read_value(kind, value)
+        except ValueError as error:
+            wrong = str(error)
+    if wrong is not None:
+        raise ChangeError(f"{table}.{name}: {wrong}")
+    return value  # type: ignore[no-any-return]
 
 
-def _load(server: JoinServer, state: bytes | None) -> list[tuple[int, int]]:
-    """Lay out the rows of a part; the events that it has seen, with their batches."""
-    if state is None:
-        return []
-    message = decode(state)
-    seen: list[tuple[int, int]] = []
-    for table, rows in _points(message):
-        if table == _SEEN:
-            seen = [(batch, sequence) for batch, sequence in rows]
-            continue
-        for number, *row in rows:
-            server.bags[table[1:]].insert(number, tuple(row))
-    return seen
-
-
-def _points(message: Message) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    for name, value in message.items():
-        assert isinstance(value, Points)
-        yield name, value.rows
-
-
-def _written(server: JoinServer, seen: list[tuple[int, int]]) -> bytes | None:
-    """The rows of a part and what it has seen, as bytes."""
-    tables = {
-        f"+{table}": Points(tuple(map(str, range(len(bag.columns) + 1))), tuple((n, *row) for n, row in bag))
-        for table, bag in server.bags.items()
-        if len(bag)
-    }
-    if seen:
-        tables[_SEEN] = Points(("batch", "event"), tuple(seen))
-    return Message(tables).encode() if tables else None
+def _text(values: list[Scalar]) -> str:
+    """Values as JSON; numbers that are equal look the same."""
+    plain = [
+        int(value) if isinstance(value, float) and value.is_integer() else plain_value(value) for value in values
+    ]
+    return json.dumps(plain, ensure_ascii=False)

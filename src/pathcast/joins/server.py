@@ -97,8 +97,8 @@ class JoinServer:
 
     # Subscriptions.
 
-    def subscribe(self, query: str | Selection, subscriber: Any = None) -> Subscription:
-        """Take up a standing query, in SQL or made by `select`."""
+    def subscribe(self, query: str | Selection, subscriber: Any = None, *, id: int | None = None) -> Subscription:
+        """Take up a standing query, in SQL or made by `select`; with an id that no other has, if it must have one."""
         if isinstance(query, str):
             declared, draft = read_sql(query, self.schema)
         elif isinstance(query, Selection):
@@ -107,12 +107,20 @@ class JoinServer:
             raise QueryError(f"a subscription is SQL or made by select(…), not a {type(query).__name__}")
         draft.settle()
         resolved = self.schema.inside.query(declared) if self.schema.inside else declared
-        id = self._next_subscription
-        self._next_subscription += 1
+        id = self._new_id(id)
+        self._next_subscription = id + 1
         subscription = self._registered(id, subscriber, resolved)
         self.subscriptions.add(subscription)
         subscription.take_initial()
         return subscription
+
+    def _new_id(self, wanted: int | None, count: int = 1) -> int:
+        """The first of some new ids: the wanted one, or the next."""
+        if wanted is None:
+            return self._next_subscription
+        if wanted < 1 or any(id in self.subscriptions for id in range(wanted, wanted + count)):
+            raise QueryError(f"there is a subscription {wanted} already, or there can't be one")
+        return wanted
 
     def _registered(self, id: int, subscriber: Any, query: Query) -> Subscription:
         scheme = self._scheme
@@ -137,14 +145,17 @@ class JoinServer:
             id, subscriber, query, filters, partial(scheme.initial, id, query, forms), forms, signature, choice
         )
 
-    def subscribe_many(self, query: Selection, ranges: Mapping[str, tuple[Any, Any]]) -> range:
+    def subscribe_many(
+        self, query: Selection, ranges: Mapping[str, tuple[Any, Any]], *, first: int | None = None
+    ) -> range:
         """Take up many subscriptions to the same tables, which differ in their ranges on numbers; their ids.
 
         ranges: for each column, as in `select`, the low ends of all and the high ends of all (both included). Nothing
         is kept of a subscription but its numbers: `server.subscriptions[id]` makes the object, with the content as it
-        is then.
+        is then. first: the first one's id, if it must have one.
         """
         batch, keys, draft = read_batch(self.schema, self._next_subscription, query, ranges)
+        batch.first = self._new_id(first, batch.count)
         draft.settle()
         return self._take_up(batch, keys)
 
@@ -158,7 +169,7 @@ class JoinServer:
             batch.choice = self._decompositions.choose(ranged)
             batch.forms = self._scheme.add_many(ids, ranged, keys, batch.choice)
         self.subscriptions.batches.append(batch)
-        self._next_subscription += batch.count
+        self._next_subscription = batch.first + batch.count
         return range(batch.first, batch.first + batch.count)
 
     def _member(self, batch: Batch, id: int) -> Subscription:

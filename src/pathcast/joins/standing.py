@@ -1,14 +1,21 @@
 """Standing joins as a description: a schema, a scheme and the subscriptions, to be sent to whoever runs them.
 
+Subscriptions come and go by `changed`, which gives another description: ids are not used again, and forms keep their
+numbers, so that whoever has filters of one description can go on with the messages of the next.
+
 Invariant: `server()` gives the same server wherever it is called: subscriptions have the same ids, forms the same
 numbers. For that every kind must be known: what a server learns from the first row that it sees, others don't know.
 """
 
-from collections.abc import Iterable, Mapping
+import copy
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..errors import QueryError, SchemaError
+from .forms import Form
 from .query import Selection
 from .schema import Schema
 from .schemes import DEFAULT
@@ -16,6 +23,41 @@ from .semijoins import SemijoinScheme
 from .server import JoinServer
 
 Query = str | Selection
+Queries = Mapping[Any, Query | Iterable[Query]] | Iterable[Query]
+Ranges = Mapping[str, tuple[Any, Any]]
+
+
+class Asked(NamedTuple):
+    """One subscription."""
+
+    id: int
+    subscriber: Any
+    query: Query
+
+
+class Many(NamedTuple):
+    """Subscriptions that differ in their ranges: ids from `first` on, but for those that are gone."""
+
+    first: int
+    query: Selection
+    ranges: Ranges
+    gone: frozenset[int] = frozenset()
+
+    @property
+    def count(self) -> int:
+        """How many there were."""
+        return len(next(iter(self.ranges.values()))[0])
+
+    @property
+    def ids(self) -> range:
+        """The ids that there were."""
+        return range(self.first, self.first + self.count)
+
+    def part(self, begin: int, end: int) -> "Many":
+        """Those from a place on, up to another."""
+        ranges = {name: (low[begin:end], high[begin:end]) for name, (low, high) in self.ranges.items()}
+        ids = range(self.first + begin, self.first + end)
+        return Many(self.first + begin, self.query, ranges, frozenset(id for id in self.gone if id in ids))
 
 
 @dataclass(frozen=True)
@@ -27,37 +69,104 @@ class StandingJoins:
     """
 
     schema: Schema
-    subscriptions: Mapping[Any, Query | Iterable[Query]] | Iterable[Query] = ()
+    subscriptions: Queries = ()
     scheme: str = DEFAULT
-    batches: Iterable[tuple[Selection, Mapping[str, tuple[Any, Any]]]] = ()
+    batches: Iterable[tuple[Selection, Ranges]] = ()
     axes: int | None = None
-    asked: tuple[tuple[Any, Query], ...] = field(init=False)
+    asked: tuple[Asked, ...] = field(init=False, default=())
+    many: tuple[Many, ...] = field(init=False, default=())
+    next_id: int = field(init=False, default=1)
+    numbers: Mapping[Form, int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "asked", tuple(_asked(self.subscriptions)))
-        object.__setattr__(self, "subscriptions", ())
-        object.__setattr__(self, "batches", tuple(self.batches))
         if self.schema.inside:
             raise SchemaError("payloads kept apart belong to all join values at once; declare the schema without them")
-        server = self.server()
-        if not isinstance(server._scheme, SemijoinScheme):
-            raise QueryError(f"'{self.scheme}' sends join results, which several join values make together")
+        self._take_up(self.subscriptions, self.batches)
+        self._set(subscriptions=(), batches=())
         for table, columns in self.schema.columns.items():
             for column in columns:
                 if self.schema.kind(table, column) is None:
                     raise SchemaError(f"{table}.{column}: declare its kind; workers don't learn it from one another")
 
+    def changed(
+        self, add: Queries = (), remove: Iterable[int] = (), batches: Iterable[tuple[Selection, Ranges]] = ()
+    ) -> "StandingJoins":
+        """These subscriptions without some, by their ids, and with others, which get the next ids."""
+        leaving = set(remove)
+        for id in leaving:
+            if id not in self:
+                raise QueryError(f"there is no subscription {id}")
+        other = copy.copy(self)
+        other._set(
+            asked=tuple(one for one in self.asked if one.id not in leaving),
+            many=tuple(each._replace(gone=each.gone | leaving.intersection(each.ids)) for each in self.many),
+        )
+        other._set(many=tuple(each for each in other.many if len(each.gone) < each.count))
+        other._take_up(add, batches)
+        return other
+
+    def since(self, first: int) -> "StandingJoins":
+        """Only the subscriptions with ids from `first` on."""
+        return self._only(
+            [one for one in self.asked if one.id >= first],
+            [
+                each.part(max(0, first - each.first), each.count)
+                for each in self.many
+                if first < each.first + each.count
+            ],
+        )
+
+    def _only(self, asked: Iterable[Asked], many: Iterable[Many]) -> "StandingJoins":
+        other = copy.copy(self)
+        other._set(asked=tuple(asked), many=tuple(many))
+        return other
+
+    def _take_up(self, queries: Queries, batches: Iterable[tuple[Selection, Ranges]]) -> None:
+        asked = [
+            Asked(id, subscriber, query) for id, (subscriber, query) in enumerate(_listed(queries), self.next_id)
+        ]
+        next_id = self.next_id + len(asked)
+        many: list[Many] = []
+        for query, ranges in batches:
+            given = {name: (np.asarray(low), np.asarray(high)) for name, (low, high) in ranges.items()}
+            many.append(Many(next_id, query, given))
+            next_id += many[-1].count if given else 0
+        self._set(asked=(*self.asked, *asked), many=(*self.many, *many), next_id=next_id)
+        scheme = self.server()._scheme
+        if not isinstance(scheme, SemijoinScheme):
+            raise QueryError(f"'{self.scheme}' sends join results, which several join values make together")
+        self._set(numbers=dict(scheme.numbers))
+
+    def _set(self, **fields: Any) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def __contains__(self, id: object) -> bool:
+        return any(one.id == id for one in self.asked) or any(
+            id in each.ids and id not in each.gone for each in self.many
+        )
+
+    def __iter__(self) -> Iterator[int]:
+        """The ids of all subscriptions."""
+        yield from (one.id for one in self.asked)
+        for each in self.many:
+            yield from (id for id in each.ids if id not in each.gone)
+
     def server(self) -> JoinServer:
         """A server with these subscriptions and empty tables."""
         server = JoinServer(self.schema, self.scheme, axes=self.axes)
-        for subscriber, query in self.asked:
-            server.subscribe(query, subscriber)
-        for query, ranges in self.batches:
-            server.subscribe_many(query, ranges)
+        if isinstance(server._scheme, SemijoinScheme):
+            server._scheme.numbers.update(self.numbers)
+        for id, subscriber, query in self.asked:
+            server.subscribe(query, subscriber, id=id)
+        for first, query, ranges, gone in self.many:
+            server.subscribe_many(query, ranges, first=first)
+            for id in sorted(gone):
+                server.unsubscribe(id)
         return server
 
 
-def _asked(given: Mapping[Any, Query | Iterable[Query]] | Iterable[Query]) -> Iterable[tuple[Any, Query]]:
+def _listed(given: Queries) -> Iterable[tuple[Any, Query]]:
     if isinstance(given, str | Selection):
         raise QueryError("subscriptions are several queries: a list, or a mapping of subscribers to theirs")
     if not isinstance(given, Mapping):

@@ -17,7 +17,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -45,6 +45,21 @@ def publish(
 
     With `shards` it is written in so many pieces, for `match_documents(…, shards=…)`.
     """
+
+    def save(place: Path) -> None:
+        if shards is None:
+            matcher.save(place)
+        else:
+            save_shards(matcher, place, shards)
+
+    return publish_version(folder, save, keep=keep, grace=grace)
+
+
+def publish_version(folder: AnyPath, save: Callable[[Path], None], *, keep: int = KEEP, grace: float = GRACE) -> int:
+    """Have `save` write the next version of a folder, remove what is too old, and return the number.
+
+    `save` is called when no other publisher is at work.
+    """
     if keep < 1:
         raise PipelineError(f"keep={keep}: at least the newest version must stay")
     place = Path(folder)
@@ -57,10 +72,7 @@ def publish(
             shutil.rmtree(left, ignore_errors=True)
         fresh = home / (_FRESH + secrets.token_hex(8))
         try:
-            if shards is None:
-                matcher.save(fresh)
-            else:
-                save_shards(matcher, fresh, shards)
+            save(fresh)
             number = max(versions(place), default=0) + 1
             fresh.rename(version_folder(place, number))
         except BaseException:

@@ -1,0 +1,138 @@
+"""Subscriptions to joins as workers find them: with the stage, or as versions in a folder that come while it runs.
+
+    subscriptions/versions/00000001/   a snapshot: the description of standing joins (`pathcast.joins.standing`)
+    subscriptions/pins/…               which version a micro-batch of a stream belongs to (pins.py)
+
+Invariant: all tasks of a micro-batch, and of its replays, get the same version. In a version ids mean what they meant in
+those before.
+Cost: a worker builds the index of a version once: some 1 µs a subscription that came as arrays, 0.1 ms another.
+"""
+
+import os
+import pickle
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from pathcast.errors import PipelineError
+from pathcast.joins import Selection
+from pathcast.joins.standing import Queries, Ranges, StandingJoins
+from pathcast.store.snapshot import open_snapshot, write_snapshot
+
+from .opening import Index, find_index
+from .shipped import Shipped
+from .versions import GRACE, KEEP, AnyPath, latest, publish_version, version_folder, versions
+
+T = TypeVar("T")
+_KIND = "standing joins"
+# A worker keeps open what two versions are used for.
+_KEPT = 6
+# What this process has open, the least recently used first.
+_opened: dict[tuple[Any, ...], Any] = {}
+
+
+class JoinsVersion(NamedTuple):
+    """A version that was published, and the ids of the subscriptions that came with it."""
+
+    number: int
+    added: range
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """Where workers find subscriptions: one of the two is there."""
+
+    shipped: Shipped | None
+    index: Index | None
+
+    def open(self, make: Callable[..., T], *more: Any) -> T:
+        """What `make` makes of the subscriptions that the running task has to use; in each process made once."""
+        if self.shipped is not None:
+            return self.shipped.open(make, *more)
+        assert self.index is not None
+        folder, _ = self.index.choose()
+        key = str(folder), make, *more
+        found = _opened.pop(key, None)
+        if found is None:
+            found = make(_read(folder), *more)
+        _opened[key] = found
+        while len(_opened) > _KEPT:
+            del _opened[next(iter(_opened))]
+        return found  # type: ignore[no-any-return]
+
+
+def find_subscriptions(
+    standing: StandingJoins | None,
+    folder: AnyPath | None,
+    versions: AnyPath | None,
+    pins: AnyPath | None,
+    *,
+    streaming: bool,
+    version: int | None = None,
+) -> Subscribed:
+    """What to tell the workers: subscriptions themselves (many in a file of `folder`), or where versions lie."""
+    if versions is None:
+        if pins is not None or version is not None:
+            raise PipelineError("pins and version go with versions=…, a folder of subscriptions that come and go")
+        assert standing is not None
+        return Subscribed(Shipped.of(standing).lightened(folder, "the subscriptions"), None)
+    if folder is not None:
+        raise PipelineError("folder=… is for subscriptions that are given here; those of versions=… lie there")
+    latest(versions)  # there must be one
+    return Subscribed(
+        None,
+        find_index(versions, version=version, pins=pins, streaming=streaming, remote=False, limits=None),
+    )
+
+
+def publish_joins(
+    folder: AnyPath,
+    standing: StandingJoins | None = None,
+    *,
+    add: Queries = (),
+    remove: Iterable[int] = (),
+    batches: Iterable[tuple[Selection, Ranges]] = (),
+    keep: int = KEEP,
+    grace: float = GRACE,
+) -> JoinsVersion:
+    """Write the first version of subscriptions to a folder, or the next: the newest one with some more, without others.
+
+    `standing` is the first version. After it, `add` are queries, or queries by subscriber; `batches` many with ranges
+    as arrays; `remove` are ids. Ids are never used again. Streams take the version up with their next micro-batch;
+    `initial_contents` has what the new ones have at that moment.
+    """
+    added = range(0)
+
+    def save(place: Path) -> None:
+        nonlocal added
+        known = versions(folder)
+        if standing is not None and (known or add or batches or remove):
+            raise PipelineError(
+                f"standing=… is the first version, and there is {'one' if known else 'nothing to add to'}; "
+                "say what changes with add, remove and batches"
+            )
+        if standing is None and not known:
+            raise PipelineError(f"there are no subscriptions at {folder} yet; begin with publish_joins(folder, standing)")
+        before = 1 if standing is not None else open_joins(folder).next_id
+        whole = standing if standing is not None else open_joins(folder).changed(add, remove, batches)
+        added = range(before, whole.next_id)
+        data = np.frombuffer(pickle.dumps(whole, protocol=5), np.uint8)
+        write_snapshot(place, _KIND, {"next_id": whole.next_id}, {"standing": data})
+
+    number = publish_version(folder, save, keep=keep, grace=grace)
+    return JoinsVersion(number, added)
+
+
+def open_joins(folder: AnyPath, version: int | None = None) -> StandingJoins:
+    """A version of subscriptions, the newest unless a number is given."""
+    return _read(version_folder(folder, latest(folder) if version is None else version))
+
+
+def _read(folder: str | os.PathLike[str]) -> StandingJoins:
+    snapshot = open_snapshot(folder, _KIND)
+    found = pickle.loads(snapshot.arrays["standing"].tobytes())  # noqa: S301 - what `publish_joins` wrote
+    assert isinstance(found, StandingJoins)
+    return found
