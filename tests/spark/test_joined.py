@@ -34,7 +34,8 @@ def fanned(letters):
     standing = StandingJoins(
         Schema({"A": "k int", "B": "k int, n float"}, joins=["A.k = B.k"]), ["select * from A, B where A.k = B.k"]
     )
-    return [row for found in fanning(Subscribed(Shipped.of(standing), None))(iter([batch])) for row in found.to_pylist()]
+    function = fanning(Subscribed(Shipped.of(standing), None))
+    return [row for found in function(iter([batch])) for row in found.to_pylist()]
 
 
 def test_events_of_a_key_are_one_row():

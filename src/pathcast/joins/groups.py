@@ -230,10 +230,10 @@ class Group:
 
     def exposed_rows(self, event: FilterEvent, most: int | None = None) -> list[int]:
         """The base rows that at least one semijoin gains or loses; if there are more than `most`, some of them."""
-        if len(self.panels) == 1:
-            return sorted(self._reached(*self.panels.values(), event, most))
         found: set[int] = set()
         for panel in self.panels.values():
+            if len(self.panels) == 1:
+                return sorted(self._reached(panel, event, most))
             found.update(self._reached(panel, event, most))
             if most is not None and len(found) >= most:
                 break

@@ -119,7 +119,10 @@ class Parts:
             else:
                 assert went is not None
                 assert came is not None
-                found += [(went, Event(sequence, table, old, None, home)), (came, Event(sequence, table, None, new, home))]
+                found += [
+                    (went, Event(sequence, table, old, None, home)),
+                    (came, Event(sequence, table, None, new, home)),
+                ]
         return found
 
     def _row(self, table: str, given: Mapping[str, Any]) -> Row:
@@ -150,7 +153,7 @@ class Parts:
 
         Batches are numbered in their order, for the whole join alike: what they brought is remembered for some.
         """
-        site = self._site(edge)
+        site = self.site(edge)
         with site.laid_out(state, events) as part:
             known = {sequence for sequences in part.seen.values() for sequence in sequences}
             fresh: list[int] = []
@@ -165,7 +168,7 @@ class Parts:
                 part.seen[batch] = sorted([*part.seen.get(batch, ()), *fresh])
             return site.written(part), answers
 
-    def _site(self, edge: int) -> Site:
+    def site(self, edge: int) -> Site:
         """Where parts of an edge are run: a server with the groups that they look after."""
         site = self._sites.get(edge)
         if site is None:
@@ -208,7 +211,5 @@ def _value(table: str, name: str, kind: Kind | None, value: Any, joined: bool) -
 
 def _text(values: list[Scalar]) -> str:
     """Values as JSON; numbers that are equal look the same."""
-    plain = [
-        int(value) if isinstance(value, float) and value.is_integer() else plain_value(value) for value in values
-    ]
+    plain = [int(value) if isinstance(value, float) and value.is_integer() else plain_value(value) for value in values]
     return json.dumps(plain, ensure_ascii=False)

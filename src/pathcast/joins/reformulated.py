@@ -45,7 +45,6 @@ from .words import (
     WITHDRAW,
 )
 
-
 _NO_PAYLOAD: frozenset[str] = frozenset()
 
 

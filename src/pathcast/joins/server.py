@@ -28,7 +28,7 @@ from .batches import Batch, Registry, read_batch
 from .contents import changed_columns
 from .decomposition import Statistics, preferences
 from .forms import Form, subscription_filters
-from .groups import IndexMaker
+from .groups import Group, IndexMaker
 from .payloads import Split
 from .query import Column, Query, Selection
 from .regrouping import ESTIMATES, Decompositions, Regrouping
@@ -297,6 +297,10 @@ class JoinServer:
             bag.release(self.statistics)
         for form in [form for form in self._scheme.groups if not wanted(form)]:
             self._scheme.close(form)
+
+    def groups(self) -> list[Group]:
+        """The groups of semijoins; none where join results are sent."""
+        return list(self._scheme.groups.values()) if isinstance(self._scheme, SemijoinScheme) else []
 
     def _make(self, step: Step) -> list[Message]:
         bag = self.bags[step.table]

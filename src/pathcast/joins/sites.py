@@ -16,11 +16,12 @@ import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, Protocol
 
 from ..messages import Scalar
 from .bags import Bag
+from .groups import Group
 from .runs import View
 from .schema import Row
 from .server import JoinServer
@@ -66,6 +67,10 @@ class Site:
             bag = server.bags[table]
             self._views[table] = bag, bag.view([bag.columns[place] for place in places], (), self)
         self._lying: dict[tuple[Any, ...], Part] = {}
+
+    def groups(self) -> list[Group]:
+        """The groups of semijoins that parts here look after."""
+        return self.server.groups()
 
     @contextmanager
     def laid_out(self, state: bytes | None, events: Sequence[RowEvent]) -> Iterator[Part]:
@@ -140,7 +145,7 @@ class Site:
 
 def write_state(rows: _Tables, seen: Mapping[int, Sequence[int]]) -> bytes:
     """Rows with their numbers, and events by batch, as bytes."""
-    steps = {batch: [each[0], *(b - a for a, b in zip(each, each[1:], strict=False))] for batch, each in seen.items()}
+    steps = {batch: [each[0], *(b - a for a, b in pairwise(each))] for batch, each in seen.items()}
     return pickle.dumps((rows, steps), protocol=5)
 
 

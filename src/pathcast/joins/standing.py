@@ -44,14 +44,14 @@ class Many(NamedTuple):
     gone: frozenset[int] = frozenset()
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """How many there were."""
         return len(next(iter(self.ranges.values()))[0])
 
     @property
     def ids(self) -> range:
         """The ids that there were."""
-        return range(self.first, self.first + self.count)
+        return range(self.first, self.first + self.size)
 
     def part(self, begin: int, end: int) -> "Many":
         """Those from a place on, up to another."""
@@ -101,36 +101,31 @@ class StandingJoins:
             asked=tuple(one for one in self.asked if one.id not in leaving),
             many=tuple(each._replace(gone=each.gone | leaving.intersection(each.ids)) for each in self.many),
         )
-        other._set(many=tuple(each for each in other.many if len(each.gone) < each.count))
+        other._set(many=tuple(each for each in other.many if len(each.gone) < each.size))
         other._take_up(add, batches)
         return other
 
     def since(self, first: int) -> "StandingJoins":
         """Only the subscriptions with ids from `first` on."""
-        return self._only(
+        return self.only(
             [one for one in self.asked if one.id >= first],
-            [
-                each.part(max(0, first - each.first), each.count)
-                for each in self.many
-                if first < each.first + each.count
-            ],
+            [each.part(max(0, first - each.first), each.size) for each in self.many if first < each.first + each.size],
         )
 
-    def _only(self, asked: Iterable[Asked], many: Iterable[Many]) -> "StandingJoins":
+    def only(self, asked: Iterable[Asked], many: Iterable[Many]) -> "StandingJoins":
+        """Some of the subscriptions, under the same ids and numbers of forms."""
         other = copy.copy(self)
         other._set(asked=tuple(asked), many=tuple(many))
         return other
 
     def _take_up(self, queries: Queries, batches: Iterable[tuple[Selection, Ranges]]) -> None:
-        asked = [
-            Asked(id, subscriber, query) for id, (subscriber, query) in enumerate(_listed(queries), self.next_id)
-        ]
+        asked = [Asked(id, subscriber, query) for id, (subscriber, query) in enumerate(_listed(queries), self.next_id)]
         next_id = self.next_id + len(asked)
         many: list[Many] = []
         for query, ranges in batches:
             given = {name: (np.asarray(low), np.asarray(high)) for name, (low, high) in ranges.items()}
             many.append(Many(next_id, query, given))
-            next_id += many[-1].count if given else 0
+            next_id += many[-1].size if given else 0
         self._set(asked=(*self.asked, *asked), many=(*self.many, *many), next_id=next_id)
         scheme = self.server()._scheme
         if not isinstance(scheme, SemijoinScheme):

@@ -10,7 +10,7 @@ would confirm (sound; not complete across signatures, which costs traffic and no
 Cost: a dictionary look-up or two an attribute; then the groups found, as in `points.py`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -33,6 +33,15 @@ class Group:
         self.points = PointSet(signature.width)
         self._columns = signature.columns()
         self.filters: dict[int, Filter] = {}
+        # Makes the filters of those that were taken up by their coordinates, from an entry on.
+        self.makers: list[tuple[Rows, Callable[[int], Filter]]] = []
+
+    def filter(self, entry: int) -> Filter:
+        """The filter of an entry, made if it was taken up by its coordinates."""
+        known = self.filters.get(entry)
+        if known is not None:
+            return known
+        return next(make for entries, make in self.makers if entry in entries)(entry)
 
     def match(self, probe: Probe) -> Rows:
         """Rows whose filters match."""
@@ -50,7 +59,7 @@ class Group:
         rows = self.points.inside(regions, loose=loose)
         if len(rows) and (loose or not all(region.sharp for _, region in regions)):
             entries = self.points.entries[rows].tolist()
-            rows = rows[[self.filters[entry].matches(message) for entry in entries]]
+            rows = rows[[self.filter(entry).matches(message) for entry in entries]]
         return rows
 
     def implied(self, other: Shaped) -> Region | None:
@@ -124,14 +133,25 @@ class FilterTable:
                 group.filters[number] = shaped[at].filter
                 self._of[number] = group
 
-    def add_rows(self, entries: Rows, signature: Signature, points: Floats, target: int = 0) -> None:
+    def add_rows(
+        self,
+        entries: Rows,
+        signature: Signature,
+        points: Floats,
+        target: int = 0,
+        filter_of: Callable[[int], Filter] | None = None,
+    ) -> None:
         """Take up many exact filters of one signature by their points alone.
 
-        An entry may have filters of several signatures; it can't be removed, and covers nothing.
+        An entry may have filters of several signatures; it can't be removed, and covers nothing. `filter_of` makes the
+        filter of an entry, for messages whose values coordinates can't tell apart.
         """
         if not signature.exact:
             raise MessageError("filters that coordinates don't decide can't be given by their coordinates")
-        self._group(signature).points.add(entries, points, target)
+        group = self._group(signature)
+        group.points.add(entries, points, target)
+        if filter_of is not None:
+            group.makers.append((entries, filter_of))
 
     def remove(self, entry: int) -> None:
         """Forget an entry."""

@@ -19,6 +19,8 @@ from pathcast.errors import PipelineError
 if TYPE_CHECKING:
     from .delivery import dead_letters, deliver, with_source, write_once
     from .extracted import extract_rows
+    from .join_contents import initial_contents
+    from .join_deliveries import deliver_joins
     from .joined import join_subscriptions
     from .matching import match_documents
     from .mediated import mediate
@@ -27,31 +29,37 @@ if TYPE_CHECKING:
     from .routed import disseminate
     from .sessions import session
     from .structured import parse_documents
+    from .subscribed import JoinsVersion, open_joins, publish_joins
     from .subscriptions import SubscriptionReport, compile_subscriptions
     from .summaries import expand, summarize
     from .versions import latest, pack_index, publish
 
 __all__ = [
+    "JoinsVersion",
     "ProgressListener",
     "StructuredFormatter",
     "SubscriptionReport",
     "compile_subscriptions",
     "dead_letters",
     "deliver",
+    "deliver_joins",
     "disseminate",
     "expand",
     "extract_rows",
+    "initial_contents",
     "join_subscriptions",
     "latest",
     "match_documents",
     "mediate",
     "observed",
+    "open_joins",
     "pack_index",
     "parse_documents",
     "pin_version",
     "progress_facts",
     "progress_line",
     "publish",
+    "publish_joins",
     "session",
     "summarize",
     "with_source",
@@ -59,26 +67,31 @@ __all__ = [
 ]
 
 _FILES = {
+    "JoinsVersion": "subscribed",
     "ProgressListener": "metrics",
     "StructuredFormatter": "metrics",
     "SubscriptionReport": "subscriptions",
     "compile_subscriptions": "subscriptions",
     "dead_letters": "delivery",
     "deliver": "delivery",
+    "deliver_joins": "join_deliveries",
     "disseminate": "routed",
     "expand": "summaries",
     "extract_rows": "extracted",
+    "initial_contents": "join_contents",
     "join_subscriptions": "joined",
     "latest": "versions",
     "match_documents": "matching",
     "mediate": "mediated",
     "observed": "metrics",
+    "open_joins": "subscribed",
     "pack_index": "versions",
     "parse_documents": "structured",
     "pin_version": "opening",
     "progress_facts": "metrics",
     "progress_line": "metrics",
     "publish": "versions",
+    "publish_joins": "subscribed",
     "session": "sessions",
     "summarize": "summaries",
     "with_source": "delivery",

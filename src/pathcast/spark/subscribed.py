@@ -3,8 +3,8 @@
     subscriptions/versions/00000001/   a snapshot: the description of standing joins (`pathcast.joins.standing`)
     subscriptions/pins/…               which version a micro-batch of a stream belongs to (pins.py)
 
-Invariant: all tasks of a micro-batch, and of its replays, get the same version. In a version ids mean what they meant in
-those before.
+Invariant: all tasks of a micro-batch, and of its replays, get the same version. In a version ids mean what they
+meant in those before.
 Cost: a worker builds the index of a version once: some 1 µs a subscription that came as arrays, 0.1 ms another.
 """
 
@@ -115,10 +115,11 @@ def publish_joins(
                 "say what changes with add, remove and batches"
             )
         if standing is None and not known:
-            raise PipelineError(f"there are no subscriptions at {folder} yet; begin with publish_joins(folder, standing)")
-        before = 1 if standing is not None else open_joins(folder).next_id
-        whole = standing if standing is not None else open_joins(folder).changed(add, remove, batches)
-        added = range(before, whole.next_id)
+            raise PipelineError(f"there are no subscriptions at {folder}; begin with publish_joins(folder, standing)")
+        newest = open_joins(folder) if standing is None else None
+        whole = newest.changed(add, remove, batches) if newest is not None else standing
+        assert whole is not None
+        added = range(newest.next_id if newest is not None else 1, whole.next_id)
         data = np.frombuffer(pickle.dumps(whole, protocol=5), np.uint8)
         write_snapshot(place, _KIND, {"next_id": whole.next_id}, {"standing": data})
 
