@@ -41,13 +41,16 @@ class Pieces:
         return answers
 
 
-def history(random, count, queries, scheme):
-    """Random changes, with what one server that numbers rows by events says of each."""
+def history(random, count, queries, scheme, later=()):
+    """Random changes, with what one server that numbers rows by events says of each; some subscribe halfway."""
     world = World(scheme)
     for query in queries:
         world.subscribe(query)
     changes, expected = [], {}
     for sequence in range(1, count + 1):
+        if sequence == count // 2 + 1:
+            for query in later:
+                world.subscribe(query)
         change = world.draw_change(random.choice)
         world.server._next_row = sequence
         changes.append((sequence, change))

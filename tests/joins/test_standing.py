@@ -1,4 +1,4 @@
-"""Subscriptions that come and go: new ones begin with what the parts hold, old ones go on as if nothing had happened."""
+"""Subscriptions come and go: new ones begin with what the parts hold, old ones go on as if nothing had happened."""
 
 import pickle
 from collections import Counter

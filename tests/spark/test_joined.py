@@ -11,7 +11,15 @@ from pathcast.joins import Client, Schema
 from pathcast.joins.standing import StandingJoins
 from pathcast.joins.written import write_row
 from pathcast.messages import decode
-from pathcast.spark import dead_letters, join_subscriptions
+from pathcast.spark import (
+    dead_letters,
+    deliver_joins,
+    initial_contents,
+    join_subscriptions,
+    open_joins,
+    publish_joins,
+    write_once,
+)
 from pathcast.spark.fanned import fanning, read_events
 from pathcast.spark.shipped import Shipped
 from pathcast.spark.subscribed import Subscribed
@@ -65,38 +73,48 @@ def test_a_change_that_cannot_be_made_is_a_row_with_its_reason(change, reason):
 
 def test_a_stream_of_changes_gives_the_messages_of_one_server(spark, tmp_path):
     random = Random(7)
-    queries = [draw_query(random.choice) for _ in range(6)]
-    world, changes, expected = history(random, 60, queries, "ref-sj-clu+")
+    queries, more = ([draw_query(random.choice) for _ in range(count)] for count in (6, 3))
+    world, changes, expected = history(random, 60, queries, "ref-sj-clu+", later=more)
     world.database.close()
     letters = [letter(*each) for each in changes]
     letters[20:20] = letters[15:18]  # come again, with the same micro-batch
     letters[40:40] = letters[10:13]  # and with another
     letters.append((99, "R", "delete", '{"k": 5, "a": 1, "p": "x"}', None))
     letters.append((100, "R", "insert", '{"k": 5, "a": "x"}', None))
-    folder = tmp_path / "changes"
-    schema = Schema(TABLES, JOINS)
+    schema, folder, versions, checkpoint = (
+        Schema(TABLES, JOINS), tmp_path / "changes", tmp_path / "versions", tmp_path / "checkpoint"
+    )  # fmt: skip
+
+    def write(rows, batch):
+        rows.persist()
+        write_once(rows, batch, tmp_path / "messages")
+        write_once(deliver_joins(rows, versions=versions, shards=2), batch, tmp_path / "deliveries")
+        write_once(initial_contents(spark, versions, checkpoint, batch), batch, tmp_path / "contents")
+        rows.unpersist()
 
     def run():
         stream = spark.readStream.schema(CHANGES).option("maxFilesPerTrigger", 1).parquet(str(folder))
-        messages = join_subscriptions(stream, schema, {"ada": queries})
-        writer = messages.writeStream.format("parquet").option("path", str(tmp_path / "messages"))
-        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+        writer = join_subscriptions(stream, versions=versions).writeStream.foreachBatch(write)
+        writer = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
         assert writer.start().awaitTermination(240)
 
     def add(first, last):
         part = spark.createDataFrame(letters[first:last], CHANGES).coalesce(1)
         part.write.mode("append").parquet(str(folder))
 
-    add(0, 30)
+    assert publish_joins(versions, StandingJoins(schema, {"ada": queries})) == (1, range(1, 7))
+    add(0, 33)
     run()
-    add(30, len(letters))
+    assert publish_joins(versions, add={"bob": more}) == (2, range(7, 10))
+    add(33, len(letters))
     run()  # started again: what it knows is in the checkpoint
 
     rows = spark.read.parquet(str(tmp_path / "messages"))
-    found, by_key = defaultdict(Counter), defaultdict(list)
+    found, by_key, told = defaultdict(Counter), defaultdict(list), {}
     for row in rows.where("error is null").collect():
         found[row.sequence][bytes(row.message)] += 1
         by_key[row.edge, row.join_value].append((row.sequence, row.number, bytes(row.message)))
+        told[row.edge, row.join_value, row.sequence, row.number] = bytes(row.message)
     assert found == {
         sequence: Counter(message.encode() for message in messages)
         for sequence, messages in expected.items()
@@ -104,14 +122,31 @@ def test_a_stream_of_changes_gives_the_messages_of_one_server(spark, tmp_path):
     }
     dead = dead_letters(rows).collect()
     assert sorted((row.sequence, row.table) for row in dead) == [(99, "R"), (100, "R")]
-    clients = [Client(schema, one) for one in StandingJoins(schema, queries).server().subscriptions.values()]
-    for messages in by_key.values():
-        for _, _, message in sorted(messages):
-            for client in clients:
-                client.receive(decode(message))
-    for client, (_, _, there) in zip(clients, world.clients.values(), strict=True):
-        for messages in expected.values():
-            for message in messages:
+    check_clients(spark, tmp_path, world, open_joins(versions), by_key, told, expected)
+
+
+def check_clients(spark, folder, world, standing, by_key, told, expected):
+    """Contents and deliveries: who is new begins with the one and goes on with the messages, like one process's."""
+    subscriptions = standing.server().subscriptions
+    clients = {id: Client(standing.schema, subscriptions[id]) for id in standing}
+    contents = spark.read.parquet(str(folder / "contents")).collect()
+    assert {(row.batch, row.subscription > 6, row.subscriber) for row in contents} == {(1, True, "bob")}
+    for row in contents:
+        assert clients[row.subscription].receive(decode(bytes(row.message)))
+    delivered = {
+        (row.edge, row.join_value, row.sequence, row.number, row.subscription): row.subscriber
+        for row in spark.read.parquet(str(folder / "deliveries")).collect()
+    }
+    wanted = {}
+    for (edge, value), messages in by_key.items():
+        for sequence, number, message in sorted(messages):
+            for id, client in clients.items():
+                if (id <= 6 or sequence > 30) and client.receive(decode(message)):
+                    wanted[edge, value, sequence, number, id] = "ada" if id <= 6 else "bob"
+    assert delivered == wanted
+    for client, (_, subscription, there) in zip(clients.values(), world.clients.values(), strict=True):
+        for sequence, messages in expected.items():
+            for message in messages if subscription.id <= 6 or sequence > 30 else ():
                 there.receive(message)
         assert Counter(client.rows()) == Counter(there.rows())
 

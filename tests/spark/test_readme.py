@@ -31,6 +31,7 @@ def listeners(spark, monkeypatch):
 def placed(text: str, folder: Path) -> str:
     """An example whose files lie in a folder: the JVM does not follow when Python's working directory changes."""
     names = "index|documents|deliveries|dead-letters|subscriptions|versions-of-the-index|invalid-subscriptions|expanded"
+    names += "|joins|joins-checkpoint|changes-of-tables"
     return re.sub(rf'"({names}|checkpoint|changes)"', rf'"{folder}/\1"', text)
 
 
@@ -44,7 +45,7 @@ def test_the_examples_do_what_they_say(spark, tmp_path, monkeypatch, listeners, 
     change = {"id": [3], "subscriber": ["cyd"], "xpath": ["//title"], "change": ["added"]}
     pq.write_table(pa.table(change), "changes")
     page = placed(PAGE.read_text(encoding="utf-8"), tmp_path)
-    batch, stream, stages, watching = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    batch, stream, stages, joins, watching = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
 
     known: dict = {}
     exec(batch, known)  # noqa: S102
@@ -53,6 +54,11 @@ def test_the_examples_do_what_they_say(spark, tmp_path, monkeypatch, listeners, 
 
     exec(stages, known)  # noqa: S102
     assert [row["xml"] for row in pq.read_table("expanded").to_pylist()] == news[:1]
+
+    (tmp_path / "changes-of-tables").mkdir()
+    exec(joins, known)  # noqa: S102
+    assert (known["version"], known["added"], known["query"].isActive) == (2, range(2, 3), True)
+    known["query"].stop()
 
     root = logging.getLogger("pathcast")
     handlers, level = list(root.handlers), root.level
