@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pathcast.routing import Overlay, advertisement
+from pathcast.routing.report import STEPS
 from pathcast.transmission import Topology
 from tests.routing.drawn import delivered, world_of
 
@@ -40,6 +41,31 @@ def test_when_bindings_tell_everything_the_document_is_not_parsed() -> None:
     assert delivered(report) == {("/a/b/c/d at r3", "r3")}
     assert [report.per_router[router].parsed for router in ("r1", "r2", "r3")] == [True, False, False]
     assert report.per_router["r2"].forwarding == "annotations"
+
+
+@pytest.mark.parametrize("policy", ["L+s", "L+s-sd", "ES+s"])
+def test_an_aggregate_that_holds_vouches_for_what_it_implies(policy: str) -> None:
+    wanted = ["/a/b[@n = 5]", "/a[c or d]", "//e"]
+    overlay = chain({"r2": wanted, "r4": wanted}, keep=1.0, nodes=4)
+    report = overlay.publish('<a><b n="5"/><c/><e/></a>', policy, "yfilter")
+    assert len(report.deliveries) == 6
+    assert all(each.annotations.get("+s") for each in list(report.per_router.values())[1:])
+    if policy != "ES+s":  # which tells of what matched by then
+        assert [each.parsed for each in report.per_router.values()] == [True, False, False, False]
+    assert {name for name, _ in delivered(overlay.publish('<a><b n="6"/><e/></a>', policy, "yfilter"))} == {
+        "//e at r2", "//e at r4",
+    }  # fmt: skip
+
+
+def test_what_only_contains_an_aggregate_is_not_vouched_for() -> None:
+    overlay = chain({"r3": ["/a/b", "/a/b[c]", "/a/b[d]"]}, keep=0.3)
+    assert [str(each) for each in overlay.router("r1").received["r2"].aggregates] == ["/a/b"]
+    report = overlay.publish("<a><b><c/></b></a>", "L+s-sd", "yfilter")
+    assert delivered(report) == {("/a/b at r3", "r3"), ("/a/b[c] at r3", "r3")}
+    assert [report.per_router[router].parsed for router in ("r1", "r2", "r3")] == [True, False, True]
+    first, second = report.deliveries
+    assert (first.subscriber, second.subscriber) == ("/a/b at r3", "/a/b[c] at r3")
+    assert first.time < second.time
 
 
 def test_bindings_are_passed_on_without_parsing() -> None:
@@ -120,6 +146,22 @@ def test_every_kind_is_at_work_on_random_overlays() -> None:
     assert unparsed > 20
 
 
+@pytest.mark.parametrize("policy", ["L", "L+s-sd", "ES+sd", "ES+t", "L+st-sd"])
+def test_what_was_spent_by_the_time_of_a_copy_adds_up_to_it(policy: str) -> None:
+    overlay = chain({"r1": ["//d", "//e"], "r2": ["//d", "/a/e"], "r3": ["//d", "//e[f]"]}, keep=1.0)
+    report = overlay.publish("<a><d/><e><f/></e></a>", policy, "yfilter")
+    for name, each in report.per_router.items():
+        times = [delivery.time for delivery in report.deliveries if delivery.router == name]
+        left = {*times, *each.forwarded.values()}
+        assert left == set(each.moments)
+        for time, spent in each.moments.items():
+            assert each.arrived + sum(spent.values()) == pytest.approx(time)
+            assert all(spent[step] <= each.spent[step] + 1e-9 for step in spent)
+        assert each.processing == sum(each.spent.values())
+        assert set(each.spent) <= set(STEPS)
+        assert ("read" in each.spent and each.spent["read"] > 0) is each.parsed
+
+
 @pytest.mark.parametrize("policy", ["L", "L+s-sd"])
 def test_the_report_has_times_that_grow_along_the_way(policy: str) -> None:
     overlay = chain({"r1": ["//d"], "r2": ["//d"], "r3": ["//d"]}, keep=1.0)
@@ -141,10 +183,12 @@ def test_entries_behind_numbers_are_marked_and_counted() -> None:
         for number in np.flatnonzero(numbers):
             expected[behind[number]] = True
         expected &= before | ~idle
-        marked = before.copy()
-        fresh = advertisement.Behind(behind).mark(numbers, idle, marked)
-        assert np.array_equal(marked, expected)
-        assert fresh == np.count_nonzero(expected) - np.count_nonzero(before)
+        among = random.permutation(entries + 2)[: entries - 1].astype(np.int32)  # no number is over the last two
+        idle, before, expected = (np.append(mask, [False, False]) for mask in (idle, before, expected))
+        marked = before[among]
+        fresh = advertisement.Behind(behind).mark(numbers, among, idle, marked)
+        assert np.array_equal(marked, expected[among])
+        assert fresh == np.count_nonzero(expected[among]) - np.count_nonzero(before[among])
 
 
 def test_entries_expire_at_the_earliest_of_their_places() -> None:

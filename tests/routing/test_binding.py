@@ -61,7 +61,11 @@ def test_what_is_bound_is_in_the_document(seed: int) -> None:
             most=1000,
         )
         assert wildcards in all_of_them or len(all_of_them) >= 64
-    able = {number for number, each in enumerate(patterns) if can_be_bound(each) and matched[number]}
+    able = {
+        number
+        for number, each in enumerate(patterns)
+        if can_be_bound(each) and matched[number] and Wildcards(each).count
+    }
     assert {each.aggregate for each in found} == able
 
 
@@ -118,6 +122,18 @@ def test_bindings_are_passed_on_label_by_label() -> None:
 )
 def test_only_patterns_of_steps_are_bound(xpath: str, able: bool) -> None:
     assert can_be_bound(parse(xpath)) is able
+
+
+@pytest.mark.parametrize(("unbound", "bindings"), [(0, 8), (5, 3), (8, 0), (9, 0)])
+def test_aggregates_that_need_no_binding_come_first(unbound: int, bindings: int) -> None:
+    labels = [f"n{number}" for number in range(10)]
+    binder, table = binder_of(
+        [*(parse(f"/a/b/{each}") for each in labels), *(parse(f"/a/*/{each}") for each in labels)]
+    )
+    inside = "".join(f"<{each}/>" for each in labels)
+    batch = read_batch([f"<a><b>{inside}</b></a>".encode()], names=table.names)
+    matched = np.array([*(place < unbound for place in range(10)), *(True for _ in range(10))])
+    assert len(binder.bind(batch, len(batch.name), matched, room=1 << 10)) == bindings
 
 
 def test_bindings_beyond_the_room_are_left_out() -> None:

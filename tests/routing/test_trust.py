@@ -33,8 +33,9 @@ def lie(random: Random, making: Making, neighbour: str, version: int = 0) -> Ann
         received.version + version,
         bindings,
         last_places,
-        np.array([random.random() < 0.7 for _ in range(count)], dtype=np.bool_),
+        failed := np.array([random.random() < 0.7 for _ in range(count)], dtype=np.bool_),
         np.array([random.random() < 0.7 for _ in range(patterns)], dtype=np.bool_),
+        holding=~failed,
     )
 
 
@@ -71,7 +72,7 @@ def test_over_trusted_links_lies_are_believed() -> None:
         with pytest.MonkeyPatch.context() as patch:
             tell_lies(patch, seed)
             for document in world.documents:
-                wrong += delivered(world.overlay.publish(document, "L", "yfilter")) != world.flat(document)
+                wrong += delivered(world.overlay.publish(document, "L+s-sd", "yfilter")) != world.flat(document)
     assert wrong > 3
 
 

@@ -14,9 +14,18 @@ masks = st.none() | st.lists(st.booleans(), max_size=40).map(lambda bits: np.arr
 labels = st.lists(st.text(min_size=1, max_size=8), max_size=4).map(tuple)
 bounds = st.builds(Bound, numbers, st.lists(st.tuples(numbers, labels), max_size=3).map(tuple))
 last_places = st.dictionaries(numbers, numbers, max_size=5).map(lambda places: LastPlaces.of(places.items()))
-annotations = st.builds(
-    Annotations, numbers, st.lists(bounds, max_size=4).map(tuple), last_places, masks, masks, st.none() | st.binary()
-)
+
+
+@st.composite
+def annotations_drawn(draw: st.DrawFn) -> Annotations:
+    failed, holding = draw(masks), draw(masks)
+    if failed is not None and holding is not None:  # of the same aggregates, each at most one of both
+        holding = np.resize(holding, len(failed)) & ~failed
+    bindings, structure = draw(st.lists(bounds, max_size=4)), draw(st.none() | st.binary())
+    return Annotations(draw(numbers), tuple(bindings), draw(last_places), failed, draw(masks), structure, holding)
+
+
+annotations = annotations_drawn()
 
 
 @given(annotations, st.booleans(), st.binary())
@@ -46,6 +55,12 @@ def test_a_bit_string_has_a_bit_an_aggregate() -> None:
     assert header.sizes["-s"] == 2 + 100
 
 
+def test_what_holds_has_a_bit_for_each_aggregate_that_does_not_fail() -> None:
+    failed = np.arange(800) >= 40
+    assert encode(Annotations(1, failed=failed, holding=~failed)).sizes["+s"] == 1 + 5
+    assert encode(Annotations(1, holding=~failed)).sizes["+s"] == 2 + 100
+
+
 @settings(max_examples=400)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_taken_or_refused(data: bytes) -> None:
@@ -73,7 +88,10 @@ def test_a_damaged_header_never_hides_the_document(sent: Annotations, data: st.D
 @pytest.mark.parametrize(
     ("header", "reason"),
     [
-        (b"\x40", "flags"),
+        (b"\x80", "flags"),
+        (b"\x48\x01\x03\x01\x03\x01", "more or fewer"),
+        (b"\x48\x01\x03\x01\x01\x01", "more or fewer"),
+        (b"\x48\x01\x03\x01\x02\x05", "beyond its end"),
         (b"\x08\x01\xff\xff\xff\xff\x0f", "cut off"),
         (b"\x08\x01\x01\x03", "beyond its end"),
         (b"\x02\x01\xff\xff\xff\xff\x0f", "cut off"),

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ..patterns import Pattern
 from .annotations import Bound, Mask
 from .derived import ChangingDerived
-from .entries_kernels import expire_behind, mark_behind
+from .entries_kernels import expire_behind, list_behind, mark_alone, mark_behind
 from .labels import DataPatterns
 from .needs import Needs
 from .simple import Simple
@@ -32,31 +32,61 @@ MOST_REMEMBERED = 1 << 12
 
 
 class Behind:
-    """For each number (of an aggregate, of a data pattern) the entries that stand behind it."""
+    """For each number (of an aggregate, of a data pattern) the entries that stand behind it.
 
-    def __init__(self, entries: Iterable[Sequence[int] | Int32s]) -> None:
+    With `data`, numbers are those of its patterns, and where one is absent, so are all that contain it: of an entry,
+    those that lie in another one of it need not be looked at.
+    """
+
+    def __init__(self, entries: Iterable[Sequence[int] | Int32s], data: DataPatterns | None = None) -> None:
+        self._data = data
         columns = [np.asarray(each, dtype=np.int32).reshape(-1) for each in entries]
         self._offsets = np.cumsum([0, *map(len, columns)], dtype=np.int64)
         self._entries = np.concatenate(columns) if columns else np.zeros(0, dtype=np.int32)
-        self._over: tuple[Int64s, Int32s] | None = None
+        self._over: tuple[Int32s, Int32s] | None = None
+        self._is_single = False
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
-    def mark(self, numbers: Mask, idle: Mask, marked: Mask) -> int:
-        """Mark the entries behind all of these numbers, but for idle ones; how many are newly marked."""
+    def mark(self, numbers: Mask, among: Int32s, idle: Mask, marked: Mask) -> int:
+        """Mark which `among` some entries are behind these numbers, but for idle ones; how many are newly marked."""
         if self._over is None:
             self._over = self._numbers_over()
-        return int(mark_behind(*self._over, numbers, idle, marked))
+            self._is_single = bool(np.all(np.diff(self._over[0]) == 1))
+        begins, over = self._over
+        if self._is_single and len(over) == len(idle) and not marked.any():
+            return int(mark_alone(among, over, numbers, idle, marked))
+        return int(mark_behind(among, begins, over, numbers, idle, marked))
 
-    def _numbers_over(self) -> tuple[Int64s, Int32s]:
+    def entries(self, numbers: Mask) -> Int32s:
+        """The entries behind all of these numbers."""
+        found = np.empty(len(self._entries), dtype=np.int32)
+        return found[: list_behind(self._offsets, self._entries, numbers, found)]
+
+    def _numbers_over(self) -> tuple[Int32s, Int32s]:
         """For each entry the numbers that it stands behind, those with few entries first: they hold most often."""
         counts = np.diff(self._offsets)
         numbers = np.repeat(np.arange(len(self), dtype=np.int32), counts)
-        order = np.lexsort((counts[numbers], self._entries))
-        begins = np.zeros(int(self._entries.max(initial=-1)) + 2, dtype=np.int64)
-        np.cumsum(np.bincount(self._entries, minlength=len(begins) - 1), out=begins[1:])
+        entries, count = self._entries, int(self._entries.max(initial=-1)) + 1
+        if self._data is not None:
+            needed = self._needed(self._data, count)
+            numbers, entries = numbers[needed], entries[needed]
+        order = np.lexsort((counts[numbers], entries))
+        begins = np.zeros(count + 1, dtype=np.int32)
+        np.cumsum(np.bincount(entries, minlength=count), out=begins[1:])
         return begins, numbers[order]
+
+    def _needed(self, data: DataPatterns, count: int) -> Mask:
+        """For each pattern and entry behind it whether the entry is behind no pattern that contains this one."""
+        needed, larger = np.ones(len(self._entries), dtype=np.bool_), np.zeros(count, dtype=np.bool_)
+        parts, wholes = data.parts(data, proper=True)
+        for part in np.unique(parts).tolist():
+            behind = np.concatenate([self.entries_at(whole) for whole in wholes[parts == part].tolist()])
+            larger[behind] = True
+            needed[self._offsets[part] : self._offsets[part + 1]] = ~larger[self.entries_at(part)]
+            larger[behind] = False
+        return needed
 
     def expire(self, numbers: Int64s, places: Int64s, expiry: Int32s) -> None:
         """Let the entries behind each number expire at its place, unless they do so earlier."""
@@ -69,7 +99,7 @@ class Behind:
     def moved(self, to: Int32s) -> "Behind":
         """The same with other numbers for entries, -1 for those that are gone."""
         moved = (to[self.entries_at(number)] for number in range(len(self)))
-        return Behind(entries[entries >= 0] for entries in moved)
+        return Behind((entries[entries >= 0] for entries in moved), self._data)
 
 
 class Known:
@@ -82,6 +112,13 @@ class Known:
     def __init__(self, derived: ChangingDerived, numbers: tuple[int, ...], to: Int32s | None = None) -> None:
         self.derived, self.numbers, self.to = derived, numbers, to
         self._remembered: dict[Bound, Int32s] = {}
+        self._unbound: Behind | None = None
+
+    def holding(self, aggregates: Mask) -> Int32s:
+        """The entries that match a document which matches these aggregates, whatever stands for their wildcards."""
+        if self._unbound is None:
+            self._unbound = Behind(self._entries(Bound(number, ())) for number in range(len(self.numbers)))
+        return self._unbound.entries(aggregates)
 
     def entries(self, bound: Bound) -> Int32s:
         """The entries that match a document in which an aggregate is bound so."""

@@ -1,6 +1,7 @@
 """Annotations: what a router knows of a document that spares the next router work (§3.1 of the paper).
 
     +s  PS   an aggregated subscription matches, with what stood for its wildcards       forward before parsing
+             or without: then a bit
     +d  PD   where the last occurrence of a data pattern ends                            stop looking for it there
     -s  NS   aggregated subscriptions that don't match                                   skip what they cover
     -d  ND   data patterns that don't occur                                              skip what contains them
@@ -53,7 +54,11 @@ class LastPlaces(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Annotations:
-    """The annotations of one document on one link; None and empty where there are none of a kind."""
+    """The annotations of one document on one link; None and empty where there are none of a kind.
+
+    `holding` are the aggregates that are known to match (PS with nothing bound), `failed` those that are known not to;
+    an aggregate may be neither.
+    """
 
     version: int = 0
     bindings: tuple[Bound, ...] = ()
@@ -61,6 +66,7 @@ class Annotations:
     failed: Mask | None = None
     absent: Mask | None = None
     structure: bytes | None = None
+    holding: Mask | None = None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Annotations):
@@ -69,6 +75,7 @@ class Annotations:
             (self.version, self.bindings, self.structure) == (other.version, other.bindings, other.structure)
             and _same(self.failed, other.failed)
             and _same(self.absent, other.absent)
+            and _same(self.holding, other.holding)
             and all(map(_same, self.last_places or (None, None), other.last_places or (None, None)))
         )
 
@@ -80,6 +87,7 @@ class Annotations:
             or self.last_places is not None
             or self.failed is not None
             or self.absent is not None
+            or self.holding is not None
             or self.structure is not None
         )
 

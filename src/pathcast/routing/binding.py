@@ -1,9 +1,13 @@
 """Bindings online: what the wildcards of a neighbour's simple aggregates stand for in a document (§4.1 of the paper).
 
-An engine tells that an aggregate matches, not where. For the most beneficial aggregates that match, their steps are
-laid over the document once from the front and once from the back (`binding_kernels.py`), and the labels that came to
-lie on their wildcards are bound: two bindings for an aggregate where they differ, since one may fit a subscription that
-the other does not (Example 3.1). What follows from a binding that came is remembered.
+An engine tells that an aggregate matches, not where. That it does is a bit in the header, and all that subscriptions
+of most simple aggregates need. Where they need labels for wildcards, those of the most beneficial aggregates that match
+are looked for: steps are laid over the document once from the front and once from the back (`binding_kernels.py`), and
+the labels that came to lie on wildcards are bound: two bindings for an aggregate where they differ, since one may fit a
+subscription that the other does not (Example 3.1). What follows from a binding that came is remembered.
+
+A bit has a benefit beyond that of any binding, which takes bytes and time. So of the `MOST_BOUND` aggregates with the
+largest benefit those that need no binding come first, and where they are as many, nothing is bound.
 
 Invariant: a binding is one of an occurrence in the part of the document that was read. So aggregates with conditions
 on values, attributes or text, and with `or` and `not()`, are never bound: an occurrence of their steps need not be one
@@ -66,9 +70,10 @@ class Binder:
     """Binds the simple aggregates of one advertisement, for a router with this table of patterns."""
 
     def __init__(self, aggregates: Sequence[Pattern], simple: Sequence[Simple], table: PatternTable) -> None:
-        able = [each for each in simple if can_be_bound(aggregates[each.aggregate])]
+        able = [each for each in simple if each.wildcards and can_be_bound(aggregates[each.aggregate])]
         self._simple = sorted(able, key=lambda each: -each.benefit(len(each.wildcards)))
         self._aggregates = np.array([each.aggregate for each in self._simple], dtype=np.int64)
+        self._unbound = np.array([each.aggregate for each in simple if not each.wildcards], dtype=np.int64)
         self._wildcards = [Wildcards(aggregates[each.aggregate]) for each in self._simple]
         self._place_of = {each.aggregate: place for place, each in enumerate(self._simple)}
         self._passed: tuple[Advertisement | None, dict[Bound, tuple[Bound, ...]]] = None, {}
@@ -116,7 +121,10 @@ class Binder:
         """Bindings of aggregates that match, the most beneficial first, in about so many bytes."""
         if not len(self._simple) or not read:
             return ()
-        chosen = np.flatnonzero(matched[self._aggregates])[:MOST_BOUND].astype(np.int32)
+        most = MOST_BOUND - np.count_nonzero(matched[self._unbound])
+        if most <= 0:
+            return ()
+        chosen = np.flatnonzero(matched[self._aggregates])[:most].astype(np.int32)
         if not len(chosen):
             return ()
         return fitting(self._embedded(batch, read, chosen), room)

@@ -11,10 +11,12 @@ Invariant: times grow with places.
 """
 
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from itertools import accumulate
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -25,13 +27,16 @@ from .cutting import cut
 T = TypeVar("T")
 Read = Callable[[bytes], DocumentBatch]
 MOST_PLACES = 24
+_LOOKS = 20
 
 
 class Clock:
-    """Measures steps; each is done `repeats` times, and the quickest counts."""
+    """Measures steps; each is done `repeats` times, and the quickest counts, less what a look at the clock takes."""
 
     def __init__(self, repeats: int = 1) -> None:
         self.repeats = repeats
+        self._look = 0.0
+        self._look = min(self.timed(_nothing)[1] for _ in range(_LOOKS))
 
     def timed(self, step: Callable[[], T]) -> tuple[T, float]:
         """What a step gives, and its seconds."""
@@ -40,21 +45,37 @@ class Clock:
             began = time.thread_time()
             result = step()
             best = min(best, time.thread_time() - began)
-        return result, best
+        return result, max(best - self._look, 0.0)
+
+
+def _nothing() -> None:
+    """A step that takes no time."""
+
+
+class Elapsed(NamedTuple):
+    """Seconds of a stream, up to some place."""
+
+    reading: float
+    matching: float
+
+    @property
+    def together(self) -> float:
+        """Of both."""
+        return self.reading + self.matching
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stream:
     """A document that was matched as a stream.
 
-    `decided` has the place of each group's first match; `seconds` at such a place, reading included; `total` the
-    seconds until the stream stopped.
+    `decided` has the place of each group's first match; `seconds` those until such a place; `total` those until the
+    stream stopped.
     """
 
     matches: StreamMatches
     decided: dict[int, int]
-    seconds: dict[int, float]
-    total: float
+    seconds: dict[int, Elapsed]
+    total: Elapsed
 
 
 def first_places(matches: StreamMatches, group: Entries) -> dict[int, int]:
@@ -81,14 +102,15 @@ def run_stream(
     Without `read`, all of the document is known before the stream begins: its reading counts at every place.
     """
     waiting = np.where(skip, -1, group).astype(np.int32)
-    matches, matching = clock.timed(lambda: engine.match_stream(document, skip=skip, link=waiting))
+    skipped = skip if skip.any() else None
+    matches, matching = clock.timed(lambda: engine.match_stream(document, skip=skipped, link=waiting))
     decided = first_places(matches, waiting)
 
     def reading_to(place: int) -> float:
         return reading if read is None or place >= len(document) else _reading(clock, read, document, place)
 
-    total = matching + reading_to(matches.read)
-    seconds: dict[int, float] = {}
+    total = Elapsed(reading_to(matches.read), matching)
+    seconds: dict[int, Elapsed] = {}
     place_of = np.full(int(waiting.max(initial=-1)) + 2, np.iinfo(np.int32).max, dtype=np.int64)
     place_of[list(decided)] = list(decided.values())
     for place in _chosen(decided, urgent):
@@ -96,8 +118,8 @@ def run_stream(
             seconds[place] = total
             continue
         until = np.where(place_of[waiting] <= place, waiting, -1).astype(np.int32)
-        _, early = clock.timed(partial(engine.match_stream, document, skip=skip, link=until))
-        seconds[place] = min(total, early + reading_to(place))
+        _, early = clock.timed(partial(engine.match_stream, document, skip=skipped, link=until))
+        seconds[place] = min(total, Elapsed(reading_to(place), early), key=_together)
     return Stream(matches, decided, _growing(seconds, decided.values(), total), total)
 
 
@@ -110,15 +132,23 @@ def _chosen(decided: dict[int, int], urgent: Callable[[int], bool]) -> list[int]
     return sorted(exact.union(others))
 
 
-def _growing(seconds: dict[int, float], places: Iterable[int], total: float) -> dict[int, float]:
+def _growing(seconds: dict[int, Elapsed], places: Iterable[int], total: Elapsed) -> dict[int, Elapsed]:
     """The seconds of each place: those of the first timed one from there on, never less than at an earlier one."""
     timed = sorted(seconds)
-    times = np.maximum.accumulate([seconds[place] for place in timed]) if timed else np.zeros(0)
+    times = list(accumulate((seconds[place] for place in timed), _longer))
     found = {}
     for place in places:
-        at = int(np.searchsorted(timed, place))
-        found[place] = float(times[at]) if at < len(timed) else total
+        at = bisect_left(timed, place)
+        found[place] = times[at] if at < len(timed) else total
     return found
+
+
+def _together(elapsed: Elapsed) -> float:
+    return elapsed.together
+
+
+def _longer(one: Elapsed, other: Elapsed) -> Elapsed:
+    return max(one, other, key=_together)
 
 
 def _reading(clock: Clock, read: Read, document: Document, place: int) -> float:

@@ -36,6 +36,7 @@ def compose(router: Router, upstream: str, keep: float, *, anew: bool) -> Advert
     numbers = tuple(sorted(changing.aggregates))
     known, table = Known(derived, numbers), derived.data
     same = before is not None and before.data.patterns == table.patterns
+    data = before.data if before is not None and same else DataPatterns(table.patterns)
     needs = router.structures.needs(router.table.patterns, (each.needs for each in received))
     return Advertisement(
         upstream,
@@ -44,11 +45,11 @@ def compose(router: Router, upstream: str, keep: float, *, anew: bool) -> Advert
         changing.steps,
         tuple(changing.aggregates[number] for number in numbers),
         known.public(),
-        before.data if before is not None and same else DataPatterns(table.patterns),
+        data,
         table.frequencies,
         Behind(sorted(changing.covered[number]) for number in numbers),
         known,
-        Behind(table.containing),
+        Behind(table.containing, data),
         Behind(table.expiring),
         needs,
     )

@@ -3,27 +3,59 @@
 
 An entry is ruled out as soon as one of the numbers (aggregates, data patterns) that stand over it is; so entries are
 gone through once, those that are ruled out already or that nobody wants not at all. A nanosecond or two an entry.
+What a neighbour is told comes before the rest, so that a copy for it can leave.
 """
+
+import numpy as np
 
 from ..kernels import kernel
 
+ONE = np.uint64(1)
 
-@kernel("int64(ro_i8[::1], ro_i4[::1], ro_b1[::1], ro_b1[::1], b1[::1])", late=True)
-def mark_behind(begins, numbers, holding, idle, marked):
-    """Mark the entries that are not idle and stand behind one of the `holding` numbers; how many are newly marked.
 
-    The numbers over entry `e` are `numbers[begins[e] : begins[e + 1]]`.
+@kernel("int64(ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_b1[::1], ro_b1[::1], b1[::1])", late=True)
+def mark_behind(entries, begins, numbers, holding, idle, marked):
+    """Mark which entries stand behind one of the `holding` numbers, but for idle ones; how many are newly marked.
+
+    The numbers over entry `e` are `numbers[begins[e] : begins[e + 1]]`; entries from `len(begins) - 1` on have none.
     """
     fresh = 0
-    for entry in range(min(len(begins) - 1, len(marked))):
-        if marked[entry] or idle[entry]:
+    for k in range(len(entries)):
+        entry = np.uint64(entries[k])  # below zero nothing lies: no need to look there
+        if marked[k] or entry >= np.uint64(len(begins) - 1):
             continue
-        for at in range(begins[entry], begins[entry + 1]):
-            if holding[numbers[at]]:
-                marked[entry] = True
-                fresh += 1
-                break
+        at, last, found = np.uint64(begins[entry]), np.uint64(begins[entry + ONE]), False
+        while at < last and not found:
+            found = holding[np.uint64(numbers[at])]
+            at += ONE
+        found &= not idle[entry]
+        marked[k] = found
+        fresh += found
     return fresh
+
+
+@kernel("int64(ro_i4[::1], ro_i4[::1], ro_b1[::1], ro_b1[::1], b1[::1])", late=True)
+def mark_alone(entries, numbers, holding, idle, marked):
+    """As `mark_behind`, where one number, `numbers[e]`, is over each entry, and nothing is marked yet."""
+    fresh = 0
+    for k in range(len(entries)):
+        entry = np.uint64(entries[k])
+        found = holding[np.uint64(numbers[entry])] and not idle[entry]
+        marked[k] = found
+        fresh += found
+    return fresh
+
+
+@kernel("int64(ro_i8[::1], ro_i4[::1], ro_b1[::1], i4[::1])", late=True)
+def list_behind(begins, entries, holding, out):
+    """The entries behind the `holding` numbers; how many."""
+    count = 0
+    for number in range(len(holding)):
+        if holding[number]:
+            for at in range(begins[number], begins[number + 1]):
+                out[count] = entries[at]
+                count += 1
+    return count
 
 
 @kernel("void(ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i8[::1], i4[::1])", late=True)
@@ -34,6 +66,16 @@ def expire_behind(begins, entries, numbers, places, expiry):
             entry = entries[at]
             if entry < len(expiry) and places[k] < expiry[entry]:
                 expiry[entry] = places[k]
+
+
+@kernel("int64(ro_i4[::1], ro_b1[::1], b1[::1])", late=True)
+def pick(entries, mask, picked):
+    """What a mask says of each of these entries; of how many it says yes."""
+    count = 0
+    for k in range(len(entries)):
+        picked[k] = mask[entries[k]]
+        count += picked[k]
+    return count
 
 
 @kernel("void(ro_i4[::1], ro_b1[::1], ro_i4[::1], ro_i8[::1], ro_i8[::1], ro_b1[::1], b1[::1])", late=True)

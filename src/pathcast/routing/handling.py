@@ -9,8 +9,8 @@
                     ▼
                 annotations for each neighbour that gets it                         (§4, §5.3)
 
-Every step is timed; `Outcome` says when, in seconds of this router's work, each copy leaves. What only the simulation
-does (building engines, writing reports) is not timed.
+Every step is timed, by kind (`report.STEPS`); `Outcome` says when, in seconds of this router's work, each copy leaves.
+What only the simulation does (building engines, writing reports) is not timed.
 
 Invariant: a document leaves for a target at most once, and for every target with an entry that matches.
 """
@@ -29,7 +29,7 @@ from .clock import Clock, Stream, run_stream
 from .making import Making, Reading, mask_of
 from .needs import Needs
 from .policy import Policy
-from .report import RouterReport
+from .report import RouterReport, Spent, Step
 from .router import Router
 from .structure import Refused
 from .structure_matching import StructureMatcher
@@ -52,12 +52,22 @@ class Sending:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a router made of a document; times are seconds of its work."""
+    """What a router made of a document; times are seconds of its work, `spent` on each kind of step so far.
+
+    `moments` has what was spent by the time that something left.
+    """
 
     sendings: list[Sending] = field(default_factory=list)
     deliveries: list[tuple[str, float]] = field(default_factory=list)
-    seconds: float = 0.0
+    spent: Spent = field(default_factory=dict)
+    moments: dict[float, Spent] = field(default_factory=dict)
     signal: bytes | None = None  # for the sender, whose structure annotation was not understood
+
+    def leave(self) -> float:
+        """Something leaves now: the time."""
+        now = sum(self.spent.values())
+        self.moments.setdefault(now, dict(self.spent))
+        return now
 
 
 class Handling:
@@ -84,34 +94,45 @@ class Handling:
 
     def run(self, data: bytes) -> Outcome:
         """Handle a message."""
-        message = self._timed(lambda: decode(data))
+        message = self._timed("take", lambda: decode(data))
         self._text = message.text
-        taken = self._timed(lambda: self._take(message))
-        self._making = Making(self.router, self.sender, self.policy, taken, len(message.document))
-        report, view = self.report, self.view
-        report.wanted, report.annotations, report.skipped = view.busy, message.sizes, taken.skipped
+        taken = self._timed("take", lambda: self._take(message))
+        self._making = Making(self.router, self.policy, taken, len(message.document))
+        report = self.report
+        report.wanted, report.annotations = self.view.busy, message.sizes
         report.refused = message.refused or taken.refused
         if report.refused is None and message.annotations.structure is not None:
             self._came = self._take_structure(message.annotations.structure, message.document)
         if self._came is not None and not self._is_quick():
             self._decoded = self._decode()
         self._forward_at_once(taken)
-        skip, left = self._timed(lambda: view.left_out(taken.failed, self._decided))
+        skip, left, report.skipped = self._timed("take", lambda: self._left_out(taken))
         if left:
-            self._process(message.document, skip, taken.expiry)
-        report.processing = self.outcome.seconds
+            expiry = None if taken.believed.last_places is None else self._timed("take", taken.expiry)
+            self._process(message.document, skip, expiry)
+        report.spent = self.outcome.spent
         return self.outcome
 
-    def _timed(self, step: Callable[[], T]) -> T:
+    def _timed(self, kind: Step, step: Callable[[], T]) -> T:
         result, seconds = self.clock.timed(step)
-        self.outcome.seconds += seconds
+        self._spend(kind, seconds)
         return result
+
+    def _spend(self, kind: Step, seconds: float) -> None:
+        self.outcome.spent[kind] = self.outcome.spent.get(kind, 0.0) + seconds
 
     # Annotations that came.
 
     def _take(self, message: Message) -> Taken:
         made = None if self.sender is None else self.router.made.get(self.sender)
         return take(message.annotations, made, self.view, trusted=self.sender not in self.router.untrusted)
+
+    def _left_out(self, taken: Taken) -> tuple[Mask, int, dict[str, int]]:
+        """The entries that need no matching, how many are left, and how many annotations spared by kind."""
+        if taken.made is None and not taken.wanting.any():
+            return self.view.idle, self.view.busy, {}
+        failing, skipped = taken.failing(self.view.entries)
+        return *self.view.left_out(failing, self._decided), skipped
 
     def _is_quick(self) -> bool:
         """Whether the document is matched from its structure annotation, without any need for its elements."""
@@ -124,17 +145,17 @@ class Handling:
             return None
         needs, table = router.made[sender].needs, router.table.patterns
         return self._unless_refused(
-            self._timed(lambda: router.structures.take_in(sender, needs, table, structure, document))
+            self._timed("structure", lambda: router.structures.take_in(sender, needs, table, structure, document))
         )
 
     def _decode(self) -> DocumentBatch | None:
         """The document from its structure annotation, if that can be used."""
         came = self._came
-        return None if came is None else self._unless_refused(self._timed(lambda: Structures.decode(came)))
+        return None if came is None else self._unless_refused(self._timed("structure", lambda: Structures.decode(came)))
 
     def _match_quickly(self, came: Came) -> Entries | None:
         """The entries that the document matches, from its structure annotation, if that can be used."""
-        found = self._timed(lambda: self.router.structures.match(came, self.engine))
+        found = self._timed("match", lambda: self.router.structures.match(came, self.engine))
         return self._unless_refused(found)
 
     def _unless_refused(self, found: F | Refused) -> F | None:
@@ -147,12 +168,10 @@ class Handling:
 
     def _forward_at_once(self, taken: Taken) -> None:
         """Send the document where annotations say that it is wanted, whatever the policy (§5.1, step 1)."""
-        for number in np.flatnonzero(taken.wanting).tolist():
-            if number < self.view.routers:
-                at_once = self._timed(partial(self._making.at_once, self.view.targets[number].name))
-                self._send(number, at_once, None if self._decoded is None else self._decoded[0])
-            else:
-                self._deliver(number, self.outcome.seconds)
+        self._deliver(taken.wanting)
+        for number in np.flatnonzero(taken.wanting[: self.view.routers]).tolist():
+            at_once = self._timed("make", partial(self._making.at_once, self.view.targets[number].name))
+            self._send(number, at_once, None if self._decoded is None else self._decoded[0])
 
     # The document.
 
@@ -197,32 +216,36 @@ class Handling:
     def _forward_late(self, batch: DocumentBatch, reading: float, skip: Mask, expiry: Entries | None) -> None:
         """`L`: all of the document first, then all copies."""
         self.report.forwarding, self.report.read = "L", int(batch.offsets[-1])
-        entries = self._timed(lambda: self._match(batch, skip, expiry))
-        self.outcome.seconds += reading
+        self._spend("read", reading)
+        entries = self._timed("match", lambda: self._match(batch, skip, expiry))
         self._pass_on(entries, skip, batch)
 
     def _pass_on(self, entries: Entries, skip: Mask, batch: DocumentBatch | None) -> None:
         """Deliver and forward what all of a document has matched; without a batch nothing but its structure is told."""
-        matched = mask_of(entries, len(skip)) & ~skip
-        wanting = self._timed(lambda: self.view.undecided(entries, skip, self._decided))
-        now, routers = self.outcome.seconds, np.flatnonzero(wanting[: self.view.routers]).tolist()
-        reading_of = None
-        if routers and batch is not None:
-            reading_of = self._timed(lambda: Reading(batch, len(batch.name), self.router, self.policy))
-        for number in routers:
-            name = self.view.targets[number].name
-            if batch is None or reading_of is None:
-                self._send(number, Annotations(self.router.received[name].version))
-            else:
-                self._send(number, self._timed(partial(self._making.late, name, reading_of, matched)), batch[0])
-        for number in np.flatnonzero(wanting[self.view.routers :]).tolist():
-            self._deliver(self.view.routers + number, now)
+        wanting = self._timed("match", lambda: self.view.undecided(entries, skip, self._decided))
+        self._deliver(wanting)
+        routers = np.flatnonzero(wanting[: self.view.routers]).tolist()
+        if routers and batch is not None and self.policy.tells:
+            matched, reading = self._timed("make", lambda: self._known_of(batch, entries, skip))
+            for number in routers:
+                late = partial(self._making.late, self.view.targets[number].name, reading, matched)
+                self._send(number, self._timed("make", late), batch[0])
+        else:
+            for number in routers:
+                nothing = Annotations(self.router.received[self.view.targets[number].name].version)
+                self._send(number, nothing, None if batch is None else batch[0])
+
+    def _known_of(self, batch: DocumentBatch, entries: Entries, skip: Mask) -> tuple[Mask, Reading]:
+        """What annotations are made of, when all of a document was read."""
+        matched = mask_of(entries, len(skip))
+        matched[skip] = False  # of entries that are left out an engine may find some all the same
+        return matched, Reading(batch, len(batch.name), self.router, self.policy)
 
     def _match(self, batch: DocumentBatch, skip: Mask, expiry: Entries | None) -> Entries:
         engine, kind = self.engine, type(self.engine)
         if expiry is not None and _can(kind, Expiring):
             _, entries = cast(Expiring, engine).match_until(batch, skip, expiry)
-        elif _can(kind, Skipping):
+        elif _can(kind, Skipping) and skip.any():
             _, entries = cast(Skipping, engine).match_except(batch, skip)
         else:
             _, entries = engine.match_batch(batch)
@@ -239,32 +262,34 @@ class Handling:
             skip=skip, group=self.view.group, urgent=self.view.for_router.item,
         )  # fmt: skip
         self.report.read = stream.matches.read
-        began, spent = self.outcome.seconds, 0.0
-        for place, number in self._first_places(stream):
-            self.outcome.seconds = began + stream.seconds[place] + spent
-            if number < self.view.routers:
-                before = self.outcome.seconds
+        spent = self.outcome.spent
+        for place, numbers in self._first_places(stream).items():
+            spent["read"], spent["match"] = stream.seconds[place]
+            wanting = self.view.nobody()
+            wanting[numbers] = True
+            self._deliver(wanting)
+            for number in np.flatnonzero(wanting[: self.view.routers]).tolist():
                 self._send_early(number, document, place, stream)
-                spent += self.outcome.seconds - before
-            else:
-                self._deliver(number, self.outcome.seconds)
-        self.outcome.seconds = began + stream.total + spent
+        spent["read"], spent["match"] = stream.total
 
     def _send_early(self, number: int, document: Document, place: int, stream: Stream) -> None:
         found = stream.matches.entries[stream.matches.positions <= place]
         batch, matched = document.alone(), mask_of(found, len(self.view.group))
-        reading = self._timed(lambda: Reading(batch, place, self.router, self.policy))
+        reading = self._timed("make", lambda: Reading(batch, place, self.router, self.policy))
         name = self.view.targets[number].name
-        self._send(number, self._timed(lambda: self._making.early(name, reading, matched)), document)
+        self._send(number, self._timed("make", lambda: self._making.early(name, reading, matched)), document)
 
-    def _first_places(self, stream: Stream) -> list[tuple[int, int]]:
-        """The targets that get the document, in the order in which their first matches came."""
+    def _first_places(self, stream: Stream) -> dict[int, list[int]]:
+        """The places of first matches, ascending, and the targets that get the document there."""
         first: dict[int, int] = {}
         for group, place in stream.decided.items():
             for number in self.view.members(group):
                 if not self._decided[number]:
                     first[number] = min(place, first.get(number, place))
-        return sorted((place, number) for number, place in first.items())
+        places: dict[int, list[int]] = {place: [] for place in sorted(set(first.values()))}
+        for number, place in first.items():
+            places[place].append(number)
+        return places
 
     # Copies.
 
@@ -273,20 +298,20 @@ class Handling:
         self._decided[number] = True
         if self._structured:
             annotations = self._with_structure(self.view.targets[number].name, annotations, document)
-        header = self._timed(lambda: encode(annotations, text=self._text))
-        self.outcome.sendings.append(Sending(self.view.targets[number].name, header, self.outcome.seconds))
+        header = self._timed("encode", lambda: encode(annotations, text=self._text))
+        self.outcome.sendings.append(Sending(self.view.targets[number].name, header, self.outcome.leave()))
 
     def _with_structure(self, neighbour: str, annotations: Annotations, document: Document | None) -> Annotations:
         """With the document's structure: passed on as it came, or made from the elements."""
         needs, structures = self.router.received[neighbour].needs, self.router.structures
-        structure = self._timed(lambda: self._structure_for(neighbour, needs))
+        structure = self._timed("structure", lambda: self._structure_for(neighbour, needs))
         if structure is None:
             if document is None and (decoded := self._decode()) is not None:
                 document = decoded[0]
             if document is None:
                 return annotations
             known = document
-            structure = self._timed(lambda: structures.encode(neighbour, needs, known))
+            structure = self._timed("structure", lambda: structures.encode(neighbour, needs, known))
         structures.left(neighbour)
         return replace(annotations, structure=structure)
 
@@ -294,9 +319,13 @@ class Handling:
         """The structure annotation that came, for a neighbour; None when there is none or elements are needed."""
         return None if self._came is None else self.router.structures.pass_on(self._came, neighbour, needs)
 
-    def _deliver(self, number: int, after: float) -> None:
-        self._decided[number] = True
-        self.outcome.deliveries.append((self.view.targets[number].name, after))
+    def _deliver(self, wanting: Mask) -> None:
+        """Give the document to the local subscribers among these targets."""
+        local = self.view.routers + np.flatnonzero(wanting[self.view.routers :])
+        if len(local):
+            self._decided[local] = True
+            after = self.outcome.leave()
+            self.outcome.deliveries += [(self.view.targets[number].name, after) for number in local.tolist()]
 
 
 @cache

@@ -156,20 +156,31 @@ class DataPatterns:
     def inherited(self, absent: Mask, others: "DataPatterns") -> Mask:
         """Which of these can't occur where others are `absent`: those that contain one of them (§5.3)."""
         if self._parts is None or self._parts[0] is not others:
-            self._parts = (others, *self._parts_of(others))
+            self._parts = (others, *self.parts(others))
         _, parts, wholes = self._parts
         gone = np.zeros(len(self), dtype=np.bool_)
         mark_wholes(parts, wholes, absent, gone)
         return gone
 
-    def _parts_of(self, others: "DataPatterns") -> tuple[Int32s, Int32s]:
-        """Pairs of a pattern of the others and one of these that contains it."""
+    def parts(self, others: "DataPatterns", *, proper: bool = False) -> tuple[Int32s, Int32s]:
+        """Pairs of a pattern of the others and one of these that contains it, or is the same unless only `proper` ones
+        are asked for; without those that lie in another part of the same whole: where they are absent, that is.
+        """
         pairs = [
             (part, whole)
             for whole, pattern in enumerate(self.patterns)
-            for begin in range(len(pattern))
-            for end in range(begin + 1, len(pattern) + 1)
-            if (part := others._numbers.get(pattern[begin:end])) is not None
+            for part in others._largest_in(pattern, len(pattern) - proper)
         ]
         columns = np.array(pairs, dtype=np.int32).reshape(-1, 2)
         return columns[:, 0].copy(), columns[:, 1].copy()
+
+    def _largest_in(self, labels: Labels, longest: int) -> list[int]:
+        """The patterns of at most so many labels that lie within some labels, but for those within one another."""
+        found: dict[tuple[int, int], int] = {}
+        for length in range(longest, 0, -1):
+            for begin in range(len(labels) - length + 1):
+                end = begin + length
+                number = self._numbers.get(labels[begin:end])
+                if number is not None and not any(first <= begin and end <= last for first, last in found):
+                    found[begin, end] = number
+        return list(found.values())

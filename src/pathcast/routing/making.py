@@ -3,7 +3,7 @@
 After all of a document was read, everything is known: the neighbour's aggregates that match and that don't, the data
 patterns that occur, where for the last time, and that don't. When a copy leaves earlier, negative annotations can only
 be derived from those that came (§5.3): aggregates of the neighbour that an annotation has shown to fail, data
-patterns that contain one that is absent; and bindings from what has been read.
+patterns that contain one that is absent; and positive ones from those that came and from what has been read.
 
 Invariant: nothing is said that does not follow from what was read or from annotations that were believed.
 Cost: look-ups for each distinct label path of the document, and a bit an aggregate.
@@ -16,6 +16,7 @@ import numpy as np
 from ..documents import DocumentBatch
 from .annotations import Annotations, Bound, LastPlaces, Mask
 from .binding import fitting
+from .entries_kernels import pick
 from .labels import SeenPaths
 from .policy import Policy
 from .router import Router
@@ -39,14 +40,14 @@ class Reading:
 class Making:
     """Makes the annotations of one document at one router."""
 
-    def __init__(self, router: Router, sender: str | None, policy: Policy, taken: Taken, size: int) -> None:
-        self.router, self.sender, self.policy, self.taken = router, sender, policy, taken
+    def __init__(self, router: Router, policy: Policy, taken: Taken, size: int) -> None:
+        self.router, self.policy, self.taken = router, policy, taken
         self.room = max(LEAST, int(SHARE * size))
 
     def late(self, neighbour: str, reading: Reading, matched: Mask) -> Annotations:
         """For a copy that leaves when all was read."""
         policy, received = self.policy, self.router.received[neighbour]
-        holding = matched[self.router.entries_of(neighbour)]
+        holding, some = self._picked(matched, neighbour)
         absent = None
         if "d" in policy.negative and reading.seen is not None:
             absent = ~received.data.occurring(self.router.labels, reading.seen)
@@ -56,32 +57,46 @@ class Making:
             self._last_places(neighbour, reading.seen),
             ~holding if "s" in policy.negative else None,
             absent,
+            holding=holding if some and "s" in policy.positive else None,
         )
 
     def early(self, neighbour: str, reading: Reading, matched: Mask) -> Annotations:
         """For a copy that leaves within a document, of which so much has matched."""
-        holding = matched[self.router.entries_of(neighbour)]
         passed_on = self.at_once(neighbour)
+        if not self.policy.tells:
+            return passed_on
+        holding, some = self._picked(matched | self.taken.known, neighbour)
         return replace(
             passed_on,
             bindings=passed_on.bindings or self._bindings(neighbour, reading, holding),
             last_places=self._last_places(neighbour, reading.seen),
+            holding=holding if some and "s" in self.policy.positive else None,
         )
 
     def at_once(self, neighbour: str) -> Annotations:
         """For a copy that leaves before the document was looked at: what follows from annotations that came."""
         policy, received, taken = self.policy, self.router.received[neighbour], self.taken
-        failed = absent = None
+        if taken.made is None:
+            return Annotations(received.version)
+        failed = absent = holding = None
         if "s" in policy.negative:
-            failed = taken.failed[self.router.entries_of(neighbour)]
-        if "d" in policy.negative and taken.absent is not None and self.sender is not None:
-            absent = received.data.inherited(taken.absent, self.router.made[self.sender].data)
+            failing, by_kind = taken.failing(self.router.entries_of(neighbour))
+            failed = failing if sum(by_kind.values()) else None
+        if "d" in policy.negative and taken.absent is not None:
+            absent = received.data.inherited(taken.absent, taken.made.data)
+            absent = absent if absent.any() else None
+        if "s" in policy.positive:
+            holding, some = self._picked(taken.known, neighbour)
+            holding = holding if some else None
         return Annotations(
-            received.version,
-            bindings=self._passed_on(neighbour),
-            failed=failed if failed is not None and failed.any() else None,
-            absent=absent if absent is not None and absent.any() else None,
+            received.version, bindings=self._passed_on(neighbour), failed=failed, absent=absent, holding=holding
         )
+
+    def _picked(self, mask: Mask, neighbour: str) -> tuple[Mask, int]:
+        """What a mask of entries says of a neighbour's aggregates; of how many it says yes."""
+        entries = self.router.entries_of(neighbour)
+        picked = np.empty(len(entries), dtype=np.bool_)
+        return picked, pick(entries, mask, picked)
 
     def _bindings(self, neighbour: str, reading: Reading, holding: Mask) -> tuple[Bound, ...]:
         """The most beneficial bindings that fit (§4.1)."""
@@ -91,9 +106,10 @@ class Making:
 
     def _passed_on(self, neighbour: str) -> tuple[Bound, ...]:
         """Bindings of the neighbour's aggregates that follow from those that came."""
-        if "s" not in self.policy.positive or self.sender is None or not self.taken.proofs:
+        made = self.taken.made
+        if "s" not in self.policy.positive or made is None or not self.taken.proofs:
             return ()
-        binder, made = self.router.binder(neighbour), self.router.made[self.sender]
+        binder = self.router.binder(neighbour)
         numbers = self.router.numbers_of(neighbour)
         found: dict[Bound, None] = {}
         for bound, entries in self.taken.proofs:

@@ -12,7 +12,8 @@ import numpy as np
 from ..kernels import kernel, part
 from ..matching.marks_kernels import mark_with_summary, read_few_marks
 from .binding_kernels import CHILD, HOLDS, chain_elements, find_holding, unchain_elements
-from .structure_kernels import AT, CUT, NO_PARENT, NO_PATH, NONE, OK, TOO_DEEP, WHY, WRONG, put, take
+from .structure_kernels import AT, CUT, NO_PARENT, NO_PATH, NONE, OK, TOO_DEEP, WHY, WRONG, take
+from .wire_kernels import put_number
 
 UNKNOWN = -1
 # `counts`: entries written, label paths whose entries are not known yet, the stamp of the last document; trees that
@@ -192,7 +193,7 @@ def relay_elements(
                 missing[lacking] = path
                 lacking += 1
             continue
-        written = put(out, written, np.int64(number))
+        written = put_number(out, written, np.int64(number))
     counts[C_ENTRIES] = written
     counts[C_MISSING] = lacking
     return state[WHY]

@@ -285,6 +285,7 @@ class Overlay:
                 report.sent += len(outcome.signal)
                 self.ledger.carry(name, sender, len(outcome.signal), "signal")
                 self._routers[sender].structures.hear(name, outcome.signal)
+            report.moments = {arrived + after: spent for after, spent in outcome.moments.items()}
             for subscriber, after in outcome.deliveries:
                 deliveries.append(Delivery(subscriber, name, arrived + after))
                 if receive is not None:

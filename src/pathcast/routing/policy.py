@@ -37,6 +37,11 @@ class Policy:
     negative: str = ""
     early: float | None = None
 
+    @property
+    def tells(self) -> bool:
+        """Whether there are annotations of what matches or occurs."""
+        return bool(self.negative or self.positive.strip("t"))
+
     def __str__(self) -> str:
         if self.forwarding == "adaptive":
             return "adaptive" if self.early == EARLY else f"adaptive({self.early:g})"

@@ -1,12 +1,23 @@
 """What a document's way through the overlay came to.
 
 Times are seconds from the moment of publishing: measured processing plus modelled transmission (`clock.py`, the
-transmission room).
+transmission room). Processing consists of steps of these kinds:
+
+    take        reading annotations, finding who is known to want the document and which entries need no matching
+    read        bytes to element arrays
+    match       the engine's work, up to who wants the document
+    make        annotations for a neighbour
+    encode      their bytes
+    structure   structure annotations: taking them in, making them, passing them on
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
+
+Step = Literal["take", "read", "match", "make", "encode", "structure"]
+STEPS: tuple[Step, ...] = get_args(Step)
+Spent = dict[Step, float]
 
 
 class Delivery(NamedTuple):
@@ -24,7 +35,8 @@ class RouterReport:
     `received` and `sent` are bytes with annotations; `annotations` the bytes of each kind that came, by letter (`+s`,
     `+d`, `-s`, `-d`, `+t`, and `header` for what frames them). `skipped` counts entries of the routing table that were
     not matched, by the kind of annotation that spared them, of `wanted` in all. `forwarding` is what the router did:
-    `ES`, `L`, or `annotations` when it never looked at the document.
+    `ES`, `L`, or `annotations` when it never looked at the document. `spent` are the seconds of each kind of step in
+    all, `moments` those spent by the time of each delivery and of each copy in `forwarded`.
     """
 
     arrived: float
@@ -36,9 +48,15 @@ class RouterReport:
     parsed: bool = False
     read: int = 0
     forwarding: str = "annotations"
-    processing: float = 0.0
+    spent: Spent = field(default_factory=dict)
     forwarded: dict[str, float] = field(default_factory=dict)
+    moments: dict[float, Spent] = field(default_factory=dict)
     refused: str | None = None
+
+    @property
+    def processing(self) -> float:
+        """The router's own time, in seconds."""
+        return sum(self.spent.values())
 
     @property
     def subscriptions_skipped(self) -> int:

@@ -16,6 +16,7 @@ Cost: some 4 ns an element, some 6 ns a value.
 import numpy as np
 
 from ..kernels import kernel, part
+from .wire_kernels import put_number
 
 # What the needs say of a name, as bits: its text nodes, its string-value.
 TEXTS, VALUES = 1, 2
@@ -29,17 +30,6 @@ AT, WRONG, WHY, S_ROWS = range(4)
 MOST_BITS = 42
 BACK, INLINE = 1, 3
 NONE = -1
-
-
-@part
-def put(out, at, number):
-    """Write a number; where the next one goes."""
-    while number >= 128:
-        out[at] = number & 127 | 128
-        number >>= 7
-        at += 1
-    out[at] = number
-    return at + 1
 
 
 @part
@@ -70,12 +60,12 @@ def put_value(out, at, start, length, base, last, arena):
     if start >= base and start >= 0:
         moved = start - base - last
         if moved >= 0:
-            at = put(out, at, moved << 1)
+            at = put_number(out, at, moved << 1)
         else:
             out[at] = BACK
-            at = put(out, at + 1, start - base)
-        return put(out, at, np.int64(length))
-    at = put(out, at, (np.int64(length) << 1) + INLINE)
+            at = put_number(out, at + 1, start - base)
+        return put_number(out, at, np.int64(length))
+    at = put_number(out, at, (np.int64(length) << 1) + INLINE)
     begin = -1 - start
     for k in range(length):
         out[at + k] = arena[begin + k]
@@ -136,7 +126,7 @@ def encode_structure(
     for element in range(begin, end):
         if at > room:
             return -1
-        at = put(out, at, np.int64(paths[element - begin]))
+        at = put_number(out, at, np.int64(paths[element - begin]))
         name = translate[names[element]]
         flag = flags[name]
         if parents[element] >= begin and wanted[parents[element] - begin] & VALUES:
@@ -158,8 +148,8 @@ def encode_structure(
                         continue
                 if at + attribute_length[index] > room:
                     return -1
-                at = put(out, at, np.int64(element - before))
-                at = put(out, at, np.int64(code))
+                at = put_number(out, at, np.int64(element - before))
+                at = put_number(out, at, np.int64(code))
                 at = put_value(out, at, attribute_start[index], attribute_length[index], base, last, arena)
                 if attribute_start[index] >= base and attribute_start[index] >= 0:
                     last = attribute_start[index] - base + attribute_length[index]
@@ -180,8 +170,8 @@ def encode_structure(
             continue
         if at + text_length[index] > room:
             return -1
-        at = put(out, at, np.int64(under - before))
-        at = put(out, at, np.int64(depths[under] - depths[parent]))
+        at = put_number(out, at, np.int64(under - before))
+        at = put_number(out, at, np.int64(depths[under] - depths[parent]))
         at = put_value(out, at, text_start[index], text_length[index], base, last, arena)
         if text_start[index] >= base and text_start[index] >= 0:
             last = text_start[index] - base + text_length[index]

@@ -51,6 +51,7 @@ class View:
         self.group = group
         self.idle: Mask = group < 0
         self.busy = int(np.count_nonzero(~self.idle))
+        self.entries: Int32s = np.arange(len(group), dtype=np.int32)
         self.targets = sorted(set().union(*sets), key=lambda target: (not target.is_router, target.name))
         self.routers = sum(target.is_router for target in self.targets)
         numbers = {target: number for number, target in enumerate(self.targets)}
@@ -65,10 +66,9 @@ class View:
         found[self._group_of_member[targets[self._members]]] = True
         return found
 
-    def targets_of(self, *entries: Int32s) -> Mask:
+    def targets_of(self, entries: Int32s) -> Mask:
         """Who wants one of these entries."""
-        together = entries[0] if len(entries) == 1 else np.concatenate(entries)
-        return self.undecided(together, _NOTHING, _NOTHING)
+        return self.undecided(entries, _NOTHING, _NOTHING)
 
     def undecided(self, entries: Int32s, skip: Mask, decided: Mask) -> Mask:
         """Who is not decided yet and wants one of these entries, but for those that are skipped."""

@@ -1,15 +1,19 @@
 """Taking annotations in: what a router need not work out, since the one before it did (§5.1 of the paper, steps 1–3).
 
-    PS   bindings that fit an entry       its targets get the document at once
+    PS   bindings that fit an entry       its targets get the document at once          (T_sagg)
+         aggregates that match            and those of the entries that they imply
     NS   aggregates that don't match      what they cover need not be matched           (T_agg)
     ND   data patterns that don't occur   what contains them need not be matched        (T_pat)
     PD   last places of data patterns     handed on to the engine                       (step 4)
 
-Annotations are believed as far as the link is: over an untrusted one, negative ones and last places are not looked at,
-and bindings send the document early to other routers, which match it anyway, but never to a subscriber.
+PS comes first, so that nobody who is known to want the document waits for the rest. Then `Taken.failing` tells which
+entries fail: of those that a neighbour is to be told about, before its copy leaves; of all, before matching.
 
-Invariant: what a `Taken` marks as failed does not match the document, if the sender is honest and its annotations refer
-to the advertisement that `made` is; others are not looked at.
+Annotations are believed as far as the link is: over an untrusted one, negative ones and last places are not looked at,
+and positive ones send the document early to other routers, which match it anyway, but never to a subscriber.
+
+Invariant: what a `Taken` tells to fail does not match the document, and what it tells to be known does, if the sender
+is honest and its annotations refer to the advertisement that `made` is; others are not looked at.
 """
 
 from dataclasses import dataclass, field
@@ -17,53 +21,74 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from .advertisement import Advertisement, Behind
+from .advertisement import Advertisement
 from .annotations import Annotations, Bound, Mask
 from .table import View
 
 Int32s = npt.NDArray[np.int32]
+_NOBODY = np.zeros(0, dtype=np.int32)
 
 
 @dataclass(slots=True, eq=False)
 class Taken:
-    """What annotations told: entries that fail (and how many by each kind), targets that want the document.
+    """What annotations tell: targets that want the document, entries that are known to match it, and which ones fail.
 
-    `proofs` are bindings with the entries that they show to match, `absent` the data patterns of `made` that don't
-    occur, `expiry` the places after which entries need not be looked for, `refused` why annotations were not looked at.
+    `proofs` are bindings with the entries that they show to match, `refused` why annotations were not looked at. What
+    is `believed` of the annotations, and the advertisement that they refer to, is what entries are ruled out by.
     """
 
-    failed: Mask
+    view: View
     wanting: Mask
+    known: Mask
+    believed: Annotations = field(default_factory=Annotations)
+    made: Advertisement | None = None
     proofs: list[tuple[Bound, Int32s]] = field(default_factory=list)
-    absent: Mask | None = None
-    expiry: Int32s | None = None
-    skipped: dict[str, int] = field(default_factory=dict)
     refused: str | None = None
+
+    @property
+    def absent(self) -> Mask | None:
+        """The data patterns of `made` that don't occur."""
+        return self.believed.absent
+
+    def failing(self, entries: Int32s) -> tuple[Mask, dict[str, int]]:
+        """Which of these entries fail; how many of them by each kind, what two kinds tell by the first."""
+        failing, skipped = np.zeros(len(entries), dtype=np.bool_), {}
+        if self.made is not None:
+            if self.believed.failed is not None:
+                skipped["-s"] = self.made.covered.mark(self.believed.failed, entries, self.view.idle, failing)
+            if self.believed.absent is not None:
+                skipped["-d"] = self.made.containing.mark(self.believed.absent, entries, self.view.idle, failing)
+        return failing, skipped
+
+    def expiry(self) -> Int32s | None:
+        """For each entry how many start tags need be read for it; None where nothing is known of that."""
+        last = self.believed.last_places
+        if last is None or self.made is None:
+            return None
+        expiry = np.full(len(self.known), np.iinfo(np.int32).max, dtype=np.int32)
+        self.made.expiring.expire(*last, expiry)
+        return expiry
 
 
 def take(annotations: Annotations, made: Advertisement | None, view: View, *, trusted: bool) -> Taken:
-    """What annotations tell a router that made this advertisement to their sender."""
-    taken = Taken(np.zeros(len(view.group), dtype=np.bool_), view.nobody())
+    """What annotations tell a router that made this advertisement to their sender; nothing is ruled out yet."""
+    taken = Taken(view, view.nobody(), np.zeros(len(view.group), dtype=np.bool_))
     if not annotations:
         return taken
     taken.refused = _refusal(annotations, made)
     if taken.refused or made is None:
         return taken
     proofs = [(bound, made.known.entries(bound)) for bound in annotations.bindings]
-    if proofs:
-        taken.wanting = view.targets_of(*[entries for _, entries in proofs])
+    holding = _NOBODY if annotations.holding is None else made.known.holding(annotations.holding)
+    if proofs or len(holding):
+        known = np.concatenate([holding, *[entries for _, entries in proofs]])
+        taken.wanting = view.targets_of(known)
+        taken.known[known] = trusted
     if not trusted:
         taken.wanting[view.routers :] = False
         taken.refused = "the link is untrusted: nothing was skipped"
         return taken
-    taken.proofs = proofs
-    if annotations.failed is not None:
-        _skip(taken, "-s", made.covered, annotations.failed, view)
-    if annotations.absent is not None:
-        _skip(taken, "-d", made.containing, annotations.absent, view)
-        taken.absent = annotations.absent
-    if annotations.last_places is not None:
-        taken.expiry = _expiry(annotations, made, len(view.group))
+    taken.proofs, taken.believed, taken.made = proofs, annotations, made
     return taken
 
 
@@ -74,8 +99,9 @@ def _refusal(annotations: Annotations, made: Advertisement | None) -> str | None
     if annotations.version != made.version:
         return f"annotations refer to version {annotations.version} of the advertisement, now {made.version}"
     aggregates, patterns = len(made.aggregates), len(made.data)
-    if annotations.failed is not None and len(annotations.failed) != aggregates:
-        return f"{len(annotations.failed):,} bits for {aggregates:,} aggregates"
+    for bits in (annotations.failed, annotations.holding):
+        if bits is not None and len(bits) != aggregates:
+            return f"{len(bits):,} bits for {aggregates:,} aggregates"
     if annotations.absent is not None and len(annotations.absent) != patterns:
         return f"{len(annotations.absent):,} bits for {patterns:,} data patterns"
     if max((bound.aggregate for bound in annotations.bindings), default=-1) >= aggregates:
@@ -83,15 +109,3 @@ def _refusal(annotations: Annotations, made: Advertisement | None) -> str | None
     if annotations.last_places is not None and annotations.last_places.patterns.max() >= patterns:
         return "a last place of a data pattern that there is not"
     return None
-
-
-def _skip(taken: Taken, kind: str, behind: Behind, numbers: Mask, view: View) -> None:
-    taken.skipped[kind] = behind.mark(numbers, view.idle, taken.failed)
-
-
-def _expiry(annotations: Annotations, made: Advertisement, count: int) -> Int32s:
-    """For each entry how many start tags need be read for it."""
-    expiry = np.full(count, np.iinfo(np.int32).max, dtype=np.int32)
-    assert annotations.last_places is not None
-    made.expiring.expire(*annotations.last_places, expiry)
-    return expiry

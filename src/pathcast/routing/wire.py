@@ -1,11 +1,12 @@
 """Messages between routers: a header with annotations, then the document as it was published.
 
-    length of the header │ flags │ version │ NS bits │ ND bits │ PD │ PS │ structure │ document's bytes
+    length of the header │ flags │ version │ NS bits │ PS bits │ ND bits │ PD │ PS │ structure │ document's bytes
 
 Numbers are written seven bits a byte, low bits first, the last byte below 128. NS and ND are bit strings, a bit for
-each aggregate or data pattern of the advertisement (§4.3, §4.4). A binding of PS stands for itself, with its length and
-its labels spelled out: documents of one kind bring the same ones again, and what was read or written once is
-remembered. A message without annotations costs one byte.
+each aggregate or data pattern of the advertisement (§4.3, §4.4). PS with nothing bound is a bit string, too, a bit for
+each aggregate that NS does not rule out. A binding of PS stands for itself, with its length and its labels spelled out:
+documents of one kind bring the same ones again, and what was read or written once is remembered. A message without
+annotations costs one byte.
 
 Invariant: `decode` gives what was encoded, or raises `MessageError`; it refuses headers beyond `MOST_HEADER` bytes and
 more than `MOST_LISTED` bindings, labels and last places together, so that a header takes 10 bytes for each of its own
@@ -16,16 +17,28 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import MessageError
 from .annotations import NOTHING, Annotations, Bound, LastPlaces, Mask
-from .wire_kernels import CUT, FINE, LONG, LONGEST_NUMBER, PADDED, TWICE, read_last_places, write_last_places
+from .wire_kernels import (
+    CUT,
+    FINE,
+    LONG,
+    LONGEST_NUMBER,
+    PADDED,
+    TWICE,
+    pack_beside,
+    read_last_places,
+    unpack_beside,
+    write_last_places,
+)
 
 MOST_HEADER = 16 << 20
 MOST_LISTED = 1 << 15
 MOST_REMEMBERED, _SHORT = 1 << 13, 256  # bindings, and the bytes of each
-_TEXT, _PS, _PD, _NS, _ND, _STRUCTURE = (1 << bit for bit in range(6))
-_KNOWN = (1 << 6) - 1
+_TEXT, _PS, _PD, _NS, _ND, _STRUCTURE, _HOLDING = (1 << bit for bit in range(7))
+_KNOWN = (1 << 7) - 1
 _WHY = {
     CUT: "the header is cut off",
     LONG: f"a number of the header has more than {LONGEST_NUMBER} bytes",
@@ -51,6 +64,7 @@ def encode(annotations: Annotations, *, text: bool = False) -> Encoded:
     sizes: dict[str, int] = {}
     for kind, flag, section in (
         ("-s", _NS, _bits(annotations.failed)),
+        ("+s", _HOLDING, _bits_beside(annotations.holding, annotations.failed)),
         ("-d", _ND, _bits(annotations.absent)),
         ("+d", _PD, _last_places(annotations.last_places)),
         ("+s", _PS, _bindings(annotations.bindings)),
@@ -59,14 +73,16 @@ def encode(annotations: Annotations, *, text: bool = False) -> Encoded:
         if section:
             flags |= flag
             sections += section
-            sizes[kind] = len(section)
-    body = bytes([flags]) + _number(annotations.version) + bytes(sections)
+            sizes[kind] = sizes.get(kind, 0) + len(section)
+    body = bytes([flags]) + _number(annotations.version) + sections
     header = _number(len(body)) + body
     sizes["header"] = len(header) - len(sections)
     return Encoded(header, sizes)
 
 
 def _number(value: int) -> bytes:
+    if value < 128:
+        return bytes([value])
     written = bytearray()
     while value >= 128:
         written.append(value & 127 | 128)
@@ -77,6 +93,15 @@ def _number(value: int) -> bytes:
 
 def _bits(mask: Mask | None) -> bytes:
     return b"" if mask is None else _number(len(mask)) + np.packbits(mask, bitorder="little").tobytes()
+
+
+def _bits_beside(holding: Mask | None, failed: Mask | None) -> bytes:
+    """A bit for each aggregate that does not fail: whether it is known to match."""
+    if holding is None or failed is None:
+        return _bits(holding)
+    out = np.zeros(len(failed) + 7 >> 3, dtype=np.uint8)
+    count = pack_beside(holding, failed, out)
+    return _number(count) + out[: count + 7 >> 3].tobytes()
 
 
 def _block(data: bytes | None) -> bytes:
@@ -158,13 +183,16 @@ def split(data: bytes) -> tuple[bytes, bytes]:
 
 def _annotations(reader: "_HeaderReader", flags: int, sizes: dict[str, int]) -> Annotations:
     version = reader.number()
-    failed = absent = structure = None
+    failed = holding = absent = structure = None
     last_places: LastPlaces | None = None
     bindings: tuple[Bound, ...] = ()
     at = reader.at
     if flags & _NS:
         failed = reader.bits()
         sizes["-s"], at = reader.at - at, reader.at
+    if flags & _HOLDING:
+        holding = reader.bits() if failed is None else reader.bits_beside(failed)
+        sizes["+s"], at = reader.at - at, reader.at
     if flags & _ND:
         absent = reader.bits()
         sizes["-d"], at = reader.at - at, reader.at
@@ -173,11 +201,11 @@ def _annotations(reader: "_HeaderReader", flags: int, sizes: dict[str, int]) -> 
         sizes["+d"], at = reader.at - at, reader.at
     if flags & _PS:
         bindings = reader.bindings()
-        sizes["+s"], at = reader.at - at, reader.at
+        sizes["+s"], at = sizes.get("+s", 0) + reader.at - at, reader.at
     if flags & _STRUCTURE:
         structure = reader.take(reader.number())
         sizes["+t"] = reader.at - at
-    return Annotations(version, bindings, last_places, failed, absent, structure)
+    return Annotations(version, bindings, last_places, failed, absent, structure, holding)
 
 
 class _HeaderReader:
@@ -226,11 +254,23 @@ class _HeaderReader:
             raise MessageError(f"the header lists {self.listed:,} things; at most {MOST_LISTED:,} are read")
 
     def bits(self) -> Mask:
+        count, packed = self._packed()
+        return np.unpackbits(packed, count=count, bitorder="little").view(np.bool_)
+
+    def _packed(self) -> tuple[int, npt.NDArray[np.uint8]]:
         count = self.number()
         packed = np.frombuffer(self.take(count + 7 >> 3), dtype=np.uint8)
         if count & 7 and packed[-1] >> (count & 7):
             raise MessageError("a bit string of the header has bits beyond its end")
-        return np.unpackbits(packed, count=count, bitorder="little").view(np.bool_)
+        return count, packed
+
+    def bits_beside(self, failed: Mask) -> Mask:
+        """As `bits`, for each aggregate that does not fail."""
+        count, packed = self._packed()
+        holding = np.empty(len(failed), dtype=np.bool_)
+        if unpack_beside(packed, count, failed, holding) != count:
+            raise MessageError("the header tells of more or fewer aggregates that match than may")
+        return holding
 
     def last_places(self) -> LastPlaces:
         patterns, places = np.empty((2, self._some()), dtype=np.int64)

@@ -1,7 +1,11 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Last places on the wire, for kernels: for each the distance of its data pattern from the one before, and its place.
+"""Annotations on the wire, for kernels.
 
 Numbers are written seven bits a byte, low bits first, the last byte below 128. The reader believes nothing.
+
+Last places: for each the distance of its data pattern from the one before, and its place.
+
+Bits beside others: a bit for each place that another bit string leaves open.
 """
 
 import numpy as np
@@ -68,3 +72,27 @@ def read_last_places(data, patterns, places, state):
             return
         pattern += step
         patterns[k], places[k] = pattern, place
+
+
+@kernel("int64(ro_b1[::1], ro_b1[::1], u1[::1])", late=True)
+def pack_beside(holding, failed, out):
+    """Write a bit for each place that has not failed into `out`, which is empty; how many bits."""
+    count = 0
+    for k in range(len(failed)):
+        if not failed[k]:
+            out[count >> 3] |= np.uint8(holding[k]) << np.uint8(count & 7)
+            count += 1
+    return count
+
+
+@kernel("int64(ro_u1[::1], int64, ro_b1[::1], b1[::1])", late=True)
+def unpack_beside(packed, bits, failed, holding):
+    """Read what `pack_beside` has written; how many places have not failed, whatever `bits` there are."""
+    count = 0
+    for k in range(len(failed)):
+        holding[k] = False
+        if not failed[k]:
+            if count < bits:
+                holding[k] = packed[count >> 3] >> np.uint8(count & 7) & 1
+            count += 1
+    return count
