@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from pathcast.joins import Client
-from pathcast.workloads import JoinWorkload, binary_joins, mixed_joins, star_joins, stock_joins
+from pathcast.workloads import ALIKE, JoinWorkload, binary_joins, mixed_joins, star_joins, stock_joins
 from pathcast.workloads.joins import DOMAIN, reflected, zipf_counts
 
 SMALL: dict[str, Callable[..., JoinWorkload]] = {
     "binary": lambda count=200, **given: binary_joins(count, 50, base_rows=300, joined_rows=200, **given),
+    "alike": lambda count=200, **given: binary_joins(count, 50, base_rows=300, joined_rows=200, setting=ALIKE, **given),
     "stock": lambda count=200, **given: stock_joins(count, 50, days=3, **given),
+    "alike stock": lambda count=200, **given: stock_joins(count, 50, days=3, setting=ALIKE, **given),
     "mixed": lambda count=200, **given: mixed_joins(count, 50, join_values=4, **given),
     "star": lambda count=200, **given: star_joins(count, 50, facts=200, dimension=20, **given),
 }
@@ -96,20 +98,49 @@ def test_values_are_in_the_domain_and_ranges_around_two_spots() -> None:
 
 def test_a_million_subscriptions_make_some_fifty_clusters_and_a_twentieth_is_affected() -> None:
     workload = binary_joins(1_000_000, 60, seed=5, base_rows=0)
-    ranges = workload.batches[0].ranges
-    low, high = ranges["c"]
-    assert 40 <= clusters(low, high) <= 60
+    assert 40 <= clusters(*workload.batches[0].ranges["c"]) <= 60
+    assert np.mean(reached(workload)[1]) == pytest.approx(0.05, abs=0.015)
+
+
+def test_where_rows_of_a_join_value_are_alike_the_join_filters_and_closer_centres_are_affected_less() -> None:
+    def shares(**given: float) -> tuple[float, float, float]:
+        return tuple(map(np.mean, reached(binary_joins(20_000, 100, seed=5, setting=ALIKE, **given))))  # type: ignore[return-value]
+
+    selected, affected, exposed = shares()
+    assert selected == pytest.approx(0.21, abs=0.03) and 10 < selected / affected < 60
+    assert exposed < affected / 100
+    closer_selected, closer_affected, _ = shares(narrower=6_000.0)
+    assert closer_selected > 1.1 * selected and 0 < closer_affected < 0.9 * affected
+    # Few rows of R: many insertions expose rows of S.
+    assert shares(base_rows=500)[2] > affected / 5
+    columns: dict[int, list[float]] = {}
+    for row in rows_of(binary_joins(1, 100, seed=5, setting=ALIKE), "S"):
+        columns.setdefault(row["b"], []).append(row["c"])
+    assert len(columns) == 70 and np.mean([np.std(column) for column in columns.values()]) == pytest.approx(
+        1_000, rel=0.1
+    )
+    assert np.std([np.mean(column) for column in columns.values()]) == pytest.approx(10_000, rel=0.1)
+
+
+def reached(workload: JoinWorkload) -> tuple[list[float], list[float], list[float]]:
+    """The shares of subscriptions that each insertion's row is selected by, affects, and exposes S rows to."""
+    (low_a, high_a), (low, high) = (workload.batches[0].ranges[column] for column in "ac")
     joined: dict[int, list[float]] = {}
     for row in rows_of(workload, "S"):
         joined.setdefault(row["b"], []).append(row["c"])
-    affected = []
+    present: dict[int, list[float]] = {}
+    for row in rows_of(workload, "R"):
+        present.setdefault(row["b"], []).append(row["a"])
+    found: tuple[list[float], list[float], list[float]] = ([], [], [])
     for verb, _, row in workload.changes:
         if verb == "insert":
-            held = (ranges["a"][0] <= row["a"]) & (row["a"] <= ranges["a"][1])
-            points = np.sort(joined.get(row["b"], []))
-            reach = np.searchsorted(points, low[held]) < np.searchsorted(points, high[held], "right")
-            affected.append(reach.sum() / len(low))
-    assert np.mean(affected) == pytest.approx(0.05, abs=0.015)
+            held = (low_a <= row["a"]) & (row["a"] <= high_a)
+            points, others = np.sort(joined.get(row["b"], [])), np.sort(present.get(row["b"], []))
+            reach = held & (np.searchsorted(points, low) < np.searchsorted(points, high, "right"))
+            alone = np.searchsorted(others, low_a) == np.searchsorted(others, high_a, "right")
+            for share, which in zip(found, (held, reach, reach & alone), strict=True):
+                share.append(which.mean())
+    return found
 
 
 def clusters(low: np.ndarray, high: np.ndarray) -> int:

@@ -19,11 +19,10 @@ import numpy as np
 
 from ..joins import select
 from .joins import (
+    DENSE,
     DEVIATION_A,
     DEVIATION_C,
     JOIN_VALUES,
-    WIDTH_A,
-    WIDTH_C,
     JoinBatch,
     JoinWorkload,
     Row,
@@ -106,7 +105,7 @@ def _batches(subscriptions: int, seed: int) -> list[JoinBatch]:
 
 
 def _ranges(table: str, count: int, seed: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    deviation, width = (DEVIATION_C, WIDTH_C) if table == "S" else (DEVIATION_A, WIDTH_A)
+    deviation, width = (DEVIATION_C, DENSE.width_c) if table == "S" else (DEVIATION_A, DENSE.width_a)
     return ranges(count, (*seed, "RSTU".index(table)), deviation, width)
 
 
