@@ -5,10 +5,8 @@ from dataclasses import replace
 import pytest
 
 from pathcast.experiments import Rows, Run, find
-from pathcast.experiments.network_overlay import narrowed
 from pathcast.experiments.network_payloads import Payloads, payloads
 from pathcast.experiments.network_traffic import OURS, SMALL, traffic
-from pathcast.workloads.joins import binary_joins
 
 TINY = replace(
     SMALL, subscriptions=(300,), base_rows=(300,), joined_rows=(200,), insertions=4, unicast_events=2, hosts=12,
@@ -29,13 +27,6 @@ def test_rows_come_after_counts_were_checked_on_both_networks():
     for each in find(["network-fig6", "network-fig9", "network-fig19"]):
         for claim in each.claims:
             assert claim.judge_rows(Rows(rows)).measured
-
-
-def test_ranges_are_narrowed_around_their_centres():
-    workload = binary_joins(10, 1, base_rows=5, joined_rows=5)
-    low, high = workload.batches[0].ranges["c"]
-    below, above = narrowed(workload, "c", 0.5).batches[0].ranges["c"]
-    assert (above - below == pytest.approx((high - low) / 2)) and (above + below == pytest.approx(high + low))
 
 
 def test_payloads_are_measured_with_and_without_repositories():

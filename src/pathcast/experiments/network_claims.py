@@ -1,6 +1,7 @@
 """How rows of overlay traffic judge what the select-join paper claims of its schemes."""
 
 from collections.abc import Callable
+from math import inf
 
 from .claim import Claim, Judgement, judged
 from .rows import MissingRowError, Rows
@@ -27,7 +28,7 @@ def below(times: float, column: str, rivals: tuple[str, ...]) -> Callable[[Rows]
     def judge(rows: Rows) -> Judgement:
         ours = figures(rows, OURS, column)
         least = {
-            rival: min(theirs / mine for theirs, mine in zip(figures(rows, rival, column), ours, strict=True))
+            rival: min(_times(theirs, mine) for theirs, mine in zip(figures(rows, rival, column), ours, strict=True))
             for rival in rivals
         }
         return judged(
@@ -36,6 +37,10 @@ def below(times: float, column: str, rivals: tuple[str, ...]) -> Callable[[Rows]
         )
 
     return judge
+
+
+def _times(theirs: float, mine: float) -> float:
+    return theirs / mine if mine else inf
 
 
 def least(column: str) -> Callable[[Rows], Judgement]:
@@ -62,10 +67,10 @@ def falls(scheme: str, column: str, *, rising: bool = False) -> Callable[[Rows],
     return judge
 
 
-def selections(rows: Rows) -> Judgement:
-    """How many times our traffic Rel-Sel's is, on a tree, from the first point to the last."""
-    pairs = zip(figures(rows, "rel-sel", "bytes", "cbn"), figures(rows, OURS, "bytes", "cbn"), strict=True)
-    times = [theirs / ours for theirs, ours in pairs]
+def selections(rows: Rows, network: str = "cbn") -> Judgement:
+    """How many times our traffic Rel-Sel's is, from the first point to the last."""
+    pairs = zip(figures(rows, "rel-sel", "bytes", network), figures(rows, OURS, "bytes", network), strict=True)
+    times = [_times(theirs, ours) for theirs, ours in pairs]
     return judged(times == sorted(times, reverse=True), ", ".join(f"{one:.1f} ×" for one in times))
 
 

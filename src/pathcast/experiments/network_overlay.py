@@ -164,15 +164,3 @@ def subscriptions_of(workload: JoinWorkload, count: int) -> JoinWorkload:
         for batch in workload.batches
     )
     return JoinWorkload(workload.tables, workload.joins, batches, workload.rows, workload.changes)
-
-
-def narrowed(workload: JoinWorkload, column: str, share: float) -> JoinWorkload:
-    """The same with ranges on a column as wide as a share of what they were, around the same centres."""
-    if share == 1:
-        return workload
-    batches = []
-    for batch in workload.batches:
-        low, high = batch.ranges[column]
-        centre, half = (low + high) / 2, (high - low) / 2 * share
-        batches.append(JoinBatch(batch.query, {**batch.ranges, column: (centre - half, centre + half)}))
-    return JoinWorkload(workload.tables, workload.joins, tuple(batches), workload.rows, workload.changes)
