@@ -5,8 +5,8 @@ import random
 import pytest
 
 from pathcast.messages import Filter, In, Interval, Message, compare
-from pathcast.network import ContentNetwork, PayloadLimits
-from pathcast.network.packets import Letter, Publication, units_of
+from pathcast.network import ContentNetwork, Faults, PayloadLimits
+from pathcast.network.packets import Letter, Publication, Supply, units_of
 from pathcast.network.payloads import PayloadState
 from pathcast.transmission import Topology
 
@@ -179,3 +179,46 @@ def test_sizes_are_those_of_the_encoded_message():
             packet = Publication(letter, carried, source, (), 0, (0, 0, 0))
             assert packet.size(names, starred=True) == encoded
             assert packet.size(names, starred=False) == whole.size
+
+
+def test_the_server_keeps_payloads_only_while_publications_with_them_are_under_way():
+    network = ContentNetwork.build(Topology.chain(3, latency=0.1), payloads=PayloadLimits(repository_entries=0))
+    network.register("r3", compare("per", ">", 45), "ada")
+    kept = []
+    deliver = network.forwarders[2]._deliver
+    network.forwarders[2]._deliver = lambda *given: (kept.append(len(network._payloads)), deliver(*given))
+    for faults in (None, Faults(seed=1, drop=0.3)):
+        for number in range(20):
+            message = news(50 + number % 2, bytes([number % 10]) * 300)
+            trace = network.publish(message, faults=faults)
+            assert [one.message for one in trace.deliveries] == [message]
+            assert len(network._payloads) == 0
+    assert set(kept) == {1}
+    both = network.publish_all([news(50), news(51)], gap=0.05)
+    assert len(both.deliveries) == 2 and len(network._payloads) == 0
+
+
+def test_a_copy_of_what_all_have_is_given_up_and_a_later_publication_of_the_payload_is_not():
+    network = ContentNetwork.build(Topology.chain(2, latency=0.1), payloads=PayloadLimits(repository_entries=0))
+    network.register("r2", compare("per", ">", 45), "ada")
+    network.publish(news(50))
+    (id,) = units_of(news(50))
+    end = network.forwarders[1]
+    # A late copy of the first publication, which is everywhere, without its payload: it asks.
+    end.receive(0, Publication(Letter.of(0, 0, news(50), [id]), {}, None, (), 1, (0, 0, 98)))
+    # A copy of the next publication of the same payload waits with it; then comes an answer from before that one.
+    network._begun[1] = network._transit.now
+    network._payloads.begin(units_of(news(60)))
+    end.receive(0, Publication(Letter.of(1, 0, news(60), [id]), {}, None, (), 1, (0, 0, 99)))
+    end.receive(0, Supply(id, None, 0, server=True, everywhere=1))
+    trace = network.publish_all([])
+    assert [(one.publication, one.message) for one in trace.deliveries] == [(1, news(60))]
+    assert not end._waits and not end._jobs
+
+
+def test_messages_published_together_come_in_order_along_a_tree():
+    network = ContentNetwork.build(Topology.chain(3, latency=0.1, bandwidth="8kb/s"), payloads=True)
+    network.register("r3", compare("per", ">", 45), "ada")
+    sizes = (900, 1, 500, 2, 1)
+    trace = network.publish_all([news(50 + at, bytes([at]) * size) for at, size in enumerate(sizes)])
+    assert [one.publication for one in trace.deliveries] == [0, 1, 2, 3, 4]

@@ -26,7 +26,7 @@ from .content import Step
 from .shapes import Probe, Shaped
 from .space import Space
 from .table import FilterTable
-from .zones import SIDE, Box
+from .zones import Box
 
 Ints = npt.NDArray[np.int64]
 
@@ -195,7 +195,12 @@ class ZoneNode:
         self._table.remove(registration)
 
     def cut(self, which: int) -> tuple[Box, Box]:
-        """Halve one of the zones: at the median of its filters where they spread most, or in the middle."""
+        """Cut one of the zones in two that share its filters and are met by few messages, or else in the middle.
+
+        A message that asks for ranges with some value meets a zone where the value is not below the least low end nor
+        above the greatest high end. A cut of low ends spares the upper part the values below it, one of high ends the
+        lower part those above: the cut that spares the largest share of values is taken, the evener the better.
+        """
         zone = self.zones[which]
         points = np.array([one.point for one in self.members.values() if one.point in zone], np.int64)
         best: tuple[float, int, int] | None = None
@@ -203,8 +208,10 @@ class ZoneNode:
             place = _median(points[:, at])
             if zone.low[at] < place < zone.high[at]:
                 below = int((points[:, at] < place).sum())
-                even = min(below, len(points) - below) / len(points)
-                score = round(even, 1) + float(np.ptp(points[:, at])) / (10 * SIDE)
+                axis = at - at % 2
+                least, most = zone.low[axis], zone.high[axis + 1]
+                spared = place - least if at == axis else most - place
+                score = min(below, len(points) - below) * spared / (most - least)
                 if best is None or score > best[0]:
                     best = score, at, place
         if best is None:

@@ -58,7 +58,7 @@ class _Job:
     waiting: int = 0
 
 
-@dataclass
+@dataclass(eq=False)
 class _Wait:
     """Part of a job that lacks units: who is to get it here and which neighbours, and how often was asked in vain."""
 
@@ -271,6 +271,9 @@ class Forwarder:
         id, state = supply.payload, self.payloads
         if state is None or id not in self._waits:
             return
+        if supply.content is None and supply.server:
+            self._give_up(id, supply)
+            return
         if supply.content is None:
             for wait in self._waits[id]:
                 wait.rounds = 2
@@ -287,3 +290,20 @@ class Forwarder:
                 wait.job.packet = wait.job.packet.delayed(2 * wait.rounds)
                 self._pass_on(wait.job, wait.step, wait.known)
                 self._finish(wait.job)
+
+    def _give_up(self, id: bytes, supply: Supply) -> None:
+        """The server has a payload until all have the publication: copies of older ones were sent too often."""
+        waits = self._waits.pop(id)
+        later = [wait for wait in waits if wait.job.packet.letter.number >= supply.everywhere]
+        if later:
+            self._waits[id] = later
+            self._ask(id, supply.origin, None)
+        for wait in waits:
+            if wait in later:
+                continue
+            for other in wait.missing - {id}:
+                self._waits[other].remove(wait)
+                if not self._waits[other]:
+                    del self._waits[other]
+            wait.job.waiting -= 1
+            self._finish(wait.job)

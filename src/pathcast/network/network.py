@@ -22,7 +22,7 @@ from .content_tree import ContentTree
 from .faults import Faults
 from .forwarder import Forwarder, Routing
 from .packets import Fetch, Letter, Publication, Supply, joined, units_of
-from .payloads import PayloadLimits
+from .payloads import PayloadLimits, UnderWay
 from .shapes import Probe, Shaped, shape
 from .space import Space
 from .trace import Delivery, Registration, Trace
@@ -82,7 +82,7 @@ class ContentNetwork:
         self._shapes: dict[int, tuple[Shaped, int]] = {}
         self._next_filter = self._next_registration = 0
         self.registrations: dict[int, Registration] = {}
-        self._payloads: dict[bytes, Message] = {}
+        self._payloads = UnderWay()
         self._published = 0
         self._outbox: dict[int, Letter] = {}
         self._seen: set[tuple[int, Hashable]] = set()
@@ -233,6 +233,9 @@ class ContentNetwork:
         for place, message in enumerate(messages):
             transit.after(place * gap, lambda message=message: self._inject(origin, message))  # type: ignore[misc]
         transit.run()
+        if faults is None:
+            for letter in list(self._outbox.values()):
+                self._finished(letter)
         self._seen.clear()
         self._begun.clear()
         self.traffic.add(transit.traffic)
@@ -243,7 +246,7 @@ class ContentNetwork:
         units = units_of(message)
         letter = Letter.of(self._published, origin, message, units)
         self._published += 1
-        self._payloads |= units
+        self._payloads.begin(units)
         self._begun[letter.number] = self._transit.now
         self._outbox[letter.number] = letter
         self._hand_over(letter, units, 0)
@@ -255,14 +258,14 @@ class ContentNetwork:
         uid = (-1, 0, letter.number)
         forwarder = self.forwarders[letter.origin]
         forwarder.receive(None, Publication(letter, units, None, header, 0, uid))
-        if forwarder.patience is None:
-            del self._outbox[letter.number]
-        else:
+        if forwarder.patience is not None:
             wait = forwarder.patience * 2 ** min(attempt, 6)
             self._transit.after(wait, lambda: self._hand_over(letter, units, attempt + 1))
 
     def _finished(self, letter: Letter) -> None:
-        self._outbox.pop(letter.number, None)
+        """All have it; where nothing is acknowledged, that is when nothing is under way any more."""
+        if self._outbox.pop(letter.number, None) is not None:
+            self._payloads.end(letter.units)
 
     def _schedule(self, node: int, at: float, down: float | None) -> None:
         forwarder = self.forwarders[node]
@@ -284,7 +287,8 @@ class ContentNetwork:
 
     def _receive(self, target: int, source: int, packet: object) -> None:
         if isinstance(packet, Fetch) and packet.server:
-            supply = Supply(packet.payload, self._payloads.get(packet.payload), packet.origin, server=True)
+            found = self._payloads.get(packet.payload)
+            supply = Supply(packet.payload, found, packet.origin, server=True, everywhere=self._published)
             self._transit.send(target, source, supply, supply.size, "payload")
         else:
             self.forwarders[target].receive(source, packet)

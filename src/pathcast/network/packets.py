@@ -136,14 +136,18 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """A payload that was asked for; None: it is not here any more."""
+    """A payload that was asked for; None: it is not here any more.
+
+    If the server says None, publications with this payload and numbers below `everywhere` are everywhere.
+    """
 
     payload: bytes
     content: Message | None
     origin: int
     server: bool
+    everywhere: int = 0
 
     @property
     def size(self) -> int:
         """Bytes on the wire."""
-        return REQUEST + (self.content.size if self.content is not None else 0)
+        return REQUEST + (self.content.size if self.content is not None else 8 * self.server)

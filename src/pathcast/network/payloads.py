@@ -1,4 +1,5 @@
-"""Soft state of a CN* node: which payloads have been sent over which links, and some of the payloads (§5).
+"""Soft state of a CN* node: which payloads have been sent over which links, and some of the payloads (§5). And the
+server's payloads, which are not soft, but needed only while a publication is under way (`UnderWay`).
 
 The *directory* has a bit a link for each payload; the bit is set once the next hop has acknowledged the payload, so
 that a node which knows nothing of payloads never gets a reference (appendix H). The *repository* has payloads. Both are
@@ -11,6 +12,7 @@ Cost: a dictionary look-up; a directory entry counts its id and a bit a link.
 """
 
 from collections import OrderedDict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ..messages import Message
@@ -36,6 +38,39 @@ class PayloadCounts:
     purged: int = 0
     evicted: int = 0
     forgotten: int = 0
+
+
+class UnderWay:
+    """The server's payloads: those of publications that are not everywhere yet, and no others.
+
+    A reference is sent only in a publication with that payload, and whoever publishes hands the payload to the server;
+    so a node can ask for a payload only while a publication with it is under way. A question that comes later is about
+    a copy of one that everybody has, and needs no answer.
+    """
+
+    def __init__(self) -> None:
+        self._payloads: dict[bytes, Message] = {}
+        self._publications: dict[bytes, int] = {}
+
+    def begin(self, payloads: Mapping[bytes, Message]) -> None:
+        """A publication with these payloads sets out."""
+        for id, payload in payloads.items():
+            self._payloads[id] = payload
+            self._publications[id] = self._publications.get(id, 0) + 1
+
+    def end(self, ids: Iterable[bytes]) -> None:
+        """A publication with these payloads is everywhere."""
+        for id in ids:
+            self._publications[id] -= 1
+            if not self._publications[id]:
+                del self._payloads[id], self._publications[id]
+
+    def get(self, id: bytes) -> Message | None:
+        """The payload, if a publication that has it is under way."""
+        return self._payloads.get(id)
+
+    def __len__(self) -> int:
+        return len(self._payloads)
 
 
 class PayloadState:

@@ -6,7 +6,8 @@ nodes without a link of the overlay, a packet goes straight: along the physical 
 shortest path of the topology.
 
 Invariant: events at one time come in the order in which they were caused, and random numbers are drawn in that order:
-the same input gives the same run, faults included.
+the same input gives the same run, faults included. Without faults, packets from a node to another arrive in the order
+in which they were sent, as in a connection: a small one waits for a large one before it.
 Cost: a heap's push and pop a packet.
 """
 
@@ -62,6 +63,8 @@ class Transit:
         self.traffic = Traffic(distances.topology)
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._caused = 0
+        # When the last packet from a node to another arrives: without faults none overtakes it.
+        self._last: dict[tuple[int, int], float] = {}
 
     def send(self, source: int, target: int, packet: Any, size: int, kind: str) -> None:
         """Send a packet; to oneself it costs nothing and is never lost."""
@@ -71,13 +74,20 @@ class Transit:
         self.traffic.carry(source, target, size, kind)
         latency, bandwidth = self.distances.between(source, target)
         wait = latency + size / bandwidth
-        for extra in (0.0,) if self.faults is None else self.faults.delays():
+        if self.faults is None:
+            arrival = self._last[source, target] = max(self.now + wait, self._last.get((source, target), 0.0))
+            self._at(arrival, lambda: self.receive(target, source, packet))
+            return
+        for extra in self.faults.delays():
             self.after(wait + extra, lambda: self.receive(target, source, packet))
 
     def after(self, seconds: float, action: Callable[[], None]) -> None:
         """Do something later."""
+        self._at(self.now + seconds, action)
+
+    def _at(self, time: float, action: Callable[[], None]) -> None:
         self._caused += 1
-        heapq.heappush(self._events, (self.now + seconds, self._caused, action))
+        heapq.heappush(self._events, (time, self._caused, action))
 
     def run(self) -> None:
         """Until nothing is under way."""
