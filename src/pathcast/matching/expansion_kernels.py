@@ -66,19 +66,25 @@ def merge_entries(offsets, entries, more_offsets, more, holding, marks, summary,
 
 
 @kernel(
-    "void(ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_b1[::1],"
+    "void(ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_b1[::1],"
     " u8[::1], u8[::1], i8[::1], i4[::1])"
 )
 def merge_joined(
-    offsets, entries, joined_offsets, joined, more_offsets, more, holding, marks, summary, out_offsets, out
-):
-    """Each document's entries, those of `joined`, and of `more` that hold, ascending; `out` has room for all and 8."""
+    offsets, entries, joined_offsets, joined, twig_offsets, twigs, more_offsets, more, holding, marks, summary,
+    out_offsets, out,
+):  # fmt: skip
+    """Each document's entries, those of `joined` and `twigs`, and of `more` that hold, ascending.
+
+    `out` has room for all and 8 besides.
+    """
     written = np.int64(0)
     for document in range(len(offsets) - 1):
         for index in range(offsets[document], offsets[document + 1]):
             mark_with_summary(marks, summary, entries[index])
         for index in range(joined_offsets[document], joined_offsets[document + 1]):
             mark_with_summary(marks, summary, joined[index])
+        for index in range(twig_offsets[document], twig_offsets[document + 1]):
+            mark_with_summary(marks, summary, twigs[index])
         for index in range(more_offsets[document], more_offsets[document + 1]):
             if holding[index]:
                 mark_with_summary(marks, summary, more[index])

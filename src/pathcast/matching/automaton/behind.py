@@ -1,9 +1,10 @@
 """The patterns behind gates: candidates of documents, and which of them match.
 
-A pattern that one element decides is found by the states of elements and the tests that they pass (`joins.py`). Any
-other one with predicates waits behind its gate (`gates.py`) and for its value (`access.py`); what becomes a candidate
-is tried on the element arrays (`verifier.py`), and so are all patterns on documents that have no states. Patterns are
-taken up as they come; until the next generation, their gates are fresh paths (`fresh.py`).
+A pattern that one element decides is found by the states of elements and the tests that they pass (`joins.py`), a twig
+by the states alone (`twig_joins.py`). Any other one with predicates waits behind its gate (`gates.py`) and for its
+value (`access.py`); what becomes a candidate is tried on the element arrays (`verifier.py`), and so are all patterns on
+documents that have no states. Patterns are taken up as they come; until the next generation, their gates are fresh
+paths (`fresh.py`).
 
 All of it is arrays: a snapshot has them, and the arrays that another process made can be taken over (`merge`).
 
@@ -12,7 +13,7 @@ Cost: some 60 µs to take up a pattern, 1 µs to take it over.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,32 +31,56 @@ from .demands import DemandTable, Tests
 from .gates import gate, in_order
 from .join_rows import OWN, BoundTests, JoinRows, no_rows
 from .joins import Joins
+from .open_gates import all_open
 from .states import States
+from .twig_joins import TwigJoins
+from .twig_rows import LIFT, TwigRows, Twigs
 from .verifier import Programs, Verifier
 
 Int32s = npt.NDArray[np.int32]
 AnyArray = npt.NDArray[Any]
 _DEMANDS, _VERIFIER, _ACCESS, _BOUND, _JOINS = "demands_", "verifier_", "access_", "bound_", "joins_"
+_TWIGS, _TWIG_ROWS = "twigs_", "twig_rows_"
 _NONE = np.zeros(0, dtype=np.int32)
 _ANY: Steps = (0,)
 
 
+class Laid(NamedTuple):
+    """What patterns with a gate wait for."""
+
+    joins: Joins
+    twigs: TwigJoins
+    access: Access
+
+    @property
+    def patterns(self) -> int:
+        """How many patterns have a gate."""
+        return len(self.access.gate_of)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Waiting:
-    """The first `patterns` of them, with the joins and access predicates of those that have a gate."""
+    """The first `patterns` of them, with the joins and access predicates of those that have a gate (`by`)."""
 
     table: PatternTable
-    joins: Joins
-    access: Access
+    by: Laid
     verifier: Verifier
     programs: Programs
     patterns: int
     entries: int
 
     @property
-    def by(self) -> tuple[Joins, Access]:
-        """What patterns with a gate wait for."""
-        return self.joins, self.access
+    def access(self) -> Access:
+        return self.by.access
+
+    @property
+    def joins(self) -> Joins:
+        return self.by.joins
+
+    @property
+    def needs_states(self) -> bool:
+        """Whether patterns are found by the states of elements."""
+        return len(self.by.joins) > 0 or len(self.by.twigs) > 0
 
     def add_matches(
         self,
@@ -75,21 +100,27 @@ class Waiting:
         translation = self.table.translation(batch)
         count = max(self.entries, entry_count)
         joined = self.joins.match(batch, translation, states, of, count, self.patterns)
+        twigs = self.by.twigs.match(batch, translation, states, of)
+        unknown = joined.unknown | twigs.unknown
+        if unknown.any():
+            chosen = np.flatnonzero(unknown)
+            gate_offsets, gates = all_open(batch.offsets, gate_offsets, gates, chosen, of, states.automaton)
         candidate_offsets, candidates = self.access.candidates(
-            batch, translation, gate_offsets, gates, self.patterns, joined
+            batch, translation, gate_offsets, gates, self.patterns, joined._replace(unknown=unknown)
         )
         holding = self.verifier.verify(batch, candidate_offsets, candidates, self.programs, translation)
-        verified = int(np.count_nonzero(holding)) + len(joined.entries)
+        verified = int(np.count_nonzero(holding)) + len(joined.entries) + len(twigs.entries)
         out = np.empty(len(entries) + verified + 8, dtype=np.int32)
         out_offsets = np.zeros(len(offsets), dtype=np.int64)
         more = self.programs.entries[candidates]
         marks = np.zeros(count + 63 >> 6, dtype=np.uint64)
         summary = np.zeros(len(marks) + 63 >> 6, dtype=np.uint64)
         merge_joined(
-            offsets, entries, joined.offsets, joined.entries, candidate_offsets, more, holding,
-            marks, summary, out_offsets, out,
+            offsets, entries, joined.offsets, joined.entries, twigs.offsets, twigs.entries, candidate_offsets, more,
+            holding, marks, summary, out_offsets, out,
         )  # fmt: skip
-        return out_offsets, out[: out_offsets[-1]], len(candidates) + joined.looked_at, verified
+        candidate_count = len(candidates) + joined.looked_at + twigs.looked_at
+        return out_offsets, out[: out_offsets[-1]], candidate_count, verified
 
 
 class Behind:
@@ -101,8 +132,10 @@ class Behind:
         self._demands = DemandTable(table.names)
         self._verifier = Verifier(table)
         self._bound = BoundTests(table.names)
+        self._twigs = Twigs()
         self._tests = Growing(np.int32)
         self._tests_begin = Growing(np.int64, [0])
+        self._laid_twigs: TwigRows | None = None  # with what documents have shown of their branches
         self._ends = Growing(np.int32)  # the trie node of each pattern's gate, as far as they have one
         self.until = 0  # the first entry that was not looked at yet
 
@@ -125,6 +158,7 @@ class Behind:
         self._verifier.add(entry)
         tree = self.table.trees[entry]
         bound = self._bound.add(tree, self.table.encoder)
+        self._twigs.add(tree, self.table.encoder)
         self._tests.extend(np.array(self._demands.add(tree, bound), dtype=np.int32))
         self._tests_begin.append(self._tests.size)
 
@@ -133,7 +167,7 @@ class Behind:
         entries = self._verifier.entries[self._ends.size :].tolist()
         trees, encoder = self.table.trees, self.table.encoder
         self._ends.extend(self.table.trie.insert(*flat([gate(trees[entry], encoder) for entry in entries])))
-        return self._layout(self._ends.view.copy())
+        return self._layout(self._ends.view.copy(), self._laid_twigs)
 
     def gates(self, patterns: range) -> list[Steps]:
         """The gates of some patterns as paths of at least one step: any element is one that every document opens."""
@@ -143,7 +177,7 @@ class Behind:
             for entry in self._verifier.entries[patterns.start : patterns.stop].tolist()
         ]
 
-    def _layout(self, ends: Int32s) -> "Layout":
+    def _layout(self, ends: Int32s, before: TwigRows | None) -> "Layout":
         return Layout(
             ends,
             self._tests_begin.view[: len(self) + 1],
@@ -155,20 +189,26 @@ class Behind:
             self._bound.demands.captured(),
             self._bound.demands.likely(self.documents),
             self._verifier.entries.copy(),
+            self._twigs,
+            self._twigs.nodes(self.table.trie).copy(),
+            before,
         )
 
     def chosen_again(self, waiting: Waiting) -> Waiting:
         """The same patterns with the same gates, behind the tests that are the rarest by now; and those since."""
-        access = waiting.access
-        gates_of_tests = waiting.joins.rows.gates_of_tests
-        return self.waiting(self._layout(access.gate_of).chosen(access.gate_of, access.gates, gates_of_tests))
+        by = waiting.by
+        layout = self._layout(by.access.gate_of, by.twigs.rows)
+        gates_of_tests, gate_nodes = by.joins.rows.gates_of_tests, by.twigs.rows.gate_nodes
+        return self.waiting(layout.chosen(by.access.gate_of, gate_nodes, gates_of_tests))
 
-    def waiting(self, by: "tuple[Joins, Access] | None" = None) -> Waiting:
+    def waiting(self, by: Laid | None = None) -> Waiting:
         """All patterns as of now; without `by`, all without a gate."""
         if by is None:
             access = Access(self._demands.captured(), 0, laid_out(self._demands.captured(), _NONE, 0, _NONE))
-            by = Joins(self._bound.demands.captured(), no_rows(0)), access
-        return Waiting(self.table, *by, self._verifier, self._verifier.programs(), len(self), len(self.table))
+            twigs = TwigJoins(Twigs().laid_out(_NONE, _NONE, None))
+            by = Laid(Joins(self._bound.demands.captured(), no_rows(0)), twigs, access)
+        self._laid_twigs = by.twigs.rows
+        return Waiting(self.table, by, self._verifier, self._verifier.programs(), len(self), len(self.table))
 
     # As arrays: on disk, and from other processes.
 
@@ -179,8 +219,10 @@ class Behind:
             (_DEMANDS, self._demands.saved()),
             (_VERIFIER, self._verifier.saved()),
             (_BOUND, self._bound.saved()),
+            (_TWIGS, self._twigs.saved()),
             (_ACCESS, {} if waiting is None else waiting.access.rows._asdict()),
             (_JOINS, {} if waiting is None else waiting.joins.rows._asdict()),
+            (_TWIG_ROWS, {} if waiting is None else waiting.by.twigs.rows._asdict()),
         )
         return {
             "tests": self._tests.view,
@@ -194,16 +236,17 @@ class Behind:
         """Of `saved`, what `merge` needs."""
         looked_up = (_DEMANDS + name for name in ("rows", "numbers", "literals"))
         needed = {"tests", "tests_begin", "ends", *looked_up}
-        taken_over = (_VERIFIER, _BOUND)
+        taken_over = (_VERIFIER, _BOUND, _TWIGS)
         return {name: array for name, array in self.saved().items() if name in needed or name.startswith(taken_over)}
 
     @classmethod
-    def restore(cls, table: PatternTable, arrays: dict[str, AnyArray]) -> tuple["Behind", tuple[Joins, Access]]:
+    def restore(cls, table: PatternTable, arrays: dict[str, AnyArray]) -> tuple["Behind", Laid]:
         """The patterns that `arrays` was taken of, and what they wait for; the same memory until they change."""
         behind = cls(table)
         behind._demands = DemandTable.restore(table.names, part_of(arrays, _DEMANDS))
         behind._verifier = Verifier.restore(table, part_of(arrays, _VERIFIER))
         behind._bound = BoundTests.restore(table.names, part_of(arrays, _BOUND))
+        behind._twigs = Twigs.restore(part_of(arrays, _TWIGS))
         behind._tests, behind._tests_begin = Growing.over(arrays["tests"]), Growing.over(arrays["tests_begin"])
         behind._ends = Growing.over(arrays["ends"])
         behind.documents, behind.until = arrays["whole"].tolist()
@@ -211,7 +254,9 @@ class Behind:
         gates = len(rows["all_begin"]) - 1
         joined = {name: np.asarray(array) for name, array in part_of(arrays, _JOINS).items()}
         joins = Joins(behind._bound.demands.captured(), JoinRows(**joined))
-        return behind, (joins, Access(behind._demands.captured(), gates, AccessRows(**rows)))
+        twigs = TwigRows(**{name: np.asarray(array) for name, array in part_of(arrays, _TWIG_ROWS).items()})
+        access = Access(behind._demands.captured(), gates, AccessRows(**rows))
+        return behind, Laid(joins, TwigJoins(twigs._replace(hits=twigs.hits.copy())), access)
 
     def merge(self, arrays: dict[str, AnyArray], moved: Moved) -> None:
         """Take over the patterns that another process compiled for a table which has just been merged into ours."""
@@ -222,6 +267,7 @@ class Behind:
         fresh = np.flatnonzero(entries >= moved.first)
         self._verifier.merge(verifier, fresh, entries[fresh], moved.names)
         self._bound.merge(part_of(arrays, _BOUND), fresh, moved.names, moved.nodes)
+        self._twigs.merge(part_of(arrays, _TWIGS), fresh, moved.names, moved.nodes)
         begin, places = gathered(arrays["tests_begin"], arrays["tests"], fresh)
         tests = self._demands.merge(part_of(arrays, _DEMANDS), moved.names, places)
         self._tests_begin.extend(begin[1:] + self._tests.size)
@@ -233,8 +279,8 @@ class Behind:
         """The patterns that another table has, which gave those of ours new entries, or (-1) none."""
         self.take_up(len(self.table))
         self.layout()
-        bound = self._bound.nodes(self.table.trie)
-        ends = np.unique(np.concatenate([self._ends.view, bound[bound != OWN]]))
+        bound, twigs = self._bound.nodes(self.table.trie), self._twigs.nodes(self.table.trie)
+        ends = np.unique(np.concatenate([self._ends.view, bound[bound != OWN], twigs[twigs != LIFT]]))
         nodes = np.full(int(ends.max(initial=0)) + 1, -1, dtype=np.int32)
         nodes[ends] = table.trie.insert(*self.table.trie.paths(ends))
         behind = Behind(table)
@@ -248,7 +294,7 @@ class Behind:
 class Layout:
     """What patterns are laid out by: of each the gate's trie node and the tests, and how likely these are.
 
-    Of patterns that one element decides the tests are `bound`, of the others those that they demand.
+    Of patterns that one element decides the tests are `bound`, of the others those that they demand; twigs have none.
     """
 
     ends: Int32s
@@ -261,24 +307,34 @@ class Layout:
     bound_captured: Tests
     bound_likely: npt.NDArray[np.float64]
     entries: Int32s
+    twigs: Twigs
+    twig_ends: Int32s
+    twigs_before: TwigRows | None
 
-    def by_gates(self) -> tuple[Int32s, tuple[Joins, Access]]:
-        """The trie nodes that are gates, and the patterns behind them by the rarest of their tests."""
-        nodes = np.unique(np.concatenate([self.ends, self.bound_ends[self.bound_ends != OWN]]))
-        gate_of, of_tests = (np.searchsorted(nodes, ends).astype(np.int32) for ends in (self.ends, self.bound_ends))
-        return nodes, self.chosen(gate_of, len(nodes), of_tests)
+    def by_gates(self) -> tuple[Int32s, int, Laid]:
+        """The trie nodes that are gates, those first behind which patterns wait that are not joined, and how many
+        these are; and the patterns behind them by the rarest of their tests.
+        """
+        joined = self.twigs.are(len(self.ends)) | self.bound.decided(len(self.ends))
+        told = np.unique(self.ends[~joined])
+        others = (self.ends, self.bound_ends[self.bound_ends != OWN], self.twig_ends[self.twig_ends != LIFT])
+        nodes = np.concatenate([told, np.setdiff1d(np.concatenate(others), told)])
+        gate_at = np.full(int(nodes.max(initial=0)) + 1, -1, dtype=np.int32)
+        gate_at[nodes] = np.arange(len(nodes), dtype=np.int32)
+        return nodes, len(told), self.chosen(gate_at[self.ends], nodes, gate_at[np.maximum(self.bound_ends, 0)])
 
-    def chosen(self, gate_of: Int32s, gates: int, gates_of_tests: Int32s) -> tuple[Joins, Access]:
+    def chosen(self, gate_of: Int32s, gate_nodes: Int32s, gates_of_tests: Int32s) -> Laid:
         """Patterns by the rarest of their tests, for those that have gates; bound tests have gates of their own."""
-        count = len(gate_of)
+        count, gates = len(gate_of), len(gate_nodes)
         begin = self.begin[: count + 1]
         tests = rarest(begin, self.tests[: begin[-1]], self.likely)
         likely = np.append(self.likely, np.inf)[tests]  # the last one for those without a test
         bound = self.bound.rarest(self.bound_likely, count)
         joined = np.isfinite(bound) & (bound <= likely)
-        tests[joined] = DECIDED
+        tests[joined | self.twigs.are(count)] = DECIDED
         rows = self.bound.laid_out(
             self.bound_captured, self.bound_likely, gate_of, gates, gates_of_tests, self.entries, joined
         )
         access = Access(self.captured, gates, laid_out(self.captured, gate_of, gates, tests))
-        return Joins(self.bound_captured, rows), access
+        twigs = self.twigs.laid_out(self.entries[:count], gate_nodes, self.twigs_before)
+        return Laid(Joins(self.bound_captured, rows), TwigJoins(twigs), access)

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 from ...documents import Names
 from ...patterns.model import WILDCARD, Compare, Condition, Node, Pattern
-from .join_kernels import DOWN, PLACES
+from .join_kernels import ANYWHERE, DOWN
 from .lookup_kernels import ANY, SELF_VALUE, TEXT_VALUE
 from .outright import Demand, demand_of
 
@@ -32,12 +32,12 @@ BoundTest = tuple[int, Demand]
 def bound_tests(pattern: Pattern, names: Names) -> list[BoundTest]:
     """The tests of a pattern that one element decides; none for any other pattern."""
     spine = _spine(pattern.root)
-    if spine is None or _ends_anywhere(spine):
+    if spine is None or ends_anywhere(spine):
         return []
     found: list[BoundTest] = []
     for index, node in enumerate(spine):
         tests = [part for part in node.conditions if not _is_step(part)]
-        place = _place(spine, index) if tests else 0
+        place = place_of(spine, index) if tests else 0
         demands = [_demand(node, test, names) for test in tests]
         if place is None or None in demands:
             return []
@@ -53,7 +53,7 @@ def leading_tests(pattern: Pattern, names: Names) -> list[tuple[tuple[Node, ...]
     while waiting:
         node, path = waiting.pop()
         waiting += [(part, (*path, part)) for part in node.conditions if isinstance(part, Node) and part.is_element]
-        if not _ends_anywhere(path):
+        if not ends_anywhere(path):
             demands = [_demand(node, part, names) for part in node.conditions if not _is_step(part)]
             found += [(path, demand) for demand in demands if demand is not None]
     return found
@@ -76,7 +76,7 @@ def _is_step(part: Condition) -> bool:
     return isinstance(part, Node) and part.is_element
 
 
-def _ends_anywhere(spine: Sequence[Node]) -> bool:
+def ends_anywhere(spine: Sequence[Node]) -> bool:
     """Whether the path ends with `//*`, or comes to that when each `//` in front of a `*` moves behind it."""
     for node in reversed(spine):
         if node.test != WILDCARD:
@@ -86,12 +86,12 @@ def _ends_anywhere(spine: Sequence[Node]) -> bool:
     return False
 
 
-def _place(spine: list[Node], index: int) -> int | None:
+def place_of(spine: list[Node], index: int) -> int | None:
     """Where the element of a step stands, seen from the one of the last step; None when that is not certain."""
     up, depth = len(spine) - 1 - index, index + 1
     if up < DOWN and all(node.axis == "/" for node in spine[index + 1 :]):
         return up
-    if DOWN + depth < PLACES and all(node.axis == "/" for node in spine[: index + 1]):
+    if DOWN + depth < ANYWHERE and all(node.axis == "/" for node in spine[: index + 1]):
         return DOWN + depth
     return None
 

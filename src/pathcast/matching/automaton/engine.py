@@ -28,6 +28,7 @@ from . import generations
 from .generation import Generation
 from .generations import Generations
 from .label_paths import entries_of_paths
+from .open_gates import all_open
 from .scratch import Scratch
 from .simulation import simulated
 from .states import Automaton, States
@@ -145,7 +146,7 @@ class AutomatonEngine:
         symbols = made.symbols_of(batch)
         scratch, fresh = self._scratch, made.fresh
         scratch.counts[1:] = 0
-        kept = made.waiting is not None and len(made.waiting.joins) > 0
+        kept = made.waiting is not None and made.waiting.needs_states
         longest = len(batch.name) if kept else int(np.diff(batch.offsets).max(initial=0))
         automaton = made.states.automaton
         done = 0
@@ -155,7 +156,8 @@ class AutomatonEngine:
             done = walk(
                 batch.offsets, batch.name, batch.parent, batch.depth, symbols, done, kept,
                 *automaton,
-                fresh.table, fresh.rows, fresh.entries, fresh.words, made.entries, made.patterns, scratch.levels,
+                fresh.table, fresh.rows, fresh.entries, fresh.words, made.entries, made.patterns,
+                made.told_gates, scratch.levels,
                 scratch.states, scratch.seen, scratch.counts, scratch.marks, scratch.summary, scratch.found,
                 scratch.gate_stamps, offsets, scratch.out, gate_offsets, scratch.gates,
             )  # fmt: skip
@@ -174,6 +176,8 @@ class AutomatonEngine:
                     scratch.states[batch.offsets[done] : batch.offsets[done + 1]] = NONE
                 done += 1
                 if made.states.full:
+                    if kept:
+                        self._tell_all_gates(made, batch, done, gate_offsets)
                     made = replace(made, states=self._generations.forgotten(made.states))
                     scratch.states[: batch.offsets[done]] = NONE  # numbers of states that are forgotten
                 automaton = made.states.automaton
@@ -185,6 +189,17 @@ class AutomatonEngine:
             scratch.gates[: counts[C_GATES]],
             made.states,
         )
+
+    def _tell_all_gates(self, made: Generation, batch: DocumentBatch, done: int, gate_offsets: Offsets) -> None:
+        """Of the documents so far tell all gates, since their states are going to be forgotten."""
+        scratch = self._scratch
+        offsets, gates = all_open(
+            batch.offsets, gate_offsets[: done + 1], scratch.gates[: scratch.counts[C_GATES]], np.arange(done),
+            scratch.states, made.states.automaton,
+        )  # fmt: skip
+        gate_offsets[: done + 1] = offsets
+        scratch.counts[C_GATES] = 0
+        scratch.append(np.empty(0, dtype=np.int32), gates)
 
     def _learnt(
         self, made: Generation, batch: DocumentBatch, symbols: npt.NDArray[np.int32], document: int

@@ -30,13 +30,17 @@ _OTHER_NAMES = 1 << 13
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Generation:
-    """`entries` is how many entries it knows, `names` how many names, `symbols` each name's symbol and many zeros."""
+    """`entries` is how many entries it knows, `names` how many names, `symbols` each name's symbol and many zeros.
+
+    Of its gates the first `told_gates` have patterns behind them that are not joined.
+    """
 
     table: PatternTable
     states: States
     fresh: FreshPaths
     waiting: "Waiting | None"
     gates: int
+    told_gates: int
     entries: int
     names: int
     symbols: Int32s

@@ -23,9 +23,7 @@ from .generation import Generation, symbols_for
 from .states import States
 
 if TYPE_CHECKING:
-    from .access import Access
-    from .behind import Behind, Layout
-    from .joins import Joins
+    from .behind import Behind, Laid, Layout
 
 # Above this the states are forgotten and worked out anew: a bound on what hostile documents can make us remember.
 MEMORY_LIMIT = 512 << 20
@@ -68,10 +66,12 @@ class Generations:
         with self.lock:
             made = self.settled()
             nodes, names = len(made.states.gate_of_node), made.names
-            arrays: dict[str, npt.NDArray[Any]] = {"whole": np.array([made.entries, names, nodes], dtype=np.int64)}
+            whole = np.array([made.entries, names, nodes, made.told_gates], dtype=np.int64)
+            arrays: dict[str, npt.NDArray[Any]] = {"whole": whole}
             if made.waiting is not None and self._behind is not None:
-                # Gates are numbered in the order of their nodes.
-                arrays["gate_nodes"] = np.flatnonzero(made.states.gate_of_node >= 0).astype(np.int32)
+                gate_nodes = np.flatnonzero(made.states.gate_of_node >= 0)
+                order = np.argsort(made.states.gate_of_node[gate_nodes])
+                arrays["gate_nodes"] = gate_nodes[order].astype(np.int32)
                 trees = self._behind.saved(made.waiting)
                 arrays |= {_TREES + name: array for name, array in trees.items()}
             if learnt:
@@ -81,7 +81,7 @@ class Generations:
     def _restored(self, saved: dict[str, npt.NDArray[Any]]) -> Generation:
         """The generation that a snapshot has, of the entries that its table had then."""
         table = self.table
-        entries, names, nodes = saved["whole"].tolist()
+        entries, names, nodes, told_gates = saved["whole"].tolist()
         gate_of_node = np.full(nodes, NONE, dtype=np.int32)
         waiting = None
         gates = np.asarray(saved.get("gate_nodes", _NO_GATES))
@@ -90,7 +90,7 @@ class Generations:
 
             self._behind, by = Behind.restore(table, part_of(saved, _TREES))
             waiting = self._behind.waiting(by)
-            self._fresh = Fresh(len(by[1].gate_of))
+            self._fresh = Fresh(by.patterns)
             gate_of_node[gates] = np.arange(len(gates), dtype=np.int32)
         learnt = part_of(saved, _STATES)
         states = (
@@ -99,7 +99,7 @@ class Generations:
             else States(table.trie, gate_of_node, entries)
         )
         symbols = symbols_for(table, names)
-        return Generation(table, states, Fresh().view(), waiting, len(gates), entries, names, symbols)
+        return Generation(table, states, Fresh().view(), waiting, len(gates), told_gates, entries, names, symbols)
 
     def learn_from(self, other: "Generations") -> None:
         """Work out the states of the label paths that another one knows; names have the same numbers in both tables."""
@@ -201,21 +201,21 @@ class Generations:
 
     def _laid_out(
         self, layout: "Layout | None", entries: int, names: int, old: States | None
-    ) -> tuple[Generation, "tuple[Joins, Access] | None"]:
+    ) -> tuple[Generation, "Laid | None"]:
         """A generation without fresh ones and trees, and the latter; the long part, which needs no lock."""
         table = self.table
-        nodes, by = (_NO_GATES, None) if layout is None else layout.by_gates()
+        nodes, told, by = (_NO_GATES, 0, None) if layout is None else layout.by_gates()
         gate_of_node = np.full(table.trie.count, NONE, dtype=np.int32)
         gate_of_node[nodes] = np.arange(len(nodes), dtype=np.int32)
         states = States(table.trie, gate_of_node, entries)
         symbols = symbols_for(table, names)
         if old is not None:
             states.relearn(old, MEMORY_LIMIT // 2, symbols)
-        return Generation(table, states, Fresh().view(), None, len(nodes), entries, names, symbols), by
+        return Generation(table, states, Fresh().view(), None, len(nodes), told, entries, names, symbols), by
 
-    def _with_trees(self, made: Generation, by: "tuple[Joins, Access] | None") -> Generation:
+    def _with_trees(self, made: Generation, by: "Laid | None") -> Generation:
         """With all trees that have been taken up, and nothing fresh."""
-        self._fresh = Fresh(0 if by is None else len(by[1].gate_of))
+        self._fresh = Fresh(0 if by is None else by.patterns)
         return made if self._behind is None else replace(made, waiting=self._behind.waiting(by))
 
     def _renew_meanwhile(self) -> None:

@@ -39,8 +39,8 @@ from .lookup_kernels import (
     remembered,
 )
 
-# Places: so many levels up, or DOWN + depth. A run's key is the place and the test.
-DOWN, PLACES, TEST_BITS = 32, 64, 26
+# Places: so many levels up, DOWN + depth, or ANYWHERE above. A run's key is the place and the test.
+DOWN, ANYWHERE, PLACES, TEST_BITS = 32, 63, 64, 26
 # Columns of regions: where the table begins, its size less one, and the places that its runs are for.
 R_BASE, R_MASK, R_PLACES, R_COLUMNS = range(4)
 # Of each state: its regions, from .. to; whether patterns that need a test further down are among them.

@@ -96,6 +96,13 @@ class BoundTests:
             self._paths = []
         return self._nodes.view
 
+    def decided(self, count: int) -> npt.NDArray[np.bool_]:
+        """Which of so many patterns one element decides."""
+        begin = self.begin.view[: count + 1]
+        found = np.diff(begin) > 0
+        found[found] = self._nodes.view[begin[:-1][found]] == OWN
+        return found
+
     def rarest(self, likely: Floats, count: int) -> Floats:
         """How likely the rarest of its tests is met, for so many patterns; infinite for those without tests."""
         begin = self.begin.view[: count + 1]

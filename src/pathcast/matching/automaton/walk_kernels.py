@@ -48,20 +48,21 @@ def distinct_states(names, parents, symbols, begin, end, base, keys, targets, co
 @kernel(
     "int64(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, boolean,"
     " ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], int64,"
-    " ro_u8[:, ::1], ro_i4[::1], ro_i4[::1], int64, int64, int64, u8[:, :, ::1],"
+    " ro_u8[:, ::1], ro_i4[::1], ro_i4[::1], int64, int64, int64, int64, u8[:, :, ::1],"
     " i4[::1], i8[::1], i8[::1], u8[::1], u8[::1], i4[::1], i8[::1],"
     " i8[::1], i4[::1], i8[::1], i4[::1])"
 )
 def walk(
     offsets, names, parents, depths, symbols, first, kept,
     keys, targets, accepted, accepted_begin, gates, gates_begin, state_count,
-    fresh, fresh_rows, fresh_entries, fresh_words, entry_limit, pattern_limit, levels,
+    fresh, fresh_rows, fresh_entries, fresh_words, entry_limit, pattern_limit, gate_limit, levels,
     states, seen, counts, marks, summary, found_states, gate_stamps,
     out_offsets, out, gate_offsets, out_gates,
 ):  # fmt: skip
     """Walk the documents from `first` on; the first document that is not done, with why in `counts`.
 
-    With `kept`, `states` has the states of all elements in the end, otherwise those of one document at a time.
+    With `kept`, `states` has the states of all elements in the end, otherwise those of one document at a time. Gates
+    from `gate_limit` on are not told.
     """
     stamp, written, gated = counts[C_STAMP], counts[C_ENTRIES], counts[C_GATES]
     index = first
@@ -95,7 +96,7 @@ def walk(
                     mark(marks, accepted[a])
             for g in range(gates_begin[state], gates_begin[state + 1]):
                 gate = gates[g]
-                if gate_stamps[gate] != stamp:
+                if gate < gate_limit and gate_stamps[gate] != stamp:
                     gate_stamps[gate] = stamp
                     out_gates[gated] = gate
                     gated += 1

@@ -1,0 +1,97 @@
+"""Twigs in documents: those that match, by the branches that the states of elements have (`twig_kernels.py`).
+
+Invariant: what documents read is never changed, but for counts of how often branches were there.
+Cost: some nanoseconds for each branch that ends at an element, and for each twig whose rarest branch is there.
+"""
+
+import threading
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...documents import DocumentBatch
+from .states import States
+from .twig_kernels import CROWDED, DEEPEST, QUEUED, X_COUNTS, X_LOOKED, X_STAMP, X_WHY, join_twigs
+from .twig_rows import TwigRows
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+
+_LISTED = 1 << 13
+_OUT = 1 << 14
+# Stamps begin again before they outgrow their half of a word.
+_LAST_STAMP = 1 << 30
+
+
+class _Scratch(threading.local):
+    """Buffers of a join; one set a thread, for one object of states."""
+
+    def __init__(self) -> None:
+        self.of: States | None = None
+        self.counts = np.zeros(X_COUNTS, dtype=np.int64)
+        self.heads = np.zeros(0, dtype=np.int64)
+        self.listed = np.zeros((_LISTED, 2), dtype=np.int32)
+        self.touched = np.zeros(0, dtype=np.int32)
+        self.marks = np.zeros((2, 0), dtype=np.int64)
+        self.queue = np.zeros((QUEUED, 2), dtype=np.int32)
+        self.path, self.chain = (np.zeros(DEEPEST + 2, dtype=np.int32) for _ in range(2))
+        self.last_of, self.last_stamps = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64)
+        self.out = np.zeros(_OUT, dtype=np.int32)
+
+    def fit(self, states: States, branches: int, elements: int) -> None:
+        """Make room; stamps begin again with other states."""
+        if self.of is not states or self.counts[X_STAMP] > _LAST_STAMP:
+            self.of = states
+            self.counts[X_STAMP] = 0
+            self.heads = np.zeros(branches, dtype=np.int64)
+            self.touched = np.zeros(branches, dtype=np.int32)
+            self.last_of, self.last_stamps = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64)
+        if len(self.last_of) < len(states):
+            self.last_of = np.zeros(2 * len(states), dtype=np.int32)
+            self.last_stamps = np.zeros(2 * len(states), dtype=np.int64)
+        if self.marks.shape[1] < elements:
+            self.marks = np.zeros((2, 2 * elements), dtype=np.int64)
+
+
+class TwigsFound(NamedTuple):
+    """Of a batch: each document's entries, whether it is left to the verifier, and how many twigs were looked at."""
+
+    offsets: Int64s
+    entries: Int32s
+    unknown: npt.NDArray[np.bool_]
+    looked_at: int
+
+
+class TwigJoins:
+    """Twigs by their branches."""
+
+    def __init__(self, rows: TwigRows) -> None:
+        self.rows = rows
+        self._scratch = _Scratch()
+
+    def __len__(self) -> int:
+        return len(self.rows.twigs)
+
+    def match(self, batch: DocumentBatch, translation: Int32s, states: States, of: Int32s) -> TwigsFound:
+        """The twigs that match; `of` has the state of each element of the batch, -1 where there is none."""
+        offsets = np.zeros(len(batch) + 1, dtype=np.int64)
+        unknown = np.zeros(len(batch), dtype=np.bool_)
+        if not len(self):
+            return TwigsFound(offsets, of[:0], unknown, 0)
+        scratch, automaton = self._scratch, states.automaton
+        scratch.fit(states, len(self.rows.keys), int(np.diff(batch.offsets).max(initial=0)))
+        scratch.counts[X_LOOKED] = 0
+        done = 0
+        while done < len(batch):
+            done = join_twigs(
+                batch.offsets, batch.name, batch.parent, batch.depth, translation, of, automaton.gates_begin,
+                automaton.gates, *self.rows[1:-1],
+                scratch.counts, scratch.heads, scratch.listed, scratch.touched, scratch.marks, scratch.queue,
+                scratch.path, scratch.chain, scratch.last_of, scratch.last_stamps, unknown, offsets, scratch.out, done,
+            )  # fmt: skip
+            if done < len(batch) and scratch.counts[X_WHY] == CROWDED:
+                scratch.listed = np.zeros((2 * len(scratch.listed), 2), dtype=np.int32)
+            elif done < len(batch):
+                scratch.out = np.resize(scratch.out, 2 * len(scratch.out))
+        return TwigsFound(offsets, scratch.out[: offsets[-1]], unknown, int(scratch.counts[X_LOOKED]))
