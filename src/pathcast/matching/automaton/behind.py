@@ -100,7 +100,7 @@ class Waiting:
         translation = self.table.translation(batch)
         count = max(self.entries, entry_count)
         joined = self.joins.match(batch, translation, states, of, count, self.patterns)
-        twigs = self.by.twigs.match(batch, translation, states, of)
+        twigs = self.by.twigs.match(batch, translation, states, of, len(self.table.names))
         unknown = joined.unknown | twigs.unknown
         if unknown.any():
             chosen = np.flatnonzero(unknown)

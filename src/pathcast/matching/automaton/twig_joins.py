@@ -12,7 +12,19 @@ import numpy.typing as npt
 
 from ...documents import DocumentBatch
 from .states import States
-from .twig_kernels import CROWDED, DEEPEST, QUEUED, X_COUNTS, X_LOOKED, X_STAMP, X_WHY, join_twigs
+from .twig_kernels import (
+    CROWDED,
+    DEEPEST,
+    K_COLUMNS,
+    K_TWIG,
+    NONE,
+    QUEUED,
+    X_COUNTS,
+    X_LOOKED,
+    X_STAMP,
+    X_WHY,
+    join_twigs,
+)
 from .twig_rows import TwigRows
 
 Int32s = npt.NDArray[np.int32]
@@ -30,26 +42,32 @@ class _Scratch(threading.local):
     def __init__(self) -> None:
         self.of: States | None = None
         self.counts = np.zeros(X_COUNTS, dtype=np.int64)
-        self.heads = np.zeros(0, dtype=np.int64)
+        self.known = np.zeros((0, K_COLUMNS), dtype=np.int32)
         self.listed = np.zeros((_LISTED, 2), dtype=np.int32)
         self.touched = np.zeros(0, dtype=np.int32)
         self.marks = np.zeros((2, 0), dtype=np.int64)
         self.queue = np.zeros((QUEUED, 2), dtype=np.int32)
-        self.path, self.chain = (np.zeros(DEEPEST + 2, dtype=np.int32) for _ in range(2))
+        self.next_twig = np.zeros(2, dtype=np.int64)
+        self.path, self.path_names = (np.zeros(DEEPEST + 2, dtype=np.int32) for _ in range(2))
+        self.depths_of = np.zeros(0, dtype=np.uint64)
         self.last_of, self.last_stamps = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64)
         self.out = np.zeros(_OUT, dtype=np.int32)
 
-    def fit(self, states: States, branches: int, elements: int) -> None:
+    def fit(self, states: States, rows: TwigRows, elements: int, names: int) -> None:
         """Make room; stamps begin again with other states."""
         if self.of is not states or self.counts[X_STAMP] > _LAST_STAMP:
             self.of = states
             self.counts[X_STAMP] = 0
-            self.heads = np.zeros(branches, dtype=np.int64)
-            self.touched = np.zeros(branches, dtype=np.int32)
+            self.known = np.zeros((len(rows.keys), K_COLUMNS), dtype=np.int32)
+            self.known[:, K_TWIG] = rows.waiting
+            self.touched = np.zeros(len(rows.keys) + 1, dtype=np.int32)
             self.last_of, self.last_stamps = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64)
         if len(self.last_of) < len(states):
             self.last_of = np.zeros(2 * len(states), dtype=np.int32)
             self.last_stamps = np.zeros(2 * len(states), dtype=np.int64)
+        if len(self.depths_of) < names + 1:
+            self.depths_of = np.zeros(2 * names + 1, dtype=np.uint64)
+            self.path_names.fill(NONE)
         if self.marks.shape[1] < elements:
             self.marks = np.zeros((2, 2 * elements), dtype=np.int64)
 
@@ -73,22 +91,27 @@ class TwigJoins:
     def __len__(self) -> int:
         return len(self.rows.twigs)
 
-    def match(self, batch: DocumentBatch, translation: Int32s, states: States, of: Int32s) -> TwigsFound:
-        """The twigs that match; `of` has the state of each element of the batch, -1 where there is none."""
+    def match(self, batch: DocumentBatch, translation: Int32s, states: States, of: Int32s, names: int) -> TwigsFound:
+        """The twigs that match; `of` has the state of each element of the batch, -1 where there is none.
+
+        `names` is more than all of `translation`.
+        """
         offsets = np.zeros(len(batch) + 1, dtype=np.int64)
         unknown = np.zeros(len(batch), dtype=np.bool_)
         if not len(self):
             return TwigsFound(offsets, of[:0], unknown, 0)
         scratch, automaton = self._scratch, states.automaton
-        scratch.fit(states, len(self.rows.keys), int(np.diff(batch.offsets).max(initial=0)))
+        scratch.fit(states, self.rows, int(np.diff(batch.offsets).max(initial=0)), names)
         scratch.counts[X_LOOKED] = 0
         done = 0
         while done < len(batch):
             done = join_twigs(
                 batch.offsets, batch.name, batch.parent, batch.depth, translation, of, automaton.gates_begin,
-                automaton.gates, *self.rows[1:-1],
-                scratch.counts, scratch.heads, scratch.listed, scratch.touched, scratch.marks, scratch.queue,
-                scratch.path, scratch.chain, scratch.last_of, scratch.last_stamps, unknown, offsets, scratch.out, done,
+                automaton.gates, *self.rows[:-3],
+                scratch.counts, scratch.known, scratch.listed, scratch.touched, scratch.marks, scratch.queue,
+                scratch.next_twig, scratch.path, scratch.path_names, scratch.depths_of, scratch.last_of,
+                scratch.last_stamps,
+                unknown, offsets, scratch.out, done,
             )  # fmt: skip
             if done < len(batch) and scratch.counts[X_WHY] == CROWDED:
                 scratch.listed = np.zeros((2 * len(scratch.listed), 2), dtype=np.int32)

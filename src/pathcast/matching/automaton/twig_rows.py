@@ -17,7 +17,18 @@ from ...patterns.model import Pattern
 from ..growing import Growing
 from ..spans import gathered
 from ..trie import Trie, flat
-from .twig_kernels import B_BITS, END, NONE, T_COLUMNS, T_ENTRY, T_OTHER, T_PROGRAM, T_THIRD
+from .twig_kernels import (
+    COUNT_BITS,
+    END,
+    LAST,
+    NONE,
+    PLACE_BITS,
+    T_COLUMNS,
+    T_ENTRY,
+    T_OTHER,
+    T_PROGRAM,
+    T_THIRD,
+)
 from .twigs import ties_of
 
 Int32s = npt.NDArray[np.int32]
@@ -27,24 +38,22 @@ AnyArray = npt.NDArray[Any]
 
 # In the place of a node: a lift; or a branch whose path is not in the trie yet.
 LIFT, _PENDING = -1, -2
-# A key is a node, a place and a climb, of so many bits each.
-_PLACE_BITS, _CLIMB_BITS = 6, 28
+# A key is a node, a place and a climb, of so many bits.
+_CLIMB_BITS = 28
 
 
 class TwigRows(NamedTuple):
     """Twigs by what they wait for.
 
-    Of each branch, in the order of their keys: its place, its climb or NONE, how many documents have had it, and its
-    twigs (`twigs[waiting[b] : waiting[b + 1]]`). Of each gate its branches, the first one and (B_BITS) how many; and
-    its node. The program of a twig is its branches, lifts (END - 1 - lift) and END. Climbs are steps one after the
-    other.
+    Of each branch, in the order of their keys: its place, its climb or NONE, in how many documents it was seen, and the
+    first of the twigs that wait for it, or NONE (`waiting`). Of each gate its branches: the number of the first one,
+    its place (PLACE_BITS), and how many there are (COUNT_BITS); and its node. The program of a twig is its branches,
+    lifts (END - 1 - lift) and END. Climbs are steps one after the other.
     """
 
-    keys: Int64s
     places: Int32s
     climbs: Int32s
     hits: Int64s
-    waiting: Int64s
     twigs: Int32s
     of_gate: Int64s
     programs: Int32s
@@ -52,6 +61,8 @@ class TwigRows(NamedTuple):
     lift_climbs: Int32s
     climb_begin: Int64s
     climb_steps: Int32s
+    waiting: Int32s
+    keys: Int64s
     gate_nodes: Int32s
 
 
@@ -110,20 +121,21 @@ class Twigs:
         begin = self.begin.view[: len(entries) + 1]
         nodes, places, climbs = (column.view[: begin[-1]] for column in (self._nodes, self._places, self._climbs))
         is_branch = nodes != LIFT
-        all_keys = (nodes.astype(np.int64) << _PLACE_BITS | places) << _CLIMB_BITS | climbs + 1
+        all_keys = (nodes.astype(np.int64) << PLACE_BITS | places) << _CLIMB_BITS | climbs + 1
         keys, numbers = np.unique(all_keys[is_branch], return_inverse=True)
         lifts, lift_numbers = np.unique(all_keys[~is_branch], return_inverse=True)
         codes = np.empty(len(nodes), dtype=np.int32)
         codes[is_branch], codes[~is_branch] = numbers, END - 1 - lift_numbers
         hits = _carried(keys, before)
-        chosen = _rarest(begin, codes, hits)
-        waiting, twigs, programs = _twigs(begin, codes, chosen, entries, len(keys))
-        of_node = keys >> (_PLACE_BITS + _CLIMB_BITS)
+        ranks = _ranks(codes, hits)
+        waiting, twigs, programs = _twigs(begin, codes, _rarest(begin, ranks), entries, ranks, len(keys))
+        of_node = keys >> (PLACE_BITS + _CLIMB_BITS)
         first, last = (np.searchsorted(of_node, gate_nodes, side=side) for side in ("left", "right"))
+        places = _place(keys)
+        of_gate = first << PLACE_BITS | np.append(places, 0)[first]
         return TwigRows(
-            keys, _place(keys), _climb(keys), hits, waiting, twigs, first << B_BITS | last - first, programs,
-            _place(lifts), _climb(lifts), self._climb_begin.view.copy(), self._climb_steps.view.copy(),
-            gate_nodes,
+            places, _climb(keys), hits, twigs, of_gate << COUNT_BITS | last - first, programs, _place(lifts),
+            _climb(lifts), self._climb_begin.view.copy(), self._climb_steps.view.copy(), waiting, keys, gate_nodes,
         )  # fmt: skip
 
     # As arrays: on disk, and from other processes.
@@ -161,7 +173,7 @@ class Twigs:
 
 
 def _place(keys: Int64s) -> Int32s:
-    return (keys >> _CLIMB_BITS & (1 << _PLACE_BITS) - 1).astype(np.int32)
+    return (keys >> _CLIMB_BITS & (1 << PLACE_BITS) - 1).astype(np.int32)
 
 
 def _climb(keys: Int64s) -> Int32s:
@@ -177,39 +189,50 @@ def _carried(keys: Int64s, before: TwigRows | None) -> Int64s:
     return hits
 
 
-def _rarest(begin: Int64s, codes: Int32s, hits: Int64s) -> Int64s:
-    """Of each twig the place of its rarest branch among the codes, of equally rare ones that of the fewest twigs."""
-    counts = np.diff(begin)
-    owners = np.flatnonzero(counts)
+def _ranks(codes: Int32s, hits: Int64s) -> Int64s:
+    """For each code how rare its branch is: 0 for the rarest, of equally rare ones that of the fewest twigs."""
     is_branch = codes > END
     shared = np.bincount(codes[is_branch], minlength=len(hits))
     order = np.empty(len(hits), dtype=np.int64)
     order[np.lexsort((shared, hits))] = np.arange(len(hits))
-    costs = np.full(len(codes), len(hits), dtype=np.int64)
-    costs[is_branch] = order[codes[is_branch]]
+    ranks = np.full(len(codes), len(hits), dtype=np.int64)
+    ranks[is_branch] = order[codes[is_branch]]
+    return ranks
+
+
+def _rarest(begin: Int64s, ranks: Int64s) -> Int64s:
+    """Of each twig the place of its rarest branch among the codes."""
+    counts = np.diff(begin)
+    owners = np.flatnonzero(counts)
     if not len(owners):
         return owners
-    least = np.minimum.reduceat(costs, begin[:-1][owners])
-    best = np.flatnonzero(costs == np.repeat(least, counts[owners]))
-    owner = np.repeat(owners, counts[owners])[best]
+    least = np.repeat(np.minimum.reduceat(ranks, begin[:-1][owners]), counts[owners])
+    best = np.flatnonzero(ranks == least)
     found = np.full(len(counts), -1, dtype=np.int64)
-    found[owner] = best
+    found[np.repeat(owners, counts[owners])[best]] = best
     return found[owners]
 
 
 def _twigs(
-    begin: Int64s, codes: Int32s, chosen: Int64s, entries: Int32s, branches: int
-) -> tuple[Int64s, Int32s, Int32s]:
-    """The twigs by the branch that they wait for, and the programs of those that have several nodes to be met."""
+    begin: Int64s, codes: Int32s, chosen: Int64s, entries: Int32s, ranks: Int64s, branches: int
+) -> tuple[Int32s, Int32s, Int32s]:
+    """The first twig that waits for each branch; twigs by branch; programs of those with lifts or many branches."""
     owners = np.flatnonzero(np.diff(begin))
     order = np.argsort(codes[chosen], kind="stable")
     owners, chosen = owners[order], chosen[order]
     rows = np.full((len(owners), T_COLUMNS), NONE, dtype=np.int32)
-    rows[:, T_ENTRY] = entries[owners]
+    branch = codes[chosen]
+    starts, ends = np.ones(len(owners), dtype=np.bool_), np.ones(len(owners), dtype=np.bool_)
+    starts[1:] = ends[:-1] = branch[1:] != branch[:-1]
+    rows[:, T_ENTRY] = np.where(ends, LAST - entries[owners], entries[owners])
+    waiting = np.full(branches, NONE, dtype=np.int32)
+    waiting[branch[starts]] = np.flatnonzero(starts)
     edges, all_codes = gathered(begin, codes, owners)
+    _, all_ranks = gathered(begin, ranks, owners)
     owner = np.repeat(np.arange(len(owners)), np.diff(edges))
-    is_other = (all_codes > END) & (all_codes != codes[chosen][owner])
+    is_other = (all_codes > END) & (all_codes != branch[owner])
     others, first = np.flatnonzero(is_other), np.concatenate([[0], np.cumsum(is_other)])[edges]
+    others = others[np.lexsort((all_ranks[others], owner[others]))]
     count = np.diff(first)
     for column, number in ((T_OTHER, 0), (T_THIRD, 1)):
         has = count > number
@@ -221,4 +244,4 @@ def _twigs(
     rows[long, T_PROGRAM] = its_begin[:-1] + np.arange(len(long))
     programs = np.full(len(its_codes) + len(long), END, dtype=np.int32)
     programs[np.arange(len(its_codes)) + np.repeat(np.arange(len(long)), np.diff(its_begin))] = its_codes
-    return np.searchsorted(codes[chosen], np.arange(branches + 1)).astype(np.int64), rows, programs
+    return waiting, rows, programs
