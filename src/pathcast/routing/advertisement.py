@@ -12,8 +12,9 @@ Invariant: whatever matches an entry of the sender that somebody else than the r
 covers it. An entry contains a data pattern only by parts that it demands in every case.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ from .derived import ChangingDerived
 from .entries_kernels import expire_behind, list_behind, mark_alone, mark_behind
 from .labels import DataPatterns
 from .needs import Needs
-from .simple import Simple
+from .simple import Simple, StoredSimple
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -92,6 +93,17 @@ class Behind:
         """Let the entries behind each number expire at its place, unless they do so earlier."""
         expire_behind(self._offsets, self._entries, numbers, places, expiry)
 
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The entries as arrays; `restore` takes them back."""
+        return {"offsets": self._offsets, "entries": self._entries}
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> "Behind":
+        """What `arrays` was taken of, on the same memory."""
+        made = cls(())
+        made._offsets, made._entries = arrays["offsets"], arrays["entries"]
+        return made
+
     def entries_at(self, number: int) -> Int32s:
         """The entries behind one number."""
         return self._entries[self._offsets[number] : self._offsets[number + 1]]
@@ -109,7 +121,9 @@ class Known:
     entry that there was, -1 for one that is gone, if the table has been made anew.
     """
 
-    def __init__(self, derived: ChangingDerived, numbers: tuple[int, ...], to: Int32s | None = None) -> None:
+    def __init__(
+        self, derived: ChangingDerived | StoredSimple, numbers: Sequence[int], to: Int32s | None = None
+    ) -> None:
         self.derived, self.numbers, self.to = derived, numbers, to
         self._remembered: dict[Bound, Int32s] = {}
         self._unbound: Behind | None = None
@@ -137,8 +151,22 @@ class Known:
 
     def public(self) -> tuple[Simple, ...]:
         """What the receiver hears of it: the simple aggregates by their places."""
+        assert isinstance(self.derived, ChangingDerived)
         places = {number: place for place, number in enumerate(self.numbers)}
         return tuple(Simple(places[each.aggregate], each.count, each.wildcards) for each in self.derived.simple)
+
+    def state(self) -> dict[int, list[tuple[Any, list[int]]]]:
+        """By the place of each simple aggregate its entries and what tells that they match, for `StoredSimple`."""
+        assert isinstance(self.derived, ChangingDerived)
+        found = {}
+        for place, number in enumerate(self.numbers):
+            state = self.derived.state(number)
+            if self.to is not None:
+                to = self.to
+                state = [(need, [int(to[entry]) for entry in behind if to[entry] >= 0]) for need, behind in state]
+            if state:
+                found[place] = state
+        return found
 
     def moved(self, to: Int32s) -> "Known":
         """The same with other numbers for entries."""
@@ -155,7 +183,7 @@ class Advertisement:
     downstream: str
     version: int
     steps: int
-    aggregates: tuple[Pattern, ...]
+    aggregates: Sequence[Pattern]
     simple: tuple[Simple, ...]
     data: DataPatterns
     frequencies: Int32s

@@ -27,6 +27,7 @@ Cost: some 100 µs a subscription, nearly all of it proofs for simple aggregates
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -138,3 +139,7 @@ class ChangingDerived:
     def known(self, aggregate: int, bindings: Bindings) -> Int32s:
         """The subscriptions, by number, that match a document in which an aggregate occurs with these bindings."""
         return self._simple.known(aggregate, bindings)
+
+    def state(self, aggregate: int) -> list[tuple[Any, list[int]]]:
+        """What tells which subscriptions of an aggregate match, to be written down."""
+        return self._simple.state(aggregate)

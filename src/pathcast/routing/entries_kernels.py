@@ -102,3 +102,34 @@ def leave_out(group, failed, begins, members, decided, skip):
         skip[entry] = not needed
         left += needed
     return left
+
+
+@kernel(
+    "int64(ro_i8[::1], ro_i4[::1], ro_b1[::1], ro_i4[::1], ro_i8[::1], ro_i8[::1], i8[::1], i8[::1], i4[::1])",
+    late=True,
+)
+def gather_targets(offsets, entries, chosen, group, begins, members, stamps, edges, out):
+    """Who wants each of the chosen documents: those of number `i` are `out[edges[i] : edges[i + 1]]`, each once.
+
+    `entries[offsets[i] : offsets[i + 1]]` are what document `i` matches; `stamps` are 0 for every target. Returns how
+    many there are; -1 when `out` is too short.
+    """
+    filled = 0
+    for document in range(len(offsets) - 1):
+        edges[document] = filled
+        if not chosen[document]:
+            continue
+        for at in range(offsets[document], offsets[document + 1]):
+            mine = group[entries[at]]
+            if mine < 0:
+                continue
+            for k in range(begins[mine], begins[mine + 1]):
+                target = members[k]
+                if stamps[target] != document + 1:
+                    if filled == len(out):
+                        return -1
+                    stamps[target] = document + 1
+                    out[filled] = target
+                    filled += 1
+    edges[len(offsets) - 1] = filled
+    return filled

@@ -12,7 +12,7 @@ Invariant: an advertisement that was made stays as it is; a change makes a new o
 that refer to another version than the last one made are not looked at.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,12 +44,19 @@ class LocalSubscription:
 class Router:
     """One node of the overlay."""
 
-    def __init__(self, name: str, namespaces: Namespaces, max_steps: int, limits: Limits) -> None:
+    def __init__(
+        self,
+        name: str,
+        namespaces: Namespaces,
+        max_steps: int,
+        limits: Limits,
+        table: RoutingTable | None = None,
+    ) -> None:
         self.name = name
         self.namespaces, self.max_steps, self.limits = namespaces, max_steps, limits
         self.subscriptions: dict[int, LocalSubscription] = {}
-        self.received: dict[str, Advertisement] = {}
-        self.made: dict[str, Advertisement] = {}
+        self.received: MutableMapping[str, Advertisement] = {}
+        self.made: MutableMapping[str, Advertisement] = {}
         self.untrusted: set[str] = set()
         self.labels = LabelMemory(namespaces)
         self.structures = Structures(limits)
@@ -58,10 +65,10 @@ class Router:
         self._entries: dict[str, Int32s] = {}
         self._binders: dict[str, Binder] = {}
         self._numbers: dict[str, dict[int, int]] = {}
-        self._open_table()
+        self._open_table(table)
 
-    def _open_table(self) -> None:
-        self.table = RoutingTable(self.namespaces, self.max_steps, self.limits)
+    def _open_table(self, table: RoutingTable | None = None) -> None:
+        self.table = RoutingTable(self.namespaces, self.max_steps, self.limits) if table is None else table
         self._reader = Reader(self.table.patterns.names, self.limits, "refuse")
 
     # Changes.
@@ -107,6 +114,10 @@ class Router:
             received = self.received[neighbour]
             self._binders[neighbour] = Binder(received.aggregates, received.simple, self.table.patterns)
         return self._binders[neighbour]
+
+    def know_entries(self, neighbour: str, entries: Int32s) -> None:
+        """Take up the entries of a neighbour's aggregates as they were written down."""
+        self._entries[neighbour] = entries
 
     def entries_of(self, neighbour: str) -> Int32s:
         """The table's entry of each aggregate that a neighbour advertised, by the aggregate's number."""

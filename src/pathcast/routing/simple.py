@@ -19,10 +19,10 @@ Cost: a few proofs for each subscription once; afterwards a hash look-up for eac
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -96,6 +96,33 @@ class SimpleAggregates:
         table = self._tables.get(aggregate)
         return _NOTHING if table is None else table.known(bindings)
 
+    def state(self, aggregate: int) -> list[tuple[Any, list[int]]]:
+        """The subscriptions of an aggregate by what tells that they match, for `StoredSimple`."""
+        table = self._tables.get(aggregate)
+        return [] if table is None else table.state()
+
+
+class StoredSimple:
+    """Simple aggregates whose tables were written down (`SimpleAggregates.state`); each is made when asked for."""
+
+    def __init__(
+        self,
+        states: Mapping[int, Sequence[tuple[Any, Sequence[int]]]],
+        aggregates: Sequence[Pattern],
+        read: Callable[[str], Pattern],
+    ) -> None:
+        self._states, self._aggregates, self._read = states, aggregates, read
+        self._tables: dict[int, _Table] = {}
+
+    def known(self, aggregate: int, bindings: Bindings) -> Int32s:
+        """As `SimpleAggregates.known`."""
+        if aggregate not in self._states:
+            return _NOTHING
+        if aggregate not in self._tables:
+            state = self._states[aggregate]
+            self._tables[aggregate] = _Table.restored(self._aggregates[aggregate], state, self._read)
+        return self._tables[aggregate].known(bindings)
+
 
 _Need = Bindings | Pattern | None
 """What tells that a pattern matches: certain labels, a comparison of it with the bound aggregate, or nothing."""
@@ -115,6 +142,27 @@ class _Table:
         self._numbers: Counter[int] = Counter()  # of wildcards, by how many subscriptions need them
         self._sets: Counter[tuple[int, ...]] = Counter()  # of wildcards, by how many keys have just these
         self._remembered: dict[Bindings, Int32s] = {}
+
+    @classmethod
+    def restored(
+        cls, aggregate: Pattern, state: Sequence[tuple[Any, Sequence[int]]], read: Callable[[str], Pattern]
+    ) -> Self:
+        """The table that `state` was taken of, to be looked up in."""
+        table = cls(aggregate)
+        for written, subscriptions in state:
+            if isinstance(written, str):
+                table._behind[read(written)] = set(subscriptions)
+            else:
+                need = tuple((number, tuple(labels)) for number, labels in written)
+                table._behind[need] = set(subscriptions)
+                table._sets[tuple(number for number, _ in need)] += 1
+        return table
+
+    def state(self) -> list[tuple[Any, list[int]]]:
+        """The subscriptions behind each need, a pattern as text."""
+        return [
+            (str(need) if isinstance(need, Pattern) else need, sorted(behind)) for need, behind in self._behind.items()
+        ]
 
     @property
     def count(self) -> int:

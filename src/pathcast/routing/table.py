@@ -16,6 +16,7 @@ Cost: a view is made once per sender and change, some 2 µs an entry.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +26,10 @@ from ..matching.contract import Engine, Limited
 from ..matching.registry import engine_class
 from ..matching.table import FEW_UNUSED, PatternTable
 from ..patterns import Namespaces, Pattern
-from .entries_kernels import leave_out, mark_targets
+from .entries_kernels import gather_targets, leave_out, mark_targets
 
 Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 _NOTHING: Mask = np.zeros(0, dtype=np.bool_)
 
@@ -54,6 +56,7 @@ class View:
         self.entries: Int32s = np.arange(len(group), dtype=np.int32)
         self.targets = sorted(set().union(*sets), key=lambda target: (not target.is_router, target.name))
         self.routers = sum(target.is_router for target in self.targets)
+        self.local_names = [target.name for target in self.targets[self.routers :]]
         numbers = {target: number for number, target in enumerate(self.targets)}
         self._offsets = np.cumsum([0, *map(len, sets)], dtype=np.int64)
         self._members = np.array([numbers[target] for each in sets for target in each], dtype=np.int64)
@@ -75,6 +78,25 @@ class View:
         found = self.nobody()
         mark_targets(entries, skip, self.group, self._offsets, self._members, decided, found)
         return found
+
+    def targets_of_each(self, offsets: Int64s, entries: Int32s, chosen: Mask) -> tuple[Int64s, Int32s]:
+        """Who wants one of the entries of each chosen document: of number `i` `targets[edges[i] : edges[i + 1]]`.
+
+        Targets ascend; `entries[offsets[i] : offsets[i + 1]]` are those of document `i`.
+        """
+        edges = np.empty(len(offsets), dtype=np.int64)
+        out = np.empty(max(256, 2 * len(entries)), dtype=np.int32)
+        while True:
+            stamps = np.zeros(len(self.targets), dtype=np.int64)
+            filled = gather_targets(
+                offsets, entries, chosen, self.group, self._offsets, self._members, stamps, edges, out
+            )
+            if filled >= 0:
+                break
+            out = np.empty(2 * len(out), dtype=np.int32)
+        targets = out[:filled]
+        documents = np.repeat(np.arange(len(offsets) - 1), np.diff(edges))
+        return edges, targets[np.lexsort((targets, documents))]
 
     def left_out(self, failed: Mask, decided: Mask) -> tuple[Mask, int]:
         """The entries that need no matching, since they fail or all their targets are decided; how many are left."""
@@ -170,6 +192,18 @@ class RoutingTable:
             if targets:
                 group[entry] = numbers.setdefault(targets, len(numbers))
         return View(group, list(numbers))
+
+    def state(self) -> tuple[list[Target], dict[str, npt.NDArray[Any]]]:
+        """Who wants what, to be written down: the targets; for each entry its set of targets (-1: nobody); the sets."""
+        numbers: dict[frozenset[Target], int] = {}
+        group = [numbers.setdefault(frozenset(wanted), len(numbers)) if wanted else -1 for wanted in self._wanted]
+        targets = sorted(set().union(*numbers))
+        number_of = {target: number for number, target in enumerate(targets)}
+        return targets, {
+            "group": np.array(group, dtype=np.int32),
+            "set_offsets": np.cumsum([0, *map(len, numbers)], dtype=np.int64),
+            "set_members": np.array([number_of[each] for one in numbers for each in sorted(one)], dtype=np.int32),
+        }
 
     def engine(self, name: str | None) -> Engine:
         """The engine of this name over the table, knowing all its entries."""

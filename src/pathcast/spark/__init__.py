@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from .mediated import mediate
     from .metrics import ProgressListener, StructuredFormatter, observed, progress_facts, progress_line
     from .opening import pin_version
-    from .routed import disseminate
+    from .overlays import publish_overlay
+    from .routed import disseminate, route_documents, visits_as_rows
     from .sessions import session
     from .structured import parse_documents
     from .subscribed import JoinsVersion, open_joins, publish_joins
@@ -60,8 +61,11 @@ __all__ = [
     "progress_line",
     "publish",
     "publish_joins",
+    "publish_overlay",
+    "route_documents",
     "session",
     "summarize",
+    "visits_as_rows",
     "with_source",
     "write_once",
 ]
@@ -92,8 +96,11 @@ _FILES = {
     "progress_line": "metrics",
     "publish": "versions",
     "publish_joins": "subscribed",
+    "publish_overlay": "overlays",
+    "route_documents": "routed",
     "session": "sessions",
     "summarize": "summaries",
+    "visits_as_rows": "routed",
     "with_source": "delivery",
     "write_once": "delivery",
 }

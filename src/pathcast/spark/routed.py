@@ -1,41 +1,46 @@
-"""An overlay on Spark: documents go from router to router, a stage a hop, to the subscribers that want them.
+"""An overlay on Spark: documents go from router to router, hop by hop, to the subscribers that want them.
 
-    documents ── hop 0: the source ──▶ rows for its neighbours, rows delivered ── hop 1 ──▶ … ──▶ rows delivered
+    documents ── source ──▶ messages for its neighbours, deliveries ── next routers ──▶ … ──▶ a row per delivery
 
-A row on its way is a message: a document, the router that it has come to, the one that sent it, and what that one has
-worked out (`annotations`, with the document's structure under policies with `t`). A hop handles the messages of its
-routers as the routing room does (Chan, Ni: Efficient XML Data Dissemination with Piggybacking, SIGMOD 2007) and lets
-pass what is delivered already.
+What a router does with messages is the routing room's (Chan, Ni: Efficient XML Data Dissemination with Piggybacking,
+SIGMOD 2007; `routing/bulk.py`). A document is read once, whatever the number of routers that it comes to. A worker
+takes its documents through all hops and opens the routers that they come to (`hops.py`); with `spread` each hop is a
+stage of its own, messages are rows, and go to the worker that has their router.
 
 Invariant: deliveries, bytes and annotations are those of the overlay in one process. With `t`, the ends of links begin
 anew in every task, so that what they have to define is sent once for each partition.
-Cost: a router's work a message, and the way of all rows through one Python worker a hop. Every worker has all routers.
+Cost: a router's work a message, and the way of a document through one Python worker; with `spread` that of all messages
+through one a hop, and a shuffle.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any
+import os
+from dataclasses import replace
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
+from pyspark.sql.utils import is_remote
 
-from pathcast.errors import PathcastError, PipelineError
+from pathcast.documents import Limits
+from pathcast.errors import PipelineError
 from pathcast.routing import Overlay, Policy
-from pathcast.routing.annotations import NOTHING
-from pathcast.routing.clock import Clock
-from pathcast.routing.description import OverlayDescription
-from pathcast.routing.handling import Handling
 from pathcast.routing.overlay import engine_for
-from pathcast.routing.report import RouterReport
-from pathcast.routing.wire import encode
 
-from .checks import ERROR, check_columns
-from .columns import error_column, errors_of
-from .gathering import take_rows
-from .shipped import Shipped
+from .checks import ERROR, check_columns, check_structure
+from .hops import ANNOTATIONS, BYTES, OPEN, ROUTER, SENDER, SUBSCRIBER, VISITS, Way, hopping, routing
+from .opening import ARTIFACT, find_index
+from .overlays import check_overlay, ship_overlay
+from .structured import STRUCTURE, parse_documents
 
-ROUTER, SENDER, SUBSCRIBER, ANNOTATIONS, BYTES, OPEN = "router", "sender", "subscriber", "annotations", "bytes", "_open"
+_VISIT = [
+    t.StructField(ROUTER, t.StringType()),
+    t.StructField(SENDER, t.StringType()),
+    t.StructField(ANNOTATIONS, t.BinaryType()),
+    t.StructField(BYTES, t.LongType()),
+    t.StructField("error", ERROR),
+]
+_NAMES = t.ArrayType(t.StringType(), containsNull=False)
+_VISITS = t.ArrayType(t.StructType([*_VISIT, t.StructField("subscribers", _NAMES)]), containsNull=False)
 _ADDED = [
     t.StructField(ROUTER, t.StringType()),
     t.StructField(SENDER, t.StringType()),
@@ -44,131 +49,157 @@ _ADDED = [
     t.StructField(BYTES, t.LongType()),
     t.StructField("error", ERROR),
 ]
-Batches = Iterator[pa.RecordBatch]
+_NEW = [field.name for field in _ADDED]
 
 
 def disseminate(
     documents: DataFrame,
-    overlay: Overlay,
+    overlay: Overlay | str | os.PathLike[str],
     policy: str | Policy = "L+s-sd",
     *,
     document: str = "xml",
+    structure: str | None = None,
     at: str | None = None,
     engine: str | None = None,
     links: bool = False,
+    spread: bool = False,
+    version: int | None = None,
+    pins: str | os.PathLike[str] | None = None,
 ) -> DataFrame:
     """Send documents through an overlay, from a router (the root, unless `at` names another) to their subscribers.
+
+    `overlay` is an overlay, or a folder that `publish_overlay` wrote, with versions as those of an index
+    (`match_documents`). With `structure`, documents are not parsed: that column has their structures, as `mediate`
+    makes them, and is left out of what comes out.
 
     A row per document and subscriber: the document's columns, the `router` where it subscribed, the `sender` that the
     router had the document from (null at the source), `subscriber`, the `annotations` that came along and the `bytes`
     of the message. With `links`, also a row for each message that came to a router, whose `subscriber` is null. A
     document that can't be read is one row with `error`.
 
-    Works on streams too; routers are those of the overlay when the stage is made.
+    With `spread`, every hop is a stage, and messages go to the worker that has their router: for overlays of which a
+    worker can't hold all. Works on streams too; an overlay that is given as an object stays as it is then.
     """
-    check_columns(documents.schema, document, None, [*(field.name for field in _ADDED), OPEN])
+    if spread:
+        return _spread(documents, overlay, policy, document, structure, at, engine, links, version, pins)
+    routed = route_documents(
+        documents, overlay, policy, document=document, structure=structure, at=at, engine=engine, links=links,
+        version=version, pins=pins, adding=_NEW,
+    )  # fmt: skip
+    return visits_as_rows(routed, links=links)
+
+
+def route_documents(
+    documents: DataFrame,
+    overlay: Overlay | str | os.PathLike[str],
+    policy: str | Policy = "L+s-sd",
+    *,
+    document: str = "xml",
+    structure: str | None = None,
+    at: str | None = None,
+    engine: str | None = None,
+    links: bool = False,
+    version: int | None = None,
+    pins: str | os.PathLike[str] | None = None,
+    adding: list[str] | None = None,
+) -> DataFrame:
+    """As `disseminate`, a row a document: `visits` lists the routers where it was delivered, or with `links` all that
+    it came to, each with `router`, `sender`, `annotations`, `bytes`, `error` and `subscribers`.
+    """
+    had = _check(documents, document, structure, adding or [VISITS])
+    way = _way(documents, overlay, policy, document, structure, at, engine, links, version, pins)
+    gone = [structure, *(["error"] if had else [])]
+    kept = [field for field in documents.schema.fields if field.name not in gone]
+    return documents.mapInArrow(routing(way), t.StructType([*kept, t.StructField(VISITS, _VISITS)]))
+
+
+def visits_as_rows(routed: DataFrame, *, links: bool = False) -> DataFrame:
+    """A row for each delivery of what `route_documents` made; with `links` also one for each visit."""
+    kept = [f.col(f"`{name}`") for name in routed.columns if name != VISITS]
+    visits = routed.select(*kept, f.explode(VISITS).alias("_visit"))
+    names = f.col("_visit.subscribers")
+    if links:
+        nobody = f.array(f.lit(None).cast("string"))
+        subscriber = f.explode(f.concat(nobody, names))
+    else:
+        subscriber = f.explode_outer(names)  # without subscribers there are visits with errors alone
+    return visits.select(
+        *kept, "_visit.router", "_visit.sender", subscriber.alias(SUBSCRIBER), "_visit.annotations", "_visit.bytes",
+        "_visit.error",
+    )  # fmt: skip
+
+
+def _check(documents: DataFrame, document: str, structure: str | None, added: list[str]) -> bool:
+    """Refuse a frame that can't be routed; whether it has errors of an earlier stage."""
+    had = structure is not None and "error" in documents.columns
+    if structure is not None:
+        check_structure(documents.schema, structure, None)
+    check_columns(documents.schema, document, None, [name for name in added if not (had and name == "error")])
+    return had
+
+
+def _way(
+    documents: DataFrame,
+    overlay: Overlay | str | os.PathLike[str],
+    policy: str | Policy,
+    document: str,
+    structure: str | None,
+    at: str | None,
+    engine: str | None,
+    links: bool,
+    version: int | None,
+    pins: str | os.PathLike[str] | None,
+) -> Way:
     policy = Policy.read(policy)
     name = engine_for(policy, engine)
-    source = overlay.router(overlay.root if at is None else at).name
-    shipped = Shipped.of(OverlayDescription.of(overlay))
-    hops = int(overlay.topology.rooted(source).depth.max()) + 1
-    schema = t.StructType([*documents.schema.fields, *_ADDED, t.StructField(OPEN, t.BooleanType())])
-    begin = [f.lit(None).cast(field.dataType).alias(field.name) for field in _ADDED]
-    rows = documents.select("*", *begin, f.lit(True).alias(OPEN))
-    for _ in range(hops):
-        rows = rows.mapInArrow(hopping(shipped, source, policy, name, document, links), schema)
-    return rows.drop(OPEN)
+    if isinstance(overlay, Overlay):
+        limits: Limits | None = overlay.limits
+        at = overlay.router(overlay.root if at is None else at).name
+        overlay = ship_overlay(documents.sparkSession, overlay, at=at, engine=name)
+    else:
+        remote = is_remote() or str(overlay).startswith(ARTIFACT)
+        limits = None if remote else check_overlay(overlay, version, at).limits
+    found = find_index(
+        overlay, version=version, pins=pins, streaming=documents.isStreaming, remote=is_remote(), limits=None
+    )
+    return Way(found, policy, name, document, links, structure, limits)
 
 
-def hopping(
-    overlay: Shipped, source: str, policy: Policy, engine: str, document: str, links: bool
-) -> Callable[[Batches], Batches]:
-    """The function that a worker runs on the rows of a partition: one hop of all messages that are on their way."""
-
-    def hop(batches: Batches) -> Batches:
-        routers = overlay.open(Routers, source)
-        routers.begin()
-        for batch in batches:
-            yield routers.hop(batch, policy, engine, document, links=links)
-
-    return hop
-
-
-class Routers:
-    """The routers of an overlay in a worker."""
-
-    def __init__(self, description: OverlayDescription, source: str) -> None:
-        self._overlay = description.overlay()
-        self._source = self._overlay.follow(source)
-
-    def begin(self) -> None:
-        """Begin all links anew: what another task has told over them, nobody here has heard."""
-        for name in self._overlay.routers:
-            self._overlay.router(name).structures.forget()
-
-    def hop(self, batch: pa.RecordBatch, policy: Policy, engine: str, document: str, *, links: bool) -> pa.RecordBatch:
-        """The rows of a batch after one more hop, in their order."""
-        text = pa.types.is_string(batch.schema.field(document).type)
-        values, opened = batch.column(document).to_pylist(), batch.column(OPEN).to_pylist()
-        came = {name: batch.column(name).to_pylist() for name in (ROUTER, SENDER, SUBSCRIBER, ANNOTATIONS, BYTES)}
-        errors = errors_of(batch.column("error"))
-        places: list[int] = []
-        rows: list[tuple[Any, ...]] = []
-        failed: dict[int, PathcastError] = {}
-        for place, value in enumerate(values):
-            mine = tuple(came[name][place] for name in came)
-            if not opened[place]:
-                if place in errors:
-                    failed[len(rows)] = errors[place]
-                made = [(*mine, False)]
-            else:
-                try:
-                    made = self._handled(value, mine[0], mine[1], mine[3], policy, engine, text=text, links=links)
-                except PathcastError as error:
-                    failed[len(rows)] = error
-                    made = [(mine[0] or self._source, mine[1], None, None, None, False)]
-            places += [place] * len(made)
-            rows += made
-        return _frame(take_rows(batch, places), rows, failed)
-
-    def _handled(
-        self,
-        value: bytes | str | None,
-        router: str | None,
-        sender: str | None,
-        annotations: bytes | None,
-        policy: Policy,
-        engine: str,
-        *,
-        text: bool,
-        links: bool,
-    ) -> list[tuple[Any, ...]]:
-        """What becomes of one message: rows delivered, and rows for the next routers."""
-        if value is None:
-            raise PipelineError("there is no document: the column is null")
-        data = value.encode() if isinstance(value, str) else value
-        name = router or self._source
-        header = encode(NOTHING, text=text).header if annotations is None else annotations
-        message = header + data
-        at = self._overlay.router(name)
-        report = RouterReport(0.0, len(message))
-        outcome = Handling(at, sender, policy, engine, Clock(1), report).run(message)
-        if router is None and not report.parsed:  # then nobody has looked yet whether it can be read
-            for error in at.read(data, text=text).errors.values():
-                raise error
-        rows: list[tuple[Any, ...]] = [(name, sender, None, header, len(message), False)] if links else []
-        rows += [(name, sender, each, header, len(message), False) for each, _ in sorted(outcome.deliveries)]
-        for sending in outcome.sendings:
-            copy = sending.header.header
-            rows.append((sending.neighbour, name, None, copy, len(copy) + len(data), True))
-        return rows
+def _spread(
+    documents: DataFrame,
+    overlay: Overlay | str | os.PathLike[str],
+    policy: str | Policy,
+    document: str,
+    structure: str | None,
+    at: str | None,
+    engine: str | None,
+    links: bool,
+    version: int | None,
+    pins: str | os.PathLike[str] | None,
+) -> DataFrame:
+    """Every hop a stage."""
+    _check(documents, document, structure, [*_NEW, OPEN])
+    hops = _hops(overlay, version, at)
+    way = _way(documents, overlay, policy, document, structure, at, engine, links, version, pins)
+    if structure is None:
+        documents = parse_documents(documents, document=document, limits=way.limits)
+        way = replace(way, structure=STRUCTURE)
+    if "error" not in documents.columns:
+        documents = documents.withColumn("error", f.lit(None).cast(ERROR))
+    kept = [field for field in documents.schema.fields if field.name != "error"]
+    schema = t.StructType([*kept, *_ADDED, t.StructField(OPEN, t.BooleanType())])
+    added = [f.lit(None).cast(field.dataType).alias(field.name) for field in _ADDED if field.name != "error"]
+    names = [f.col(f"`{field.name}`") for field in kept]
+    rows = documents.select(*names, *added, "error", f.lit(True).alias(OPEN))
+    for number in range(hops):
+        rows = rows.repartition(ROUTER) if number else rows
+        rows = rows.mapInArrow(hopping(way, last=number == hops - 1), schema)
+    return rows.drop(OPEN, *([STRUCTURE] if structure is None else [structure]))
 
 
-def _frame(rows: pa.RecordBatch, made: list[tuple[Any, ...]], failed: dict[int, PathcastError]) -> pa.RecordBatch:
-    """Rows with their new columns."""
-    kinds = {ROUTER: pa.string(), SENDER: pa.string(), SUBSCRIBER: pa.string(), ANNOTATIONS: pa.binary()}
-    kinds |= {BYTES: pa.int64(), OPEN: pa.bool_()}
-    new = {name: pa.array([each[at] for each in made], kind) for at, (name, kind) in enumerate(kinds.items())}
-    new["error"] = error_column(len(made), failed)
-    columns = [new.get(name, rows.column(name)) for name in rows.schema.names]
-    return pa.RecordBatch.from_arrays(columns, names=rows.schema.names)
+def _hops(overlay: Overlay | str | os.PathLike[str], version: int | None, at: str | None) -> int:
+    if isinstance(overlay, Overlay):
+        return int(overlay.topology.rooted(overlay.root if at is None else at).depth.max()) + 1
+    if is_remote() or str(overlay).startswith(ARTIFACT):
+        raise PipelineError("spread: the driver must see the overlay's folder, to know how many hops there are")
+    return check_overlay(overlay, version, at).hops
