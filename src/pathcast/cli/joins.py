@@ -108,23 +108,13 @@ def _prepared(schema: "Schema", file: Path, scheme: str | None) -> "tuple[JoinSe
 
 
 def _schema(file: Path) -> "Schema":
-    import tomllib
-
     from pathcast.errors import PathcastError
-    from pathcast.joins import Schema
+    from pathcast.joins.schema_file import read_schema_file
 
     try:
-        given = tomllib.loads(_read(file))
-    except tomllib.TOMLDecodeError as error:
-        refuse(f"{file}: {error}")
-    unknown = sorted(given.keys() - {"tables", "joins", "payloads"})
-    if unknown or not isinstance(given.get("tables"), dict):
-        named = f"there is no '{unknown[0]}'" if unknown else "[tables] is missing"
-        refuse(f"{file}: {named}; a schema has [tables], joins and [payloads]")
-    try:
-        return Schema(given["tables"], given.get("joins", ()), given.get("payloads"))
-    except (PathcastError, TypeError, AttributeError) as error:
-        refuse(f"{file}: {error}")
+        return read_schema_file(file).schema
+    except PathcastError as error:
+        refuse(str(error))
 
 
 def _change(schema: "Schema", text: str) -> tuple[Any, ...]:

@@ -12,7 +12,8 @@ made.
 Cost: reading, or with structures unpacking, and some microseconds a value.
 """
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -36,23 +37,26 @@ TABLE, CHANGE, ROW, SEQUENCE = "table", "change", "row", "sequence"
 # A document has at most so many rows of a table, so that its key and a row's number make one number.
 _MOST_ROWS = 1 << 20
 Batches = Iterator[pa.RecordBatch]
+# The document's place, the row's number in it, the table, the change and the row as JSON.
+_Change = tuple[int, int, str | None, str | None, str | None]
 
 
 def extract_rows(
     documents: DataFrame,
-    table: Extraction,
+    table: Extraction | Sequence[Extraction],
     *,
     document: str = "xml",
     structure: str | None = None,
     key: str | None = None,
     limits: Limits | None = None,
 ) -> DataFrame:
-    """The rows that documents hold of a table, as changes of it.
+    """The rows that documents hold of a table, or of several, as changes of it; documents are read once.
 
     Keeps all columns but the document and adds `table`, `change` ("insert" or "delete"), `row` (JSON), `sequence`,
     `error` and, under its own name, the document where there is an error. `key` is a column of whole numbers that tells
     documents apart, later ones with larger numbers: with it every change has a number, `sequence`, by which changes are
-    put in order and known when they come again; without it `sequence` is null. `structure`: rows are cut out of the
+    put in order and known when they come again (of a document with rows of several tables, those of the first table
+    first); without it `sequence` is null. `structure`: rows are cut out of the
     structure in this column, as `mediate` makes it.
     """
     names = documents.columns
@@ -70,6 +74,8 @@ def extract_rows(
     fields += [t.StructField(name, t.StringType()) for name in (TABLE, CHANGE, ROW)]
     fields.append(t.StructField(SEQUENCE, t.LongType()))
     fields += [t.StructField("error", ERROR), t.StructField(document, documents.schema[document].dataType)]
+    if not isinstance(table, Extraction) and not table:
+        raise PipelineError("give at least one table to cut rows of")
     function = extracting(Shipped.of(table), document, structure, key, limits)
     return documents.mapInArrow(function, t.StructType(fields))
 
@@ -96,23 +102,28 @@ def extracting(
 class Cutting:
     """An extraction in a worker, with what reads documents for it."""
 
-    def __init__(self, table: Extraction, limits: Limits | None) -> None:
-        self._table = table.table
-        self._extractor = Extractor(table)
+    def __init__(self, tables: Extraction | Sequence[Extraction], limits: Limits | None) -> None:
+        self._extractors = [Extractor(one) for one in ([tables] if isinstance(tables, Extraction) else tables)]
         self._names = Names()
         self._reader = Reader(self._names, limits or Limits(), "refuse")
 
     def changes(self, rows: pa.RecordBatch, part: Part, document: str, key: str | None) -> pa.RecordBatch:
         """The changes of a part's documents."""
         batch = self._read(part)
-        found = self._extractor.extract(batch)
-        made: list[tuple[int, int, str | None, str | None]] = [
-            (place, number, change, write_row(row)) for place, number, change, row in zip(*found[:4], strict=True)
-        ]
-        errors: list[PathcastError | None] = [
-            found.errors.get(at) or _too_many(number) for at, number in enumerate(found.numbers)
-        ]
-        made += [(place, 0, None, None) for place in batch.errors]
+        made: list[_Change] = []
+        errors: list[PathcastError | None] = []
+        before: Counter[int] = Counter()  # rows of a document that earlier tables had
+        for extractor in self._extractors:
+            found, table = extractor.extract(batch), extractor.extraction.table
+            numbers = [before[place] + number for place, number in zip(found.documents, found.numbers, strict=True)]
+            made += [
+                (place, number, table, change, write_row(row))
+                for place, number, change, row in zip(found.documents, numbers, found.changes, found.rows, strict=True)
+            ]
+            errors += [found.errors.get(at) or _too_many(number) for at, number in enumerate(numbers)]
+            before.update(found.documents)
+        first = self._extractors[0].extraction.table if len(self._extractors) == 1 else None
+        made += [(place, 0, first, None, None) for place in batch.errors]
         errors += batch.errors.values()
         order = sorted(range(len(made)), key=lambda at: made[at][:2])
         return self._frame(rows, [made[at] for at in order], [errors[at] for at in order], document, key)
@@ -128,7 +139,7 @@ class Cutting:
     def _frame(
         self,
         rows: pa.RecordBatch,
-        made: list[tuple[int, int, str | None, str | None]],
+        made: list[_Change],
         errors: list[PathcastError | None],
         document: str,
         key: str | None,
@@ -138,8 +149,8 @@ class Cutting:
         good = [at not in failed for at in range(len(made))]
         keys = [None] * len(made) if key is None else taken.column(key).to_pylist()
         columns = {name: taken.column(name) for name in taken.schema.names if name != document}
-        columns[TABLE] = pa.array([self._table] * len(made), pa.string())
-        for name, at in ((CHANGE, 2), (ROW, 3)):
+        columns[TABLE] = pa.array([table for _, _, table, _, _ in made], pa.string())
+        for name, at in ((CHANGE, 3), (ROW, 4)):
             columns[name] = pa.array(
                 [each[at] if ok else None for each, ok in zip(made, good, strict=True)], pa.string()
             )
@@ -157,4 +168,4 @@ class Cutting:
 def _too_many(number: int) -> PathcastError | None:
     if number < _MOST_ROWS:
         return None
-    return LimitError(f"a document has at most {_MOST_ROWS:,} rows of a table; this is one more")
+    return LimitError(f"a document has at most {_MOST_ROWS:,} rows; this is one more")
