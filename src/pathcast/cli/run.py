@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pathcast.spark.pipeline_file import Pipeline
-    from pathcast.spark.run import Report
+    from pathcast.spark.run import JoinReport, Report
 
 FAILED, WRONG = 1, 2
 
@@ -99,7 +99,7 @@ def run(
         raise typer.Exit(128 + stop.number)
 
 
-def _tell_json(report: "Report") -> None:
+def _tell_json(report: "Report | JoinReport") -> None:
     typer.echo(json.dumps(asdict(report)))
 
 

@@ -28,7 +28,7 @@ from pyspark.sql.streaming.listener import (
 
 from pathcast.errors import PipelineError
 
-from .matching import MEASURED
+from .matching import MEASURED, SHARD_COLUMN
 
 NAME = "pathcast"
 _FACTS = "pathcast"
@@ -47,8 +47,10 @@ def observed(matched: DataFrame, name: str | Observation = NAME) -> DataFrame:
     if "error" not in matched.columns:
         raise PipelineError(f"there is no column 'error', which match_documents(…) adds: {', '.join(matched.columns)}")
     found, counted = ("subscribers", "deliveries") if "subscribers" in matched.columns else ("matches", "matches")
+    # Of an index in shards every document has one row of the first shard, and more of others.
+    first = f.when(f.col(SHARD_COLUMN) == 0, 1) if SHARD_COLUMN in matched.columns else f.lit(1)
     metrics: list[Column] = [
-        f.count(f.lit(1)).alias("rows"),
+        f.count(first).alias("rows"),
         _sum(f.array_size(found)).alias(counted),
         f.count("error").alias("dead_letters"),
     ]

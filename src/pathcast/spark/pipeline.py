@@ -1,7 +1,8 @@
 """A pipeline's frames: what its file describes (pipeline_file.py), in terms of Spark.
 
-    source ─ open_source ─▶ documents ─ (mediate,) match ─▶ matched ─┬ deliveries (, summarize) ──▶ write
-                                                                     └ unreadable ──────────────▶ write
+    source ─ open_source ─▶ documents ─ (mediate,) match or route ─▶ matched ─┬ deliveries (, summarize) ──▶ write
+                                                                              ├ unreadable ──────────────▶ write
+                                                                              └ traffic ─────────────────▶ write
 
 The same functions serve a whole batch and each micro-batch of a stream; run.py puts them in motion.
 
@@ -20,10 +21,13 @@ from pathcast.errors import PipelineError
 from pathcast.mediation import Mediator
 
 from .delivery import SOURCE_FILE, SOURCE_OFFSET, dead_letters, deliver, with_source, write_once
-from .matching import MEASURED, match_documents
+from .hops import VISITS
+from .matching import MEASURED, SHARD_COLUMN, match_documents
 from .mediated import mediate
-from .pipeline_file import Pipeline, Sink, Source, is_address
+from .pipeline_file import is_address
 from .pipeline_keys import FILE_FORMATS, SOURCE_FILE_FORMATS
+from .pipeline_sections import OverlayPart, Pipeline, Sink, Source
+from .routed import route_documents, visits_as_rows
 from .structured import STRUCTURE
 from .summaries import summarize
 
@@ -53,32 +57,66 @@ def open_source(spark: SparkSession, source: Source, *, streaming: bool) -> Data
 
 
 def match(documents: DataFrame, pipeline: Pipeline, version: int | None) -> DataFrame:
-    """The documents with who wants them, or why they can't be read."""
+    """The documents with who wants them, or why they can't be read; through an overlay, with the routers' `visits`."""
     source, sink = pipeline.source, pipeline.deliveries
-    by = "id" if sink.per == "document" and sink.by == "id" else "subscriber"
+    document = source.document or "xml"
     _check_sinks(documents, pipeline)
-    structure = None
-    if pipeline.mediation is not None:
-        given, structure = pipeline.mediation, STRUCTURE
-        documents = mediate(
-            documents,
-            Mediator.open(given.mediator),
-            given.schema,
-            version=given.version,
-            document=source.document or "xml",
-            limits=pipeline.limits,
-        )
+    documents, structure = in_global_schema(documents, pipeline)
+    if pipeline.overlay is not None:
+        return _routed(documents, pipeline, pipeline.overlay, document, structure, version)
     return match_documents(
         documents,
         pipeline.subscriptions.index,
-        document=source.document or "xml",
+        document=document,
         document_path=source.document_path,
         structure=structure,
-        by=by,  # type: ignore[arg-type]
+        by="id" if sink.per == "document" and sink.by == "id" else "subscriber",
+        shards=pipeline.subscriptions.shards,
         version=version,
         limits=pipeline.limits,
         measure=True,
     )
+
+
+def in_global_schema(documents: DataFrame, pipeline: Pipeline) -> tuple[DataFrame, str | None]:
+    """Documents with their structure in the global schema and the column that has it, where schemas are mediated."""
+    given = pipeline.mediation
+    if given is None:
+        return documents, None
+    mediated = mediate(
+        documents,
+        Mediator.open(given.mediator),
+        given.schema,
+        version=given.version,
+        document=pipeline.source.document or "xml",
+        limits=pipeline.limits,
+    )
+    return mediated, STRUCTURE
+
+
+def _routed(
+    documents: DataFrame,
+    pipeline: Pipeline,
+    overlay: OverlayPart,
+    document: str,
+    structure: str | None,
+    version: int | None,
+) -> DataFrame:
+    routed = route_documents(
+        documents,
+        pipeline.subscriptions.index,
+        overlay.policy,
+        document=document,
+        structure=structure,
+        at=overlay.at,
+        links=overlay.links is not None,
+        version=version,
+        adding=[VISITS, "router", "sender", "subscriber", "subscribers", "annotations", "bytes", "error"],
+    )
+    visits = f.col(VISITS)
+    errors = f.filter(f.transform(visits, lambda visit: visit["error"]), lambda error: error.isNotNull())
+    names = f.array_distinct(f.flatten(f.transform(visits, lambda visit: visit["subscribers"])))
+    return routed.select("*", names.alias("subscribers"), f.get(errors, 0).alias("error"))
 
 
 def _check_sinks(documents: DataFrame, pipeline: Pipeline) -> None:
@@ -94,20 +132,36 @@ def _check_sinks(documents: DataFrame, pipeline: Pipeline) -> None:
 
 def deliveries(matched: DataFrame, sink: Sink) -> DataFrame:
     """What goes to the sink for deliveries: a row per document and subscriber, per document, or per message."""
-    if sink.per == "message":
-        rows = deliver(matched).drop(*([] if sink.columns else ORIGIN))
-        kept = dict.fromkeys(("subscriber", *sink.columns, sink.document)) if sink.columns else rows.columns
-        return summarize(rows.select(*kept), by=["subscriber"], document=sink.document)
+    if sink.per == "document":
+        found = "matches" if sink.by == "id" else "subscribers"
+        wanted = matched.where(f.size(found) > 0).drop("error", MEASURED.name, *([] if sink.columns else ORIGIN))
+        return _columns(wanted.drop(VISITS), sink, found)
+    if VISITS in matched.columns:
+        rows = visits_as_rows(matched.drop("subscribers", "error", MEASURED.name))
+        rows = rows.where(f.col("subscriber").isNotNull()).drop("sender", "annotations", "bytes", "error")
+        by = ["router", "subscriber"]
+    else:
+        rows, by = deliver(matched).drop(SHARD_COLUMN), ["subscriber"]
     if sink.per == "subscriber":
-        return _columns(deliver(matched), sink, "subscriber").drop(*([] if sink.columns else ORIGIN))
-    found = "matches" if sink.by == "id" else "subscribers"
-    wanted = matched.where(f.size(found) > 0).drop("error", MEASURED.name, *([] if sink.columns else ORIGIN))
-    return _columns(wanted, sink, found)
+        return _columns(rows, sink, *by).drop(*([] if sink.columns else ORIGIN))
+    rows = rows.drop(*([] if sink.columns else ORIGIN))
+    kept = dict.fromkeys((*by, *sink.columns, sink.document)) if sink.columns else rows.columns
+    return summarize(rows.select(*kept), by=by, document=sink.document)
 
 
 def unreadable(matched: DataFrame, sink: Sink) -> DataFrame:
     """What goes to the sink for dead letters."""
-    return _columns(dead_letters(matched), sink, "error")
+    return _columns(dead_letters(matched).drop(VISITS, SHARD_COLUMN), sink, "error")
+
+
+def traffic(matched: DataFrame) -> DataFrame:
+    """What the links of an overlay have carried: messages, bytes, and how many of these were annotations."""
+    visits = matched.select(f.explode(VISITS).alias("visit")).select("visit.*").where("sender is not null")
+    return visits.groupBy("sender", "router").agg(
+        f.count(f.lit(1)).alias("messages"),
+        f.sum("bytes").alias("bytes"),
+        f.sum(f.length("annotations")).alias("annotations"),
+    )
 
 
 def _columns(frame: DataFrame, sink: Sink, *added: str) -> DataFrame:

@@ -11,17 +11,20 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pathcast.documents import Limits
 from pathcast.errors import PipelineError
 
 from .pipeline_keys import BY_NAME, DOCUMENT_COLUMNS, KEYS, SECTIONS, Key
-from .pipeline_values import READERS, TRIGGERS, RefusedValueError
+from .pipeline_sections import Joins, Mediation, OverlayPart, Pipeline, Sink, Source, Stream, SubscriptionSource
+from .pipeline_values import READERS, RefusedValueError
 from .toml_lines import key_lines, line_of
+
+__all__ = ["Pipeline", "PipelineFileError", "Problem", "Stream", "is_address", "read_pipeline"]
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _NEEDS_A_SCHEMA = ("parquet", "orc", "json", "csv", "avro", "xml")
@@ -49,83 +52,6 @@ class PipelineFileError(PipelineError):
             f"{self.file}{f', line {one.line}' if one.line else ''}: {f'{one.key}: ' if one.key else ''}{one.reason}"
             for one in self.problems
         )
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where documents come from. One of `document` and `document_path` is the column that has them."""
-
-    format: str
-    paths: tuple[str, ...]
-    schema: str | None
-    document: str | None
-    document_path: str | None
-    options: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Mediation:
-    """Which mediator knows the documents' schemas, and the columns that name schema and version."""
-
-    mediator: str
-    schema: str
-    version: str | None
-
-
-@dataclass(frozen=True)
-class SubscriptionSource:
-    """An index, and the table that it is compiled from, if there is one."""
-
-    index: str
-    table: str | None
-    table_format: str
-    changes: str | None
-    changes_format: str
-    namespaces: Mapping[str, str] | Literal["ignore"] | None
-    invalid: str | None
-
-
-@dataclass(frozen=True)
-class Sink:
-    """Where rows go; `columns` are those of the source that go along, all when there are none."""
-
-    format: str
-    path: str | None
-    mode: str
-    columns: tuple[str, ...]
-    options: Mapping[str, str]
-    per: str = "document"
-    by: str = "subscriber"
-    document: str = "xml"
-
-
-@dataclass(frozen=True)
-class Stream:
-    """How far a stream is, and when it takes its next micro-batch."""
-
-    checkpoint: str
-    trigger: str
-
-    @property
-    def ends(self) -> bool:
-        """Whether the stream ends by itself."""
-        return self.trigger in TRIGGERS
-
-
-@dataclass(frozen=True)
-class Pipeline:
-    """A pipeline, checked as far as its file goes."""
-
-    file: str
-    name: str
-    source: Source
-    mediation: Mediation | None
-    subscriptions: SubscriptionSource
-    deliveries: Sink
-    dead_letters: Sink | None
-    stream: Stream | None
-    limits: Limits
-    spark: Mapping[str, str]
 
 
 def read_pipeline(file: str | os.PathLike[str]) -> Pipeline:
@@ -191,7 +117,7 @@ class _Reading:
             found[name] = read
         for key in KEYS:
             if key.required and key.name not in {name for name, _ in self._given_keys()}:
-                if key.section in ("stream", "mediation") and key.section not in self.given:
+                if key.section in ("stream", "mediation", "joins") and key.section not in self.given:
                     continue
                 self.wrong(key.name, f"is missing: {key.meaning}")
         if "deliveries" not in self.given:
@@ -227,19 +153,56 @@ class _Reading:
                 self.wrong(f"subscriptions.{key}", "goes with subscriptions.table, which is not given")
         if "subscriptions.changes_format" in values and "subscriptions.changes" not in values:
             self.wrong("subscriptions.changes_format", "goes with subscriptions.changes, which is not given")
-        for sink in ("deliveries", "dead_letters"):
+        if "subscriptions.shards" in values and values.get("deliveries.per") == "document":
+            self.wrong(
+                "deliveries.per", '"document" goes without subscriptions.shards: a shard knows its own subscribers'
+            )
+        if "overlay" in self.given:
+            self._check_overlay(values)
+        if "stream" in self.given:
+            self._check_stream(values)
+
+    def _check_stream(self, values: dict[str, Any]) -> None:
+        for sink in ("deliveries", "dead_letters", "joins"):
             mode = values.get(f"{sink}.mode")
-            if "stream" in self.given and mode is not None and mode != "append":
+            if mode is not None and mode != "append":
                 self.wrong(f"{sink}.mode", f'"{mode}" is for batches; a stream appends')
-        if "stream" in self.given and is_address(values["stream.checkpoint"]):
+        if is_address(values["stream.checkpoint"]):
             self.wrong("stream.checkpoint", "must be a folder that is local or mounted, not an address")
 
     def _check_documents_by_path(self, values: dict[str, Any]) -> None:
         why = "goes with documents in a column, not with documents by path"
-        if "mediation" in self.given:
-            self.wrong("mediation.mediator", why)
+        for key in ("mediation.mediator", "overlay.topology", "overlay.levels", "joins.schema", "subscriptions.shards"):
+            if key in values:
+                self.wrong(key, why)
         if values.get("deliveries.per") == "message":
             self.wrong("deliveries.per", f'"message" {why}')
+
+    def _check_subscriptions(self, values: dict[str, Any]) -> None:
+        if values.get("deliveries.by") == "id" and values.get("deliveries.per", "subscriber") != "document":
+            self.wrong("deliveries.by", '"id" goes with per = "document"')
+        for key in ("table_format", "changes", "namespaces", "invalid"):
+            if f"subscriptions.{key}" in values and "subscriptions.table" not in values:
+                self.wrong(f"subscriptions.{key}", "goes with subscriptions.table, which is not given")
+        if "subscriptions.changes_format" in values and "subscriptions.changes" not in values:
+            self.wrong("subscriptions.changes_format", "goes with subscriptions.changes, which is not given")
+        if "subscriptions.shards" in values and values.get("deliveries.per") == "document":
+            self.wrong("deliveries.per", '"document" goes without subscriptions.shards: a shard knows its own names')
+
+    def _check_overlay(self, values: dict[str, Any]) -> None:
+        given = [key for key in ("overlay.topology", "overlay.levels") if key in values]
+        if len(given) == 2:
+            self.wrong("overlay.levels", "stands beside overlay.topology; give one of them")
+        if not given and "subscriptions.table" in values:
+            self.wrong(
+                "overlay.topology", "is missing, and so is levels: subscriptions.table is compiled to an overlay"
+            )
+        if "overlay.fanout" in values and "overlay.levels" not in values:
+            self.wrong("overlay.fanout", "goes with overlay.levels, which is not given")
+        if "subscriptions.shards" in values:
+            self.wrong("subscriptions.shards", "goes without [overlay]: an overlay's routers are its shards")
+        if values.get("deliveries.by") == "id":
+            self.wrong("deliveries.by", "goes without [overlay]: routers tell subscribers, not subscriptions")
 
     def _path(self, text: str) -> str:
         if text.startswith("file:"):
@@ -267,6 +230,7 @@ def _pipeline(path: Path, given: dict[str, Any], values: dict[str, Any]) -> Pipe
         )
         if "mediation" in given
         else None,
+        overlay=_overlay(values) if "overlay" in given else None,
         subscriptions=SubscriptionSource(
             index=values["subscriptions.index"],
             table=get("subscriptions.table"),
@@ -275,14 +239,41 @@ def _pipeline(path: Path, given: dict[str, Any], values: dict[str, Any]) -> Pipe
             changes_format=get("subscriptions.changes_format") or _format_of(get("subscriptions.changes")),
             namespaces=get("subscriptions.namespaces"),
             invalid=get("subscriptions.invalid"),
+            shards=get("subscriptions.shards"),
         ),
         deliveries=_sink("deliveries", values, per=get("deliveries.per") or "subscriber"),
         dead_letters=_sink("dead_letters", values) if "dead_letters" in given else None,
+        joins=_joins(values) if "joins" in given else None,
         stream=Stream(values["stream.checkpoint"], get("stream.trigger") or "available-now")
         if "stream" in given
         else None,
         limits=Limits(**{key.name.partition(".")[2]: values[key.name] for key in _of("limits") if key.name in values}),
         spark=get("spark") or {},
+    )
+
+
+def _overlay(values: dict[str, Any]) -> OverlayPart:
+    get = values.get
+    return OverlayPart(
+        topology=get("overlay.topology"),
+        levels=get("overlay.levels"),
+        fanout=get("overlay.fanout") or 2,
+        at=get("overlay.at"),
+        policy=get("overlay.policy") or "L",
+        keep=get("overlay.keep") or 0.25,
+        links=get("overlay.links"),
+    )
+
+
+def _joins(values: dict[str, Any]) -> Joins:
+    get = values.get
+    return Joins(
+        schema=values["joins.schema"],
+        subscriptions=values["joins.subscriptions"],
+        scheme=get("joins.scheme") or "ref-sj-clu+",
+        key=values["joins.key"],
+        messages=_sink("joins", values),
+        dead_letters=get("joins.dead_letters"),
     )
 
 

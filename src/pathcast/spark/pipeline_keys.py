@@ -16,14 +16,18 @@ SOURCE_FILE_FORMATS = (*FILE_FORMATS, "binaryFile")
 # The column that holds the documents when the file does not say which.
 DOCUMENT_COLUMNS = {"binaryFile": "content", "text": "value"}
 MODES = ("append", "overwrite", "ignore", "error")
+# The schemes that can be cut by join value (docs/joins.md).
+_SCHEMES = ("ref-sj-clu+", "ref-sj-clu", "ref-sj-min", "ref-sj-sub", "ref-sj-tup", "enum-sj")
 
 SECTIONS = {
     "": "The pipeline as a whole.",
     "source": "Where documents come from: any format that Spark reads.",
     "mediation": "For documents of several schemas: they are matched in one of their own, and delivered as they came.",
+    "overlay": "Documents go through an overlay of routers, at one of which each subscriber has subscribed.",
     "subscriptions": "Who wants what: an index, or a table that is compiled to one before the pipeline starts.",
     "deliveries": "Where matched documents go.",
     "dead_letters": "Where documents go that can't be read. Without this section they are counted and not kept.",
+    "joins": "Rows are cut out of the same documents, and standing joins over their tables get messages.",
     "stream": "With this section the pipeline is a stream, without it one batch.",
     "limits": "What a document may bring before it is refused and becomes a dead letter.",
 }
@@ -100,20 +104,55 @@ KEYS = (
         "The column that has the version of its mapping; where it is null, the newest.",
         "the newest",
     ),
+    # overlay
+    Key(
+        "overlay.topology",
+        "path",
+        "A TOML file of routers and links, as the transmission room reads it.",
+        "a tree of `levels`, or that of the index",
+    ),
+    Key("overlay.levels", "number", "A complete tree of so many levels, its root `r1`, in place of a file.", "none"),
+    Key("overlay.fanout", "number", "How many routers each router of the tree has below it.", "2"),
+    Key("overlay.at", "text", "The router at which documents are published.", "the root"),
+    Key(
+        "overlay.policy",
+        "policy",
+        "When routers forward, and with which annotations: `L`, `L+s-sd`, `L+t`, `ES+sd`, `adaptive`, …",
+        "`L`, the quickest on one machine",
+    ),
+    Key("overlay.keep", "share", "The part of the subscriptions' steps that advertisements keep.", "0.25"),
+    Key(
+        "overlay.links",
+        "path",
+        "Where the traffic on links goes, as Parquet: `sender`, `router`, `messages`, `bytes`, of those `annotations`.",
+        "not kept",
+    ),
     # subscriptions
     Key(
         "subscriptions.index",
         "path",
         "The folder of the index: a snapshot or one with versions. With `table`, the folder that versions are "
-        "published to. A stream takes up a new version with its next micro-batch.",
+        "published to. A stream takes up a new version with its next micro-batch. With `[overlay]`, an overlay, as "
+        "`publish_overlay` writes it.",
         required=True,
     ),
-    Key("subscriptions.table", "path", "A table of `id`, `subscriber`, `xpath`, compiled when the run starts.", "none"),
+    Key(
+        "subscriptions.table",
+        "path",
+        "A table of `id`, `subscriber`, `xpath`, and with `[overlay]` `router`, compiled when the run starts.",
+        "none",
+    ),
+    Key(
+        "subscriptions.shards",
+        "number",
+        "The index is in so many pieces, of which a worker needs the memory of one; with `table`, it is made so.",
+        "one piece",
+    ),
     Key("subscriptions.table_format", "text", "Its format.", "by its ending, else `parquet`"),
     Key(
         "subscriptions.changes",
         "path",
-        "A table of `id`, `subscriber`, `xpath`, `change` (`added`, `removed`).",
+        "A table of `id`, `subscriber`, `xpath`, `change` (`added`, `removed`), and with `[overlay]` `router`.",
         "none",
     ),
     Key("subscriptions.changes_format", "text", "Its format.", "by its ending, else `parquet`"),
@@ -156,6 +195,36 @@ KEYS = (
     Key("dead_letters.columns", "names", "The columns of the source that are kept beside `error`.", "all"),
     Key("dead_letters.mode", "choice", "Of a batch, when there is something already.", "`error`", choices=MODES),
     Key("dead_letters.options", "table", "Options of the format.", "none"),
+    # joins
+    Key(
+        "joins.schema",
+        "path",
+        "A schema file in TOML: `joins`, `[tables]`, and `[rows.TABLE]` for each table whose rows documents hold.",
+        required=True,
+    ),
+    Key(
+        "joins.subscriptions",
+        "path",
+        "Standing joins: a CSV file of `subscriber` and `query`, or a text file with a query a line.",
+        required=True,
+    ),
+    Key("joins.scheme", "choice", "What is sent.", "`ref-sj-clu+`", choices=_SCHEMES),
+    Key(
+        "joins.key",
+        "text",
+        "A column of whole numbers that tells documents apart, later ones with larger numbers.",
+        required=True,
+    ),
+    Key("joins.format", "text", "A format that Spark writes.", "`parquet`"),
+    Key("joins.path", "path", "The folder or table to write messages to.", required=True),
+    Key("joins.mode", "choice", "Of a batch, when there is something already.", "`error`", choices=MODES),
+    Key("joins.options", "table", "Options of the format.", "none"),
+    Key(
+        "joins.dead_letters",
+        "path",
+        "Where rows go that can't be cut out, and changes that can't be made, as Parquet, with the reason.",
+        "counted, not kept",
+    ),
     # stream
     Key(
         "stream.checkpoint",
@@ -191,6 +260,8 @@ KINDS = {
     "choice": "one of the named",
     "trigger": "text",
     "number": "whole number from 1 up",
+    "share": "number above 0, at most 1",
+    "policy": "policy",
 }
 
 

@@ -76,6 +76,23 @@ def _number(key: Key, value: Any) -> int:
     return value
 
 
+def _share(key: Key, value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 1:
+        raise RefusedValueError(f"must be a {KINDS[key.kind]}, not {_said(value)}")
+    return float(value)
+
+
+def _policy(_: Key, value: Any) -> str:
+    from pathcast.routing import Policy
+
+    if not isinstance(value, str):
+        raise RefusedValueError(f'must be a policy, such as "L+s-sd", not {_said(value)}')
+    try:
+        return str(Policy.read(value))
+    except ValueError as error:
+        raise RefusedValueError(str(error)) from None
+
+
 def _near(value: Any, choices: tuple[str, ...]) -> str:
     near = difflib.get_close_matches(value, choices, n=1, cutoff=0.5) if isinstance(value, str) else []
     return f"; did you mean {_said(near[0])}?" if near else ""
@@ -97,4 +114,6 @@ READERS: dict[str, Callable[[Key, Any], Any]] = {
     "choice": _choice,
     "trigger": _trigger,
     "number": _number,
+    "share": _share,
+    "policy": _policy,
 }

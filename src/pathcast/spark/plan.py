@@ -7,11 +7,15 @@ import glob
 from collections.abc import Iterator
 from pathlib import Path
 
-from pathcast.errors import PipelineError
+from pathcast.errors import PathcastError, PipelineError
 from pathcast.store.snapshot import MANIFEST
+from pathcast.transmission import Topology
 
-from .pipeline_file import Pipeline, Sink, is_address
+from .join_files import check_joins
+from .overlays import check_overlay
+from .pipeline_file import is_address
 from .pipeline_keys import FILE_FORMATS
+from .pipeline_sections import OverlayPart, Pipeline, Sink
 from .versions import is_versioned, versions
 
 _ROWS = {
@@ -34,6 +38,8 @@ def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
         version = f", version in column {given.version}" if given.version else ""
         yield "mediation", f"{given.mediator}: schema in column {given.schema}{version}"
     yield "index", _index(pipeline)
+    if pipeline.overlay is not None:
+        yield "overlay", _overlay(pipeline, pipeline.overlay)
     table = pipeline.subscriptions.table
     if table is not None:
         if not _exists(table):
@@ -43,6 +49,13 @@ def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
     yield "deliveries", f"{_sink(pipeline.deliveries, stream is not None)}: {_ROWS[pipeline.deliveries.per]}"
     dead = pipeline.dead_letters
     yield "dead letters", "counted, not kept" if dead is None else _sink(dead, stream is not None)
+    if pipeline.joins is not None:
+        joins = pipeline.joins
+        tables, queries = check_joins(joins)
+        yield "joins", f"{queries:,} subscriptions ({joins.scheme}) over rows of {tables} tables, by {joins.schema}"
+        yield "join messages", _sink(joins.messages, stream is not None)
+        dead_changes = joins.dead_letters
+        yield "dead changes", "counted, not kept" if dead_changes is None else f"parquet {dead_changes}"
     if stream is not None:
         state = "goes on where it stopped" if Path(stream.checkpoint, "commits").is_dir() else "new"
         yield "checkpoint", f"{stream.checkpoint} ({state})"
@@ -67,6 +80,29 @@ def _index(pipeline: Pipeline) -> str:
             "subscriptions.compile().save(…), or give subscriptions.table"
         )
     return f"{index}, new"
+
+
+def _overlay(pipeline: Pipeline, overlay: OverlayPart) -> str:
+    index = pipeline.subscriptions.index
+    links = f", traffic to {overlay.links}" if overlay.links is not None else ""
+    if pipeline.subscriptions.table is None:
+        if is_address(index):
+            return f"policy {overlay.policy}{links}"
+        found = check_overlay(index, None, overlay.at)
+        return f"{len(found.routers)} routers from {found.source}, policy {overlay.policy}{links}"
+    topology = topology_of(overlay)
+    try:
+        source = topology.name(overlay.at if overlay.at is not None else topology.root)
+    except PathcastError as error:
+        raise PipelineError(f"{pipeline.file}: overlay.at: {error.reason}") from None
+    return f"{len(topology)} routers from {source}, policy {overlay.policy}{links}"
+
+
+def topology_of(overlay: OverlayPart) -> Topology:
+    """The routers and links of an overlay."""
+    if overlay.topology is not None:
+        return Topology.from_file(overlay.topology)
+    return Topology.tree(overlay.levels or 1, overlay.fanout)
 
 
 def _sink(sink: Sink, streaming: bool) -> str:

@@ -1,6 +1,8 @@
-"""Running a pipeline: the batch or the stream that its file describes, with a report per batch and a clean end.
+"""Running a pipeline: the batch or the streams that its file describes, with a report per batch and a clean end.
 
-A stream matches inside `foreachBatch`, where the number of the micro-batch is known on every kind of Spark:
+Documents are one stream; standing joins over the same source are another one beside it, with a checkpoint of its own
+(run_joins.py). If one fails, both end. The stream of documents matches inside `foreachBatch`, where the number of the
+micro-batch is known on every kind of Spark:
 
 1. the micro-batch is pinned to a version of the index, beside the checkpoint (pins.py);
 2. its documents are matched and counted, its deliveries written, then its dead letters;
@@ -14,11 +16,9 @@ Cost: with dead letters kept, matched rows are held in Spark's cache until both 
 documents are matched a second time if some of them can't be read.
 """
 
-import json
 import re
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
 
@@ -31,12 +31,18 @@ from pathcast.errors import PathcastError, PipelineError, SnapshotError
 
 from .metrics import observed
 from .opening import pin_version
+from .overlay_subscriptions import compile_overlay
 from .parsing import read_table
-from .pins import RETAINED
-from .pipeline import deliveries, match, open_source, unreadable, write
-from .pipeline_file import Pipeline, Stream
+from .pipeline import deliveries, match, open_source, traffic, unreadable, write
+from .pipeline_sections import Pipeline, Sink, Stream
+from .plan import topology_of
+from .reports import JoinReport, Report, done, join_reports_of, joins_stream, keep_report, reports_after, reports_of
+from .run_joins import join_batch, start_joins
+from .starting import start_stream
 from .subscriptions import compile_subscriptions
 from .versions import is_versioned, latest
+
+__all__ = ["JoinReport", "Report", "compile_table", "join_reports_of", "micro_batch", "pins_of", "reports_of", "run"]
 
 # How often a running query is asked how far it is, in seconds.
 PATIENCE = 0.2
@@ -47,38 +53,7 @@ _WRAPPERS = {"PythonException", "Py4JJavaError", "Py4JException", "ForeachBatchU
 _QUERY = "pipeline"
 
 
-@dataclass(frozen=True)
-class Report:
-    """What became of a batch, or of the micro-batch with this number.
-
-    `version` is that of the index; `matches` counts pairs of document and subscriber (with `by = "id"`, subscription);
-    `memo_hit_rate` is the share of elements whose path the engine knew already.
-    """
-
-    batch: int | None
-    version: int | None
-    documents: int
-    matches: int
-    dead_letters: int
-    memo_hit_rate: float | None
-    seconds: float
-
-    def __str__(self) -> str:
-        parts = [
-            f"{self.documents:,} documents",
-            f"{self.matches:,} matches",
-            f"{self.dead_letters:,} dead letters",
-            f"{self.seconds:.1f} s",
-            f"{self.documents / self.seconds if self.seconds else 0:,.0f} documents/s",
-        ]
-        if self.memo_hit_rate is not None:
-            parts.append(f"memo {100 * self.memo_hit_rate:.1f} %")
-        if self.version is not None:
-            parts.append(f"index version {self.version}")
-        return f"batch{'' if self.batch is None else f' {self.batch}'}: {', '.join(parts)}"
-
-
-Tell = Callable[[Report], object]
+Tell = Callable[[Report | JoinReport], object]
 
 
 def run(spark: SparkSession, pipeline: Pipeline, tell: Tell, stop: Event | None = None) -> bool:
@@ -98,12 +73,24 @@ def compile_table(spark: SparkSession, pipeline: Pipeline) -> str:
     if given.table is None:
         return ""
     try:
-        report = compile_subscriptions(
-            read_table(spark, given.table, given.table_format),
-            given.index,
-            changes=None if given.changes is None else read_table(spark, given.changes, given.changes_format),
-            namespaces=given.namespaces,
-        )
+        table = read_table(spark, given.table, given.table_format)
+        changes = None if given.changes is None else read_table(spark, given.changes, given.changes_format)
+        if pipeline.overlay is None:
+            report = compile_subscriptions(
+                table, given.index, changes=changes, namespaces=given.namespaces, shards=given.shards
+            )
+        else:
+            report = compile_overlay(
+                table,
+                given.index,
+                topology_of(pipeline.overlay),
+                changes=changes,
+                keep=pipeline.overlay.keep,
+                at=pipeline.overlay.at,
+                policy=pipeline.overlay.policy,
+                namespaces=given.namespaces,
+                limits=pipeline.limits,
+            )
         if given.invalid is not None:
             report.invalid.write.mode("overwrite").parquet(given.invalid)
     except PySparkException as error:
@@ -117,11 +104,13 @@ def compile_table(spark: SparkSession, pipeline: Pipeline) -> str:
 def _run_batch(spark: SparkSession, pipeline: Pipeline, tell: Tell, stop: Event) -> bool:
     """The work is done by another thread: an interrupt in the midst of a call to the JVM would break the connection."""
     failures: list[Exception] = []
-    reports: list[Report] = []
+    reports: list[Report | JoinReport] = []
 
     def work() -> None:
         try:
             reports.append(_batch(spark, pipeline))
+            if pipeline.joins is not None:
+                reports.append(join_batch(spark, pipeline, pipeline.joins))
         except Exception as error:  # noqa: BLE001 — raised again by the thread that waits
             failures.append(error)
 
@@ -135,7 +124,8 @@ def _run_batch(spark: SparkSession, pipeline: Pipeline, tell: Tell, stop: Event)
         return False
     if failures:
         raise _failure("the batch failed", failures[0]) from failures[0]
-    tell(reports[0])
+    for report in reports:
+        tell(report)
     return True
 
 
@@ -150,32 +140,63 @@ def _batch(spark: SparkSession, pipeline: Pipeline) -> Report:
     if pipeline.dead_letters is not None:
         rows = unreadable(matched, pipeline.dead_letters)
         write(rows if found["dead_letters"] else rows.limit(0), pipeline.dead_letters)
-    return _report(None, version, found, begin)
+    if pipeline.overlay is not None and pipeline.overlay.links is not None:
+        write(traffic(matched), _links(pipeline.overlay.links, pipeline.deliveries.mode))
+    return Report.of(None, version, found, begin)
+
+
+def _links(path: str, mode: str = "append") -> Sink:
+    return Sink("parquet", path, mode, (), {})
 
 
 # A stream.
 
 
 def _run_stream(spark: SparkSession, pipeline: Pipeline, stream: Stream, tell: Tell, stop: Event) -> bool:
-    told = max(_done(stream), default=-1)
-    query = _start(spark, pipeline, stream)
+    running = [Running("stream", stream, _start(spark, pipeline, stream))]
+    try:
+        if pipeline.joins is not None:
+            beside = joins_stream(stream)
+            query = start_joins(spark, pipeline, pipeline.joins, beside)
+            running.append(Running("stream of joins", beside, query))
+    except Exception as error:
+        for one in running:
+            one.query.stop()
+        raise _failure("the stream of joins did not start", error) from error
     stopped = False
     while True:
-        active = query.isActive  # asked first, so that the last reports are not missed
-        for report in _reports(stream, told):
-            told = report.batch if report.batch is not None else told
-            tell(report)
-        if not active:
+        active = [one.query.isActive for one in running]  # asked first, so that the last reports are not missed
+        for one in running:
+            one.tell(tell)
+        failed = [one for one, lives in zip(running, active, strict=True) if not lives and one.query.exception()]
+        if not any(active):
             break
-        if stop.is_set() and not stopped:
+        if (stop.is_set() or failed) and not stopped:
             stopped = True
-            query.stop()
+            for one in running:
+                one.query.stop()
         else:
             stop.wait(PATIENCE)
-    error = None if stopped else query.exception()
-    if error is not None:
-        raise _failure(f"the stream failed in micro-batch {max(_done(stream), default=-1) + 1}", error) from error
+    for one in failed:
+        cause = one.query.exception()
+        assert cause is not None
+        batch = max(done(one.stream), default=-1) + 1
+        raise _failure(f"the {one.name} failed in micro-batch {batch}", cause) from cause
     return not stopped
+
+
+class Running:
+    """A query that runs, and how far its reports have been told."""
+
+    def __init__(self, name: str, stream: Stream, query: StreamingQuery) -> None:
+        self.name, self.stream, self.query = name, stream, query
+        self._told = max(done(stream), default=-1)
+
+    def tell(self, tell: Tell) -> None:
+        """Tell the reports of micro-batches that are done."""
+        for report in reports_after(self.stream, self._told):
+            self._told = report.batch if report.batch is not None else self._told
+            tell(report)
 
 
 def _start(spark: SparkSession, pipeline: Pipeline, stream: Stream) -> StreamingQuery:
@@ -185,15 +206,7 @@ def _start(spark: SparkSession, pipeline: Pipeline, stream: Stream) -> Streaming
     try:
         documents = open_source(spark, pipeline.source, streaming=True)
         match(documents, pipeline, None)  # what is wrong with the columns is said now
-        writer = documents.writeStream.foreachBatch(process).queryName(pipeline.name)
-        writer = writer.option("checkpointLocation", stream.checkpoint)
-        if stream.trigger == "available-now":
-            writer = writer.trigger(availableNow=True)
-        elif stream.trigger == "once":
-            writer = writer.trigger(once=True)
-        else:
-            writer = writer.trigger(processingTime=stream.trigger)
-        return writer.start()
+        return start_stream(documents, process, pipeline.name, stream)
     except Exception as error:
         raise _failure("the stream did not start", error) from error
 
@@ -205,70 +218,26 @@ def micro_batch(batch: DataFrame, number: int, pipeline: Pipeline, stream: Strea
     version = pin_version(index, _QUERY, number, pins_of(stream)) if is_versioned(index) else None
     counted = Observation()
     matched = observed(match(batch, pipeline, version), counted)
-    if pipeline.dead_letters is not None:
+    links = None if pipeline.overlay is None else pipeline.overlay.links
+    held = pipeline.dead_letters is not None or links is not None
+    if held:
         matched = matched.persist()
     try:
         write(deliveries(matched, pipeline.deliveries), pipeline.deliveries, number)
         found = counted.get
         if pipeline.dead_letters is not None and found["dead_letters"]:
             write(unreadable(matched, pipeline.dead_letters), pipeline.dead_letters, number)
+        if links is not None:
+            write(traffic(matched), _links(links), number)
     finally:
-        if pipeline.dead_letters is not None:
+        if held:
             matched.unpersist()
-    _keep(_report(number, version, found, begin), stream)
+    keep_report(Report.of(number, version, found, begin), stream)
 
 
 def pins_of(stream: Stream) -> Path:
     """Where the micro-batches of a stream are pinned to versions of the index."""
     return Path(stream.checkpoint) / "pathcast" / "pins"
-
-
-def reports_of(stream: Stream) -> list[Report]:
-    """The reports of the micro-batches that are done, in their order; of long streams the last `RETAINED`."""
-    return list(_reports(stream, -1))
-
-
-def _reports(stream: Stream, after: int) -> Iterator[Report]:
-    for number in sorted(_done(stream)):
-        file = _report_file(stream, number)
-        if number > after and file.is_file():
-            yield Report(**json.loads(file.read_text(encoding="utf-8")))
-
-
-def _done(stream: Stream) -> set[int]:
-    """The numbers of the micro-batches that Spark has noted as done."""
-    commits = Path(stream.checkpoint) / "commits"
-    return {int(file.name) for file in commits.iterdir() if file.name.isdecimal()} if commits.is_dir() else set()
-
-
-def _keep(report: Report, stream: Stream) -> None:
-    file = _report_file(stream, report.batch or 0)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    fresh = file.with_suffix(".fresh")
-    fresh.write_text(json.dumps(asdict(report)), encoding="utf-8")
-    fresh.replace(file)
-    for old in file.parent.glob("*.json"):
-        if int(old.stem) < (report.batch or 0) - RETAINED:
-            old.unlink(missing_ok=True)
-
-
-def _report_file(stream: Stream, number: int) -> Path:
-    return Path(stream.checkpoint) / "pathcast" / "reports" / f"{number}.json"
-
-
-# Both.
-
-
-def _report(batch: int | None, version: int | None, found: dict[str, int], begin: float) -> Report:
-    return Report(
-        batch=batch,
-        version=version,
-        documents=found["rows"],
-        matches=found["deliveries"] if "deliveries" in found else found["matches"],
-        dead_letters=found["dead_letters"],
-        memo_hit_rate=round(1 - found["new_paths"] / found["elements"], 6) if found["elements"] else None,
-        seconds=round(time.perf_counter() - begin, 3),
-    )
 
 
 def _failure(what: str, error: Exception) -> PipelineError:

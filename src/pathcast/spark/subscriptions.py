@@ -66,6 +66,7 @@ def compile_subscriptions(
     keep: int = KEEP,
     grace: float = GRACE,
     many: int | None = None,
+    shards: int | None = None,
 ) -> SubscriptionReport:
     """Publish a table of subscriptions, or changes to those that a folder holds, as the next version of an index.
 
@@ -75,12 +76,15 @@ def compile_subscriptions(
     one with the same id; `removed` takes it out. Of several changes to one id the last counts, in the order of the
     rows, or of a column `sequence` where there is one. `namespaces` and `engine` are those of a new set; changes keep
     what the folder has. From `many` different expressions with predicates on, workers compile them; None: where that is
-    quicker.
+    quicker. With `shards` the index is written in so many pieces; changes then need the whole set of `subscriptions`
+    beside them.
 
     When nothing changes no version is published.
     """
     if subscriptions is None and changes is None:
         raise PipelineError("give subscriptions, changes, or both")
+    if subscriptions is None and shards is not None:
+        raise PipelineError("shards: each is compiled from the whole set; give subscriptions beside changes")
     known = versions(folder)
     fresh = subscriptions is not None or not known
     matcher = Subscriptions(namespaces).compile(engine) if fresh else open_index(version_folder(folder, known[-1]))
@@ -104,7 +108,7 @@ def compile_subscriptions(
     assert spark is not None
     refused = pa.concat_tables(invalid)
     changed = fresh or added or removed
-    version = publish(matcher, folder, keep=keep, grace=grace) if changed else latest(folder)
+    version = publish(matcher, folder, keep=keep, grace=grace, shards=shards) if changed else latest(folder)
     assert fresh or len(kept) == before + added - removed
     report = spark.createDataFrame(refused, INVALID)
     return SubscriptionReport(version, len(kept), added, removed, len(refused), report)
