@@ -67,10 +67,10 @@ def in_process(overlay, policy, at, monkeypatch):
     return sorted(came, key=str), sorted(delivered)
 
 
-def routed(overlay, policy, folder, at=None, documents=None, cut=5, spread=False):
+def routed(overlay, policy, folder, at=None, documents=None, cut=5, spread=False, whole=False):
     """The rows that workers make, without Spark: all hops at once, or a hop after the other."""
     documents = DOCUMENTS if documents is None else documents
-    save_overlay(overlay, folder, at=at, engines=["automaton"])
+    save_overlay(overlay, folder, at=at, engines=["automaton"], whole=whole)
     policy = Policy.read(policy)
     way = Way(Index(str(folder)), policy, engine_for(policy, None), "xml", links=True)
     batch = pa.RecordBatch.from_pydict({"number": range(len(documents)), "xml": pa.array(documents, pa.binary())})
@@ -104,14 +104,17 @@ def with_columns(batch):
     return batch.append_column("_open", pa.array([True] * len(batch)))
 
 
-@pytest.mark.parametrize("spread", [False, True], ids=["together", "spread"])
+CASES = [*((policy, None) for policy in POLICIES), ("L", "r4"), ("L+st-sd", "r4"), ("ES+sd", "r4")]
+
+
 @pytest.mark.parametrize(
-    ("policy", "at"), [*((policy, None) for policy in POLICIES), ("L", "r4"), ("L+st-sd", "r4"), ("ES+sd", "r4")]
+    ("policy", "at", "way"),
+    [*((*case, way) for case in CASES for way in ("together", "spread")), ("L", None, "whole"), ("L", "r4", "whole")],
 )
-def test_rows_are_what_the_overlay_in_one_process_does(policy, at, spread, monkeypatch, tmp_path):
+def test_rows_are_what_the_overlay_in_one_process_does(policy, at, way, monkeypatch, tmp_path):
     # Dictionaries of links are numbered by chance.
     monkeypatch.setattr("pathcast.routing.structure.os.urandom", lambda count: b"\1" * count)
-    rows = routed(made(), policy, tmp_path, at, spread=spread)
+    rows = routed(made(), policy, tmp_path, at, spread=way == "spread", whole=way == "whole")
     came, delivered = in_process(made(), policy, at, monkeypatch)
     assert not any(row["error"] for row in rows)
     links = [row for row in rows if row["subscriber"] is None]

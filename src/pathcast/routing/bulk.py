@@ -17,12 +17,13 @@ import numpy.typing as npt
 
 from ..documents import DocumentBatch
 from ..errors import PathcastError
-from .annotations import Annotations
+from .annotations import NOTHING, Annotations
 from .clock import Clock
 from .handling import Handling
 from .policy import Policy
 from .report import RouterReport
 from .stored import StoredOverlay
+from .whole import Visited
 from .wire import encode
 
 Int32s = npt.NDArray[np.int32]
@@ -78,10 +79,19 @@ class BulkRouting:
         self.overlay, self.policy, self.engine = overlay, policy, engine
         self._together = policy == Policy("L")
 
-    def first(self, batch: DocumentBatch, header: bytes) -> Messages:
-        """The documents of a batch that could be read, as they come to the source."""
-        good = np.setdiff1d(np.arange(len(batch), dtype=np.int64), np.fromiter(batch.errors, dtype=np.int64))
-        return Messages(self.overlay.source, None, good, [header])
+    def first(self, documents: Int64s, *, text: bool) -> Messages:
+        """Documents as they come to the source."""
+        return Messages(self.overlay.source, None, documents, [encode(NOTHING, text=text).header])
+
+    def visits(self, batch: DocumentBatch, *, links: bool) -> Visited | None:
+        """Where all documents of a batch came to, by one table for all routers; None where there is none for it."""
+        whole = self.overlay.whole if self._together else None
+        return None if whole is None else whole.visits(batch, self.engine, links=links)
+
+    def header(self, router: str, *, text: bool) -> bytes:
+        """The header of all messages that come to a router, where no annotations are made."""
+        annotations = NOTHING if router == self.overlay.source else Annotations(self.overlay.version(router))
+        return encode(annotations, text=text).header
 
     def handle(self, messages: Messages, batch: DocumentBatch, *, text: bool) -> Handled:
         """Take messages through their router; `batch` has the elements of their documents and their bytes."""
@@ -102,7 +112,7 @@ class BulkRouting:
             copies = documents[targets == number]
             if len(copies):
                 name = view.targets[number].name
-                header = encode(Annotations(self.overlay.version(router.name, name)), text=text).header
+                header = self.header(name, text=text)
                 sent.append(Messages(name, router.name, copies, [header]))
         local = targets >= view.routers
         counts = np.bincount(documents[local], minlength=len(batch))[messages.documents]

@@ -2,6 +2,7 @@
 
     folder/manifest.json        the routers' names, where documents are published, what is upstream of each
     folder/routers/7/           the 7th router: its table, its engines, what it advertised and was told
+    folder/whole/               all tables as one (`whole.py`), if asked for
 
 Whoever runs some of the routers opens these and no others, and processes of one machine share one copy. What is learnt
 from documents (label paths, ends of links) begins anew with every opening.
@@ -15,6 +16,7 @@ Cost: opening maps files, and checks their content once. Patterns with predicate
 import os
 from collections.abc import Iterable
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ from ..matching.spans import part_of
 from ..matching.table import PatternTable
 from ..patterns import Namespaces
 from ..store import open_snapshot, write_snapshot
-from ..store.snapshot import AnyArray
+from ..store.snapshot import MANIFEST, AnyArray
 from .overlay import Overlay
 from .router import Router
 from .stored_advertisement import (
@@ -38,24 +40,29 @@ from .stored_advertisement import (
     received_arrays,
     restore_made,
     restore_received,
-    version_of,
 )
 from .table import RoutingTable, Target, View
+from .whole import WholeOverlay, whole_table
 
-KIND, ROUTER_KIND = "overlay", "router"
+KIND, ROUTER_KIND, WHOLE_KIND = "overlay", "router", "whole overlay"
 # Of the facts and arrays that make up a stored overlay: whoever changes these gives it the next number.
 LAYOUT = 1
-_ROUTERS = "routers"
+_ROUTERS, _WHOLE = "routers", "whole"
 _PATTERNS, _ENGINE, _MADE, _RECEIVED = "patterns_", "engine_", "made_", "received_"
 
 
 def save_overlay(
-    overlay: Overlay, folder: str | os.PathLike[str], *, at: str | None = None, engines: Iterable[str] = ()
+    overlay: Overlay,
+    folder: str | os.PathLike[str],
+    *,
+    at: str | None = None,
+    engines: Iterable[str] = (),
+    whole: bool = False,
 ) -> None:
     """Write an overlay, for documents that are published at a router (the root, unless `at` names another).
 
-    `engines` are those whose tables are written along; others are built by whoever opens a router. The folder is empty
-    or not there.
+    `engines` are those whose tables are written along; others are built by whoever opens a router. With `whole` all
+    routers' tables are also written as one, for policy `L`. The folder is empty or not there.
     """
     place = Path(folder)
     if place.exists() and any(place.iterdir()):
@@ -73,14 +80,21 @@ def save_overlay(
         "namespaces": overlay.namespaces,
         "limits": asdict(overlay.limits),
         "subscriptions": len(overlay),
+        "versions": [
+            0 if up is None else overlay.router(up).received[names[at]].version for at, up in enumerate(upstream)
+        ],
     }
     write_snapshot(place, KIND, facts, {})
     for number, name in enumerate(names):
         _save_router(overlay.router(name), upstream[number], place / _ROUTERS / str(number), list(engines))
+    if whole:
+        table = whole_table(overlay, source)
+        facts, arrays = _table_state(table, list(engines))
+        facts |= {"max_steps": table.patterns.max_steps, "order": [names[number] for number in rooted.order.tolist()]}
+        write_snapshot(place / _WHOLE, WHOLE_KIND, facts, arrays)
 
 
-def _save_router(router: Router, upstream: str | None, folder: Path, engines: list[str]) -> None:
-    table = router.table
+def _table_state(table: RoutingTable, engines: list[str]) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     names = sorted({engine_class(engine).name for engine in engines})
     # Engines first: their patterns' gates are nodes of the table's trie, some of which they may add now.
     arrays: dict[str, AnyArray] = {}
@@ -88,6 +102,11 @@ def _save_router(router: Router, upstream: str | None, folder: Path, engines: li
         arrays |= {f"{_ENGINE}{name}_{part}": array for part, array in _engine_arrays(table.engine(name)).items()}
     targets, columns = table.state()
     arrays |= columns | {_PATTERNS + name: array for name, array in table.patterns.arrays().items()}
+    return {"targets": [(target.name, target.is_router) for target in targets], "engines": names}, arrays
+
+
+def _save_router(router: Router, upstream: str | None, folder: Path, engines: list[str]) -> None:
+    facts, arrays = _table_state(router.table, engines)
     senders = [neighbour for neighbour in router.made if neighbour == upstream]
     told = [neighbour for neighbour in router.received if neighbour != upstream]
     for number, neighbour in enumerate(senders):
@@ -95,12 +114,10 @@ def _save_router(router: Router, upstream: str | None, folder: Path, engines: li
     for number, neighbour in enumerate(told):
         state = received_arrays(router.received[neighbour], router.entries_of(neighbour))
         arrays |= {f"{_RECEIVED}{number}_{part}": array for part, array in state.items()}
-    facts = {
+    facts |= {
         "name": router.name,
         "max_steps": router.max_steps,
         "untrusted": sorted(router.untrusted),
-        "targets": [(target.name, target.is_router) for target in targets],
-        "engines": names,
         "made": senders,
         "received": told,
     }
@@ -178,7 +195,7 @@ class StoredOverlay:
         self._numbers = {name: number for number, name in enumerate(self.routers)}
         self._upstream: list[str | None] = facts["upstream"]
         self._opened: dict[str, Router] = {}
-        self._versions: dict[tuple[str, str], int] = {}
+        self._versions: list[int] = facts["versions"]
 
     @property
     def opened(self) -> list[str]:
@@ -198,10 +215,19 @@ class StoredOverlay:
             found = self._opened[name] = self._open(name)
         return found
 
-    def version(self, router: str, neighbour: str) -> int:
-        """The version of the advertisement that a router has from a neighbour further away."""
-        self.router(router)
-        return self._versions[router, neighbour]
+    @cached_property
+    def whole(self) -> WholeOverlay | None:
+        """All routers' tables as one, opened now; None unless they were written so."""
+        folder = self._folder / _WHOLE
+        if not (folder / MANIFEST).exists():
+            return None
+        snapshot = open_snapshot(folder, WHOLE_KIND, verify=self._verify)
+        table = StoredTable(self._namespaces, self.limits, snapshot.facts, snapshot.arrays)
+        return WholeOverlay(table, snapshot.facts["order"])
+
+    def version(self, router: str) -> int:
+        """The version of the advertisement that a router has made to the one before it; 0 for the source."""
+        return self._versions[self._numbers[router]]
 
     def forget(self) -> None:
         """Begin all links anew: what others have told over them, nobody here has heard."""
@@ -227,5 +253,4 @@ class StoredOverlay:
         )
         for neighbour, state in told.items():
             router.know_entries(neighbour, state["entries"])
-            self._versions[name, neighbour] = version_of(state)
         return router

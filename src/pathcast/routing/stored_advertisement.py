@@ -112,11 +112,6 @@ def restore_received(ends: tuple[str, str], arrays: Arrays, table: RoutingTable)
     return _restored(ends, arrays, aggregates, [Behind(())] * 3, Known(nothing, range(len(entries))))
 
 
-def version_of(arrays: Arrays) -> int:
-    """The version of an advertisement, without restoring it."""
-    return int(arrays["version"][0])
-
-
 def _arrays(one: Advertisement) -> Arrays:
     facts = {
         "simple": [(each.aggregate, each.count, each.wildcards) for each in one.simple],

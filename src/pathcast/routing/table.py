@@ -171,6 +171,13 @@ class RoutingTable:
             if targets and (len(targets) > 1 or next(iter(targets)) != Target(sender or "", True)):
                 yield entry
 
+    def wanted_by(self, sender: str | None) -> Iterator[tuple[int, Target]]:
+        """The entries, ascending, with each target but `sender` that wants them."""
+        for entry, targets in enumerate(self._wanted):
+            for target in targets:
+                if not target.is_router or target.name != sender:
+                    yield entry, target
+
     def local(self) -> Iterator[int]:
         """The entries that local subscribers want, ascending."""
         for entry, targets in enumerate(self._wanted):

@@ -89,7 +89,13 @@ def routed_part(bulk: BulkRouting, part: Part, reading: Reading, *, links: bool)
     batch = reading.read(part)
     sizes = batch.data_offsets[1:] - batch.data_offsets[:-1]
     visits = Visits(bulk.overlay.source, batch.errors, links=links)
-    waiting: list[Messages] = [bulk.first(batch, encode(NOTHING, text=part.text).header)]
+    left = np.setdiff1d(np.arange(len(batch), dtype=np.int64), np.fromiter(batch.errors, dtype=np.int64))
+    found = bulk.visits(batch, links=links)
+    if found is not None:
+        headers = [bulk.header(router, text=part.text) for router in found.order]
+        visits.add_all(found, [bulk.overlay.upstream(router) for router in found.order], headers, sizes)
+        left = np.fromiter(found.errors, dtype=np.int64)
+    waiting: list[Messages] = [bulk.first(left, text=part.text)] if len(left) else []
     while waiting:
         following: list[Messages] = []
         for messages in waiting:

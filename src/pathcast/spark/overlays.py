@@ -44,19 +44,23 @@ def publish_overlay(
 ) -> int:
     """Write an overlay as the next version of a folder, for documents that are published at a router; the number.
 
-    The engine that the policy runs with is written along; under others workers build theirs.
+    The engine that the policy runs with is written along, and for `L` one table for all routers; under other policies
+    and engines workers build what they need.
     """
-    engines = [engine_for(Policy.read(policy), engine)]
-    return publish_version(
-        folder, lambda fresh: save_overlay(overlay, fresh, at=at, engines=engines), keep=keep, grace=grace
-    )
+    policy = Policy.read(policy)
+    engines, whole = [engine_for(policy, engine)], policy == Policy("L")
+
+    def save(fresh: Path) -> None:
+        save_overlay(overlay, fresh, at=at, engines=engines, whole=whole)
+
+    return publish_version(folder, save, keep=keep, grace=grace)
 
 
-def ship_overlay(spark: SparkSession, overlay: Overlay, *, at: str | None, engine: str) -> str:
+def ship_overlay(spark: SparkSession, overlay: Overlay, *, at: str | None, policy: Policy, engine: str) -> str:
     """Send an overlay to a session's workers; what to open there."""
     home = Path(tempfile.mkdtemp(prefix="pathcast-overlay-"))
     atexit.register(shutil.rmtree, home, ignore_errors=True)  # workers fetch it when they first need it
-    save_overlay(overlay, home / "overlay", at=at, engines=[engine])
+    save_overlay(overlay, home / "overlay", at=at, engines=[engine], whole=policy == Policy("L"))
     generation = read_manifest(home / "overlay")["generation"]
     archive = shutil.make_archive(str(home / f"overlay-{generation}"), "zip", home / "overlay")
     shutil.rmtree(home / "overlay")

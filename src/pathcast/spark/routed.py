@@ -155,7 +155,7 @@ def _way(
     if isinstance(overlay, Overlay):
         limits: Limits | None = overlay.limits
         at = overlay.router(overlay.root if at is None else at).name
-        overlay = ship_overlay(documents.sparkSession, overlay, at=at, engine=name)
+        overlay = ship_overlay(documents.sparkSession, overlay, at=at, policy=policy, engine=name)
     else:
         remote = is_remote() or str(overlay).startswith(ARTIFACT)
         limits = None if remote else check_overlay(overlay, version, at).limits

@@ -6,7 +6,7 @@ copy of the document, and Spark makes rows of it.
 Invariant: a document's visits are in the order of hops; each has its subscribers by name, ascending.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from pathcast.errors import PathcastError
 from pathcast.routing.bulk import Handled
+from pathcast.routing.whole import Visited
 
 from .columns import ERROR_TYPE, error_column
 
@@ -42,7 +43,8 @@ class Visits:
         """Unreadable documents have one visit, with the reason; with `links` visits without deliveries count."""
         self._links = links
         self._documents: list[Int64s] = []
-        self._ends: list[tuple[str, str | None, int]] = []
+        self._ends: list[tuple[str, str | None]] = []
+        self._end_of: list[Int64s] = []
         self._headers: list[bytes | None] = []
         self._header_of: list[Int64s] = []
         self._sizes: list[Int64s] = []
@@ -55,7 +57,8 @@ class Visits:
             self._errors |= dict(enumerate(unreadable.values()))
             nothing = np.zeros(len(numbers), dtype=np.int64)
             self._headers.append(None)
-            self._add(source, None, numbers, nothing, nothing - 1, nothing)
+            self._ends.append((source, None))
+            self._add(numbers, nothing, nothing, nothing - 1, nothing)
 
     def add(self, handled: Handled, sizes: Int64s) -> None:
         """Take up what a router did; `sizes` are the documents' bytes."""
@@ -77,12 +80,24 @@ class Visits:
         size = sizes[documents] + (lengths[0] if alike else lengths[places])
         if len(handled.subscribers):
             self._names.append(_names(handled.names).take(pa.array(handled.subscribers)))
-        self._add(messages.router, messages.sender, documents, headers, size, counts[places])
+        self._ends.append((messages.router, messages.sender))
+        end = np.full(len(places), len(self._ends) - 1)
+        self._add(documents, end, headers, size, counts[places])
 
-    def _add(
-        self, router: str, sender: str | None, documents: Int64s, headers: Int64s, sizes: Int64s, counts: Int64s
-    ) -> None:
-        self._ends.append((router, sender, len(documents)))
+    def add_all(self, visited: Visited, senders: Sequence[str | None], headers: Sequence[bytes], sizes: Int64s) -> None:
+        """Take up what all routers did; `senders` and `headers` are by the routers' numbers."""
+        first, header = len(self._ends), len(self._headers)
+        self._ends += zip(visited.order, senders, strict=True)
+        self._headers += headers
+        lengths = np.array([len(each) for each in headers], dtype=np.int64)
+        if len(visited.subscribers):
+            self._names.append(_names(visited.names).take(pa.array(visited.subscribers)))
+        size = sizes[visited.documents] + lengths[visited.routers]
+        counts = np.diff(visited.offsets)
+        self._add(visited.documents, first + visited.routers, header + visited.routers, size, counts)
+
+    def _add(self, documents: Int64s, ends: Int64s, headers: Int64s, sizes: Int64s, counts: Int64s) -> None:
+        self._end_of.append(ends)
         self._count += len(documents)
         self._documents.append(documents)
         self._header_of.append(headers)
@@ -96,21 +111,21 @@ class Visits:
                 pa.array([0] * (documents + 1), pa.int32()), pa.nulls(0, _VISIT), type=VISITS
             )
         numbers = np.concatenate(self._documents)
-        times = [count for *_, count in self._ends]
-        place_of = pa.array(np.repeat(np.arange(len(self._ends)), times))
+        place_of = pa.array(np.concatenate(self._end_of))
         sizes = np.concatenate(self._sizes)
         names = pa.concat_arrays(self._names) if self._names else pa.array([], pa.string())
         edges = np.concatenate([[0], np.cumsum(np.concatenate(self._counts))]).astype(np.int32)
         columns = [
-            pa.array([router for router, _, _ in self._ends], pa.string()).take(place_of),
-            pa.array([sender for _, sender, _ in self._ends], pa.string()).take(place_of),
+            pa.array([router for router, _ in self._ends], pa.string()).take(place_of),
+            pa.array([sender for _, sender in self._ends], pa.string()).take(place_of),
             pa.array(self._headers, pa.binary()).take(pa.array(np.concatenate(self._header_of))),
             pa.array(sizes, pa.int64(), mask=sizes < 0),
             error_column(self._count, self._errors),
             pa.ListArray.from_arrays(pa.array(edges), names, type=_NAMES),
         ]
-        visits = pa.StructArray.from_arrays(columns, fields=list(_VISIT))
-        ordered = visits.take(pa.array(np.argsort(numbers, kind="stable")))
+        ordered = pa.StructArray.from_arrays(columns, fields=list(_VISIT))
+        if (numbers[1:] < numbers[:-1]).any():
+            ordered = ordered.take(pa.array(np.argsort(numbers, kind="stable")))
         begins = np.concatenate([[0], np.cumsum(np.bincount(numbers, minlength=documents))]).astype(np.int32)
         return pa.ListArray.from_arrays(pa.array(begins), ordered, type=VISITS)
 
