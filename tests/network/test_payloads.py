@@ -101,8 +101,8 @@ def test_a_source_that_has_dropped_the_payload_sends_to_the_server():
 
     def send_and_drop(*arguments):
         send(*arguments)
-        late.payloads._repository.clear()
-        late.payloads._bytes = 0
+        for id in [*late.payloads._once, *late.payloads._again]:
+            late.payloads._drop(id)
 
     late._send = send_and_drop
     network.forwarders[3].payloads.clear()
@@ -222,3 +222,21 @@ def test_messages_published_together_come_in_order_along_a_tree():
     sizes = (900, 1, 500, 2, 1)
     trace = network.publish_all([news(50 + at, bytes([at]) * size) for at, size in enumerate(sizes)])
     assert [one.publication for one in trace.deliveries] == [0, 1, 2, 3, 4]
+
+
+def test_payloads_that_pass_once_do_not_drive_out_those_that_come_again():
+    state = PayloadState(PayloadLimits(repository_entries=8, repository_bytes=None))
+    often = [bytes([number]) * 16 for number in range(6)]
+    for _ in range(2):
+        for id in often:
+            state.keep(id, news(1).payload_message())
+    for number in range(50):
+        state.keep(bytes([100 + number]) * 16, news(1).payload_message())
+        assert len(state) <= 8
+    assert all(id in state for id in often)
+    # What is new still has a quarter: it can be asked for again, and become old.
+    new = bytes([99]) * 16
+    for _ in range(2):
+        state.keep(new, news(1).payload_message())
+    assert new in state and state.payload(new) is not None
+    assert state._bytes == len(state) * news(1).payload_message().size

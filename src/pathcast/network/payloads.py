@@ -6,6 +6,10 @@ that a node which knows nothing of payloads never gets a reference (appendix H).
 capped and forget what was least recently used. A payload whose bits are all set is not needed for any link; it is
 purged where nobody has subscribed.
 
+The repository forgets in two classes: payloads that came once, and those that were asked for again. Rows that are
+inserted pass once and are many; if they drove out rows that come again, those would be fetched. So payloads of the
+first class go first, down to a quarter of all, and then the oldest of the others.
+
 Invariant: whatever is lost here costs bytes, never a delivery: no bit means that the payload is sent, no payload that
 it is fetched.
 Cost: a dictionary look-up; a directory entry counts its id and a bit a link.
@@ -80,13 +84,16 @@ class PayloadState:
         self.limits = limits
         self.counts = PayloadCounts()
         self._directory: OrderedDict[bytes, set[int]] = OrderedDict()
-        self._repository: OrderedDict[bytes, Message] = OrderedDict()
+        # Payloads that came once, and those that were used again; each with the least recently used first.
+        self._once: OrderedDict[bytes, Message] = OrderedDict()
+        self._again: OrderedDict[bytes, Message] = OrderedDict()
         self._bytes = 0
 
     def clear(self) -> None:
         """Lose everything, as in a crash."""
         self._directory.clear()
-        self._repository.clear()
+        self._once.clear()
+        self._again.clear()
         self._bytes = 0
 
     def sent(self, id: bytes, link: int) -> bool:
@@ -112,7 +119,7 @@ class PayloadState:
         if bits is None:
             return
         bits.add(link)
-        if not serves and links <= bits and id in self._repository:
+        if not serves and links <= bits and id in self:
             self._drop(id)
             self.counts.purged += 1
 
@@ -123,28 +130,29 @@ class PayloadState:
 
     def keep(self, id: bytes, payload: Message) -> None:
         """Put a payload into the repository."""
-        if id in self._repository:
-            self._repository.move_to_end(id)
+        if self.payload(id) is not None:
             return
-        self._repository[id] = payload
+        self._once[id] = payload
         self._bytes += payload.size
         entries, size = self.limits.repository_entries, self.limits.repository_bytes
-        while (entries is not None and len(self._repository) > entries) or (size is not None and self._bytes > size):
-            self._drop(next(iter(self._repository)))
+        while (entries is not None and len(self) > entries) or (size is not None and self._bytes > size):
+            self._drop(next(iter(self._once if 4 * len(self._once) > len(self) else self._again)))
             self.counts.evicted += 1
 
     def payload(self, id: bytes) -> Message | None:
-        """The payload, if it is here."""
-        found = self._repository.get(id)
+        """The payload, if it is here; it is used again."""
+        found = self._once.pop(id, None)
         if found is not None:
-            self._repository.move_to_end(id)
+            self._again[id] = found
+        elif (found := self._again.get(id)) is not None:
+            self._again.move_to_end(id)
         return found
 
     def _drop(self, id: bytes) -> None:
-        self._bytes -= self._repository.pop(id).size
+        self._bytes -= (self._once if id in self._once else self._again).pop(id).size
 
     def __len__(self) -> int:
-        return len(self._repository)
+        return len(self._once) + len(self._again)
 
     def __contains__(self, id: bytes) -> bool:
-        return id in self._repository
+        return id in self._once or id in self._again
