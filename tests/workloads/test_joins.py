@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pathcast.joins import Client
-from pathcast.workloads import ALIKE, JoinWorkload, binary_joins, mixed_joins, star_joins, stock_joins
+from pathcast.workloads import ALIKE, DENSE, STAR, JoinWorkload, binary_joins, mixed_joins, star_joins, stock_joins
 from pathcast.workloads.joins import DOMAIN, reflected, zipf_counts
 
 SMALL: dict[str, Callable[..., JoinWorkload]] = {
@@ -17,6 +17,7 @@ SMALL: dict[str, Callable[..., JoinWorkload]] = {
     "alike stock": lambda count=200, **given: stock_joins(count, 50, days=3, setting=ALIKE, **given),
     "mixed": lambda count=200, **given: mixed_joins(count, 50, join_values=4, **given),
     "star": lambda count=200, **given: star_joins(count, 50, facts=200, dimension=20, **given),
+    "wide star": lambda count=200, **given: star_joins(count, 50, facts=200, dimension=20, setting=STAR, **given),
 }
 
 
@@ -104,12 +105,12 @@ def test_a_million_subscriptions_make_some_fifty_clusters_and_a_twentieth_is_aff
 
 def test_where_rows_of_a_join_value_are_alike_the_join_filters_and_closer_centres_are_affected_less() -> None:
     def shares(**given: float) -> tuple[float, float, float]:
-        return tuple(map(np.mean, reached(binary_joins(20_000, 100, seed=5, setting=ALIKE, **given))))  # type: ignore[return-value]
+        return tuple(map(np.mean, reached(binary_joins(20_000, 100, seed=5, setting=ALIKE, payload=1, **given))))  # type: ignore[return-value]
 
-    selected, affected, exposed = shares()
+    selected, affected, exposed = shares(base_rows=4_000)
     assert selected == pytest.approx(0.21, abs=0.03) and 10 < selected / affected < 60
     assert exposed < affected / 100
-    closer_selected, closer_affected, _ = shares(narrower=6_000.0)
+    closer_selected, closer_affected, _ = shares(base_rows=10, narrower=6_000.0)
     assert closer_selected > 1.1 * selected and 0 < closer_affected < 0.9 * affected
     # Few rows of R: many insertions expose rows of S.
     assert shares(base_rows=500)[2] > affected / 5
@@ -134,12 +135,12 @@ def reached(workload: JoinWorkload) -> tuple[list[float], list[float], list[floa
     found: tuple[list[float], list[float], list[float]] = ([], [], [])
     for verb, _, row in workload.changes:
         if verb == "insert":
-            held = (low_a <= row["a"]) & (row["a"] <= high_a)
+            held = np.flatnonzero((low_a <= row["a"]) & (row["a"] <= high_a))
             points, others = np.sort(joined.get(row["b"], [])), np.sort(present.get(row["b"], []))
-            reach = held & (np.searchsorted(points, low) < np.searchsorted(points, high, "right"))
-            alone = np.searchsorted(others, low_a) == np.searchsorted(others, high_a, "right")
-            for share, which in zip(found, (held, reach, reach & alone), strict=True):
-                share.append(which.mean())
+            reach = held[np.searchsorted(points, low[held]) < np.searchsorted(points, high[held], "right")]
+            alone = np.searchsorted(others, low_a[reach]) == np.searchsorted(others, high_a[reach], "right")
+            for share, count in zip(found, (len(held), len(reach), alone.sum()), strict=True):
+                share.append(count / len(low))
     return found
 
 
@@ -194,3 +195,14 @@ def test_zipf_counts_add_up_and_descend(total: int, kinds: int) -> None:
     counts = zipf_counts(total, kinds)
     assert sum(counts) == total and len(counts) == min(total, kinds)
     assert counts == sorted(counts, reverse=True)
+
+
+def test_in_a_stars_own_setting_facts_have_the_wide_ranges() -> None:
+    dense, wide = (star_joins(1_700, 1, facts=50, dimension=5, setting=one) for one in (DENSE, STAR))
+    for workload, widths in (
+        (dense, {"c": 3_500, "a": 7_500, "d": 7_500}),
+        (wide, {"c": 40_000, "a": 10_000, "d": 10_000}),
+    ):
+        ranges = workload.batches[1].ranges
+        for column, width in widths.items():
+            assert np.median(ranges[column][1] - ranges[column][0]) == pytest.approx(width, rel=0.15)

@@ -107,7 +107,7 @@ def filters_of(server: JoinServer, id: int, kinds: frozenset[str] = KINDS) -> li
     """What a subscription registers for messages that are for many, of some kinds."""
     found = []
     for one in server.subscriptions[id].filters:
-        equal = {term.attribute: term.interval.low for term in one.terms if isinstance(term, In) and _single(term)}
+        equal = {term.attribute: term.interval.low for term in one.terms if isinstance(term, In) and single(term)}
         if TO not in equal and equal.get(KIND, ARRIVE) in kinds:
             found.append(one)
     return found
@@ -147,7 +147,8 @@ def _columns(shaped: Shaped, batch: JoinBatch, member: int) -> npt.NDArray[np.fl
     return np.stack(found, axis=1) if found else np.zeros((len(batch), 0))
 
 
-def _single(term: In) -> bool:
+def single(term: In) -> bool:
+    """Whether a range holds one value alone."""
     return term.interval == Interval.only(term.interval.low)
 
 

@@ -7,7 +7,7 @@ from ..joins import JoinServer
 from ..messages import Message
 from ..network import ContentNetwork, PayloadLimits
 from ..transmission import Topology, Underlay
-from ..workloads.joins import JoinWorkload, binary_joins
+from ..workloads.joins import ALIKE, JoinWorkload, binary_joins
 from .claim import Claim, Judgement, judged
 from .network_overlay import events, filters_of, overlay
 from .network_zones import space_of, turned, zoned
@@ -27,12 +27,12 @@ class Payloads:
     """`repositories`: how many payloads a node keeps; the directory has 512 kB."""
 
     subscriptions: int = 300
-    base_rows: int = 30
+    base_rows: int = 100
     joined_rows: int = 500
     payload: int = 1_000
     repositories: tuple[int, ...] = (0, 20, 400, 3_100)
     schemes: tuple[str, ...] = (OURS, STRAWMAN)
-    insertions: int = 200
+    insertions: int = 1_000
     physical: int = 500
     hosts: int = 24
 
@@ -92,6 +92,7 @@ def payloads(run: Run, parameters: Payloads) -> Iterator[Row]:
         base_rows=parameters.base_rows,
         joined_rows=parameters.joined_rows,
         payload=parameters.payload,
+        setting=ALIKE,
     )
     for scheme in parameters.schemes:
         plain: _Flow | None = None
@@ -210,7 +211,7 @@ def network_fig11(run: Run, parameters: Payloads) -> Iterator[Row]:
 @experiment(
     "network-fig12",
     title="Select-joins, Figure 12: hop latency where R is very small",
-    small=replace(Payloads(), base_rows=10, repositories=(0, 400)),
+    small=replace(Payloads(), base_rows=40, repositories=(0, 400), insertions=400),
     paper=replace(PAPER, base_rows=200),
     claims=(Claim("hop latency stays within a fifth with 400 entries", "select-join paper, §6.2", _latency),),
     plots=(

@@ -30,10 +30,11 @@ def zoned(
     sample: int,
     seed: int,
     payloads: bool | PayloadLimits = False,
+    columns: tuple[str, ...] = ("a", "c"),
 ) -> ContentNetwork:
     """A network whose zones are halved by the ranges of some subscriptions."""
-    space = Space.of(*(Axis(column, low, high, required=True) for (_, column), (low, high) in BOUNDS.items()))
-    ends = [(column, batch.ranges[column]) for _, column in BOUNDS]
+    space = Space.of(*(Axis(column, 0.0, DOMAIN, required=True) for column in columns))
+    ends = [(column, batch.ranges[column]) for column in columns]
     filters = [
         Filter(tuple(In(column, Interval(float(low[at]), float(high[at]))) for column, (low, high) in ends))
         for at in range(min(sample, len(batch)))

@@ -11,7 +11,7 @@ from pathlib import Path
 from pathcast.documents.dtd import read_dtd
 from pathcast.documents.schema import Schema
 from pathcast.workloads.documents import generate_documents
-from pathcast.workloads.joins import ALIKE, DENSE, JoinBatch, JoinSetting, JoinWorkload, binary_joins, stock_joins
+from pathcast.workloads.joins import ALIKE, DENSE, STAR, JoinBatch, JoinSetting, JoinWorkload, binary_joins, stock_joins
 from pathcast.workloads.multiway_joins import mixed_joins, star_joins
 from pathcast.workloads.schemas import generate_schema, generate_schemas, mixed_documents
 from pathcast.workloads.steering import (
@@ -26,6 +26,7 @@ from pathcast.workloads.values import Values
 __all__ = [
     "ALIKE",
     "DENSE",
+    "STAR",
     "JoinBatch",
     "JoinSetting",
     "JoinWorkload",

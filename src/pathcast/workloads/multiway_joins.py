@@ -4,7 +4,10 @@
                          └───────── U(z, e, u)      its own
 
 Subscriptions are 50 : 50 : 50 : 20 to R ⋈ S, R ⋈ S ⋈ T, R ⋈ S ⋈ T ⋈ U and S ⋈ T ⋈ U, with a range on each table; ranges
-and values are those of `joins.py` (c as there, the others like a).
+and values are those of `joins.py` (c as there, the others like a). With `setting=STAR` it is the other way round: S
+changes, and has wide ranges and the wide deviation of centres; dimensions have the narrow ones. A subscriber then has
+most dimension rows before a fact asks for them. Its widths (40,000 ± 5,000 and 10,000 ± 1,500) are ours, chosen by how
+the paper's strawmen stand to each other in Figure 14: Enum-J 25 and Ref-J 1.8 times Rel-Sel.
 
 `mixed_joins` has 10, 70, 70 and 30 rows of R, S, T and U to each of 100 values of a join column; all tables change as
 often as each other. In `star_joins` S is a fact table that has a row of each dimension for every row of its own, and is
@@ -23,7 +26,9 @@ from .joins import (
     DEVIATION_A,
     DEVIATION_C,
     JOIN_VALUES,
+    STAR,
     JoinBatch,
+    JoinSetting,
     JoinWorkload,
     Row,
     balanced,
@@ -41,7 +46,7 @@ JOINS = ("R.x = S.x", "S.y = T.y", "S.z = U.z")
 ROWS_PER_VALUE = {"R": 10, "S": 70, "T": 70, "U": 30}
 FACTS, DIMENSION = 25_000, 1_000
 MIX = ((("R", "S"), 50), (("R", "S", "T"), 50), (("R", "S", "T", "U"), 50), (("S", "T", "U"), 20))
-_SELECTED = {"R": "a", "S": "c", "T": "d", "U": "e"}
+SELECTED = {"R": "a", "S": "c", "T": "d", "U": "e"}
 _JOINED = {"R": "x", "T": "y", "U": "z"}
 
 
@@ -62,7 +67,7 @@ def mixed_joins(
 
 def star_joins(
     subscriptions: int, insertions: int, *, seed: int = 0, events: int = 0, facts: int = FACTS,
-    dimension: int = DIMENSION, payload: int = 100, fact_payload: int = 0,
+    dimension: int = DIMENSION, payload: int = 100, fact_payload: int = 0, setting: JoinSetting = DENSE,
 ) -> JoinWorkload:  # fmt: skip
     """A star: every insertion into the fact table S joins one row of each dimension, and so has one result."""
     draw = np.random.default_rng((seed, events, 6))
@@ -77,35 +82,39 @@ def star_joins(
         present,
         ["S"] * insertions,
         lambda table: _drawn(draw, table, 1, dimension, fact_payload)[0],
+        setting,
     )
 
 
 def _workload(
-    subscriptions: int, seed: int, present: dict[str, list[Row]], changed: list[str], draw: Callable[[str], Row]
-) -> JoinWorkload:
+    subscriptions: int, seed: int, present: dict[str, list[Row]], changed: list[str], draw: Callable[[str], Row],
+    setting: JoinSetting = DENSE,
+) -> JoinWorkload:  # fmt: skip
     coming = [(table, draw(table)) for table in changed]
     return JoinWorkload(
         TABLES,
         JOINS,
-        tuple(_batches(subscriptions, seed)),
+        tuple(_batches(subscriptions, seed, setting)),
         [("insert", table, row) for table, rows in present.items() for row in rows],
         list(balanced(present, iter(coming))),
     )
 
 
-def _batches(subscriptions: int, seed: int) -> list[JoinBatch]:
+def _batches(subscriptions: int, seed: int, setting: JoinSetting) -> list[JoinBatch]:
     whole = sum(part for _, part in MIX)
     found = []
     for number, (tables, part) in enumerate(MIX):
         count = round(subscriptions * part / whole)
         if count:
-            asked = {_SELECTED[table]: _ranges(table, count, (seed, 7, number)) for table in tables}
+            asked = {SELECTED[table]: _ranges(table, count, (seed, 7, number), setting) for table in tables}
             found.append(JoinBatch(select(*tables), asked))
     return found
 
 
-def _ranges(table: str, count: int, seed: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    deviation, width = (DEVIATION_C, DENSE.width_c) if table == "S" else (DEVIATION_A, DENSE.width_a)
+def _ranges(table: str, count: int, seed: tuple[int, ...], setting: JoinSetting) -> tuple[np.ndarray, np.ndarray]:
+    """Ranges on a table: like those on c for S, or in a star's own setting, for all others."""
+    like_c = (table == "S") != (setting is STAR)
+    deviation, width = (DEVIATION_C, setting.width_c) if like_c else (DEVIATION_A, setting.width_a)
     return ranges(count, (*seed, "RSTU".index(table)), deviation, width)
 
 
