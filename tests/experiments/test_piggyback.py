@@ -1,12 +1,15 @@
 """The piggyback paper's evaluation: its workload is what the paper says, and a run compares what it times."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 import pathcast
 from pathcast.documents import read_batch
-from pathcast.experiments import Rows, find, perform
+from pathcast.experiments import Rows, find, perform, piggyback_times
 from pathcast.experiments import piggyback_claims as claims
+from pathcast.experiments.piggyback_times import Way
 from pathcast.experiments.piggyback_workloads import (
     BIBLIOGRAPHY,
     LARGE_SMALL,
@@ -20,6 +23,7 @@ from pathcast.experiments.piggyback_workloads import (
     subscriptions_of,
     wanted,
 )
+from pathcast.routing import report
 
 TINY = ["subscriptions=20", "documents=1", "rounds=1", "repeats=1", "levels=3", "fractions=0.25,1.0"]
 
@@ -56,7 +60,8 @@ def test_a_set_that_there_is_not_is_named():
         schema_of("sonnets")
 
 
-FIGURES = [each.name for each in find(["piggyback-*"]) if each.name != "piggyback-structure"]
+OTHERS = ("piggyback-structure", "piggyback-profile")
+FIGURES = [each.name for each in find(["piggyback-*"]) if each.name not in OTHERS]
 
 
 def test_what_is_decoded_is_compared_with_what_is_read():
@@ -91,18 +96,47 @@ def test_a_figure_compares_deliveries_before_it_times(name):
         assert any("automaton reads a document to its end" in note for note in result.notes)
 
 
-def test_times_on_other_links_are_those_of_an_overlay_with_such_links():
-    from pathcast.experiments.piggyback import _response_of
+def test_the_parts_of_a_profile_add_up_to_the_response_time():
+    (experiment,) = find(["piggyback-profile"])
+    result = perform(experiment, changes=[*TINY[:-1], "policies=ES,L+s-sd", "rounds=2"])
+    rows = Rows(result.rows)
+    assert piggyback_times.STEPS == report.STEPS
+    for policy, f in product(("ES", "L+s-sd"), (0.25, 1.0)):
+        parts = rows.where(policy=policy, f=f)
+        assert sum(parts.numbers("us")) == pytest.approx(1e3 * parts[0]["ms"])
+        assert sum(parts.numbers("share")) == pytest.approx(1)
+    assert rows.number("us", policy="ES", f=1.0, part="below: match") > 0
+    assert rows.number("us", policy="L+s-sd", f=1.0, part="root: make") > 0
+    assert all(claim.verdict != "not measurable" for claim in result.claims)
 
+
+def test_of_several_rounds_the_quickest_step_counts():
+    workload = Workload(NEWS_50, 30, 1, levels=3)
+    (document,) = documents_of(NEWS_50, 1, seed=4)
+    overlay = overlay_of(workload, subscriptions_of(workload, [document], seed=4))
+    marked = document.replace(b"</news>", b"<test/></news>")
+    for policy in ("ES", "L+s-sd"):
+        reports = [overlay.publish(marked, policy, "xtrie") for _ in range(3)]
+        way = Way(reports, "r1")
+        assert way.response(1e9) <= min(Way([each], "r1").response(1e9) for each in reports)
+        assert all(
+            way.stays[name].spent[step] == min(each.per_router[name].spent[step] for each in reports)
+            for name in reports[0].per_router
+            for step in reports[0].per_router[name].spent
+        )
+
+
+def test_times_on_other_links_are_those_of_an_overlay_with_such_links():
     workload = Workload(NEWS_50, 30, 1, levels=3)
     (document,) = documents_of(NEWS_50, 1, seed=3)
     marked = document.replace(b"</news>", b"<test/></news>")
     overlay = overlay_of(workload, subscriptions_of(workload, [document], seed=3))
     report = overlay.publish(marked, "L+s-sd")
-    assert _response_of(report, "r1", "10MB/s") == pytest.approx(report.response_time)
+    way = Way([report], "r1")
+    assert way.response(10e6) == pytest.approx(report.response_time)
     hops = {"r1": 0, "r2": 1, "r3": 1}
     far = [hops.get(each.router, 2) for each in report.deliveries]
-    slower = _response_of(report, "r1", "1kB/s") - _response_of(report, "r1", "unlimited")
+    slower = way.response(1e3) - way.response(float("inf"))
     assert slower == pytest.approx(np.mean(far) * len(marked) / 1000, rel=0.2)
 
 

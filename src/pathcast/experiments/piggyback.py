@@ -8,11 +8,12 @@ transmission outweighs processing; links of 1 and 10 GB/s show its regime.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
-from statistics import fmean, median
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from . import piggyback_claims as claims
 from .claim import Claim
+from .piggyback_times import PARTS, Way, mean_parts, seconds_below, seconds_of_routers
 from .piggyback_workloads import (
     BIBLIOGRAPHY,
     LARGE,
@@ -39,10 +40,11 @@ ES, ALL_THREE = claims.ES, claims.ALL_THREE
 _METHOD = """A complete binary tree of routers, subscriptions at each, a tenth of which match a document; `<test>` and
 the predicate `//test` say where in a document the first match comes (f). Every document is published under every
 policy in turn; deliveries are compared with those of one matcher over all subscriptions before anything is timed. A
-step of a router is timed some times and the quickest counts; of the rounds the median. Skipped are entries of the
-routing tables of routers below the root, by the kind of annotation that spared them; what two kinds could spare
-counts for the first, NS. Transmission is modelled: what was measured is laid out for each bandwidth. Throughput is
-that of the slowest router. Annotations are bytes a link."""
+document is published some times, policies taking turns, and of each step of a router the quickest time counts. Skipped
+are entries of the routing tables of routers below the root, by the kind of annotation that spared them; what two kinds
+could spare counts for the first, NS. Unread is the part of the deliveries below the root that left before the document
+was looked at. Transmission is modelled: what was measured is laid out for each bandwidth. Throughput is that of the
+slowest router. Annotations are bytes a link."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,9 @@ class Piggyback:
     nested: tuple[float, ...] = (0.2,)
     skew: tuple[float, ...] = (0.0,)
     keep: tuple[float, ...] = (0.25,)
-    documents: int = 3
+    documents: int = 4
     levels: int = 4
-    rounds: int = 3
+    rounds: int = 5
     repeats: int = 2
 
 
@@ -94,6 +96,7 @@ def _at_place(
     run: Run, parameters: Piggyback, workload: Workload, overlay: "Overlay", subscriptions: list[list[str]],
     documents: list[bytes], f: float,
 ) -> Iterator[Row]:  # fmt: skip
+    from ..transmission import bandwidth as read_bandwidth
     from ..workloads import steered_documents
 
     steered = list(steered_documents(documents, f))
@@ -104,13 +107,17 @@ def _at_place(
             report = overlay.publish(document, policy, engine)
             answers[f"{policy}, {engine}"] = {each.subscriber for each in report.deliveries}
         run.check_equal("every policy and engine delivers what one matcher over all subscriptions names", answers)
-    reports: dict[tuple[str, str], list[list[Report]]] = {each: [] for each in runs}
-    run.begin(f"f = {f:g}", parameters.rounds)
-    for _ in range(parameters.rounds):
-        for engine, policy in runs:
-            published = [overlay.publish(each, policy, engine, repeats=parameters.repeats) for each in steered]
-            reports[engine, policy].append(published)
-        run.advance()
+    run.begin(f"f = {f:g}", parameters.rounds * len(steered))
+    ways: dict[tuple[str, str], list[Way]] = {each: [] for each in runs}
+    for document in steered:
+        reports: dict[tuple[str, str], list[Report]] = {each: [] for each in runs}
+        for number in range(parameters.rounds):
+            for engine, policy in _rotated(runs, number):
+                published = overlay.publish(document, policy, engine, repeats=parameters.repeats)
+                reports[engine, policy].append(published)
+            run.advance()
+        for each in runs:
+            ways[each].append(Way(reports[each], overlay.root))
     reading = _reading(steered)
     matching = {engine: _matching(overlay, engine, steered) for engine in dict.fromkeys(engine for engine, _ in runs)}
     for engine, (all_of_it, least) in matching.items():
@@ -120,13 +127,15 @@ def _at_place(
                 f"root a document is read in {1e6 * reading:.0f} µs and matched in {1e6 * all_of_it:.0f} µs; were a "
                 f"router spared all that does not match, in {1e6 * least:.0f} µs. No negative annotation saves more."
             )
-    for bandwidth, ((engine, policy), rounds) in product(parameters.bandwidths, reports.items()):
+    for bandwidth, ((engine, policy), gone) in product(parameters.bandwidths, ways.items()):
+        parts = mean_parts(gone, read_bandwidth(bandwidth))
         yield {
             "set": workload.documents_like, "subscriptions": workload.subscriptions, "nested": workload.nested,
             "skew": workload.skew, "keep": workload.keep, "bandwidth": bandwidth, "engine": engine, "f": f,
-            "policy": policy, "ms": 1e3 * _response(rounds, overlay.root, bandwidth), "reading_us": 1e6 * reading,
+            "policy": policy, "ms": 1e3 * sum(parts.values()), "reading_us": 1e6 * reading,
             "match_us": 1e6 * matching[engine][0], "match_least_us": 1e6 * matching[engine][1],
-            **_figures(rounds, steered, overlay.root),
+            **{f"{place}: {step}, µs": 1e6 * parts.get((place, step), 0.0) for place, step in PARTS},
+            **_figures(gone, steered),
         }  # fmt: skip
 
 
@@ -142,19 +151,19 @@ def _runs(run: Run, parameters: Piggyback) -> Iterator[tuple[str, str]]:
                 run.note(f"{engine} reads a document to its end before it answers, and so has no {policy}.")
 
 
-def _figures(rounds: "list[list[Report]]", documents: list[bytes], root: str) -> dict[str, float | None]:
-    """What the reports of all rounds come to: medians of times; the rest is the same in every round."""
-    reports = rounds[-1]
-    below = [each for report in reports for name, each in report.per_router.items() if name != root]
+def _figures(ways: list[Way], documents: list[bytes]) -> dict[str, float | None]:
+    """What the ways of all documents come to."""
+    below = [each for way in ways for name, each in way.report.per_router.items() if name != way.root]
     size = fmean(map(len, documents))
     sizes = [sum(each.annotations.values()) for each in below]
     entries = sum(each.wanted for each in below) or 1
-    slowest = median(max(_mean_processing(published).values()) for published in rounds)
+    seconds = seconds_of_routers(ways)
+    unread, delivered = (sum(way.unread[place] for way in ways) for place in (0, 1))
     return {
-        "processing_ms": 1e3 * median(fmean(report.processing for report in published) for published in rounds),
-        "root_us": 1e6 * median(_mean_processing(published)[root] for published in rounds),
-        "downstream_us": 1e6 * median(_downstream(published, root) for published in rounds),
-        "throughput": 1 / slowest,
+        "processing_ms": 1e3 * sum(seconds.values()),
+        "root_us": 1e6 * seconds[ways[0].root],
+        "downstream_us": 1e6 * seconds_below(ways),
+        "throughput": 1 / max(seconds.values()),
         "bytes": size,
         "header_bytes": fmean(sizes) if sizes else 0.0,
         "annotated": fmean(sizes) / size if sizes else 0.0,
@@ -162,45 +171,16 @@ def _figures(rounds: "list[list[Report]]", documents: list[bytes], root: str) ->
            for kind in ("+s", "+d", "-s", "-d", "+t")},
         "skipped-s": sum(each.skipped.get("-s", 0) for each in below) / entries,
         "skipped-d": sum(each.skipped.get("-d", 0) for each in below) / entries,
+        "unread": unread / delivered if delivered else 0.0,
         "parsed": fmean(each.parsed for each in below) if below else 0.0,
-        "routers": fmean(len(report.per_router) for report in reports),
-        "deliveries": fmean(len(report.deliveries) for report in reports),
+        "routers": fmean(len(way.report.per_router) for way in ways),
+        "deliveries": fmean(len(way.report.deliveries) for way in ways),
     }  # fmt: skip
 
 
-def _response(rounds: "list[list[Report]]", root: str, bandwidth: str) -> float:
-    """The mean time to a delivery, were all links of this bandwidth: processing is as it was measured."""
-    return median(fmean(_response_of(report, root, bandwidth) for report in published) for published in rounds)
-
-
-def _response_of(report: "Report", root: str, bandwidth: str) -> float:
-    from ..transmission import bandwidth as read_bandwidth
-
-    speed = read_bandwidth(bandwidth)
-    arrived, waiting = {root: 0.0}, [root]
-    for name in waiting:  # which grows meanwhile
-        there = report.per_router[name]
-        for neighbour, left in there.forwarded.items():
-            arrived[neighbour] = arrived[name] + left - there.arrived + report.per_router[neighbour].received / speed
-            waiting.append(neighbour)
-    times = [arrived[each.router] + each.time - report.per_router[each.router].arrived for each in report.deliveries]
-    return fmean(times) if times else 0.0
-
-
-def _mean_processing(published: "list[Report]") -> dict[str, float]:
-    """Seconds a document of each router that was reached."""
-    names = {name for report in published for name in report.per_router}
-    return {
-        name: sum(report.per_router[name].processing for report in published if name in report.per_router)
-        / len(published)
-        for name in names
-    }
-
-
-def _downstream(published: "list[Report]", root: str) -> float:
-    """Seconds of a router below the root that a document reached."""
-    spent = [each.processing for report in published for name, each in report.per_router.items() if name != root]
-    return fmean(spent) if spent else 0.0
+def _rotated(runs: list[tuple[str, str]], by: int) -> list[tuple[str, str]]:
+    by %= len(runs)
+    return runs[by:] + runs[:by]
 
 
 def _matching(overlay: "Overlay", engine: str, documents: list[bytes]) -> tuple[float, float]:
@@ -319,6 +299,7 @@ def register(figure: Figure) -> None:
             "header_bytes": "annotations, bytes",
             "skipped-s": "skipped by NS",
             "skipped-d": "by ND",
+            "unread": "unread",
             "parsed": "parsed",
         },
     )(measured)  # fmt: skip
