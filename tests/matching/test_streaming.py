@@ -91,9 +91,13 @@ def test_an_entry_that_is_skipped_is_neither_reported_nor_tried(name: str) -> No
     engine = engine_for(xpaths, name)
     assert isinstance(engine, Skipping)
     batch = read_batch(DOCUMENTS)
-    skip = np.random.default_rng(1).random(len(engine.table)) < 0.5
     everything = rows(*engine.match_batch(batch))
-    assert rows(*engine.match_except(batch, skip)) == [[e for e in found if not skip[e]] for found in everything]
+    for share in (0.5, 0.93, 0.98):  # where few are left, engines may go about it in another way
+        skip = np.random.default_rng(1).random(len(engine.table)) < share
+        left = [[e for e in found if not skip[e]] for found in everything]
+        assert any(left)
+        assert rows(*engine.match_except(batch, skip)) == left
+        assert [sorted(engine.match_stream(each, skip=skip).entries.tolist()) for each in batch] == left
     tried = engine.statistics()["selections tried"]
     engine.match_except(batch, np.ones(len(engine.table), dtype=np.bool_))
     assert engine.statistics()["selections tried"] == tried

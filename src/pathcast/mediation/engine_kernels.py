@@ -142,7 +142,7 @@ def begin_walk(root, document, plan, room, walk):
     " Tuple((ro_i4[:, ::1], ro_i4[:, ::1], ro_i4[:, ::1])),"
     " Tuple((i4[:, ::1], i4[:, ::1], i4[::1], i4[::1], i8[:, ::1])), i8[::1],"
     # the tables: trie, plain rows, twigs, tests of values
-    " Tuple((ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[:, ::1], ro_i4[::1])),"
+    " Tuple((ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[:, ::1], ro_i4[::1], ro_i4[::1], ro_i4[::1])),"
     " Tuple((ro_i4[::1], ro_i4[::1], ro_i4[:, ::1], ro_i4[::1], ro_i4[::1], int64)),"
     " ro_i4[:, ::1], Tuple((ro_i4[::1], ro_i4[:, ::1], ro_f8[::1], ro_u1[::1], ro_i4[::1])),"
     # the document's stacks, and what is known of values

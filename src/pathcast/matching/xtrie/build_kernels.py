@@ -3,7 +3,8 @@
 
 import numpy as np
 
-from ...kernels import kernel
+from ...kernels import kernel, lowest_bit
+from ..marks_kernels import ONE
 from ..streaming_kernels import is_marked
 from ..trie_kernels import child, edge_slot
 from .layout_kernels import N_IN, N_NEXT, N_OUT, N_REPORT, N_SUFFIX
@@ -106,3 +107,33 @@ def want_rows(row_entry, row_parent, inner, gate_row, delegated, top_entry, top_
         if row > 0:
             wanted[row_parent[row]] |= wanted[row]
     wanted[0] |= row_entry[0] >= 0 and not is_marked(skips, row_entry[0])
+
+
+@kernel(
+    "void(ro_u8[::1], int64, ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], u1[::1], i4[::1], i4[::1])",
+    late=True,
+)
+def want_few(skips, entries, entry_row, row_parent, leaf_begin, leaf_rows, leaf_node, wanted, chosen, following):
+    """As `want_rows`, where few entries are not skipped; their leaf rows are chained by node, from `chosen` on.
+
+    `entry_row` is the row that an entry asks for; its leaf rows are `leaf_rows[leaf_begin[e] : leaf_begin[e + 1]]`.
+    """
+    for row in range(len(wanted)):
+        wanted[row] = 0
+    for node in range(len(chosen)):
+        chosen[node] = -1
+    for index in range(len(skips)):
+        rest = ~skips[index]
+        while rest:
+            entry = 64 * index + np.int64(lowest_bit(rest))
+            rest &= rest - ONE
+            if entry >= entries:
+                break
+            row = entry_row[entry]
+            while row >= 0 and wanted[row] == 0:
+                wanted[row] = 1
+                row = row_parent[row]
+            for at in range(leaf_begin[entry], leaf_begin[entry + 1]):
+                leaf = leaf_rows[at]
+                following[leaf] = chosen[leaf_node[leaf]]
+                chosen[leaf_node[leaf]] = leaf

@@ -11,22 +11,46 @@ the engine inside the routers of papers/000 and papers/004. `streaming.py` has t
 
 Invariant: the tables are those of the pattern table as of the last `refresh`.
 Cost: at each element the rows whose substring ends there; see `run_kernels.py`. Skipping takes a pass over the rows and
-leaves out those that lead to no entry that is asked for.
+leaves out those that lead to no entry that is asked for; where few are left, it looks at nothing but their rows.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from ...documents import DocumentBatch
 from ..contract import Mask, Offsets
 from ..streaming import Arrays, EventEngine, Int32s
-from .build_kernels import want_rows
-from .layout_kernels import LOOKED, N_LEAF_END, PARTIALS, T_ENTRY, TRIED
+from .build_kernels import want_few, want_rows
+from .layout_kernels import LOOKED, N_LEAF, N_LEAF_END, PARTIALS, T_ENTRY, TRIED
 from .run_kernels import run
 from .scratch import Scratch
 from .tables import build_tables
 from .twigs import Twigs
+
+# Where one of so many entries is left, or less, their rows are chained.
+FEW = 8
+_NOTHING: Int32s = np.zeros(0, dtype=np.int32)
+
+
+class _Entries:
+    """What each entry asks for: a row of plain paths (its own, or the one above its twig or gate), and leaf rows.
+
+    `are_single`: no entry asks for two rows of plain paths.
+    """
+
+    def __init__(self, tables: Arrays, leaf_entry: Int32s, count: int) -> None:
+        nodes, rows = tables["nodes"], np.flatnonzero(tables["row_entry"] >= 0)
+        asking = np.concatenate([tables["row_entry"][rows], tables["top_entry"], tables["delegated"]])
+        self.are_single = len(np.unique(asking)) == len(asking)
+        self.row: Int32s = np.full(count, -1, dtype=np.int32)
+        self.row[asking] = np.concatenate([rows, tables["top_base"], tables["gate_row"]])
+        self.leaf_rows = np.argsort(leaf_entry, kind="stable").astype(np.int32)
+        self.leaf_begin = np.searchsorted(leaf_entry[self.leaf_rows], np.arange(count + 1)).astype(np.int32)
+        counts = nodes[:, N_LEAF_END] - nodes[:, N_LEAF]
+        self.leaf_node = np.repeat(np.arange(len(nodes), dtype=np.int32), counts)
 
 
 class Lent(NamedTuple):
@@ -57,10 +81,11 @@ class XTrieEngine(EventEngine[Twigs, Scratch]):
         nodes, twigs = tables["nodes"], tables["twigs"]
         # Entries of leaf rows by themselves: where most are left out, nothing else of a row is looked at.
         leaf_entry = twigs[: int(nodes[:, N_LEAF_END].max(initial=0)), T_ENTRY].copy()
-        trie = (tables["slots"], tables["trie_parent"], tables["trie_symbol"], nodes, leaf_entry)
+        trie = (tables["slots"], tables["trie_parent"], tables["trie_symbol"], nodes, leaf_entry, _NOTHING, _NOTHING)
         plain = tuple(tables[name] for name in ("row_parent", "row_reach", "rows", "task_number", "delegated"))
         tests = tuple(tables[name] for name in ("selects", "selection_rows", "limits", "literals", "parts"))
         self._kernel_tables = trie, (*plain, int(tables["longest_wild"][0])), twigs, tests
+        self._entries = _Entries(tables, leaf_entry, self._entry_count)
 
     @contextmanager
     def lent(self, batch: DocumentBatch) -> Iterator[Lent]:
@@ -71,8 +96,18 @@ class XTrieEngine(EventEngine[Twigs, Scratch]):
 
     def _leave_out(self, skip: Mask | None) -> None:
         super()._leave_out(skip)
-        if skip is not None:
-            it, scratch = self._tables, self._scratch
+        self._chosen = _NOTHING, _NOTHING
+        if skip is None:
+            return
+        it, scratch = self._tables, self._scratch
+        left = self._entry_count - int(np.count_nonzero(skip[: self._entry_count]))
+        if self._entries.are_single and FEW * left <= self._entry_count:
+            self._chosen = scratch.chosen, scratch.following
+            want_few(
+                scratch.skips, self._entry_count, self._entries.row, it["row_parent"], self._entries.leaf_begin,
+                self._entries.leaf_rows, self._entries.leaf_node, scratch.wanted, *self._chosen,
+            )  # fmt: skip
+        else:
             want_rows(
                 it["row_entry"], it["row_parent"], it["inner"], it["gate_row"], it["delegated"], it["top_entry"],
                 it["top_base"], scratch.skips, scratch.wanted,
@@ -88,7 +123,8 @@ class XTrieEngine(EventEngine[Twigs, Scratch]):
         )  # fmt: skip
         return run(  # type: ignore[no-any-return]
             batch.offsets, batch.name, batch.depth, batch.end, translation, first, values,
-            *self._kernel_tables, scratch.state, scratch.stacks, scratch.known,
+            (*self._kernel_tables[0][:5], *self._chosen), *self._kernel_tables[1:],
+            scratch.state, scratch.stacks, scratch.known,
             (scratch.marks, scratch.skips, scratch.wanted, link, scratch.link_stamps, scratch.expiry),
             (scratch.summary, scratch.gate_stamps, scratch.out, scratch.out_times, scratch.gates),
             offsets, gate_offsets,

@@ -11,7 +11,7 @@ of pointers. Each substring on that way ends at this element, and its rows are l
 A row that ends in `*` is hit when an element lies so far below for the first time. `end_tag` makes ready what has
 waited for it, and drops the level. What follows from hits and from what is ready is in `follow_kernels.py`.
 
-Cost: at an element the rows of the substrings that end there.
+Cost: at an element the rows of the substrings that end there; of twigs, where few entries are asked for, theirs alone.
 """
 
 import numpy as np
@@ -104,13 +104,25 @@ def reached_node(symbol, node, slots, trie_parent, trie_symbol, nodes):
 
 
 @part
+def look_at_leaf(twig, entry, level, state, nodes, twigs, stacks, asked):
+    """Make a leaf row of a twig ready that ends at this level, unless its entry is not asked for any more."""
+    levels, first, head, live, occurrence_head, _, _, _, _, ready = stacks
+    marks, skips, _, link, link_stamps, expiry = asked
+    if (
+        in_reach(twig, level, twigs, nodes, levels, first, head, live, occurrence_head)
+        and not is_settled(entry, state[STAMP], marks, state[SKIPPING] == 1, skips, link, link_stamps)
+        and not (len(expiry) and state[TIME] > expiry[entry])
+    ):
+        make_ready(twig, level, 0, ready, state)
+
+
+@part
 def start_tag(element, symbol, state, trie, plain, twigs, stacks, asked):
     """Open a level for an element: find the rows that it hits and the twigs whose leaves it makes ready."""
-    slots, trie_parent, trie_symbol, nodes, leaf_entry = trie
+    slots, trie_parent, trie_symbol, nodes, leaf_entry, chosen, following = trie
     row_parent, row_reach, rows, _, _, longest_wild = plain
-    levels, first, head, live, occurrence_head, occurrences, _, _, hits, ready = stacks
-    marks, skips, wanted, link, link_stamps, expiry = asked
-    skipping, stamp = state[SKIPPING] == 1, state[STAMP]
+    levels, first, _, live, occurrence_head, occurrences, _, _, hits, ready = stacks
+    skips, wanted, skipping = asked[1], asked[2], state[SKIPPING] == 1
     state[LEVEL] += 1
     state[TIME] += 1
     level, looked, n_hits = state[LEVEL], np.int64(0), np.int64(0)
@@ -120,21 +132,22 @@ def start_tag(element, symbol, state, trie, plain, twigs, stacks, asked):
     # The substrings that end here, the longest first and the empty one last.
     node = np.int64(nodes[node, N_REPORT])
     while True:
-        looked += nodes[node, N_PLAIN_END] - nodes[node, N_PLAIN] + nodes[node, N_LEAF_END] - nodes[node, N_LEAF]
+        looked += nodes[node, N_PLAIN_END] - nodes[node, N_PLAIN]
         for row in range(nodes[node, N_PLAIN], nodes[node, N_PLAIN_END]):
             if first[row_parent[row]] <= level - (row_reach[row] >> 1):
                 hits[n_hits] = row
                 n_hits += not skipping or wanted[row] != 0
-        for twig in range(nodes[node, N_LEAF], nodes[node, N_LEAF_END]):
-            entry = leaf_entry[twig]
-            if skipping and is_marked(skips, entry):
-                continue
-            if (
-                in_reach(twig, level, twigs, nodes, levels, first, head, live, occurrence_head)
-                and not is_settled(entry, stamp, marks, skipping, skips, link, link_stamps)
-                and not (len(expiry) and state[TIME] > expiry[entry])
-            ):
-                make_ready(twig, level, 0, ready, state)
+        if len(chosen):  # few entries are asked for: their leaf rows are chained by node
+            leaf = np.int64(chosen[node])
+            while leaf >= 0:
+                looked += 1
+                look_at_leaf(leaf, leaf_entry[leaf], level, state, nodes, twigs, stacks, asked)
+                leaf = np.int64(following[leaf])
+        else:
+            looked += nodes[node, N_LEAF_END] - nodes[node, N_LEAF]
+            for twig in range(nodes[node, N_LEAF], nodes[node, N_LEAF_END]):
+                if not (skipping and is_marked(skips, leaf_entry[twig])):
+                    look_at_leaf(twig, leaf_entry[twig], level, state, nodes, twigs, stacks, asked)
         stack, n = nodes[node, N_OPEN], state[N_OCCURRENCES]
         if stack >= 0 and n == occurrences.shape[1]:
             state[WHY] = FEW_OCCURRENCES

@@ -34,7 +34,7 @@ from .layout_kernels import LEVEL, MARKED, TIME
     " Tuple((ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1],"
     " ro_i4[::1], ro_u1[::1], ro_u1[::1], ro_i4[::1], u1[::1])),"
     # the tables: trie, plain rows, twigs, tests of values
-    " Tuple((ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[:, ::1], ro_i4[::1])),"
+    " Tuple((ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[:, ::1], ro_i4[::1], ro_i4[::1], ro_i4[::1])),"
     " Tuple((ro_i4[::1], ro_i4[::1], ro_i4[:, ::1], ro_i4[::1], ro_i4[::1], int64)),"
     " ro_i4[:, ::1], Tuple((ro_i4[::1], ro_i4[:, ::1], ro_f8[::1], ro_u1[::1], ro_i4[::1])),"
     # the document's stacks, and what is known of values

@@ -15,6 +15,7 @@ from .layout_kernels import (
     FEW_PARTIAL,
     FEW_READY,
     L_ROWS,
+    N_LEAF_END,
     N_OPEN,
     NOWHERE,
     P_COLUMNS,
@@ -42,6 +43,8 @@ class Scratch(EventScratch):
         self.head: Int32s = np.full(rows, -1, dtype=np.int32)
         self.hits: Int32s = np.zeros(rows + 1, dtype=np.int32)
         self.wanted = np.zeros(rows, dtype=np.uint8)
+        self.chosen: Int32s = np.zeros(len(tables["nodes"]), dtype=np.int32)
+        self.following: Int32s = np.zeros(int(tables["nodes"][:, N_LEAF_END].max(initial=0)), dtype=np.int32)
         stacks = int(np.count_nonzero(tables["nodes"][:, N_OPEN] >= 0))
         self.occurrence_head: Int32s = np.full(stacks, -1, dtype=np.int32)
         self.partial_head: Int32s = np.full(len(tables["twigs"]), -1, dtype=np.int32)
