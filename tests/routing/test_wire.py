@@ -57,7 +57,8 @@ def test_a_bit_string_has_a_bit_an_aggregate() -> None:
 
 def test_what_holds_has_a_bit_for_each_aggregate_that_does_not_fail() -> None:
     failed = np.arange(800) >= 40
-    assert encode(Annotations(1, failed=failed, holding=~failed)).sizes["+s"] == 1 + 5
+    assert encode(Annotations(1, failed=failed, holding=~failed & (np.arange(800) > 0))).sizes["+s"] == 1 + 5
+    assert encode(Annotations(1, failed=failed, holding=~failed)).sizes["+s"] == 1
     assert encode(Annotations(1, holding=~failed)).sizes["+s"] == 2 + 100
 
 
@@ -92,6 +93,7 @@ def test_a_damaged_header_never_hides_the_document(sent: Annotations, data: st.D
         (b"\x48\x01\x03\x01\x03\x01", "more or fewer"),
         (b"\x48\x01\x03\x01\x01\x01", "more or fewer"),
         (b"\x48\x01\x03\x01\x02\x05", "beyond its end"),
+        (b"\x48\x01\x03\x01\x02\x03", "none are needed"),
         (b"\x08\x01\xff\xff\xff\xff\x0f", "cut off"),
         (b"\x08\x01\x01\x03", "beyond its end"),
         (b"\x02\x01\xff\xff\xff\xff\x0f", "cut off"),

@@ -80,8 +80,8 @@ class Making:
             return Annotations(received.version)
         failed = absent = holding = None
         if "s" in policy.negative:
-            failing, by_kind = taken.failing(self.router.entries_of(neighbour))
-            failed = failing if sum(by_kind.values()) else None
+            failing, some = taken.covered_by_failed(self.router.entries_of(neighbour))
+            failed = failing if some else None
         if "d" in policy.negative and taken.absent is not None:
             absent = received.data.inherited(taken.absent, taken.made.data)
             absent = absent if absent.any() else None

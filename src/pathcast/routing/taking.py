@@ -6,8 +6,8 @@
     ND   data patterns that don't occur   what contains them need not be matched        (T_pat)
     PD   last places of data patterns     handed on to the engine                       (step 4)
 
-PS comes first, so that nobody who is known to want the document waits for the rest. Then `Taken.failing` tells which
-entries fail: of those that a neighbour is to be told about, before its copy leaves; of all, before matching.
+PS comes first, so that nobody who is known to want the document waits for the rest. What a neighbour is told of entries
+that fail is worked out before its copy leaves; what fails of all entries, before matching.
 
 Annotations are believed as far as the link is: over an untrusted one, negative ones and last places are not looked at,
 and positive ones send the document early to other routers, which match it anyway, but never to a subscriber.
@@ -50,14 +50,19 @@ class Taken:
         """The data patterns of `made` that don't occur."""
         return self.believed.absent
 
+    def covered_by_failed(self, entries: Int32s) -> tuple[Mask, int]:
+        """Which of these entries fail since an aggregate over them does; how many. That is what is passed on (§5.3)."""
+        covered = np.zeros(len(entries), dtype=np.bool_)
+        if self.made is None or self.believed.failed is None:
+            return covered, 0
+        return covered, self.made.covered.mark(self.believed.failed, entries, self.view.idle, covered)
+
     def failing(self, entries: Int32s) -> tuple[Mask, dict[str, int]]:
         """Which of these entries fail; how many of them by each kind, what two kinds tell by the first."""
-        failing, skipped = np.zeros(len(entries), dtype=np.bool_), {}
-        if self.made is not None:
-            if self.believed.failed is not None:
-                skipped["-s"] = self.made.covered.mark(self.believed.failed, entries, self.view.idle, failing)
-            if self.believed.absent is not None:
-                skipped["-d"] = self.made.containing.mark(self.believed.absent, entries, self.view.idle, failing)
+        failing, covered = self.covered_by_failed(entries)
+        skipped = {} if self.believed.failed is None else {"-s": covered}
+        if self.made is not None and self.believed.absent is not None:
+            skipped["-d"] = self.made.containing.mark(self.believed.absent, entries, self.view.idle, failing)
         return failing, skipped
 
     def expiry(self) -> Int32s | None:

@@ -4,9 +4,9 @@
 
 Numbers are written seven bits a byte, low bits first, the last byte below 128. NS and ND are bit strings, a bit for
 each aggregate or data pattern of the advertisement (§4.3, §4.4). PS with nothing bound is a bit string, too, a bit for
-each aggregate that NS does not rule out. A binding of PS stands for itself, with its length and its labels spelled out:
-documents of one kind bring the same ones again, and what was read or written once is remembered. A message without
-annotations costs one byte.
+each aggregate that NS does not rule out, and an empty one where all of those match. A binding of PS stands for itself,
+with its length and its labels spelled out: documents of one kind bring the same ones again, and what was read or
+written once is remembered. A message without annotations costs one byte.
 
 Invariant: `decode` gives what was encoded, or raises `MessageError`; it refuses headers beyond `MOST_HEADER` bytes and
 more than `MOST_LISTED` bindings, labels and last places together, so that a header takes 10 bytes for each of its own
@@ -39,6 +39,7 @@ MOST_LISTED = 1 << 15
 MOST_REMEMBERED, _SHORT = 1 << 13, 256  # bindings, and the bytes of each
 _TEXT, _PS, _PD, _NS, _ND, _STRUCTURE, _HOLDING = (1 << bit for bit in range(7))
 _KNOWN = (1 << 7) - 1
+_ALL = b"\x00"
 _WHY = {
     CUT: "the header is cut off",
     LONG: f"a number of the header has more than {LONGEST_NUMBER} bytes",
@@ -96,9 +97,11 @@ def _bits(mask: Mask | None) -> bytes:
 
 
 def _bits_beside(holding: Mask | None, failed: Mask | None) -> bytes:
-    """A bit for each aggregate that does not fail: whether it is known to match."""
+    """A bit for each aggregate that does not fail: whether it is known to match; none if all of them are."""
     if holding is None or failed is None:
         return _bits(holding)
+    if np.count_nonzero(holding) + np.count_nonzero(failed) == len(failed):
+        return _ALL
     out = np.zeros(len(failed) + 7 >> 3, dtype=np.uint8)
     count = pack_beside(holding, failed, out)
     return _number(count) + out[: count + 7 >> 3].tobytes()
@@ -265,11 +268,15 @@ class _HeaderReader:
         return count, packed
 
     def bits_beside(self, failed: Mask) -> Mask:
-        """As `bits`, for each aggregate that does not fail."""
+        """As `bits`, for each aggregate that does not fail; where there are none, all of them hold."""
         count, packed = self._packed()
+        if not count:
+            return ~failed
         holding = np.empty(len(failed), dtype=np.bool_)
         if unpack_beside(packed, count, failed, holding) != count:
             raise MessageError("the header tells of more or fewer aggregates that match than may")
+        if np.count_nonzero(holding) == count:
+            raise MessageError("the header has bits where none are needed")
         return holding
 
     def last_places(self) -> LastPlaces:
