@@ -72,7 +72,8 @@ def test_each_decision_is_timed_by_a_stream_that_stops_there(name: str) -> None:
         return router.read(part, text=False)
 
     stream = run_stream(
-        Clock(), engine, read_part, document, 1e-9, skip=view.idle, group=view.group, urgent=lambda group: True,
+        Clock(), engine, read_part, document, 1e-9, skip=view.idle, group=view.group,
+        urgent=lambda decided: set(decided.values()),
     )  # fmt: skip
     assert sorted(stream.decided.values()) == [2, 23, 44]
     assert engine.read == [len(document), 2, 23, 44]
@@ -100,7 +101,7 @@ def test_many_local_places_are_timed_by_a_few_runs() -> None:
     engine, view = Recording(router.table.engine("yfilter")), router.table.view(None)  # type: ignore[arg-type]
     stream = run_stream(
         Clock(), engine, lambda part: router.read(part, text=False), document, 1e-9,
-        skip=view.idle, group=view.group, urgent=lambda group: False,
+        skip=view.idle, group=view.group, urgent=lambda decided: set(),
     )  # fmt: skip
     assert len(stream.decided) == 100
     assert len(engine.read) <= MOST_PLACES + 1

@@ -53,11 +53,12 @@ def _pays(rows: Rows) -> Judgement:
     "piggyback-profile",
     title="Piggyback: where the response time goes",
     small=Piggyback(
-        policies=(ES, "ES+s", "L", "L-sd", ALL_THREE), fractions=(0.25, LATE), bandwidths=(claims.FASTEST,)
+        policies=(ES, "ES+s", "L", "L-sd", ALL_THREE), fractions=(0.25, LATE), bandwidths=(claims.FASTEST,),
+        rounds=9,
     ),
     paper=Piggyback(
         policies=(ES, "ES+s", "L", "L-sd", ALL_THREE), fractions=(0.25, LATE), bandwidths=(claims.FASTEST,),
-        subscriptions=(5_000,), documents=10,
+        subscriptions=(5_000,), documents=10, rounds=9,
     ),
     claims=(
         Claim("where processing outweighs transmission, L+s-sd saves 42 % of ES's time at f = 1", "target", _saves),

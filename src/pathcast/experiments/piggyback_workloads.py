@@ -5,7 +5,7 @@ A complete binary tree of routers; the same number of subscriptions at each, abo
 documents are named by what they are like and by their elements: `news 130` is the default.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -92,10 +92,8 @@ def overlay_of(workload: Workload, subscriptions: Sequence[Sequence[str]]) -> "O
     return overlay
 
 
-def wanted(
-    subscriptions: Sequence[Sequence[str]], routers: Sequence[str], documents: Sequence[bytes]
-) -> Iterator[set[str]]:
-    """Who is to get each document: what one matcher over all subscriptions says."""
+def wanting(subscriptions: Sequence[Sequence[str]], routers: Sequence[str]) -> Callable[[bytes], set[str]]:
+    """Tells who is to get a document: what one matcher over all subscriptions says."""
     from .. import Subscriptions
 
     flat = Subscriptions()
@@ -105,8 +103,12 @@ def wanted(
     ids = flat.add_many([xpath for each in subscriptions for xpath in each])
     who = dict(zip(ids, names, strict=True))
     matcher = flat.compile()
-    for document in documents:
-        yield {who[id] for id in matcher.match(document).ids.tolist()}
+    return lambda document: {who[id] for id in matcher.match(document).ids.tolist()}
+
+
+def warming(workload: Workload, documents: Sequence[bytes], seed: int) -> bytes:
+    """A document of a set that takes little time."""
+    return _one(workload, seed) if workload.documents_like in _LARGE_BYTES else documents[0]
 
 
 def _one(workload: Workload, seed: int) -> bytes:

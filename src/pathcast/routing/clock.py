@@ -5,8 +5,9 @@ an engine tells *where* (start tags read), not when. So the document is run once
 each place where something was decided, by a stream that stops there, over bytes that end there: its time is the time
 of that decision. Nothing is interpolated, and nothing waits for a whole pass.
 
-Cost: a run for each place. Places of neighbours all count; where local subscribers alone are decided, at most
-`MOST_PLACES` do, and a subscriber between two of them gets the time of the later one.
+Cost: a run for each place. Places where a copy leaves for a neighbour all count; of the others, where local subscribers
+are decided, at most `MOST_PLACES` do, fewer in a long document, and a subscriber between two of them gets the time of
+the later one.
 Invariant: times grow with places.
 """
 
@@ -26,7 +27,8 @@ from .cutting import cut
 
 T = TypeVar("T")
 Read = Callable[[bytes], DocumentBatch]
-MOST_PLACES = 24
+MOST_PLACES, LEAST_PLACES = 24, 6
+_MOST_READ = 1 << 19  # start tags for the sake of local places
 _LOOKS = 20
 
 
@@ -95,9 +97,9 @@ def run_stream(
     *,
     skip: Mask,
     group: Entries,
-    urgent: Callable[[int], bool],
+    urgent: Callable[[dict[int, int]], set[int]],
 ) -> Stream:
-    """Match a document as a stream; `reading` took so long, and `urgent` groups are timed to the place.
+    """Match a document as a stream; `reading` took so long, and of all places `urgent` ones are timed by themselves.
 
     Without `read`, all of the document is known before the stream begins: its reading counts at every place.
     """
@@ -113,7 +115,8 @@ def run_stream(
     seconds: dict[int, Elapsed] = {}
     place_of = np.full(int(waiting.max(initial=-1)) + 2, np.iinfo(np.int32).max, dtype=np.int64)
     place_of[list(decided)] = list(decided.values())
-    for place in _chosen(decided, urgent):
+    most = min(MOST_PLACES, max(LEAST_PLACES, _MOST_READ // max(1, len(document))))
+    for place in _chosen(set(decided.values()), urgent(decided), most):
         if place >= matches.read:
             seconds[place] = total
             continue
@@ -123,13 +126,12 @@ def run_stream(
     return Stream(matches, decided, _growing(seconds, decided.values(), total), total)
 
 
-def _chosen(decided: dict[int, int], urgent: Callable[[int], bool]) -> list[int]:
+def _chosen(places: set[int], urgent: set[int], most: int) -> list[int]:
     """The places to be timed, ascending."""
-    exact = {place for group, place in decided.items() if urgent(group)}
-    others = sorted(set(decided.values()) - exact)
-    if len(others) > MOST_PLACES:
-        others = [others[round(k * (len(others) - 1) / (MOST_PLACES - 1))] for k in range(MOST_PLACES)]
-    return sorted(exact.union(others))
+    others = sorted(places - urgent)
+    if len(others) > most:
+        others = [others[round(k * (len(others) - 1) / (most - 1))] for k in range(most)]
+    return sorted(urgent.union(others))
 
 
 def _growing(seconds: dict[int, Elapsed], places: Iterable[int], total: Elapsed) -> dict[int, Elapsed]:

@@ -238,7 +238,8 @@ class Handling:
     def _known_of(self, batch: DocumentBatch, entries: Entries, skip: Mask) -> tuple[Mask, Reading]:
         """What annotations are made of, when all of a document was read."""
         matched = mask_of(entries, len(skip))
-        matched[skip] = False  # of entries that are left out an engine may find some all the same
+        if not _can(type(self.engine), Skipping):  # of entries that are left out it may have found some
+            matched &= ~skip
         return matched, Reading(batch, len(batch.name), self.router, self.policy)
 
     def _match(self, batch: DocumentBatch, skip: Mask, expiry: Entries | None) -> Entries:
@@ -259,7 +260,7 @@ class Handling:
         assert isinstance(self.engine, Streaming)
         stream = run_stream(
             self.clock, self.engine, None if self._structured else self._read, document, reading,
-            skip=skip, group=self.view.group, urgent=self.view.for_router.item,
+            skip=skip, group=self.view.group, urgent=self._leaving_places,
         )  # fmt: skip
         self.report.read = stream.matches.read
         spent = self.outcome.spent
@@ -279,13 +280,22 @@ class Handling:
         name = self.view.targets[number].name
         self._send(number, self._timed("make", lambda: self._making.early(name, reading, matched)), document)
 
-    def _first_places(self, stream: Stream) -> dict[int, list[int]]:
-        """The places of first matches, ascending, and the targets that get the document there."""
+    def _first_matches(self, decided: dict[int, int]) -> dict[int, int]:
+        """The place of the first match of each target that gets the document, given those of groups."""
         first: dict[int, int] = {}
-        for group, place in stream.decided.items():
+        for group, place in decided.items():
             for number in self.view.members(group):
                 if not self._decided[number]:
                     first[number] = min(place, first.get(number, place))
+        return first
+
+    def _leaving_places(self, decided: dict[int, int]) -> set[int]:
+        """The places where a copy leaves for a neighbour."""
+        return {place for number, place in self._first_matches(decided).items() if number < self.view.routers}
+
+    def _first_places(self, stream: Stream) -> dict[int, list[int]]:
+        """The places of first matches, ascending, and the targets that get the document there."""
+        first = self._first_matches(stream.decided)
         places: dict[int, list[int]] = {place: [] for place in sorted(set(first.values()))}
         for number, place in first.items():
             places[place].append(number)

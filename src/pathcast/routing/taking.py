@@ -86,9 +86,10 @@ def take(annotations: Annotations, made: Advertisement | None, view: View, *, tr
     proofs = [(bound, made.known.entries(bound)) for bound in annotations.bindings]
     holding = _NOBODY if annotations.holding is None else made.known.holding(annotations.holding)
     if proofs or len(holding):
-        known = np.concatenate([holding, *[entries for _, entries in proofs]])
+        known = np.concatenate([holding, *[entries for _, entries in proofs]]) if proofs else holding
         taken.wanting = view.targets_of(known)
-        taken.known[known] = trusted
+        if trusted and view.routers:  # to whom something is told of it
+            taken.known[known] = True
     if not trusted:
         taken.wanting[view.routers :] = False
         taken.refused = "the link is untrusted: nothing was skipped"
