@@ -13,20 +13,19 @@ from pyspark.sql import DataFrame
 from pathcast.spark import dead_letters, deliver, match_documents, session, write_once
 from pathcast.spark.sessions import LOCAL_SETTINGS
 
+SETTINGS = {
+    # Two cores; a task is tried four times, so that a dead worker does not end the query.
+    "spark.master": "local[2,4]",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "5",
+    # A stream that lives for seconds never pays back the second compiler, nor threads for the garbage.
+    "spark.driver.extraJavaOptions": LOCAL_SETTINGS["spark.driver.extraJavaOptions"]
+    + " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
 
 def main(folder: Path) -> None:
-    spark = session(
-        "killed",
-        {
-            # Two cores; a task is tried four times, so that a dead worker does not end the query.
-            "spark.master": "local[2,4]",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.sql.execution.arrow.maxRecordsPerBatch": "5",
-            # A stream that lives for seconds never pays back the second compiler, nor threads for the garbage.
-            "spark.driver.extraJavaOptions": LOCAL_SETTINGS["spark.driver.extraJavaOptions"]
-            + " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        },
-    )
+    spark = session("killed", SETTINGS)
     files = spark.readStream.schema("id long, xml binary").option("maxFilesPerTrigger", 10).parquet(str(folder / "in"))
     filed = (
         match_documents(files, folder / "index")
