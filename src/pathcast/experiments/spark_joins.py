@@ -32,7 +32,7 @@ class SparkJoins:
     base_rows: int = 16_000
     joined_rows: int = 5_100
     changes: tuple[int, ...] = (20_000, 100_000)
-    micro_batches: int = 3
+    micro_batches: int = 2
     checked: int = 1_000
     native: int = 500
     cores: int = 2
@@ -102,7 +102,7 @@ def spark_joins(run: Run, parameters: SparkJoins) -> Iterator[Row]:
     from ..spark import session
 
     run.begin("tables and changes")
-    most = parameters.checked + (parameters.micro_batches + 1) * sum(parameters.changes) + max(parameters.changes)
+    most = parameters.checked + (parameters.micro_batches + 1) * sum(parameters.changes) + min(parameters.changes)
     tables = make_tables(
         parameters.subscriptions, parameters.join_values, parameters.base_rows, parameters.joined_rows, most, run.seed
     )
@@ -153,7 +153,7 @@ def _ours(run: Run, parameters: SparkJoins, tables: Tables, stream: JoinStream) 
             }  # fmt: skip
     run.begin("state, and a restart")
     yield {"series": STATE, "bytes": stream.state_bytes() / len(tables.rows)}
-    again, seconds = stream.restart(_next(coming, max(parameters.changes)))
+    again, seconds = stream.restart(_next(coming, min(parameters.changes)))
     yield {"series": RECOVERY, "again": again, "s": seconds}
 
 

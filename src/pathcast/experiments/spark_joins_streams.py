@@ -183,9 +183,11 @@ class JoinStream:
             raise RuntimeError("the sink breaks, as it is told to")
 
         self._use = broken
+        self._spark.sparkContext.setLogLevel("OFF")  # it is told to break
         self._put(changes)
         while self._query.isActive:
             sleep(0.05)
+        self._spark.sparkContext.setLogLevel("WARN")
         self._use = _thrown_away
         logs = {name: self._batches(name) for name in ("offsets", "commits")}
         begin = perf_counter()

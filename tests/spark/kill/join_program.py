@@ -15,7 +15,8 @@ from pathcast.spark import deliver_joins, initial_contents, join_subscriptions, 
 
 
 def main(folder: Path) -> None:
-    spark = session("killed", SETTINGS)
+    # One worker for all stages starts in half the time of two.
+    spark = session("killed", {**SETTINGS, "spark.master": "local[1,4]"})
     columns = "sequence long, table string, change string, row string, values string"
     changes = spark.readStream.schema(columns).option("maxFilesPerTrigger", 2).parquet(str(folder / "in"))
     checkpoint = folder / "joined-checkpoint"
