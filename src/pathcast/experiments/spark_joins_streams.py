@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
-
     from ..joins.standing import StandingJoins
     from ..workloads.joins import JoinBatch
 
 # A change under its number: number, insert or delete, table, row.
 Numbered = tuple[int, str, str, Mapping[str, Any]]
 Messages = Mapping[int, Mapping[bytes, int]]
+# Sessions, frames and queries of Spark, which only its room imports.
+_Spark = Any
 _CHANGES = "sequence long, table string, change string, row string"
 
 
@@ -118,13 +117,13 @@ class _Files:
 class JoinStream:
     """`join_subscriptions` over files."""
 
-    def __init__(self, spark: "SparkSession", folder: Path, tables: Tables) -> None:
+    def __init__(self, spark: _Spark, folder: Path, tables: Tables) -> None:
         self._spark, self._folder, self._tables = spark, folder, tables
         self._files = _Files(folder / "changes")
-        self._use: Callable[[DataFrame], None] = _thrown_away
+        self._use: Callable[[_Spark], None] = _thrown_away
         self._query = self._start()
 
-    def _start(self) -> "StreamingQuery":
+    def _start(self) -> _Spark:
         from ..spark import join_subscriptions
 
         # A worker takes as many rows at a time as pay for handing them over.
@@ -160,7 +159,7 @@ class JoinStream:
         """The messages of some changes, by number."""
         found: dict[int, Counter[bytes]] = {}
 
-        def collect(rows: "DataFrame") -> None:
+        def collect(rows: _Spark) -> None:
             for row in rows.where("error is null").select("sequence", "message").collect():
                 found.setdefault(row["sequence"], Counter())[bytes(row["message"])] += 1
 
@@ -178,7 +177,7 @@ class JoinStream:
     def restart(self, changes: Sequence[Numbered]) -> tuple[int, float]:
         """Break off a micro-batch and start again: how many are made again, and seconds until it is through."""
 
-        def broken(rows: "DataFrame") -> None:
+        def broken(rows: _Spark) -> None:
             _thrown_away(rows)
             raise RuntimeError("the sink breaks, as it is told to")
 
@@ -205,7 +204,7 @@ class JoinStream:
 class NativeStream:
     """Spark's own stream–stream join of R and S, with the subscriptions' ranges applied or without."""
 
-    def __init__(self, spark: "SparkSession", folder: Path, tables: Tables) -> None:
+    def __init__(self, spark: _Spark, folder: Path, tables: Tables) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -269,5 +268,5 @@ class NativeStream:
         return count
 
 
-def _thrown_away(rows: "DataFrame") -> None:
+def _thrown_away(rows: _Spark) -> None:
     rows.write.format("noop").mode("append").save()
