@@ -161,6 +161,32 @@ def test_a_folder_that_cannot_be_written_is_not_used(temporary: Path, monkeypatc
     assert cache_folder().parent == temporary / "tmp" / f"pathcast-{os.getuid()}"
 
 
+def test_a_folder_that_came_with_an_image_is_used_though_it_can_only_be_read(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATHCAST_CACHE", str(temporary / "own"))
+    folder = cache_folder()
+    monkeypatch.setattr(os, "access", lambda path, mode: "own" not in str(path))
+    assert cache_folder().parent == temporary / "tmp" / f"pathcast-{os.getuid()}", "nothing is in it"
+    (folder / "kernel.nbi").touch()
+    assert cache_folder() == folder
+
+
+READ_ONLY = f"""
+import os
+os.access = lambda path, mode: False
+{RUN}
+"""
+
+
+def test_what_a_folder_that_can_only_be_read_lacks_is_compiled_and_not_kept(tiny: Tiny) -> None:
+    tiny.replace("callee_kernels.py", "FACTOR = 2", "FACTOR = 3")
+    assert tiny.run(READ_ONLY) == f"43 {COMPILED_ALL}"
+    assert tiny.run(READ_ONLY) == f"43 {COMPILED_ALL}"
+    assert tiny.run() == f"43 {COMPILED_ALL}"
+    assert tiny.run(READ_ONLY) == "43"
+
+
 def test_machine_code_is_not_loaded_from_a_folder_that_others_could_write(
     temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

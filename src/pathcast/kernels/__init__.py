@@ -2,8 +2,20 @@
 
 from .bits import bit_count, lowest_bit
 from .cache import cache_folder
-from .compile import kernel, part, rare, word
+from .compile import apart, kernel, part, rare, word
 from .prefetching import prefetch
 from .vectors import Bytes, leading
 
-__all__ = ["Bytes", "bit_count", "cache_folder", "kernel", "leading", "lowest_bit", "part", "prefetch", "rare", "word"]
+__all__ = [
+    "Bytes",
+    "apart",
+    "bit_count",
+    "cache_folder",
+    "kernel",
+    "leading",
+    "lowest_bit",
+    "part",
+    "prefetch",
+    "rare",
+    "word",
+]

@@ -7,17 +7,23 @@ Python and of the bounds-checking switch. Nothing is ever stale, and a change co
 sources are the files named `*_kernels.py`; a test holds them to importing NumPy, this room and each other only.
 
 The folder lies in `PATHCAST_CACHE`, or the user's cache folder, or (where that cannot be written) a temporary one of
-the user's own. Processes may fill it at the same time: files are written aside and renamed.
+the user's own. One with kernels in it that `PATHCAST_CACHE` names is used even if it can only be read, as it came with
+an image; what it lacks is compiled for the process alone. Processes may fill it at the same time: files are written
+aside and renamed, and whoever needs a kernel that another process compiles waits for it.
 """
 
+import fcntl
 import hashlib
 import os
 import re
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import FunctionType
+from typing import Any
 
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
@@ -49,15 +55,20 @@ def imported_sources(source: Path) -> frozenset[Path]:
     return frozenset(found)
 
 
-@cache
-def source_hash(source: Path, package: Path = PACKAGE) -> str:
-    """A hash of a kernel source and of all that it imports, directly or not."""
+def needed_sources(source: Path) -> set[Path]:
+    """A kernel source and all that it imports, directly or not."""
     needed, waiting = {source}, [source]
     while waiting:
         more = imported_sources(waiting.pop()) - needed
         needed |= more
         waiting.extend(more)
-    return _hash("", sorted(needed), package)
+    return needed
+
+
+@cache
+def source_hash(source: Path, package: Path = PACKAGE) -> str:
+    """A hash of a kernel source and of all that it imports, directly or not."""
+    return _hash("", sorted(needed_sources(source)), package)
 
 
 def room_hash(package: Path = PACKAGE) -> str:
@@ -84,16 +95,21 @@ def cache_folder() -> Path:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError:
             continue
-        if os.access(folder, os.W_OK):
+        if os.access(folder, os.W_OK) or (root == _given() and any(folder.glob("*.nbi"))):
             return folder
     return Path(tempfile.mkdtemp(prefix="pathcast-")) / name
 
 
-def _roots() -> list[Path]:
+def _given() -> Path | None:
     given = os.environ.get("PATHCAST_CACHE")
+    return Path(given) if given else None
+
+
+def _roots() -> list[Path]:
+    given = _given()
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - Path.expanduser raises
     private = Path(tempfile.gettempdir()) / f"pathcast-{os.getuid()}"
-    roots = [Path(given)] if given else [Path(home) / "pathcast"]
+    roots = [given] if given else [Path(home) / "pathcast"]
     if _is_mine(private):
         roots.append(private)
     return roots
@@ -107,6 +123,11 @@ def _is_mine(folder: Path) -> bool:
     except OSError:
         return False
     return folder.is_dir() and not folder.is_symlink() and state.st_uid == os.getuid() and not state.st_mode & 0o022
+
+
+def file_name(kernel: str, source: Path) -> str:
+    """How the files of a compiled kernel begin."""
+    return f"{kernel}-{source_hash(source)}"
 
 
 class _Locator:
@@ -124,7 +145,7 @@ class _Implementation(CompileResultCacheImpl):
     def __init__(self, function: FunctionType) -> None:
         self._locator = _Locator()
         source = Path(function.__code__.co_filename).resolve()
-        self._filename_base = f"{function.__module__}.{function.__qualname__}-{source_hash(source)}"
+        self._filename_base = file_name(f"{function.__module__}.{function.__qualname__}", source)
 
 
 class KernelCache(FunctionCache):
@@ -135,3 +156,26 @@ class KernelCache(FunctionCache):
     def holds_anything(self) -> bool:
         """Whether the function was compiled before by some process."""
         return Path(self._cache_file._index_path).exists()
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep what was compiled, unless the folder can only be read."""
+        if os.access(cache_folder(), os.W_OK):
+            super().save_overload(signature, result)  # type: ignore[no-untyped-call]
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Wait until no other process compiles the function; then they wait for us.
+
+        The lock goes with the process that holds it. Where files can't be locked, nobody waits.
+        """
+        path = Path(self._cache_file._index_path).with_suffix(".lock")
+        try:
+            file = path.open("w")
+        except OSError:
+            yield
+            return
+        with file:
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+            path.unlink(missing_ok=True)  # those who wait have it open, and will find the kernel

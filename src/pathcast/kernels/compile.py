@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numba
@@ -19,6 +20,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from .cache import KernelCache
+from .linking import ApartCompiler, KernelCompiler, PartCompiler
 
 # Kernels are typed by their signatures and arrays, not by annotations.
 Function = Callable[..., Any]
@@ -26,6 +28,8 @@ Function = Callable[..., Any]
 # With `_nrt` Numba counts references to every array at every branch, atomically, which is a good part of a kernel's
 # time. Kernels allocate nothing, and their callers hold the arrays.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "nopython": True, "_nrt": False}
+_KERNEL: dict[str, Any] = {**_OPTIONS, "no_cfunc_wrapper": True}
+_CALLED: dict[str, Any] = {**_KERNEL, "no_cpython_wrapper": True}
 
 
 class _ReadOnly:
@@ -67,26 +71,28 @@ def kernel(signature: str, *, late: bool = False) -> Callable[[Function], Functi
     `late`: not before it is first called. For kernels that few need, so that others do not wait for them; a call costs
     some 0.2 µs more.
     """
-    if late:
-        return lambda function: _Late(signature, function)
+    if late or ALL_LATE:
+        return lambda function: Late(signature, function)
+    return lambda function: _compiled(signature, function)
 
-    def compiled(function: Function) -> Function:
-        dispatcher: Any = numba.jit(**_OPTIONS)(function)
-        dispatcher._cache = KernelCache(function)  # type: ignore[no-untyped-call]
-        fresh = not dispatcher._cache.holds_anything()
-        if fresh:
-            _announce()
+
+def _compiled(signature: str, function: Function) -> Function:
+    dispatcher: Any = numba.jit(**_KERNEL, pipeline_class=KernelCompiler)(function)
+    dispatcher._cache = cache = KernelCache(function)  # type: ignore[no-untyped-call]
+    fresh = not cache.holds_anything()
+    if fresh:
+        _announce()
+    with cache.alone() if fresh else nullcontext():
+        fresh = fresh and not cache.holds_anything()
         start = time.perf_counter()
         dispatcher.compile(eval(signature, {"__builtins__": {}}, _NAMES))  # noqa: S307 - our own text
-        dispatcher.disable_compile()
         if fresh:
             COMPILED[f"{function.__module__}.{function.__qualname__}"] = time.perf_counter() - start
-        return dispatcher  # type: ignore[no-any-return]
+    dispatcher.disable_compile()
+    return dispatcher  # type: ignore[no-any-return]
 
-    return compiled
 
-
-class _Late:
+class Late:
     """A kernel that is compiled when it is first called."""
 
     def __init__(self, signature: str, function: Function) -> None:
@@ -100,7 +106,7 @@ class _Late:
         """The kernel, compiled by now."""
         with self._lock:
             if self._compiled is None:
-                self._compiled = kernel(self._signature)(self.py_func)
+                self._compiled = _compiled(self._signature, self.py_func)
             return self._compiled
 
     def __call__(self, *arguments: Any) -> Any:
@@ -112,12 +118,30 @@ def part(function: Function) -> Function:
 
     An array that is passed to a function costs seven words on the stack, more than many a part's own work.
     """
-    return numba.jit(**_OPTIONS, forceinline=True)(function)  # type: ignore[no-any-return]
+    return _for_kernels(numba.jit(**_CALLED, forceinline=True, pipeline_class=PartCompiler)(function))
 
 
 def rare(function: Function) -> Function:
-    """A piece of kernels off their hot path: compiled once, called, so that kernels stay small and compile fast."""
-    return numba.jit(**_OPTIONS)(function)  # type: ignore[no-any-return]
+    """A piece of kernels off their hot path: LLVM decides where its code stands in them and where it is called."""
+    return _for_kernels(numba.jit(**_CALLED, pipeline_class=PartCompiler)(function))
+
+
+def apart(function: Function) -> Function:
+    """A piece of kernels that is hardly ever needed: optimised once and called, so that kernels stay small."""
+    return _for_kernels(numba.jit(**_CALLED, pipeline_class=ApartCompiler)(function))
+
+
+def _for_kernels(dispatcher: Any) -> Function:
+    """Refuse calls from Python: there is no machine code for them."""
+
+    def refuse(*arguments: Any, **more: Any) -> None:
+        raise TypeError(f"{dispatcher.__name__}() is called by kernels only; its plain twin is .py_func")
+
+    def add_overload(result: Any) -> None:
+        dispatcher.overloads[tuple(result.signature.args)] = result
+
+    dispatcher._compile_for_args, dispatcher.add_overload = refuse, add_overload
+    return dispatcher  # type: ignore[no-any-return]
 
 
 @intrinsic
@@ -137,6 +161,8 @@ def _word(typing: Any, data: Any, place: Any) -> Any:
 word: Any = _word
 
 
+# Whether kernels are compiled when they are called and not before, all of them: see `ahead.py`.
+ALL_LATE = False
 # Seconds that this process spent compiling, by kernel.
 COMPILED: dict[str, float] = {}
 

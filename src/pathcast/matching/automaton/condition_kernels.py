@@ -8,7 +8,7 @@ for. Sets of elements are bits, `width` words each, one after the other in `bits
 
 import numpy as np
 
-from ...kernels import part, rare
+from ...kernels import apart, part, rare
 from .value_kernels import CONTAINS, DIFFERENT_TEXT, compares, number, passes, short_hash
 
 # SELF and FIRST are tried on elements one by one, the same with _SET on all elements of the document. FIRST_ROOT is
@@ -141,7 +141,7 @@ def element_passes(
                   np.int64(0), length)  # fmt: skip
 
 
-@rare
+@apart
 def link(first, count, names, translation, attribute_begin, attribute_names, stamp, heads, head_stamps, lists):
     """Make the lists of elements and of attributes of each name, in document order."""
     base = attribute_begin[first]
@@ -180,7 +180,7 @@ def is_inside(element, context, own, axis_deep, parents, first, bits, word):
     return False
 
 
-@rare
+@apart
 def first_passes(
     row, context, first, count, width, stamp, rows, limits, literals, parts, parents, ends, heads, head_stamps, lists,
     attribute_begin, attribute_start, attribute_length, text_begin, text_end, text_parent, text_start, text_length,

@@ -15,7 +15,7 @@ sets any more.
 
 import numpy as np
 
-from ...kernels import lowest_bit, part, rare
+from ...kernels import apart, lowest_bit, part
 from .condition_kernels import (
     ANY_NAME,
     C_PARTS,
@@ -71,7 +71,7 @@ def interned(state, bits, width, slots):
     return count
 
 
-@rare
+@apart
 def begin_epoch(state, bits, width, count, slots):
     """Forget all sets but those that are always there."""
     state[T_STAMP] += 1
@@ -90,7 +90,7 @@ def begin_epoch(state, bits, width, count, slots):
     state[T_SETS] = SETS
 
 
-@rare
+@apart
 def worked_out(operation, a, b, state, bits, width, slots, first, count, stamp, parents, ends, heads, head_stamps,
                lists):  # fmt: skip
     """The set that an operation gives; `b` is a name, or of `both` a set."""
@@ -183,7 +183,7 @@ def made(operation, a, b, state, bits, width, slots, results, first, count, stam
     return found
 
 
-@rare
+@apart
 def word_by_word(kind, row, width, state, slots, rows, parts, known, bits):
     """The set of an `or` or a `not`."""
     word = state[T_SETS] * width

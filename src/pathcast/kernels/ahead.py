@@ -1,0 +1,92 @@
+"""Ahead: all kernels of the package, or of some rooms, compiled before anybody waits for them.
+
+For images of containers, for the workers of a cluster and for tests: compile where there is time, and bring the folder
+(`cache_folder()`) along. Kernels are found in their sources, so that nothing is imported to see that all is there.
+
+Invariant: what is compiled here is what a process compiles that just imports the kernel.
+Cost: about two minutes of processor time for the whole package, spread over processes kernel by kernel.
+"""
+
+import ast
+import importlib
+import multiprocessing
+import os
+from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+from . import compile as compiling
+from .cache import PACKAGE, cache_folder, file_name, kernel_sources, needed_sources
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kernel in its source."""
+
+    module: str
+    name: str
+    path: Path
+
+    @property
+    def compiled(self) -> bool:
+        """Whether some process has compiled it."""
+        return (cache_folder() / f"{file_name(f'{self.module}.{self.name}', self.path)}.nbi").exists()
+
+    @property
+    def weight(self) -> int:
+        """What it has to do with how long compiling takes: bytes of source, its own and of all that it imports."""
+        return sum(path.stat().st_size for path in needed_sources(self.path))
+
+
+def kernels_of(rooms: Collection[str] = (), package: Path = PACKAGE) -> list[Source]:
+    """The kernels of some rooms, or of all; `ValueError` for a room that has none."""
+    found: list[Source] = []
+    for path in kernel_sources(package):
+        place = path.relative_to(package)
+        if path.name.endswith("_kernels.py") and (not rooms or place.parts[0] in rooms):
+            module = ".".join((package.name, *place.with_suffix("").parts))
+            found.extend(Source(module, name, path) for name in _kernels_in(path))
+    if missing := set(rooms) - {source.module.split(".")[1] for source in found}:
+        raise ValueError(f"'{min(missing)}' is no room with kernels")
+    return found
+
+
+def _kernels_in(path: Path) -> Iterator[str]:
+    for node in ast.parse(path.read_bytes()).body:
+        if isinstance(node, ast.FunctionDef):
+            made_by = [each.func.id for each in node.decorator_list if _is_call(each)]  # type: ignore[attr-defined]
+            if "kernel" in made_by:
+                yield node.name
+
+
+def _is_call(decorator: ast.expr) -> bool:
+    return isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Name)
+
+
+def compile_ahead(sources: Iterable[Source], processes: int | None = None) -> Iterator[tuple[Source, float]]:
+    """Compile what is missing, the largest first, in so many processes (one a processor); each with its seconds."""
+    waiting = sorted((source for source in sources if not source.compiled), key=lambda source: -source.weight)
+    if not waiting:
+        return
+    count = min(processes or os.cpu_count() or 1, len(waiting))
+    with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_put_off) as pool:
+        tasks = {pool.submit(_compile, source): source for source in waiting}
+        try:
+            for task in as_completed(tasks):
+                yield tasks[task], task.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _put_off() -> None:
+    """In this process, importing compiles nothing."""
+    compiling.ALL_LATE = True
+
+
+def _compile(source: Source) -> float:
+    kernel = getattr(importlib.import_module(source.module), source.name)
+    start = perf_counter()
+    kernel.ready()
+    return perf_counter() - start
