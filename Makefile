@@ -3,12 +3,13 @@
 
 BIN := .venv/bin
 
-.PHONY: help setup demo test check format doctor clean
+.PHONY: help setup demo kernels test check format doctor clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo     run the main job end to end on Spark: documents, subscriptions, deliveries"
 	@echo "make test     run the whole test suite (ARGS=\"-k name\" for a part)"
+	@echo "make kernels  compile all kernels now, so that nothing that runs later waits for one"
 	@echo "make check    ruff, mypy, import-linter"
 	@echo "make format   let ruff format and mend what it can"
 	@echo "make doctor   what this machine has, what is missing and how to mend it"
@@ -20,6 +21,9 @@ setup:
 
 demo: setup
 	@$(BIN)/pathcast demo $(ARGS)
+
+kernels: setup
+	@$(BIN)/python -m pathcast.kernels $(ARGS)
 
 test: setup
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder $(ARGS)
