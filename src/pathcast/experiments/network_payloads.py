@@ -24,7 +24,10 @@ HEADER = 2 * 16 + 24 + 33
 
 @dataclass(frozen=True)
 class Payloads:
-    """`repositories`: how many payloads a node keeps; the directory has 512 kB."""
+    """`repositories`: how many payloads a node keeps; the directory has 512 kB.
+
+    Every packet is simulated, so that the paper's scale has fewer subscriptions than the paper.
+    """
 
     subscriptions: int = 300
     base_rows: int = 100
@@ -38,8 +41,7 @@ class Payloads:
 
 
 PAPER = Payloads(
-    100_000, 500, 5_100, repositories=(0, 100, 200, 400, 800, 1_600, 3_100), insertions=500, physical=20_000,
-    hosts=1_000,
+    20_000, 500, 5_100, repositories=(0, 100, 400, 1_600, 3_100), insertions=500, physical=20_000, hosts=1_000,
 )  # fmt: skip
 
 

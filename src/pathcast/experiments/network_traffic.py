@@ -27,8 +27,9 @@ Costs = dict[tuple[str, str], Cost]
 
 @dataclass(frozen=True)
 class Setting:
-    """What varies has several values. `checked`: subscriptions of the network that is simulated packet by packet.
+    """What varies has several values; of a hundred insertions each has a join value of its own.
 
+    `checked`: subscriptions of the network that is simulated packet by packet.
     `unicast_events` bounds the events of schemes that send to each subscriber alone, whose cost an event is the same.
     `alike`: the deviation of c among rows of one join value (`workloads.joins.ALIKE`).
     """
@@ -50,7 +51,7 @@ class Setting:
 SMALL = Setting()
 FEWER = ("enum-j", "rel-sel", "ref-j", "ref-j+", "enum-sj", "ref-sj-tup", OURS)
 PAPER = Setting(
-    subscriptions=(100_000,), insertions=2_000, unicast_events=20, physical=20_000, hosts=1_000, checked=1_000
+    subscriptions=(100_000,), insertions=300, unicast_events=20, physical=20_000, hosts=1_000, checked=1_000
 )
 _SHOW = {
     "subscriptions": "subscriptions",
@@ -256,7 +257,7 @@ def network_fig7(run: Run, parameters: Setting) -> Iterator[Row]:
     "network-fig9",
     title="Select-joins, Figure 9: traffic by the number of joining rows",
     small=replace(SMALL, schemes=FEWER, subscriptions=(5_000,), joined_rows=(500, 5_100)),
-    paper=replace(PAPER, joined_rows=(500, 1_000, 2_500, 5_100, 10_000, 20_000)),
+    paper=replace(PAPER, joined_rows=(500, 1_000, 2_500, 5_100, 10_000, 20_000), insertions=200),
     claims=(TEN, Claim("Ref-J degrades with more joining rows", "select-join paper, §6.1",
                        falls("ref-j", "bytes", rising=True))),
     plots=(_plot("joined_rows", "rows of S"),),
@@ -289,7 +290,7 @@ def network_fig10(run: Run, parameters: Setting) -> Iterator[Row]:
     "network-fig18",
     title="Select-joins, Figure 18: traffic by the size of payloads",
     small=replace(SMALL, schemes=FEWER, subscriptions=(5_000,), payload=(1, 10_000)),
-    paper=replace(PAPER, payload=(1, 10, 100, 1_000, 10_000, 100_000), insertions=200),
+    paper=replace(PAPER, payload=(1, 10, 100, 1_000, 10_000, 100_000), insertions=100),
     claims=(TEN,),
     plots=(_plot("payload", "bytes of payload"),),
     show=_SHOW,
