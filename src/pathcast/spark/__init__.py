@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .join_deliveries import deliver_joins
     from .joined import join_subscriptions
     from .matching import match_documents
-    from .mediated import mediate
+    from .mediated import Mediating, mediate
     from .metrics import ProgressListener, StructuredFormatter, observed, progress_facts, progress_line
     from .opening import pin_version
     from .overlays import publish_overlay
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JoinsVersion",
+    "Mediating",
     "ProgressListener",
     "StructuredFormatter",
     "SubscriptionReport",
@@ -71,6 +72,7 @@ __all__ = [
 ]
 
 _FILES = {
+    "Mediating": "mediated",
     "JoinsVersion": "subscribed",
     "ProgressListener": "metrics",
     "StructuredFormatter": "metrics",

@@ -31,7 +31,9 @@ from .checks import ERROR, check_columns, check_structure
 from .columns import Part, error_column, parts_of_values
 from .gathering import take_rows
 from .matching import with_structures
+from .mediated import Mediating, fused
 from .shipped import Shipped
+from .structured import STRUCTURE
 
 TABLE, CHANGE, ROW, SEQUENCE = "table", "change", "row", "sequence"
 # A document has at most so many rows of a table, so that its key and a row's number make one number.
@@ -47,6 +49,7 @@ def extract_rows(
     *,
     document: str = "xml",
     structure: str | None = None,
+    mediation: Mediating | None = None,
     key: str | None = None,
     limits: Limits | None = None,
 ) -> DataFrame:
@@ -76,7 +79,9 @@ def extract_rows(
     fields += [t.StructField("error", ERROR), t.StructField(document, documents.schema[document].dataType)]
     if not isinstance(table, Extraction) and not table:
         raise PipelineError("give at least one table to cut rows of")
-    function = extracting(Shipped.of(table), document, structure, key, limits)
+    function = extracting(Shipped.of(table), document, structure if mediation is None else STRUCTURE, key, limits)
+    if mediation is not None:
+        function = fused(mediation.function(documents, document, limits), function)
     return documents.mapInArrow(function, t.StructType(fields))
 
 

@@ -29,6 +29,7 @@ from pathcast.matching.matcher import MatchedData
 
 from .checks import ERROR, check_columns, check_structure
 from .columns import Part, bytes_of, error_column, errors_of, lists, parts_of_files, parts_of_values
+from .mediated import Mediating, fused, mediate
 from .opening import Index, find_index
 from .structured import STRUCTURE, parse_documents
 
@@ -68,6 +69,7 @@ def match_documents(
     document: str = "xml",
     document_path: str | None = None,
     structure: str | None = None,
+    mediation: Mediating | None = None,
     by: By = "id",
     shards: int | None = None,
     version: int | None = None,
@@ -85,7 +87,8 @@ def match_documents(
     null matches; one that nobody waits for has an empty list.
 
     With `structure`, documents are not parsed: that column has their structures, as `mediate` makes them, and is left
-    out of what comes out. A row that has an error already keeps it.
+    out of what comes out. A row that has an error already keeps it. With `mediation`, documents are mediated in the
+    same worker, just before they are matched: as `mediate` and `structure` together, without the way between the two.
 
     With `shards`, the index is in so many pieces (`publish(…, shards=…)`), and a worker needs the memory of one.
     Documents are parsed once and meet every shard. A column `shard` is added: a document has a row for shard 0, with
@@ -98,6 +101,13 @@ def match_documents(
     """
     if by not in ADDED:
         raise PipelineError(f"by={by!r}: must be 'id' or 'subscriber'")
+    if mediation is not None and (structure is not None or document_path is not None):
+        raise PipelineError("mediation goes with document, and without structure: it makes structures itself")
+    if shards is not None and mediation is not None:
+        documents = mediate(
+            documents, mediation.mediator, mediation.schema, version=mediation.version, document=document, limits=limits
+        )
+        structure, mediation = STRUCTURE, None
     if shards is not None and structure is None:
         if document_path is not None:
             raise PipelineError("shards go with document: documents by path would be read once for each shard")
@@ -123,7 +133,11 @@ def match_documents(
     gone = [structure, *(["error"] if had else [])]
     kept = [field for field in documents.schema.fields if field.name not in gone]
     schema = t.StructType([*kept, *added])
-    function = matching(found, document, by, document_path, measure, structure, sharded=shards is not None)
+    if mediation is None:
+        function = matching(found, document, by, document_path, measure, structure, sharded=shards is not None)
+    else:
+        before = mediation.function(documents, document, limits)
+        function = fused(before, matching(found, document, by, None, measure, STRUCTURE))
     matched = documents.mapInArrow(function, schema)
     if shards is None:
         return matched

@@ -12,6 +12,7 @@ Cost: reading, rewriting, and 24 bytes an element to the next stage. Mappings tr
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -53,18 +54,45 @@ def mediate(
     Works on streams too; mappings are those that the mediator has when the stage is made.
     """
     check_columns(documents.schema, document, None, [STRUCTURE, "error"])
-    names = documents.columns
-    whole = (t.ShortType, t.IntegerType, t.LongType)
-    wanted = [(schema, (t.StringType,), "names of schemas are strings"), (version, whole, "versions are whole numbers")]
-    for name, kinds, expected in wanted:
-        if name is not None and name not in names:
-            raise PipelineError(f"there is no column '{name}'; the columns are {', '.join(names)}")
-        if name is not None and not isinstance(documents.schema[name].dataType, kinds):
-            found = documents.schema[name].dataType.simpleString()
-            raise PipelineError(f"the column '{name}' is of type {found}; {expected}")
+    given = Mediating(mediator, schema, version)
     added = [t.StructField(STRUCTURE, t.BinaryType()), t.StructField("error", ERROR)]
-    function = mediating(Shipped.of(mediator), document, schema, version, limits)
+    function = given.function(documents, document, limits)
     return documents.mapInArrow(function, t.StructType([*documents.schema.fields, *added]))
+
+
+@dataclass(frozen=True, slots=True)
+class Mediating:
+    """How a stage is to mediate its documents before it does anything else with them, in the same worker.
+
+    The columns `schema` and `version` are as for `mediate`. Structures are neither sent to Spark nor kept.
+    """
+
+    mediator: Mediator
+    schema: str = "publisher"
+    version: str | None = None
+
+    def function(self, documents: DataFrame, document: str, limits: Limits | None) -> Callable[[Batches], Batches]:
+        """The function that workers run; `PipelineError` when the frame lacks a column."""
+        names = documents.columns
+        if STRUCTURE in names:
+            raise PipelineError(f"the column '{STRUCTURE}' is taken, and would be made; rename it first")
+        whole = (t.ShortType, t.IntegerType, t.LongType)
+        wanted = [
+            (self.schema, (t.StringType,), "names of schemas are strings"),
+            (self.version, whole, "versions are whole numbers"),
+        ]
+        for name, kinds, expected in wanted:
+            if name is not None and name not in names:
+                raise PipelineError(f"there is no column '{name}'; the columns are {', '.join(names)}")
+            if name is not None and not isinstance(documents.schema[name].dataType, kinds):
+                found = documents.schema[name].dataType.simpleString()
+                raise PipelineError(f"the column '{name}' is of type {found}; {expected}")
+        return mediating(Shipped.of(self.mediator), document, self.schema, self.version, limits)
+
+
+def fused(first: Callable[[Batches], Batches], then: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
+    """One function after the other, in one worker."""
+    return lambda batches: then(first(batches))
 
 
 def mediating(

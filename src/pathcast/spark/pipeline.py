@@ -23,12 +23,11 @@ from pathcast.mediation import Mediator
 from .delivery import SOURCE_FILE, SOURCE_OFFSET, dead_letters, deliver, with_source, write_once
 from .hops import VISITS
 from .matching import MEASURED, SHARD_COLUMN, match_documents
-from .mediated import mediate
+from .mediated import Mediating
 from .pipeline_file import is_address
 from .pipeline_keys import FILE_FORMATS, SOURCE_FILE_FORMATS
 from .pipeline_sections import OverlayPart, Pipeline, Sink, Source
 from .routed import route_documents, visits_as_rows
-from .structured import STRUCTURE
 from .summaries import summarize
 
 # A stream of binaryFile must be told, though it has no choice.
@@ -61,15 +60,14 @@ def match(documents: DataFrame, pipeline: Pipeline, version: int | None) -> Data
     source, sink = pipeline.source, pipeline.deliveries
     document = source.document or "xml"
     _check_sinks(documents, pipeline)
-    documents, structure = in_global_schema(documents, pipeline)
     if pipeline.overlay is not None:
-        return _routed(documents, pipeline, pipeline.overlay, document, structure, version)
+        return _routed(documents, pipeline, pipeline.overlay, document, version)
     return match_documents(
         documents,
         pipeline.subscriptions.index,
         document=document,
         document_path=source.document_path,
-        structure=structure,
+        mediation=mediation_of(pipeline),
         by="id" if sink.per == "document" and sink.by == "id" else "subscriber",
         shards=pipeline.subscriptions.shards,
         version=version,
@@ -78,20 +76,10 @@ def match(documents: DataFrame, pipeline: Pipeline, version: int | None) -> Data
     )
 
 
-def in_global_schema(documents: DataFrame, pipeline: Pipeline) -> tuple[DataFrame, str | None]:
-    """Documents with their structure in the global schema and the column that has it, where schemas are mediated."""
+def mediation_of(pipeline: Pipeline) -> Mediating | None:
+    """How documents are mediated, where they are."""
     given = pipeline.mediation
-    if given is None:
-        return documents, None
-    mediated = mediate(
-        documents,
-        Mediator.open(given.mediator),
-        given.schema,
-        version=given.version,
-        document=pipeline.source.document or "xml",
-        limits=pipeline.limits,
-    )
-    return mediated, STRUCTURE
+    return None if given is None else Mediating(Mediator.open(given.mediator), given.schema, given.version)
 
 
 def _routed(
@@ -99,7 +87,6 @@ def _routed(
     pipeline: Pipeline,
     overlay: OverlayPart,
     document: str,
-    structure: str | None,
     version: int | None,
 ) -> DataFrame:
     routed = route_documents(
@@ -107,7 +94,7 @@ def _routed(
         pipeline.subscriptions.index,
         overlay.policy,
         document=document,
-        structure=structure,
+        mediation=mediation_of(pipeline),
         at=overlay.at,
         links=overlay.links is not None,
         version=version,

@@ -28,6 +28,7 @@ from pathcast.routing.overlay import engine_for
 
 from .checks import ERROR, check_columns, check_structure
 from .hops import ANNOTATIONS, BYTES, OPEN, ROUTER, SENDER, SUBSCRIBER, VISITS, Way, hopping, routing
+from .mediated import Mediating, fused, mediate
 from .opening import ARTIFACT, find_index
 from .overlays import check_overlay, ship_overlay
 from .structured import STRUCTURE, parse_documents
@@ -59,6 +60,7 @@ def disseminate(
     *,
     document: str = "xml",
     structure: str | None = None,
+    mediation: Mediating | None = None,
     at: str | None = None,
     engine: str | None = None,
     links: bool = False,
@@ -70,7 +72,7 @@ def disseminate(
 
     `overlay` is an overlay, or a folder that `publish_overlay` wrote, with versions as those of an index
     (`match_documents`). With `structure`, documents are not parsed: that column has their structures, as `mediate`
-    makes them, and is left out of what comes out.
+    makes them, and is left out of what comes out. With `mediation`, they are mediated in the same worker first.
 
     A row per document and subscriber: the document's columns, the `router` where it subscribed, the `sender` that the
     router had the document from (null at the source), `subscriber`, the `annotations` that came along and the `bytes`
@@ -80,11 +82,18 @@ def disseminate(
     With `spread`, every hop is a stage, and messages go to the worker that has their router: for overlays of which a
     worker can't hold all. Works on streams too; an overlay that is given as an object stays as it is then.
     """
+    if mediation is not None and structure is not None:
+        raise PipelineError("mediation goes without structure: it makes structures itself")
     if spread:
+        if mediation is not None:
+            documents = mediate(
+                documents, mediation.mediator, mediation.schema, version=mediation.version, document=document
+            )
+            structure = STRUCTURE
         return _spread(documents, overlay, policy, document, structure, at, engine, links, version, pins)
     routed = route_documents(
-        documents, overlay, policy, document=document, structure=structure, at=at, engine=engine, links=links,
-        version=version, pins=pins, adding=_NEW,
+        documents, overlay, policy, document=document, structure=structure, mediation=mediation, at=at, engine=engine,
+        links=links, version=version, pins=pins, adding=_NEW,
     )  # fmt: skip
     return visits_as_rows(routed, links=links)
 
@@ -96,6 +105,7 @@ def route_documents(
     *,
     document: str = "xml",
     structure: str | None = None,
+    mediation: Mediating | None = None,
     at: str | None = None,
     engine: str | None = None,
     links: bool = False,
@@ -110,7 +120,11 @@ def route_documents(
     way = _way(documents, overlay, policy, document, structure, at, engine, links, version, pins)
     gone = [structure, *(["error"] if had else [])]
     kept = [field for field in documents.schema.fields if field.name not in gone]
-    return documents.mapInArrow(routing(way), t.StructType([*kept, t.StructField(VISITS, _VISITS)]))
+    function = routing(way)
+    if mediation is not None:
+        before = mediation.function(documents, document, way.limits)
+        function = fused(before, routing(replace(way, structure=STRUCTURE)))
+    return documents.mapInArrow(function, t.StructType([*kept, t.StructField(VISITS, _VISITS)]))
 
 
 def visits_as_rows(routed: DataFrame, *, links: bool = False) -> DataFrame:

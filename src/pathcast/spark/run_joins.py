@@ -22,7 +22,7 @@ from pathcast.errors import PipelineError
 from .extracted import CHANGE, ROW, SEQUENCE, TABLE, extract_rows
 from .join_files import read_join_subscriptions, read_tables
 from .joined import join_subscriptions
-from .pipeline import in_global_schema, open_source, write
+from .pipeline import mediation_of, open_source, write
 from .pipeline_sections import Joins, Pipeline, Sink, Stream
 from .reports import JoinReport, keep_report
 from .starting import start_stream
@@ -58,10 +58,9 @@ def joined(documents: DataFrame, pipeline: Pipeline, joins: Joins, folder: Path 
                 f"{pipeline.file}: joins: the source has no column '{column}'; it has {', '.join(documents.columns)}"
             )
     documents = documents.select(*dict.fromkeys(name for name in needed if name is not None))
-    documents, structure = in_global_schema(documents, pipeline)
     schema, tables = read_tables(joins)
     changes = extract_rows(
-        documents, tables, document=document, structure=structure, key=joins.key, limits=pipeline.limits
+        documents, tables, document=document, mediation=mediation_of(pipeline), key=joins.key, limits=pipeline.limits
     )
     # Of what could not be cut out there is no row: then it is told in which document.
     row = f.when(f.col("error").isNotNull(), f.to_json(f.struct(f.col(f"`{joins.key}`")))).otherwise(f.col(ROW))
