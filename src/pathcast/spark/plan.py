@@ -12,7 +12,6 @@ from pathcast.store.snapshot import MANIFEST
 from pathcast.transmission import Topology
 
 from .join_files import check_joins
-from .overlays import check_overlay
 from .pipeline_file import is_address
 from .pipeline_keys import FILE_FORMATS
 from .pipeline_sections import OverlayPart, Pipeline, Sink
@@ -88,6 +87,8 @@ def _overlay(pipeline: Pipeline, overlay: OverlayPart) -> str:
     if pipeline.subscriptions.table is None:
         if is_address(index):
             return f"policy {overlay.policy}{links}"
+        from .overlays import check_overlay  # the rest needs no Spark
+
         found = check_overlay(index, None, overlay.at)
         return f"{len(found.routers)} routers from {found.source}, policy {overlay.policy}{links}"
     topology = topology_of(overlay)
