@@ -128,6 +128,62 @@ def test_an_event_that_comes_again_is_passed_by():
     assert "has no row" in answers[0].error.reason
 
 
+def test_an_event_that_comes_late_is_made_late():
+    pieces = Pieces(STANDING)
+    client = Client(STOCKS, STANDING.server().subscriptions[1])
+    review = {"symbol": "G", "rating": 7}
+    batches = [
+        [(5, ("insert", "Stocks", stock(50)))],
+        [
+            (2, ("insert", "Reviews", review)),
+            (6, ("delete", "Stocks", stock(50))),
+            (3, ("insert", "Stocks", stock(60))),
+        ],
+    ]
+    made = []
+    for batch in batches:
+        for answer in [answer for answers in pieces.run(batch).values() for answer in answers]:
+            made.append(answer.event.sequence)
+            assert answer.error is None
+            for message in answer.messages:
+                client.receive(message)
+    assert made == [5, 2, 3, 6]
+    assert client.rows() == [("G", 60, 7)]
+
+
+def test_a_part_is_run_from_the_state_that_it_is_given():
+    parts = Parts(STANDING)
+
+    def run(state, sequence, *change):
+        ((key, event),) = parts.events(sequence, *change)
+        return parts.run(key.edge, state, [event])
+
+    first, _ = run(None, 1, "insert", "Stocks", stock(50))
+    given_up, _ = run(first, 2, "delete", "Stocks", stock(50))
+    again, (answer,) = run(first, 2, "delete", "Stocks", stock(50))  # an attempt that came to nothing
+    assert (again, answer.error) == (given_up, None)
+    _, (answer,) = run(again, 3, "delete", "Stocks", stock(50))
+    assert "has no row" in answer.error.reason
+    _, (answer,) = run(first, 4, "insert", "Reviews", {"symbol": "G", "rating": 7})
+    assert len(answer.messages) == 2
+    _, (answer,) = run(None, 5, "insert", "Reviews", {"symbol": "G", "rating": 7})
+    assert answer.messages == []
+
+
+def test_a_part_that_failed_is_read_anew(monkeypatch):
+    parts = Parts(STANDING)
+    ((key, event),) = parts.events(1, "insert", "Stocks", stock(50))
+    state, _ = parts.run(key.edge, None, [event])
+    ((_, more),) = parts.events(2, "insert", "Stocks", stock(60))
+    with monkeypatch.context() as patch:
+        patch.setattr(parts.site(0), "written", lambda part: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            parts.run(key.edge, state, [more])
+    ((_, gone),) = parts.events(3, "delete", "Stocks", stock(60))
+    _, (answer,) = parts.run(key.edge, state, [gone])
+    assert "has no row" in answer.error.reason
+
+
 def test_what_was_seen_is_remembered_for_some_batches():
     pieces = Pieces(STANDING)
     pieces.run([(1, ("insert", "Stocks", stock(50)))])
