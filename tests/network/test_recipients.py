@@ -50,11 +50,16 @@ def test_a_message_to_one_goes_to_that_one_if_it_is_there():
     assert [[*table.of(Message({TO: id}))] for id in (1, 2, 3) for table in tables] == [[], [], [2], [], [], []]
 
 
-def test_whole_numbers_beyond_floats_are_told_apart():
-    large = 1 << 60
-    ends = np.array([large, large + 1, 5])
-    standing = StandingJoins(Schema({"A": "k int"}), batches=[(select("A"), {"k": (ends, ends + 1)})])
+LARGE = 1 << 60
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"), [("int", (LARGE, LARGE + 1, LARGE + 2, 5, 6, 7)), ("float", (float(LARGE), 5.0, 7.0))]
+)
+def test_whole_numbers_beyond_floats_are_told_apart(kind, values):
+    ends = np.array([LARGE, LARGE + 1, 5])
+    standing = StandingJoins(Schema({"A": f"k {kind}"}), batches=[(select("A"), {"k": (ends, ends + 300)})])
     recipients = Recipients(standing)
-    for value in (large, large + 1, large + 2, 5, 6, 7):
+    for value in values:
         (message,) = standing.server().insert("A", {"k": value}) or [Message({})]
         assert recipients.of(message).tolist() == by_filters(standing, message)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from pathcast.errors import PipelineError
-from pathcast.joins import Client, Schema
+from pathcast.joins import Client, Schema, select
 from pathcast.joins.standing import StandingJoins
 from pathcast.joins.written import write_row
 from pathcast.messages import decode
@@ -151,10 +151,39 @@ def check_clients(spark, folder, world, standing, by_key, told, expected):
         assert Counter(client.rows()) == Counter(there.rows())
 
 
-def test_what_is_asked_wrongly_is_said(spark):
+def test_what_is_asked_wrongly_is_said(spark, tmp_path):
     schema = Schema({"A": "k int"})
     changes = spark.createDataFrame([], CHANGES)
     with pytest.raises(PipelineError, match="changes have no column 'sequence'"):
         join_subscriptions(changes.drop("sequence"), schema, [])
     with pytest.raises(PipelineError, match="'sequence' of changes is of type string, not bigint"):
         join_subscriptions(changes.selectExpr("table", "change", "row", "'1' as sequence"), schema, [])
+    with pytest.raises(PipelineError, match="a schema and subscriptions, or versions"):
+        join_subscriptions(changes)
+    with pytest.raises(PipelineError, match="are those of versions"):
+        join_subscriptions(changes, schema, versions=tmp_path)
+    with pytest.raises(PipelineError, match="there is no version"):
+        join_subscriptions(changes, versions=tmp_path)
+    with pytest.raises(PipelineError, match="pins and version go with versions"):
+        join_subscriptions(changes, schema, pins=tmp_path)
+    messages = spark.createDataFrame([], "message binary, subscription long")
+    with pytest.raises(PipelineError, match="'subscription' is taken"):
+        deliver_joins(messages, StandingJoins(schema))
+    with pytest.raises(PipelineError, match="one of the two"):
+        deliver_joins(messages.drop("subscription"))
+    with pytest.raises(PipelineError, match="no binary column 'message'"):
+        deliver_joins(messages.drop("message"), StandingJoins(schema))
+    with pytest.raises(PipelineError, match="is not the checkpoint of a stream"):
+        initial_contents(spark, tmp_path, tmp_path, 1)
+
+
+def test_versions_begin_with_one_and_are_changed_from_then_on(tmp_path):
+    standing = StandingJoins(Schema({"A": "k int"}), ["select * from A"])
+    with pytest.raises(PipelineError, match="begin with publish_joins"):
+        publish_joins(tmp_path, add=["select * from A"])
+    assert publish_joins(tmp_path, standing) == (1, range(1, 2))
+    with pytest.raises(PipelineError, match="say what changes"):
+        publish_joins(tmp_path, standing)
+    ranges = {"k": ([1, 2], [3, 4])}
+    assert publish_joins(tmp_path, remove=[1], batches=[(select("A"), ranges)]) == (2, range(2, 4))
+    assert ([*open_joins(tmp_path)], [*open_joins(tmp_path, 1)]) == ([2, 3], [1])
