@@ -53,11 +53,11 @@ def _pays(rows: Rows) -> Judgement:
     "piggyback-profile",
     title="Piggyback: where the response time goes",
     small=Piggyback(
-        policies=(ES, "ES+s", "L", "L-sd", ALL_THREE), fractions=(0.25, LATE), bandwidths=(claims.FASTEST,),
+        policies=(ES, "ES+s", "L", "L+s", "L-sd", ALL_THREE), fractions=(0.25, LATE), bandwidths=(claims.FASTEST,),
         rounds=9,
     ),
     paper=Piggyback(
-        policies=(ES, "ES+s", "L", "L-sd", ALL_THREE), fractions=(0.25, LATE), bandwidths=(claims.FASTEST,),
+        policies=(ES, "ES+s", "L", "L+s", "L-sd", ALL_THREE), fractions=(0.25, LATE), bandwidths=(claims.FASTEST,),
         subscriptions=(5_000,), documents=10, rounds=9,
     ),
     claims=(
