@@ -159,3 +159,6 @@ def test_claims_are_judged_by_response_times():
     assert claims.best_of("ES", "lazy")(rows).verdict == "not held"
     assert claims.alike("lazy", "ES", 0.1)(rows).verdict == "not held"
     assert claims.alike("ES", "ES", 0.1)(rows).verdict == "held"
+    quicker, slower = (claims.alike(*two, 0.1, lambda rows: ": why") for two in (("lazy", "ES"), ("ES", "lazy")))
+    assert quicker(rows).measured == "lazy saves between 20% and 50%: why"
+    assert slower(rows).measured == "ES saves between -100% and -25%"

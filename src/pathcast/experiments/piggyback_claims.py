@@ -73,7 +73,7 @@ def ranked(*policies: str, f: float = LATE) -> Judge:
 def alike(policy: str, other: str, within: float, why: Callable[[Rows], str] = lambda rows: "") -> Judge:
     """A judge: two policies take the same time, within some part of it, wherever the first match comes.
 
-    `why` says of rows in which they don't what they show.
+    `why` says of rows in which the first one is quicker what they show.
     """
 
     def judge(rows: Rows) -> Judgement:
@@ -81,7 +81,7 @@ def alike(policy: str, other: str, within: float, why: Callable[[Rows], str] = l
         found = {f: gain(rows, policy, other, f) for f in _places(rows)}
         holds = max(map(abs, found.values())) <= within
         said = f"{policy} saves between {min(found.values()):.0%} and {max(found.values()):.0%}"
-        return judged(holds, said if holds else said + why(rows))
+        return judged(holds, said + why(rows) if max(found.values()) > within else said)
 
     return judge
 
