@@ -44,6 +44,8 @@ LOCAL_SETTINGS = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Workers are forks of a process that has Pathcast loaded: each is there a second earlier.
+    "spark.python.daemon.module": "pathcast.spark.daemon",
     # A worker that dies in native code leaves a Python traceback instead of "worker exited unexpectedly".
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
