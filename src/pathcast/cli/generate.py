@@ -236,7 +236,7 @@ def _errors_as_messages() -> Iterator[None]:
     except (PathcastError, ValueError) as error:
         _refuse(str(error))
     except OSError as error:
-        typer.echo(f"error: cannot write: {error}", err=True)
+        typer.echo(f"error: cannot write {error.filename}: {error.strerror}", err=True)
         raise typer.Exit(1) from error
 
 

@@ -25,7 +25,7 @@ _CHANGE = '{"change": "insert", "table": "Stocks", "row": {"symbol": "GOOG", "pe
 def joins(
     schema: Annotated[
         Path,
-        typer.Argument(metavar="SCHEMA.TOML", help="joins = ['A.x = B.x'], and [tables] with A = 'x int, y', …"),
+        typer.Argument(metavar="SCHEMA.TOML", help="joins = ['A.x = B.x'], and \\[tables] with A = 'x int, y', …"),
     ],
     subscriptions: Annotated[
         Path, typer.Argument(metavar="SUBSCRIPTIONS", help="One query in SQL a line; its id is the line's number.")

@@ -140,7 +140,7 @@ class Mapping:
         try:
             return cls.read(Path(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
-            raise MappingError(f"{os.fspath(path)}: can't be read: {error}") from None
+            raise MappingError(f"{os.fspath(path)}: can't be read: {getattr(error, 'strerror', error)}") from None
         except MappingError as error:
             raise MappingError(f"{os.fspath(path)}: {error.reason}") from None
 

@@ -194,6 +194,6 @@ def _tree_of_text(file: Path) -> SchemaTree:
     try:
         return read_tree(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise MappingError(f"{file}: can't be read: {error}") from None
+        raise MappingError(f"{file}: can't be read: {getattr(error, 'strerror', error)}") from None
     except MappingError as error:
         raise MappingError(f"{file}: {error.reason}") from None
