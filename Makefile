@@ -7,7 +7,7 @@ BIN := .venv/bin
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo     run the main job end to end on Spark: documents, subscriptions, deliveries"
+	@echo "make demo     everything in one pipeline on Spark, killed and recovered, checked, with a picture"
 	@echo "make test     run the whole test suite (ARGS=\"-k name\" for a part)"
 	@echo "make kernels  compile all kernels now, so that nothing that runs later waits for one"
 	@echo "make check    ruff, mypy, import-linter"

@@ -35,6 +35,7 @@ from pathcast.patterns import parse
 PROJECT = Path(__file__).resolve().parent.parent
 README = PROJECT / "README.md"
 XPATH = PROJECT / "docs" / "xpath.md"
+FEED = PROJECT / "docs" / "your-feed.md"
 EXPLAIN = PROJECT / "docs" / "explain.md"
 JOINS = PROJECT / "docs" / "joins.md"
 MEDIATION = PROJECT / "docs" / "mediation.md"
@@ -203,7 +204,9 @@ def test_shell_examples_print_what_they_show(tmp_path: Path) -> None:
     environment["PYTHONPATH"] = os.pathsep.join(
         path for path in (str(PROJECT / "src"), os.environ.get("PYTHONPATH")) if path
     )
-    examples = [block for page in (README, XPATH, JOINS) for block in of_language(page, "sh") if runs_pathcast(block)]
+    examples = [
+        block for page in (README, FEED, XPATH, JOINS) for block in of_language(page, "sh") if runs_pathcast(block)
+    ]
     assert examples
     for block in examples:
         done = subprocess.run(

@@ -1,0 +1,5 @@
+"""`pathcast demo`. See command.py."""
+
+from .command import demo
+
+__all__ = ["demo"]
