@@ -118,6 +118,14 @@ def test_documents_without_states_are_verified(monkeypatch: pytest.MonkeyPatch) 
     assert matcher.statistics()["simulated"] or matcher.statistics()["evictions"]
 
 
+def test_documents_deeper_than_a_word_has_bits_are_verified() -> None:
+    patterns, documents = some(7, patterns=150, documents=3)
+    subscriptions = Subscriptions()
+    subscriptions.add_many([*patterns, "//a[@k = 1]//b[@l = 2]//c", "//b[@k = 3]//a//b[text() = 2]"])
+    deep = ["<a k='1'><b l='2'>" * half + text + "</b></a>" * half for half in (29, 30, 40) for text in documents]
+    equal_to_reference(subscriptions, [*documents, *deep])
+
+
 def test_they_are_saved_opened_and_added_to(tmp_path: Path) -> None:
     patterns, documents = some(5)
     subscriptions = Subscriptions()
@@ -178,12 +186,12 @@ def test_what_must_be_verified_is_looked_at_only_where_its_path_has_its_value() 
 
 def test_nothing_is_verified_that_one_element_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     subscriptions = Subscriptions()
-    subscriptions.add_many(["/a[@k = 1]/b", "/a/b[@l >= 3][@k = 'x']", "//b[text() = 2]"])
+    subscriptions.add_many(["/a[@k = 1]/b", "/a/b[@l >= 3][@k = 'x']", "//b[text() = 2]", "//a[@k = 1]//b[@l = 4]"])
     matcher = subscriptions.compile()
     asked: list[int] = []
     verifier = matcher.engine._generations.current.waiting.verifier  # type: ignore[attr-defined]
     verify = verifier.verify
     monkeypatch.setattr(verifier, "verify", lambda batch, *rest: (asked.append(len(rest[1])), verify(batch, *rest))[1])
-    assert matcher.match("<a k='1'><b l='4' k='x'/><b>2</b></a>").ids.tolist() == [1, 2, 3]
+    assert matcher.match("<a k='1'><b l='4' k='x'/><b>2</b></a>").ids.tolist() == [1, 2, 3, 4]
     assert matcher.match("<a k='2'><b l='2' k='x'/><b>3</b></a>").ids.tolist() == []
     assert asked == [0, 0]

@@ -115,10 +115,13 @@ class Access:
         translation: Int32s,
         gate_offsets: Int64s,
         gates: Int32s,
+        told_gates: int,
         patterns: int,
         joined: Joined,
     ) -> tuple[Int64s, Int32s]:
         """The candidates of each document, ascending, given its open gates; `patterns` is how many there are by now.
+
+        Of gates from `told_gates` on nobody knows whether they are open.
 
         Those that were called elsewhere are among them; and all patterns behind open gates, of documents that were left
         to the verifier.
@@ -128,7 +131,7 @@ class Access:
         done = 0
         while True:
             done = candidates_of(
-                gate_offsets, gates, joined.called_offsets, joined.called, rows.gate_of,
+                gate_offsets, gates, told_gates, joined.called_offsets, joined.called, rows.gate_of,
                 batch.offsets, batch.name, batch.attribute_begin, batch.attribute_name, batch.attribute_start,
                 batch.attribute_length, batch.text_begin, batch.text_end, batch.text_parent, batch.text_start,
                 batch.text_length, batch.data, batch.arena, translation,

@@ -29,7 +29,7 @@ from ..trie import flat
 from .access import DECIDED, Access, AccessRows, laid_out, rarest
 from .demands import DemandTable, Tests
 from .gates import gate, in_order
-from .join_rows import OWN, BoundTests, JoinRows, no_rows
+from .join_rows import BoundTests, JoinRows, no_rows
 from .joins import Joins
 from .open_gates import all_open
 from .states import States
@@ -89,6 +89,7 @@ class Waiting:
         entries: Entries,
         gate_offsets: Offsets,
         gates: Int32s,
+        told_gates: int,
         entry_count: int,
         states: States,
         of: Int32s,
@@ -106,7 +107,7 @@ class Waiting:
             chosen = np.flatnonzero(unknown)
             gate_offsets, gates = all_open(batch.offsets, gate_offsets, gates, chosen, of, states.automaton)
         candidate_offsets, candidates = self.access.candidates(
-            batch, translation, gate_offsets, gates, self.patterns, joined._replace(unknown=unknown)
+            batch, translation, gate_offsets, gates, told_gates, self.patterns, joined._replace(unknown=unknown)
         )
         holding = self.verifier.verify(batch, candidate_offsets, candidates, self.programs, translation)
         verified = int(np.count_nonzero(holding)) + len(joined.entries) + len(twigs.entries)
@@ -280,7 +281,7 @@ class Behind:
         self.take_up(len(self.table))
         self.layout()
         bound, twigs = self._bound.nodes(self.table.trie), self._twigs.nodes(self.table.trie)
-        ends = np.unique(np.concatenate([self._ends.view, bound[bound != OWN], twigs[twigs != LIFT]]))
+        ends = np.unique(np.concatenate([self._ends.view, bound[bound >= 0], twigs[twigs != LIFT]]))
         nodes = np.full(int(ends.max(initial=0)) + 1, -1, dtype=np.int32)
         nodes[ends] = table.trie.insert(*self.table.trie.paths(ends))
         behind = Behind(table)
@@ -317,7 +318,7 @@ class Layout:
         """
         joined = self.twigs.are(len(self.ends)) | self.bound.decided(len(self.ends))
         told = np.unique(self.ends[~joined])
-        others = (self.ends, self.bound_ends[self.bound_ends != OWN], self.twig_ends[self.twig_ends != LIFT])
+        others = (self.ends, self.bound_ends[self.bound_ends >= 0], self.twig_ends[self.twig_ends != LIFT])
         nodes = np.concatenate([told, np.setdiff1d(np.concatenate(others), told)])
         gate_at = np.full(int(nodes.max(initial=0)) + 1, -1, dtype=np.int32)
         gate_at[nodes] = np.arange(len(nodes), dtype=np.int32)

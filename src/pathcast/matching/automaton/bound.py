@@ -5,21 +5,26 @@ step j is so many levels above it, if all steps after j are child steps (`up`), 
 steps up to j are (`down`). When that is so for all its tests, the pattern matches just the documents with an element
 whose label path has the path, and whose ancestors at these places pass the tests. Nothing is left to be verified.
 
+Any other path without branches is a *chain*: it waits for one of its tests at the end of the path that leads to it, and
+is then looked for below this element, from its last step upwards.
+
 Tests are on any element that has the value: which one is meant follows from the place. Only string-values keep their
 element's name, as looking at every string-value would be too much.
 
 In any other pattern, a test that it demands outright is bound to the last step of the path that leads to it. Only
 documents with an element that has this path and passes the test can match (`leading_tests`).
 
-Left to the verifier: branches, `or`, `not`, first nodes of paths, existence, `!=`, tests between two `//`, a last `//*`
-(which the automaton takes for `/*`).
+Left to the verifier: branches, `or`, `not`, first nodes of paths, existence, `!=`, paths of which no test has a path
+that leads to it: one that ends with `//*` the automaton takes for one that ends with `/*`.
 Invariant: for a pattern with bound tests, `matches ⇔ some element has its path and passes its tests`.
 """
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ...documents import Names
+from ...patterns.linear import PathEncoder
 from ...patterns.model import WILDCARD, Compare, Condition, Node, Pattern
 from .join_kernels import ANYWHERE, DOWN
 from .lookup_kernels import ANY, SELF_VALUE, TEXT_VALUE
@@ -27,6 +32,15 @@ from .outright import Demand, demand_of
 
 # A place and a test: `up` levels above the element, or DOWN + depth.
 BoundTest = tuple[int, Demand]
+
+
+class Chain(NamedTuple):
+    """A chain's tests, each with the path that leads to it, or none if it can't be waited for; and its steps from the
+    last to the first, each as -1 - step, with the indices of its tests behind it.
+    """
+
+    tests: list[tuple[tuple[Node, ...], Demand]]
+    codes: list[int]
 
 
 def bound_tests(pattern: Pattern, names: Names) -> list[BoundTest]:
@@ -43,6 +57,21 @@ def bound_tests(pattern: Pattern, names: Names) -> list[BoundTest]:
             return []
         found += [(place, demand) for demand in demands if demand is not None]
     return found
+
+
+def chain_of(pattern: Pattern, encoder: PathEncoder) -> Chain | None:
+    """A path without branches as a chain; None for any other pattern, or if nothing of it can be waited for."""
+    chain = Chain([], [])
+    spine = _spine(pattern.root) or []
+    for index, node in enumerate(spine):
+        demands = [_demand(node, test, encoder.names) for test in node.conditions if not _is_step(test)]
+        path = () if ends_anywhere(spine[: index + 1]) else tuple(spine[: index + 1])
+        first = len(chain.tests)
+        chain.codes[:0] = [-1 - encoder.step(node), *range(first, first + len(demands))]
+        chain.tests.extend((path, demand) for demand in demands if demand is not None)
+        if None in demands:
+            return None
+    return chain if any(path for path, _ in chain.tests) else None
 
 
 def leading_tests(pattern: Pattern, names: Names) -> list[tuple[tuple[Node, ...], Demand]]:

@@ -243,7 +243,7 @@ def call_all(gates, opened, closed, begin, patterns, marks, summary, state):
 
 
 @kernel(
-    "int64(ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1],"
+    "int64(ro_i8[::1], ro_i4[::1], int64, ro_i8[::1], ro_i4[::1], ro_i4[::1],"
     " ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
     " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_u1[::1], ro_u1[::1], ro_i4[::1],"
     " int64, boolean, ro_i1[:, ::1], ro_u8[::1], ro_i4[::1], ro_i4[:, ::1], ro_u8[::1], ro_f8[::1], ro_i4[::1],"
@@ -255,7 +255,7 @@ def call_all(gates, opened, closed, begin, patterns, marks, summary, state):
     " i8[::1], i4[::1], int64)"
 )
 def candidates_of(
-    gate_offsets, gates, called_offsets, called, gate_of,
+    gate_offsets, gates, told_gates, called_offsets, called, gate_of,
     offsets, names, attribute_begin, attribute_names, attribute_start, attribute_length,
     text_begin, text_end, text_parent, text_start, text_length, data, arena, translation,
     longest, has_grams, asks, grams, slots, rows, hashes, numbers, groups, literals,
@@ -268,7 +268,7 @@ def candidates_of(
 
     Patterns wait behind their gate alone (`behind`), for an equality or piece of text (`patterns`) or for a value
     beyond a threshold (`range_patterns`), both with their gates beside them; `all_patterns` has all of them by gate.
-    Those that were `called` by other tests are candidates if their gates (`gate_of`) are open.
+    Those that were `called` by other tests are candidates if their gates (`gate_of`) are open, or not told.
     Among gates, -1 - pattern is the gate of a fresh one. An `unknown` document may have any value.
     """
     for document in range(first, len(offsets) - 1):
@@ -285,7 +285,7 @@ def candidates_of(
                 state[S_CALLED] += 1
         for index in range(called_offsets[document], called_offsets[document + 1]):
             gate = np.uint64(gate_of[called[index]])
-            if open_gates[gate >> np.uint64(6)] >> (gate & LOW_SIX) & ONE:
+            if np.int64(gate) >= told_gates or open_gates[gate >> np.uint64(6)] >> (gate & LOW_SIX) & ONE:
                 mark_with_summary(marks, summary, called[index])
                 state[S_CALLED] += 1
         call_all(gates, opened, closed, behind_begin, behind, marks, summary, state)

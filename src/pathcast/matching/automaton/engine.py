@@ -121,8 +121,9 @@ class AutomatonEngine:
         counts = {"elements": len(batch.name)}
         if made.waiting is not None:
             offsets, entries, candidates, verified = made.waiting.add_matches(
-                batch, offsets, entries, gate_offsets, gates, made.entries, states, self._scratch.states
-            )
+                batch, offsets, entries, gate_offsets, gates, made.told_gates, made.entries, states,
+                self._scratch.states,
+            )  # fmt: skip
             counts |= {"candidates": candidates, "candidates that match": verified}
             self._generations.seen(len(batch))
         self._count(**counts)

@@ -9,35 +9,20 @@ patterns whose path the state has and which wait for this test at this place, in
 the value are met. One with more tests looks for these in the lists of the ancestors that they are bound to. What a
 look-up costs is waiting for memory; so a document's look-ups are queued first, and tables and rows fetched meanwhile.
 
-A test is a number: 2 · number for an equality, 2 · group + 1 for a range, whose value stands beside it (with the other
-sign for upper limits, so that all are lower limits).
+A *chain* is called by a test at the end of the path that leads to it, and looked for below: from an element with its
+last name its path is followed upwards, step by step and test by test, by the depths at which each may stand.
 
 Patterns that have to be verified are called in the same way, by a test at the end of the path that leads to it.
 
 Invariant: patterns that are found match. A document is left to the verifier when an element has no state, a state no
-regions, or a string-value was too long to be put together.
+regions, or a string-value was too long to be put together; and a chain where there is too much below.
 """
 
 import numpy as np
 
-from ...kernels import kernel, part, prefetch, rare
+from ...kernels import kernel, lowest_bit, part, prefetch, rare
 from ..marks_kernels import mark_with_summary, read_few_marks
-from .demand_kernels import MOST_NUMBER, SAMPLES, gathered
-from .lookup_kernels import (
-    ANY,
-    ASKS_NUMBER,
-    ASKS_RANGE,
-    KINDS,
-    LOW,
-    NO_TEST,
-    OF_ATTRIBUTE,
-    OF_SELF,
-    OF_TEXT,
-    SELF_VALUE,
-    TEXT_VALUE,
-    V_TESTS,
-    remembered,
-)
+from .passed_kernels import J_LOOKED, J_PASSED, J_QUEUED, J_STAMP, J_WHY, note_values
 
 # Places: so many levels up, DOWN + depth, or ANYWHERE above. A run's key is the place and the test.
 DOWN, ANYWHERE, PLACES, TEST_BITS = 32, 63, 64, 26
@@ -53,96 +38,20 @@ NO_RUN, RUN_BITS = -1, 24
 # tests; the key of the second; and the limits of both.
 W_ENTRY, W_MORE = 0, 1
 W_SECOND, W_LIMIT, W_SECOND_LIMIT, W_COLUMNS = 1, 2, 3, 4
-NONE = -1
+# In the place of a second test: there is none; or the pattern is a chain.
+NONE, CHAIN = -1, -2
+# Depths are bits of a word. With more elements than this to look at, a chain is left to the verifier.
+DEEPEST, MOST_BELOW = 62, 64
+# Columns of `named`: of each name (+ 1) the first element and its stamp; of each element the next of its name.
+N_FIRST, N_STAMP, N_NEXT, N_COLUMNS = range(4)
+NO, YES, MAYBE = range(3)
 # In the place of an entry, CALLED - pattern: the pattern has to be verified.
 CALLED = -2
 # Columns of what is queued: a place in a table (then in rows), a key (then the rows' end), and the element.
 Q_AT, Q_KEY, Q_ELEMENT, Q_COLUMNS = range(4)
-# `counts`: the last stamp, tests passed in the document, what is queued, patterns looked at, why the kernel stopped.
-J_STAMP, J_PASSED, J_QUEUED, J_LOOKED, J_WHY, J_COUNTS = range(6)
 DONE, MISS, FULL, CROWDED = range(4)
 HASH_A = np.uint64(0x9E3779B97F4A7C15)
 ONE = np.uint64(1)
-
-
-@part
-def note(
-    element, data, start, length, holder, place, asked, slots, tests, hashes, numbers, groups, literals, known,
-    known_groups, values, value_numbers, counts, heads, passed, passed_values, hits, samples, sampled,
-):  # fmt: skip
-    """Put the tests that a value of `element` passes into the element's list."""
-    row = remembered(data, start, length, holder, place, asked, slots, tests, hashes, numbers, groups, literals, known,
-                     known_groups, values, value_numbers)  # fmt: skip
-    for kind in range(KINDS):
-        test = values[row, V_TESTS + kind]
-        if test != NO_TEST:
-            test = 2 * test if kind < LOW else 2 * test + 1
-            at = counts[J_PASSED]
-            counts[J_PASSED] = at + 1
-            passed[at, 0] = test
-            passed[at, 1] = heads[element]
-            heads[element] = at
-            if kind < LOW:
-                passed_values[at] = np.inf
-                hits[test >> 1] += 1
-            else:
-                value = value_numbers[row]
-                passed_values[at] = value if kind == LOW else -value
-                group = test >> 1
-                samples[group, sampled[group] % SAMPLES] = value
-                sampled[group] += 1
-
-
-@rare
-def note_values(
-    first, last, names, attribute_begin, attribute_names, attribute_start, attribute_length, text_begin, text_end,
-    text_parent, text_start, text_length, data, arena, translation, longest, asks, slots, tests, hashes, numbers,
-    groups, literals, known, known_groups, values, value_numbers, joined, counts, heads, passed, passed_values, hits,
-    samples, sampled,
-):  # fmt: skip
-    """Make the lists of the tests that the elements of a document pass; False when a value was too long for that."""
-    for element in range(first, last):
-        heads[element - first] = -1
-    anyone, most = np.int32(ANY), max(longest, MOST_NUMBER)
-    for element in range(first, last):
-        at = element - first
-        for index in range(attribute_begin[element], attribute_begin[element + 1]):
-            place = translation[attribute_names[index]]
-            asked = asks[OF_ATTRIBUTE, place + 1] if 0 <= place < asks.shape[1] - 1 else 0
-            if asked:
-                start, length = attribute_start[index], np.int64(attribute_length[index])
-                if start >= 0:
-                    note(at, data, start, length, anyone, place, asked, slots, tests, hashes, numbers, groups, literals,
-                         known, known_groups, values, value_numbers, counts, heads, passed, passed_values, hits,
-                         samples, sampled)  # fmt: skip
-                else:
-                    note(at, arena, -1 - start, length, anyone, place, asked, slots, tests, hashes, numbers, groups,
-                         literals, known, known_groups, values, value_numbers, counts, heads, passed, passed_values,
-                         hits, samples, sampled)  # fmt: skip
-        name = translation[names[element]]
-        asked = asks[OF_SELF, name + 1] if 0 <= name < asks.shape[1] - 1 else 0
-        if asked:
-            length = gathered(element, most, text_begin, text_end, text_start, text_length, data, arena, joined)
-            if length <= most:
-                note(at, joined, np.int64(0), length, name, np.int32(SELF_VALUE), asked, slots, tests, hashes, numbers,
-                     groups, literals, known, known_groups, values, value_numbers, counts, heads, passed, passed_values,
-                     hits, samples, sampled)  # fmt: skip
-            elif asked & (ASKS_NUMBER | ASKS_RANGE):
-                return False  # too long to equal a text; what number it is, is another question
-    asked = asks[OF_TEXT, 0]
-    if asked and last > first:
-        for index in range(text_begin[first], text_end[first]):
-            start, length = text_start[index], np.int64(text_length[index])
-            at = text_parent[index] - first
-            if start >= 0:
-                note(at, data, start, length, anyone, np.int32(TEXT_VALUE), asked, slots, tests, hashes, numbers,
-                     groups, literals, known, known_groups, values, value_numbers, counts, heads, passed, passed_values,
-                     hits, samples, sampled)  # fmt: skip
-            else:
-                note(at, arena, -1 - start, length, anyone, np.int32(TEXT_VALUE), asked, slots, tests, hashes, numbers,
-                     groups, literals, known, known_groups, values, value_numbers, counts, heads, passed, passed_values,
-                     hits, samples, sampled)  # fmt: skip
-    return True
 
 
 @part
@@ -163,6 +72,89 @@ def test_holds(key, limit, element, first, parents, depths, heads, passed, passe
     while at >= 0 and (passed[at, 0] != test or passed_values[at] < limit):
         at = passed[at, 1]
     return at >= 0
+
+
+@part
+def depths_up(depths, is_deep):
+    """The depths, as bits, of the parents of what is at some depths, or of all above; an element has at least 1."""
+    if is_deep:
+        depths |= depths >> np.uint64(1)
+        depths |= depths >> np.uint64(2)
+        depths |= depths >> np.uint64(4)
+        depths |= depths >> np.uint64(8)
+        depths |= depths >> np.uint64(16)
+        depths |= depths >> np.uint64(32)
+    return depths >> ONE & ~ONE
+
+
+@part
+def chain_holds(
+    begin, end, element, first, names, parents, depths, translation, chain_codes, chain_limits, heads, passed,
+    passed_values, path,
+):  # fmt: skip
+    """Whether a chain holds that ends at an element: its steps and tests, from the last step to the first."""
+    above = np.int64(element)
+    while above >= 0:
+        path[depths[above]] = above
+        above = np.int64(parents[above])
+    found = ONE << np.uint64(depths[element])
+    step = np.int64(-1)
+    for k in range(begin, end):
+        code = chain_codes[k]
+        if code < 0:
+            if step >= 0:
+                found = depths_up(found, step & 1 != 0)
+            step = -1 - code
+        left = found if code >= 0 or step > 1 else np.uint64(0)
+        while left:
+            depth = np.uint64(lowest_bit(left))
+            left &= left - ONE
+            if code < 0:
+                held = translation[names[path[depth]]] == (step >> 1) - 1
+            else:
+                at = heads[path[depth] - first]
+                while at >= 0 and (passed[at, 0] != code or passed_values[at] < chain_limits[k]):
+                    at = passed[at, 1]
+                held = at >= 0
+            if not held:
+                found &= ~(ONE << depth)
+        if not found:
+            return False
+    return step & 1 != 0 or found & np.uint64(2) != 0
+
+
+@rare
+def link_names(first, last, names, translation, stamp, named):
+    """Make the lists of a document's elements of each name, in document order."""
+    for element in range(last - 1, first - 1, -1):
+        name = translation[names[element]] + 1
+        named[element - first, N_NEXT] = named[name, N_FIRST] if named[name, N_STAMP] == stamp else NONE
+        named[name, N_FIRST] = element
+        named[name, N_STAMP] = stamp
+
+
+@rare
+def chain_below(
+    pattern, element, first, names, parents, depths, ends, translation, chain_begin, chain_codes, chain_limits, stamp,
+    named, heads, passed, passed_values, path,
+):  # fmt: skip
+    """Whether a chain, with a test that an element passes, ends at it or below it: NO, YES, or too much to look at."""
+    begin, end = chain_begin[pattern], chain_begin[pattern + 1]
+    name = -1 - chain_codes[begin] >> 1
+    below = np.int64(element)
+    if name:
+        below = named[name, N_FIRST] if named[name, N_STAMP] == stamp else np.int64(NONE)
+    looked = 0
+    while below != NONE and below < ends[element]:
+        if below >= element:
+            looked += 1
+            if looked > MOST_BELOW or depths[below] > DEEPEST:
+                return MAYBE
+            if chain_holds(begin, end, below, first, names, parents, depths, translation, chain_codes, chain_limits,
+                           heads, passed, passed_values, path):  # fmt: skip
+                return YES
+        below = named[below - first, N_NEXT] if name else below + 1
+    return NO
 
 
 @part
@@ -197,7 +189,7 @@ def queue_element(
                 wanted = np.uint64(regions[region, R_PLACES])
                 for turn in range(2):
                     place = up if turn == 0 else DOWN + depth
-                    if place >= (DOWN if turn == 0 else PLACES) or not wanted >> np.uint64(place) & ONE:
+                    if place >= (DOWN if turn == 0 else ANYWHERE) or not wanted >> np.uint64(place) & ONE:
                         continue
                     base, mask = regions[region, R_BASE], regions[region, R_MASK]
                     at = heads[above - first]
@@ -250,8 +242,9 @@ def find_runs(regions, tables, numbered, counts, queue, queue_values):
 
 @rare
 def take_rows(
-    first, parents, depths, rows, numbered, limits, rest_begin, rests, rest_limits, heads, passed, passed_values,
-    counts, queue, queue_values, marks, summary, looked, looked_summary, called, called_summary,
+    first, names, parents, depths, ends, translation, rows, numbered, limits, rest_begin, rests, rest_limits,
+    chain_begin, chain_codes, chain_limits, chain_patterns, path, named, heads, passed, passed_values, counts, queue,
+    queue_values, marks, summary, looked, looked_summary, called, called_summary,
 ):  # fmt: skip
     """Mark the patterns of the runs in the queue that match, and those that have to be verified."""
     for n in range(counts[J_QUEUED]):
@@ -266,6 +259,16 @@ def take_rows(
             second = numbered[row, W_SECOND]
             if second != NONE:
                 mark_with_summary(looked, looked_summary, entry)
+                if second == CHAIN:
+                    chain = np.int64(rows[row, W_MORE])
+                    held_below = chain_below(chain, element, first, names, parents, depths, ends, translation,
+                                             chain_begin, chain_codes, chain_limits, counts[J_STAMP], named,
+                                             heads, passed, passed_values, path)  # fmt: skip
+                    if held_below == YES:
+                        mark_with_summary(marks, summary, entry)
+                    elif held_below == MAYBE:
+                        mark_with_summary(called, called_summary, chain_patterns[chain])
+                    continue
                 if not test_holds(second, limits[row, W_SECOND_LIMIT], element, first, parents, depths, heads, passed,
                                   passed_values):  # fmt: skip
                     continue
@@ -287,22 +290,23 @@ def count_marks(marks, summary, scratch):
 
 
 @kernel(
-    "int64(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
+    "int64(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
     " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_u1[::1], ro_u1[::1], ro_i4[::1], ro_i4[::1],"
     " int64, int64, int64, ro_i1[:, ::1], ro_i4[::1], ro_i4[:, ::1], ro_u8[::1], ro_f8[::1], ro_i4[::1], ro_u1[::1],"
     " i8[::1], f8[:, ::1], i8[::1],"
     " ro_i4[:, ::1], ro_i4[::1], ro_i8[:, ::1], ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], ro_f8[:, ::1],"
-    " ro_i8[::1], ro_i8[::1], ro_f8[::1],"
-    " i8[::1], i8[:, ::1], f8[::1], u1[::1], i4[::1], i4[:, ::1], f8[::1], i4[::1], i8[::1], i8[:, ::1], f8[::1],"
-    " u8[::1], u8[::1], u8[::1], u8[::1], u8[::1], u8[::1], i4[::1], b1[::1], i8[::1], i4[::1], i8[::1], i4[::1],"
-    " int64)"
+    " ro_i8[::1], ro_i8[::1], ro_f8[::1], ro_i8[::1], ro_i8[::1], ro_f8[::1], ro_i4[::1],"
+    " i4[::1], i8[:, ::1], i8[::1], i8[:, ::1], f8[::1], u1[::1], i4[::1], i4[:, ::1], f8[::1], i4[::1], i8[::1],"
+    " i8[:, ::1], f8[::1], u8[::1], u8[::1], u8[::1], u8[::1], u8[::1], u8[::1], i4[::1], b1[::1], i8[::1], i4[::1],"
+    " i8[::1], i4[::1], int64)"
 )
 def join_documents(
-    offsets, names, parents, depths, attribute_begin, attribute_names, attribute_start, attribute_length,
+    offsets, names, parents, depths, ends, attribute_begin, attribute_names, attribute_start, attribute_length,
     text_begin, text_end, text_parent, text_start, text_length, data, arena, translation, states,
     longest, known, known_groups, asks, slots, tests, hashes, numbers, groups, literals, hits, samples, sampled,
     spans, region_list, regions, tables, rows, numbered, limits, rest_begin, rests, rest_limits,
-    counts, values, value_numbers, joined, heads, passed, passed_values, last_of, last_stamps, queue, queue_values,
+    chain_begin, chain_codes, chain_limits, chain_patterns, path, named, counts, values, value_numbers, joined, heads,
+    passed, passed_values, last_of, last_stamps, queue, queue_values,
     marks, summary, looked, looked_summary, called, called_summary, spare, unknown, out_offsets, out, called_offsets,
     called_out, start,
 ):  # fmt: skip
@@ -339,6 +343,8 @@ def join_documents(
         unknown[document] = not found
         if not found:
             continue
+        if len(chain_codes):
+            link_names(first, last, names, translation, counts[J_STAMP], named)
         for element in range(first, last):
             state = states[element]
             if spans[state, S_FIRST] < spans[state, S_END] and not queue_element(
@@ -348,7 +354,8 @@ def join_documents(
                 counts[J_WHY] = CROWDED
                 return np.int64(document)
         find_runs(regions, tables, numbered, counts, queue, queue_values)
-        take_rows(first, parents, depths, rows, numbered, limits, rest_begin, rests, rest_limits, heads, passed,
+        take_rows(first, names, parents, depths, ends, translation, rows, numbered, limits, rest_begin, rests,
+                  rest_limits, chain_begin, chain_codes, chain_limits, chain_patterns, path, named, heads, passed,
                   passed_values, counts, queue, queue_values, marks, summary, looked, looked_summary, called,
                   called_summary)  # fmt: skip
         if written + 64 * len(marks) + 8 > len(out):

@@ -18,7 +18,7 @@ from ...patterns.model import Pattern
 from ..growing import Growing
 from ..spans import gathered, part_of
 from ..trie import Trie, flat
-from .bound import bound_tests, leading_tests
+from .bound import bound_tests, chain_of, leading_tests
 from .demands import DemandTable, Tests
 from .join_kernels import CALLED, DOWN, PLACES, TEST_BITS
 from .lookup_kernels import D_KIND, HIGH, LOW
@@ -32,8 +32,9 @@ AnyArray = npt.NDArray[Any]
 _DEMANDS = "demands_"
 # What it counts that a test stands further up, beside how likely it is met.
 _HIGHER = 1e-9
-# In the place of a node: the test stands behind the pattern's gate; or its path is not in the trie yet.
-OWN, _PENDING = -1, -2
+# In the place of a node: the test stands behind the pattern's gate; its path is not in the trie yet; or nobody can wait
+# for it.
+OWN, _PENDING, UNASKED = -1, -2, -3
 
 
 class JoinRows(NamedTuple):
@@ -41,7 +42,9 @@ class JoinRows(NamedTuple):
 
     Of each: the key (place and test) that it waits for, the limit, its entry (CALLED - pattern, if it has to be
     verified), whether it has a test further down, and its other tests (`rests`: their keys; `rest_limits`), rare ones
-    first. `of_gate` has the patterns of each gate, ascending; `gates_of_tests` the gate of each bound test.
+    first. Of a chain, instead of these, all steps (-1 - step) and tests from its end upwards (`chain_codes`), and its
+    number among all (`chain_patterns`). `of_gate` has the patterns of each gate, ascending; `gates_of_tests` the gate
+    of each bound test.
     """
 
     keys: Int64s
@@ -51,6 +54,10 @@ class JoinRows(NamedTuple):
     rest_begin: Int64s
     rests: Int64s
     rest_limits: Floats
+    chain_begin: Int64s
+    chain_codes: Int64s
+    chain_limits: Floats
+    chain_patterns: Int32s
     gate_begin: Int64s
     of_gate: Int32s
     gates_of_tests: Int32s
@@ -68,6 +75,7 @@ class BoundTests:
         self.demands = DemandTable(names)
         self.begin = Growing(np.int64, [0])
         self._tests, self._places, self._nodes = Growing(np.int32), Growing(np.int32), Growing(np.int32)
+        self._chain_begin, self._chains = Growing(np.int64, [0]), Growing(np.int32)
         self._paths: list[Steps] = []  # of the tests without a node yet
 
     def __len__(self) -> int:
@@ -75,16 +83,21 @@ class BoundTests:
 
     def add(self, pattern: Pattern, encoder: PathEncoder) -> list[Demand]:
         """Take up a pattern; its tests."""
-        found, node = bound_tests(pattern, self._names), OWN
+        found = bound_tests(pattern, self._names)
+        nodes, codes = [OWN] * len(found), list[int]()
         if not found:
-            leading, node = leading_tests(pattern, self._names), _PENDING
+            chain = chain_of(pattern, encoder)
+            leading, codes = chain or (leading_tests(pattern, self._names), codes)
             found = [(0, demand) for _, demand in leading]
-            self._paths += [normalised(tuple(map(encoder.step, path))) for path, _ in leading]
+            nodes = [_PENDING if path else UNASKED for path, _ in leading]
+            self._paths += [normalised(tuple(map(encoder.step, path))) for path, _ in leading if path]
         demands = [demand for _, demand in found]
         self._places.extend(np.array([place for place, _ in found], dtype=np.int32))
         self._tests.extend(np.array([self.demands.number(demand) for demand in demands], dtype=np.int32))
-        self._nodes.extend(np.full(len(found), node, dtype=np.int32))
+        self._nodes.extend(np.array(nodes, dtype=np.int32))
         self.begin.append(self._tests.size)
+        self._chains.extend(np.array(codes, dtype=np.int32))
+        self._chain_begin.append(self._chains.size)
         return demands
 
     def nodes(self, trie: Trie) -> Int32s:
@@ -97,11 +110,11 @@ class BoundTests:
         return self._nodes.view
 
     def decided(self, count: int) -> npt.NDArray[np.bool_]:
-        """Which of so many patterns one element decides."""
+        """Which of so many patterns one element decides; and chains."""
         begin = self.begin.view[: count + 1]
         found = np.diff(begin) > 0
         found[found] = self._nodes.view[begin[:-1][found]] == OWN
-        return found
+        return found | (np.diff(self._chain_begin.view[: count + 1]) > 0)
 
     def rarest(self, likely: Floats, count: int) -> Floats:
         """How likely the rarest of its tests is met, for so many patterns; infinite for those without tests."""
@@ -124,7 +137,7 @@ class BoundTests:
         counts = np.diff(begin)
         owner = np.repeat(np.arange(len(counts)), counts)
         owners = np.flatnonzero((counts > 0) & chosen_ones)
-        costs = likely[numbers] + _HIGHER * height
+        costs = np.where(nodes == UNASKED, np.inf, likely[numbers] + _HIGHER * height)
         chosen = _least(begin, costs)[owners]
         order = np.lexsort((limits[chosen], keys[chosen]))
         owners, chosen = owners[order], chosen[order]
@@ -132,20 +145,35 @@ class BoundTests:
         chosen_height = np.full(len(gate_of), -1)
         chosen_height[owners] = height[chosen]
         below[owner[height < chosen_height[owner]]] = True
+        chain_begin = self._chain_begin.view[: len(gate_of) + 1]
+        is_chain = np.diff(chain_begin) > 0
         is_rest = nodes == OWN
         is_rest[chosen] = False
         rest = np.flatnonzero(is_rest)
         rest = rest[np.lexsort((costs[rest], owner[rest]))]
         rest_begin, rest = gathered(np.concatenate([[0], np.cumsum(is_rest)])[begin], rest, owners)
+        chains, codes, chain_limits = self._chain_codes(chain_begin, owners, keys, limits)
         own = nodes[chosen] == OWN
         behind = np.where(own, gate_of[owners], gates_of_tests[chosen])
         at_gate = np.argsort(behind, kind="stable")
         return JoinRows(
-            keys[chosen], limits[chosen], np.where(own, entries[owners], CALLED - owners).astype(np.int32),
-            below[owners], rest_begin, keys[rest], limits[rest],
+            keys[chosen], limits[chosen],
+            np.where(own | is_chain[owners], entries[owners], CALLED - owners).astype(np.int32),
+            below[owners], rest_begin, keys[rest], limits[rest], chains, codes, chain_limits, owners.astype(np.int32),
             np.searchsorted(behind[at_gate], np.arange(gates + 1)).astype(np.int64), at_gate.astype(np.int32),
             gates_of_tests,
         )  # fmt: skip
+
+    def _chain_codes(
+        self, chain_begin: Int64s, owners: Int64s, keys: Int64s, limits: Floats
+    ) -> tuple[Int64s, Int64s, Floats]:
+        """The chains of some patterns, with tests in the place of their indices."""
+        begin, items = gathered(chain_begin, self._chains.view, owners)
+        codes, chain_limits = items.astype(np.int64), np.zeros(len(items))
+        tests = np.flatnonzero(items >= 0)
+        numbers = self.begin.view[np.repeat(owners, np.diff(begin))[tests]] + items[tests]
+        codes[tests], chain_limits[tests] = keys[numbers] & (1 << TEST_BITS) - 1, limits[numbers]
+        return begin, codes, chain_limits
 
     # As arrays: on disk, and from other processes.
 
@@ -153,15 +181,16 @@ class BoundTests:
         """The tests as arrays; `restore` takes them back."""
         demands = {_DEMANDS + name: array for name, array in self.demands.saved().items()}
         columns = {"tests": self._tests.view, "places": self._places.view, "nodes": self._nodes.view}
-        return {"begin": self.begin.view, **columns, **demands}
+        chains = {"chain_begin": self._chain_begin.view, "chains": self._chains.view}
+        return {"begin": self.begin.view, **columns, **chains, **demands}
 
     @classmethod
     def restore(cls, names: Names, arrays: dict[str, AnyArray]) -> "BoundTests":
         """The tests that `arrays` was taken of, on the same memory until they change."""
         bound = cls(names)
         bound.demands = DemandTable.restore(names, part_of(arrays, _DEMANDS))
-        bound.begin, bound._tests, bound._places, bound._nodes = (
-            Growing.over(arrays[name]) for name in ("begin", "tests", "places", "nodes")
+        bound.begin, bound._tests, bound._places, bound._nodes, bound._chain_begin, bound._chains = (
+            Growing.over(arrays[name]) for name in ("begin", "tests", "places", "nodes", "chain_begin", "chains")
         )
         return bound
 
@@ -174,14 +203,25 @@ class BoundTests:
         self.begin.extend(begin[1:] + self._tests.size)
         self._tests.extend(moved[theirs])
         self._places.extend(places)
-        self._nodes.extend(np.where(theirs_at == OWN, OWN, nodes[theirs_at]).astype(np.int32))
+        self._nodes.extend(np.where(theirs_at < 0, theirs_at, nodes[theirs_at]).astype(np.int32))
+        chain_begin, chains = gathered(arrays["chain_begin"], arrays["chains"], chosen)
+        steps = chains < 0
+        self._chain_begin.extend(chain_begin[1:] + self._chains.size)
+        self._chains.extend(np.where(steps, -1 - moved_steps(np.maximum(-1 - chains, 0), names), chains))
+
+
+def moved_steps(steps: Int32s, names: Int32s) -> Int32s:
+    """Steps of another process, whose names are these here."""
+    named = steps > 1
+    symbols = names[np.where(named, (steps >> 1) - 1, 0)] + 1 if named.any() else steps
+    return np.where(named, 2 * symbols + (steps & 1), steps).astype(np.int32)
 
 
 def no_rows(gates: int) -> JoinRows:
     """For no patterns."""
     none, numbers, more = np.zeros(0), np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
     return JoinRows(
-        more[:0], none, numbers, np.zeros(0, dtype=np.bool_), more, more[:0], none,
+        more[:0], none, numbers, np.zeros(0, dtype=np.bool_), more, more[:0], none, more, more[:0], none, numbers,
         np.zeros(gates + 1, dtype=np.int64), numbers, numbers,
     )  # fmt: skip
 

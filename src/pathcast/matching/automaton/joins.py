@@ -20,11 +20,11 @@ from ..growing import Growing
 from ..spans import gathered
 from .demands import Tests
 from .join_kernels import (
+    CHAIN,
     CROWDED,
-    J_COUNTS,
-    J_LOOKED,
-    J_WHY,
+    DEEPEST,
     MISS,
+    N_COLUMNS,
     NO_RUN,
     NONE,
     Q_COLUMNS,
@@ -49,6 +49,7 @@ from .join_kernels import (
 )
 from .join_rows import JoinRows
 from .lookup_kernels import KINDS, V_COLUMNS, VALUES
+from .passed_kernels import J_COUNTS, J_LOOKED, J_WHY
 from .states import States
 
 Int32s = npt.NDArray[np.int32]
@@ -181,6 +182,8 @@ class _Scratch(threading.local):
         self.values = np.zeros((VALUES + 1, V_COLUMNS), dtype=np.int64)
         self.value_numbers = np.zeros(VALUES + 1)
         self.joined = np.zeros(0, dtype=np.uint8)
+        self.path = np.zeros(DEEPEST + 2, dtype=np.int32)
+        self.named = np.zeros((0, N_COLUMNS), dtype=np.int64)
         self.heads = np.zeros(0, dtype=np.int32)
         self.passed, self.passed_values = np.zeros((0, 2), dtype=np.int32), np.zeros(0)
         self.last_of = np.zeros(0, dtype=np.int32)
@@ -190,11 +193,15 @@ class _Scratch(threading.local):
         self.called = self.called_summary = np.zeros(0, dtype=np.uint64)
         self.spare = self.out = self.called_out = np.zeros(0, dtype=np.int32)
 
-    def fit(self, regions: _Regions, runs: _Runs, elements: int, values: int, entries: int, patterns: int) -> None:
+    def fit(
+        self, regions: _Regions, runs: _Runs, elements: int, values: int, entries: int, patterns: int, names: int
+    ) -> None:
         """Make room; stamps begin again with other regions."""
         if self.of is not regions:
             self.of = regions
             self.last_of, self.last_stamps = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64)
+        if len(self.named) < max(names + 1, elements):
+            self.named = np.zeros((2 * max(names + 1, elements), N_COLUMNS), dtype=np.int64)
         if len(self.heads) < elements:
             self.heads = np.zeros(2 * elements, dtype=np.int32)
         if len(self.passed) < KINDS * values:
@@ -260,26 +267,26 @@ class Joins:
             return Joined(offsets, of[:0], called_offsets, of[:0], unknown, 0)
         regions = self._of(states)
         elements = int(np.diff(batch.offsets).max(initial=0))
-        values = _most_values(batch)
+        values, names = _most_values(batch), int(translation.max(initial=-1)) + 1
         if len(scratch.joined) < tests.longest + 16:
             scratch.joined = np.zeros(tests.longest + 16, dtype=np.uint8)
         scratch.counts[J_LOOKED] = 0
         done = 0
         while done < len(batch):
             runs = regions.runs
-            scratch.fit(regions, runs, elements, values, entries, patterns)
+            scratch.fit(regions, runs, elements, values, entries, patterns, names)
             done = join_documents(
-                batch.offsets, batch.name, batch.parent, batch.depth, batch.attribute_begin, batch.attribute_name,
-                batch.attribute_start, batch.attribute_length, batch.text_begin, batch.text_end, batch.text_parent,
-                batch.text_start, batch.text_length, batch.data, batch.arena, translation, of,
+                batch.offsets, batch.name, batch.parent, batch.depth, batch.end, batch.attribute_begin,
+                batch.attribute_name, batch.attribute_start, batch.attribute_length, batch.text_begin, batch.text_end,
+                batch.text_parent, batch.text_start, batch.text_length, batch.data, batch.arena, translation, of,
                 tests.longest, tests.tests, tests.groups, tests.asks, tests.slots, tests.rows, tests.hashes,
                 tests.numbers, tests.group_of, tests.literals, tests.hits, tests.samples, tests.sampled,
-                *runs, by.rest_begin, by.rests, by.rest_limits,
-                scratch.counts, scratch.values, scratch.value_numbers, scratch.joined, scratch.heads, scratch.passed,
-                scratch.passed_values, scratch.last_of, scratch.last_stamps, scratch.queue, scratch.queue_values,
-                scratch.marks, scratch.summary, scratch.looked, scratch.looked_summary, scratch.called,
-                scratch.called_summary, scratch.spare, unknown, offsets, scratch.out, called_offsets,
-                scratch.called_out, done,
+                *runs, by.rest_begin, by.rests, by.rest_limits, by.chain_begin, by.chain_codes, by.chain_limits,
+                by.chain_patterns, scratch.path, scratch.named, scratch.counts, scratch.values, scratch.value_numbers,
+                scratch.joined, scratch.heads, scratch.passed, scratch.passed_values, scratch.last_of,
+                scratch.last_stamps, scratch.queue, scratch.queue_values, scratch.marks, scratch.summary,
+                scratch.looked, scratch.looked_summary, scratch.called, scratch.called_summary, scratch.spare, unknown,
+                offsets, scratch.out, called_offsets, scratch.called_out, done,
             )  # fmt: skip
             if done < len(batch):
                 if scratch.counts[J_WHY] == MISS:
@@ -327,6 +334,9 @@ def _rows(by: JoinRows, patterns: Int64s) -> Int64s:
     limits[:, W_LIMIT] = by.limits[patterns]
     rows[second, W_SECOND] = by.rests[begin[second]]
     limits[second, W_SECOND_LIMIT] = by.rest_limits[begin[second]]
+    chains = by.chain_begin[patterns + 1] > by.chain_begin[patterns]
+    rows[chains, W_SECOND] = CHAIN
+    numbers[chains, W_MORE] = patterns[chains]
     return rows
 
 

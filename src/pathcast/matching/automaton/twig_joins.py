@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...documents import DocumentBatch
+from .join_kernels import DEEPEST
 from .states import States
 from .twig_kernels import (
     CROWDED,
-    DEEPEST,
     K_COLUMNS,
     K_TWIG,
     NONE,

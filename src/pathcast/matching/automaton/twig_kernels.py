@@ -15,7 +15,7 @@ an element has no state, or lies deeper than DEEPEST.
 import numpy as np
 
 from ...kernels import kernel, lowest_bit, part, prefetch, rare
-from .join_kernels import ANYWHERE, DOWN
+from .join_kernels import ANYWHERE, DEEPEST, DOWN, depths_up
 
 # Columns of twigs: the entry (LAST - entry for the last of those that wait for one branch), two branches besides the
 # one that is waited for, and the program: if there are more branches, or lifts.
@@ -28,8 +28,6 @@ PLACE_BITS, COUNT_BITS = 6, 16
 # Columns of what is known of a branch: the stamp of the last document that had it, the last element at which it holds
 # there, where the list of the others begins, and the first twig that waits for it.
 K_STAMP, K_ELEMENT, K_MORE, K_TWIG, K_COLUMNS = range(5)
-# Depths are bits of a word.
-DEEPEST = 62
 # `counts`: the last stamp, the last number of marks, branches that are there and waited for, elements in lists, twigs
 # looked at, why the kernel stopped.
 X_STAMP, X_MARK, X_TOUCHED, X_LISTED, X_LOOKED, X_WHY, X_COUNTS = range(7)
@@ -83,14 +81,7 @@ def depths_above(depth, begin, end, steps, depths_of):
         symbol = steps[k] >> 1
         if symbol:
             found &= depths_of[symbol]
-        if steps[k] & 1:
-            found |= found >> np.uint64(1)
-            found |= found >> np.uint64(2)
-            found |= found >> np.uint64(4)
-            found |= found >> np.uint64(8)
-            found |= found >> np.uint64(16)
-            found |= found >> np.uint64(32)
-        found = found >> ONE & ~ONE  # an element has at least depth 1
+        found = depths_up(found, steps[k] & 1 != 0)
     return found
 
 

@@ -17,6 +17,7 @@ from ...patterns.model import Pattern
 from ..growing import Growing
 from ..spans import gathered
 from ..trie import Trie, flat
+from .join_rows import moved_steps
 from .twig_kernels import (
     COUNT_BITS,
     END,
@@ -161,8 +162,7 @@ class Twigs:
         _, places = gathered(arrays["begin"], arrays["places"], chosen)
         _, climbs = gathered(arrays["begin"], arrays["climbs"], chosen)
         steps, edges = np.asarray(arrays["climb_steps"]), np.asarray(arrays["climb_begin"]).tolist()
-        named = steps > 1
-        steps = np.where(named, 2 * (names[np.where(named, (steps >> 1) - 1, 0)] + 1) + (steps & 1), steps)
+        steps = moved_steps(steps, names)
         moved = np.full(len(edges), NONE, dtype=np.int32)  # the last one for those without a climb
         for number in np.unique(climbs[climbs != NONE]).tolist():
             moved[number] = self._climb(tuple(steps[edges[number] : edges[number + 1]].tolist()))
