@@ -123,9 +123,12 @@ class Stage:
         self.look_at_pins()
 
     def kill_workers(self) -> int:
-        """SIGKILL to the Python workers, and sometimes to the daemon that forks them; how many died."""
+        """SIGKILL to the Python workers, and sometimes to the daemon that forks them; how many died.
+
+        The daemon is ours or, where a session has not set it, Spark's.
+        """
         found = self.processes()
-        daemons = {process for process, (_, command) in found.items() if "pyspark.daemon" in command}
+        daemons = {process for process, (_, command) in found.items() if "spark.daemon" in command}
         victims = {process for process in daemons if found[process][0] in daemons}
         if self.random.random() < 0.3:
             victims = daemons
