@@ -160,7 +160,7 @@ def few_of(
     return few, few.server(scheme, **options)
 
 
-def measured(
+def measured_in_groups(
     server: JoinServer, workload: JoinWorkload, groups: list[Group], counter: Counter, insertions: int
 ) -> dict[tuple[str, str], Cost]:
     """What a server's messages cost, by kind of network and of change."""

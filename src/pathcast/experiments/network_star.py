@@ -14,7 +14,7 @@ from ..transmission import Topology
 from ..workloads.joins import STAR, JoinWorkload
 from ..workloads.multiway_joins import mixed_joins, star_joins
 from .claim import Claim, Judgement, judged
-from .network_groups import GroupZones, carried, few_of, measured
+from .network_groups import GroupZones, carried, few_of, measured_in_groups
 from .network_overlay import Cost, Counter, filled, overlay, placed
 from .plot import Plot
 from .registry import experiment
@@ -73,7 +73,7 @@ def _costs(
         run.check_equal(f"counted hops, bytes and deliveries are those of the simulated network ({kind})", found)
     server = workload.server(scheme, **options)
     counter = Counter(topology, nodes, filled(server, workload))
-    return measured(server, workload, zones.of(server, workload), counter, parameters.insertions)
+    return measured_in_groups(server, workload, zones.of(server, workload), counter, parameters.insertions)
 
 
 def _times(wanted: dict[str, float], fact_payload: int) -> Callable[[Rows], Judgement]:

@@ -30,8 +30,8 @@ insertions expose S rows, so I_A is not wider than the gaps between five rows. N
 with c anywhere, but then skylines have a point a row, and Table 4 has few. (Tests keep the first two.)
 
 That only says which way to go: how far is set by the target. How many times our traffic Rel-Sel's is follows from
-these numbers (`network-selectivity`): with a deviation of middles of 13,000 it was 8 to 10 in two short runs, with
-10,000 it was 14 to 16. A factor of 10 in `ALIKE` shows that such workloads exist, not that the paper's was this one.
+these numbers (`network-selectivity`), and grows with closer middles. A factor near 10 in `ALIKE` shows that such
+workloads exist, not that the paper's was this one.
 
 Invariant: the same settings give the same workload in every process; of two workloads that differ in the number of
 subscriptions, the smaller one's are the first of the larger one's. `events` changes rows and changes, and leaves
