@@ -1,11 +1,13 @@
 """What annotations spare: each kind in a case of its own, after the paper's examples, and all on random overlays."""
 
 from collections import Counter
+from random import Random
 
 import numpy as np
 import pytest
 
 from pathcast.routing import Overlay, advertisement
+from pathcast.routing.labels import DataPatterns
 from pathcast.routing.report import STEPS
 from pathcast.transmission import Topology
 from tests.routing.drawn import delivered, world_of
@@ -189,6 +191,40 @@ def test_entries_behind_numbers_are_marked_and_counted() -> None:
         fresh = advertisement.Behind(behind).mark(numbers, among, idle, marked)
         assert np.array_equal(marked, expected[among])
         assert fresh == np.count_nonzero(expected[among]) - np.count_nonzero(before[among])
+
+
+def test_entries_that_stand_behind_one_number_each_are_marked_and_listed() -> None:
+    random = np.random.default_rng(7)
+    over, numbers, idle = random.integers(0, 9, 50), random.random(9) < 0.4, random.random(50) < 0.2
+    behind = advertisement.Behind(np.flatnonzero(over == number) for number in range(9))
+    for among in (np.arange(50, dtype=np.int32), random.permutation(50)[:20].astype(np.int32)):
+        marked = np.zeros(len(among), dtype=np.bool_)
+        expected = (numbers[over] & ~idle)[among]
+        assert behind.mark(numbers, among, idle, marked) == np.count_nonzero(expected) > 0
+        assert np.array_equal(marked, expected)
+    assert sorted(behind.entries(numbers).tolist()) == np.flatnonzero(numbers[over]).tolist()
+
+
+def test_of_data_patterns_the_largest_of_an_entry_tell_what_all_do() -> None:
+    random = Random(3)
+    for _ in range(30):
+        chains = [tuple(random.choices("abc", k=random.randrange(1, 5))) for _ in range(20)]
+        inside = {each[low:high] for each in chains for low in range(4) for high in range(low + 1, len(each) + 1)}
+        patterns = random.sample(sorted(inside), len(inside) // 2)
+        entries = random.sample(chains, 12)
+        containing = [[place for place, each in enumerate(entries) if is_in(some, each)] for some in patterns]
+        gone = random.sample(patterns, len(patterns) // 3)  # and with them whatever contains one
+        absent = np.array([any(is_in(each, some) for each in gone) for some in patterns])
+        idle, among = np.zeros(12, dtype=np.bool_), np.arange(12, dtype=np.int32)
+        all_of_them, largest = np.zeros((2, 12), dtype=np.bool_)
+        advertisement.Behind(containing).mark(absent, among, idle, all_of_them)
+        narrowed = advertisement.Behind(containing, DataPatterns(patterns))
+        narrowed.mark(absent, among, idle, largest)
+        assert np.array_equal(all_of_them, largest)
+
+
+def is_in(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
+    return any(whole[begin : begin + len(part)] == part for begin in range(len(whole)))
 
 
 def test_entries_expire_at_the_earliest_of_their_places() -> None:

@@ -29,6 +29,7 @@ from .table import FilterTable
 from .zones import Box
 
 Ints = npt.NDArray[np.int64]
+_CLIPS = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,8 @@ class ZoneNode:
         self.handled = 0
         self._table = FilterTable()
         self._arrays: tuple[Ints, Ints, list[int]] | None = None
+        # Clips come again and again: what is left of them, for the zones and cuts that it was worked out with.
+        self._rests: tuple[tuple[Box, ...], tuple[Box, ...], dict[Box, list[Box]]] = (), (), {}
 
     # Messages.
 
@@ -111,6 +114,14 @@ class ZoneNode:
 
     def _rest(self, clip: Box) -> list[Box]:
         """A clip without the node's own zones: what was cut off from them, the last first, and what else is left."""
+        if self._rests[0] is not self.zones or self._rests[1] is not self.cuts or len(self._rests[2]) > _CLIPS:
+            self._rests = self.zones, self.cuts, {}
+        kept = self._rests[2]
+        if clip not in kept:
+            kept[clip] = self._worked_out(clip)
+        return kept[clip]
+
+    def _worked_out(self, clip: Box) -> list[Box]:
         found = [clip & cut for cut in reversed(self.cuts) if clip.meets(cut)]
         for zone in self.zones:
             found = [part for one in found for part in one.minus(zone)]
