@@ -8,7 +8,7 @@ of that decision. Nothing is interpolated, and nothing waits for a whole pass.
 Cost: a run for each place. Places where a copy leaves for a neighbour all count; of the others, where local subscribers
 are decided, at most `MOST_PLACES` do, fewer in a long document, and a subscriber between two of them gets the time of
 the later one.
-Invariant: times grow with places.
+Invariant: times grow with places, those of reading and those of matching.
 """
 
 import time
@@ -60,10 +60,13 @@ class Elapsed(NamedTuple):
     reading: float
     matching: float
 
-    @property
-    def together(self) -> float:
-        """Of both."""
-        return self.reading + self.matching
+    def earlier(self, other: "Elapsed") -> "Elapsed":
+        """The less of each."""
+        return Elapsed(min(self.reading, other.reading), min(self.matching, other.matching))
+
+    def later(self, other: "Elapsed") -> "Elapsed":
+        """The more of each."""
+        return Elapsed(max(self.reading, other.reading), max(self.matching, other.matching))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,7 +125,7 @@ def run_stream(
             continue
         until = np.where(place_of[waiting] <= place, waiting, -1).astype(np.int32)
         _, early = clock.timed(partial(engine.match_stream, document, skip=skipped, link=until))
-        seconds[place] = min(total, Elapsed(reading_to(place), early), key=_together)
+        seconds[place] = total.earlier(Elapsed(reading_to(place), early))
     return Stream(matches, decided, _growing(seconds, decided.values(), total), total)
 
 
@@ -137,20 +140,12 @@ def _chosen(places: set[int], urgent: set[int], most: int) -> list[int]:
 def _growing(seconds: dict[int, Elapsed], places: Iterable[int], total: Elapsed) -> dict[int, Elapsed]:
     """The seconds of each place: those of the first timed one from there on, never less than at an earlier one."""
     timed = sorted(seconds)
-    times = list(accumulate((seconds[place] for place in timed), _longer))
+    times = list(accumulate((seconds[place] for place in timed), Elapsed.later))
     found = {}
     for place in places:
         at = bisect_left(timed, place)
         found[place] = times[at] if at < len(timed) else total
     return found
-
-
-def _together(elapsed: Elapsed) -> float:
-    return elapsed.together
-
-
-def _longer(one: Elapsed, other: Elapsed) -> Elapsed:
-    return max(one, other, key=_together)
 
 
 def _reading(clock: Clock, read: Read, document: Document, place: int) -> float:
