@@ -5,14 +5,13 @@ rows have equal join values. So a part that was run stays there, under the bytes
 is run again and whoever kept the bytes brings the same, nothing need be read. Other bytes (another process ran it
 meanwhile, or an attempt of this one was given up) are read, and take the place of what lies there.
 
-    state     tables with rows and their numbers, and the events that came with each of the last batches; pickled
-              tuples, strings and numbers, events as differences
+    state     tables with rows and their numbers, and the events that came with each of the last batches, as
+              differences: plain values (`pathcast.store.plain`), so that reading a state runs no code
 
 Invariant: what lies under a join value is what the bytes of its part say. After an error nothing lies there.
 Cost: writing a row takes some 0.2 µs, reading one and putting it in its place some 4 µs.
 """
 
-import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from itertools import accumulate, pairwise
 from typing import Any, Protocol
 
 from ..messages import Scalar
+from ..store.plain import read_plain, write_plain
 from .bags import Bag
 from .groups import Group
 from .runs import View
@@ -146,10 +146,10 @@ class Site:
 def write_state(rows: _Tables, seen: Mapping[int, Sequence[int]]) -> bytes:
     """Rows with their numbers, and events by batch, as bytes."""
     steps = {batch: [each[0], *(b - a for a, b in pairwise(each))] for batch, each in seen.items()}
-    return pickle.dumps((rows, steps), protocol=5)
+    return write_plain((rows, steps))
 
 
 def read_state(state: bytes) -> tuple[_Tables, dict[int, list[int]]]:
     """What `write_state` wrote."""
-    rows, steps = pickle.loads(state)  # noqa: S301 - what this class wrote
+    rows, steps = read_plain(state, "the state of a join")
     return rows, {batch: list(accumulate(each)) for batch, each in steps.items()}

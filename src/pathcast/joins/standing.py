@@ -8,7 +8,7 @@ numbers. For that every kind must be known: what a server learns from the first 
 """
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -73,7 +73,7 @@ class StandingJoins:
     scheme: str = DEFAULT
     batches: Iterable[tuple[Selection, Ranges]] = ()
     axes: int | None = None
-    asked: tuple[Asked, ...] = field(init=False, default=())
+    asked: Sequence[Asked] = field(init=False, default=())
     many: tuple[Many, ...] = field(init=False, default=())
     next_id: int = field(init=False, default=1)
     numbers: Mapping[Form, int] = field(init=False, default_factory=dict)
@@ -93,7 +93,8 @@ class StandingJoins:
     ) -> "StandingJoins":
         """These subscriptions without some, by their ids, and with others, which get the next ids."""
         leaving = set(remove)
-        for id in leaving:
+        single = {one.id for one in self.asked} & leaving
+        for id in leaving - single:
             if id not in self:
                 raise QueryError(f"there is no subscription {id}")
         other = copy.copy(self)
@@ -118,6 +119,22 @@ class StandingJoins:
         other._set(asked=tuple(asked), many=tuple(many))
         return other
 
+    @classmethod
+    def restored(
+        cls,
+        schema: Schema,
+        scheme: str,
+        axes: int | None,
+        asked: Sequence[Asked],
+        many: tuple[Many, ...],
+        next_id: int,
+        numbers: Mapping[Form, int],
+    ) -> "StandingJoins":
+        """A description from its parts, as they were written down of one (stored.py)."""
+        made = cls(schema, scheme=scheme, axes=axes)
+        made._set(asked=asked, many=many, next_id=next_id, numbers=numbers)
+        return made
+
     def _take_up(self, queries: Queries, batches: Iterable[tuple[Selection, Ranges]]) -> None:
         asked = [Asked(id, subscriber, query) for id, (subscriber, query) in enumerate(_listed(queries), self.next_id)]
         next_id = self.next_id + len(asked)
@@ -126,11 +143,11 @@ class StandingJoins:
             given = {name: (np.asarray(low), np.asarray(high)) for name, (low, high) in ranges.items()}
             many.append(Many(next_id, query, given))
             next_id += many[-1].size if given else 0
-        self._set(asked=(*self.asked, *asked), many=(*self.many, *many), next_id=next_id)
-        scheme = self.server()._scheme
+        # No form depends on who else is subscribed, so a server with the new ones alone numbers theirs.
+        scheme = self.only(asked, many).server()._scheme
         if not isinstance(scheme, SemijoinScheme):
             raise QueryError(f"'{self.scheme}' sends join results, which several join values make together")
-        self._set(numbers=dict(scheme.numbers))
+        self._set(asked=(*self.asked, *asked), many=(*self.many, *many), next_id=next_id, numbers=dict(scheme.numbers))
 
     def _set(self, **fields: Any) -> None:
         for name, value in fields.items():

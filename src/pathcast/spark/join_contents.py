@@ -21,11 +21,12 @@ from pyspark.sql import types as t
 from pathcast.errors import PipelineError
 from pathcast.joins.beginnings import Beginnings
 from pathcast.joins.standing import StandingJoins
+from pathcast.joins.stored import next_id_in
 
 from .joined import STATE
 from .pins import pins_of
-from .subscribed import Subscribed, find_subscriptions, open_joins
-from .versions import AnyPath
+from .subscribed import Subscribed, find_subscriptions
+from .versions import AnyPath, version_folder
 
 CONTENTS = t.StructType(
     [
@@ -76,8 +77,8 @@ def initial_contents(
         return spark.createDataFrame([], CONTENTS)
     if not before:
         raise PipelineError(f"it is not known any more which version micro-batch {batch - 1} of {checkpoint} had")
-    first = open_joins(versions, known[max(before)]).next_id
-    if open_joins(versions, known[batch]).next_id == first:
+    first, after = (next_id_in(version_folder(versions, known[number])) for number in (max(before), batch))
+    if after == first:
         return spark.createDataFrame([], CONTENTS)
     states = (
         spark.read.format("statestore")

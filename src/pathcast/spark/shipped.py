@@ -5,7 +5,8 @@ learns as it is used, travels as bytes and stays with the process that unpacked 
 folder (`opening.py`).
 
 PySpark broadcasts a function that has grown large, and its state functions can't open a broadcast; so what is large
-lies in a file that every worker can read, named by its content.
+lies in a file that every worker can read, named by its content. It is unpacked only if it has the digest that came with
+the function, so that whoever can write to the folder can't make a worker run something else.
 
 Invariant: equal bytes are unpacked once per process, as long as no more than `_KEPT` others were used since.
 """

@@ -1,6 +1,6 @@
 """Subscriptions to joins as workers find them: with the stage, or as versions in a folder that come while it runs.
 
-    subscriptions/versions/00000001/   a snapshot: the description of standing joins (`pathcast.joins.standing`)
+    subscriptions/versions/00000001/   a snapshot: the description of standing joins (`pathcast.joins.stored`)
     subscriptions/pins/…               which version a micro-batch of a stream belongs to (pins.py)
 
 Invariant: all tasks of a micro-batch, and of its replays, get the same version. In a version ids mean what they
@@ -8,26 +8,21 @@ meant in those before.
 Cost: a worker builds the index of a version once: some 1 µs a subscription that came as arrays, 0.1 ms another.
 """
 
-import os
-import pickle
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
 from pathcast.errors import PipelineError
 from pathcast.joins import Selection
 from pathcast.joins.standing import Queries, Ranges, StandingJoins
-from pathcast.store.snapshot import open_snapshot, write_snapshot
+from pathcast.joins.stored import open_standing, save_standing
 
 from .opening import Index, find_index
 from .shipped import Shipped
 from .versions import GRACE, KEEP, AnyPath, latest, publish_version, version_folder, versions
 
 T = TypeVar("T")
-_KIND = "standing joins"
 # A worker keeps open what two versions are used for.
 _KEPT = 6
 # What this process has open, the least recently used first.
@@ -57,7 +52,7 @@ class Subscribed:
         key = str(folder), make, *more
         found = _opened.pop(key, None)
         if found is None:
-            found = make(_read(folder), *more)
+            found = make(open_standing(folder), *more)
         _opened[key] = found
         while len(_opened) > _KEPT:
             del _opened[next(iter(_opened))]
@@ -120,8 +115,7 @@ def publish_joins(
         whole = newest.changed(add, remove, batches) if newest is not None else standing
         assert whole is not None
         added = range(newest.next_id if newest is not None else 1, whole.next_id)
-        data = np.frombuffer(pickle.dumps(whole, protocol=5), np.uint8)
-        write_snapshot(place, _KIND, {"next_id": whole.next_id}, {"standing": data})
+        save_standing(whole, place)
 
     number = publish_version(folder, save, keep=keep, grace=grace)
     return JoinsVersion(number, added)
@@ -129,11 +123,4 @@ def publish_joins(
 
 def open_joins(folder: AnyPath, version: int | None = None) -> StandingJoins:
     """A version of subscriptions, the newest unless a number is given."""
-    return _read(version_folder(folder, latest(folder) if version is None else version))
-
-
-def _read(folder: str | os.PathLike[str]) -> StandingJoins:
-    snapshot = open_snapshot(folder, _KIND)
-    found = pickle.loads(snapshot.arrays["standing"].tobytes())  # noqa: S301 - what `publish_joins` wrote
-    assert isinstance(found, StandingJoins)
-    return found
+    return open_standing(version_folder(folder, latest(folder) if version is None else version))

@@ -15,6 +15,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import zlib
@@ -34,6 +35,7 @@ VERSION = 1
 MANIFEST = "manifest.json"
 _DATA = "data-"
 _PIECE = 1 << 24
+_NAME = re.compile(r"[^/\\\0]+")
 
 AnyArray = npt.NDArray[Any]
 
@@ -126,7 +128,22 @@ def read_manifest(directory: str | os.PathLike[str]) -> dict[str, Any]:
         raise SnapshotError(f"the snapshot {folder} has version {version}, this Pathcast reads {VERSION}; {advice}")
     if manifest.pop("checksum", None) != _checksum(manifest):
         raise SnapshotError(f"the snapshot {folder} is damaged: manifest.json was changed; write it anew")
+    if not _is_whole(manifest):
+        raise SnapshotError(f"the snapshot {folder} is damaged: manifest.json lacks what it should say; write it anew")
     return manifest
+
+
+def _is_whole(manifest: Mapping[str, Any]) -> bool:
+    """Whether a manifest has all that is read of it; names in it stand for files of the folder, and for no others."""
+    kind, generation, facts, arrays = (manifest.get(name) for name in ("kind", "generation", "facts", "arrays"))
+    return (
+        isinstance(kind, str)
+        and isinstance(generation, str)
+        and isinstance(facts, dict)
+        and isinstance(arrays, dict)
+        and all(_NAME.fullmatch(name) for name in (generation, *arrays))
+        and all(isinstance(one, dict) and {"bytes", "crc32"} <= one.keys() for one in arrays.values())
+    )
 
 
 def _refuse_strangers(folder: Path) -> None:
@@ -134,7 +151,8 @@ def _refuse_strangers(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise SnapshotError(f"{folder} is a file; a snapshot is a folder")
     if folder.is_dir() and not (folder / MANIFEST).exists():
-        strangers = [entry.name for entry in folder.iterdir() if not entry.name.startswith((_DATA, "."))]
+        # A manifest may have come meanwhile, from another writer.
+        strangers = [entry.name for entry in folder.iterdir() if not entry.name.startswith((_DATA, ".", MANIFEST))]
         if strangers:
             raise SnapshotError(f"{folder} holds other files ({strangers[0]}, …); give an empty or new folder")
 

@@ -10,6 +10,8 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import SnapshotError
+
 
 def pack(texts: Iterable[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     """Bytes and offsets of the texts."""
@@ -17,6 +19,14 @@ def pack(texts: Iterable[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.in
     offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
     np.cumsum([len(text) for text in encoded], out=offsets[1:])
     return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
+
+
+def check_pieces(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], count: int, what: str) -> None:
+    """Refuse what are not the bytes and offsets of so many texts, with a `SnapshotError` that names them."""
+    if data.dtype != np.uint8 or data.ndim != 1 or offsets.dtype != np.int64 or offsets.shape != (count + 1,):
+        raise SnapshotError(f"{what} are not {count:,} pieces of bytes")
+    if offsets[0] != 0 or offsets[-1] != len(data) or bool((offsets[1:] < offsets[:-1]).any()):
+        raise SnapshotError(f"{what} have pieces that lie outside of their bytes")
 
 
 class Texts(Sequence[str]):
