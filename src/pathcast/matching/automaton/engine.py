@@ -31,9 +31,9 @@ from .label_paths import entries_of_paths
 from .open_gates import all_open
 from .scratch import Scratch
 from .simulation import simulated
-from .states import Automaton, States
+from .states import NO_STATES, Automaton, States
 from .states_kernels import NONE
-from .walk_kernels import C_ENTRIES, C_GATES, C_WHY, FULL, MISS, walk
+from .walk_kernels import C_ENTRIES, C_GATES, C_WHY, FULL, MISS, MISS_RECENT, walk
 
 if TYPE_CHECKING:
     from .behind import Behind
@@ -150,13 +150,16 @@ class AutomatonEngine:
         kept = made.waiting is not None and made.waiting.needs_states
         longest = len(batch.name) if kept else int(np.diff(batch.offsets).max(initial=0))
         automaton = made.states.automaton
+        recent = NO_STATES if made.recent is None else made.recent.automaton
         done = 0
         while done < len(batch):
             scratch.fit(made.states, automaton.known, made.entries, made.gates, longest)
+            scratch.fit_recent(recent.known, longest)
             scratch.fit_levels(deepest, fresh.words)
             done = walk(
                 batch.offsets, batch.name, batch.parent, batch.depth, symbols, done, kept,
                 *automaton,
+                *recent[:4], recent.known, scratch.recent_states, scratch.recent_seen, scratch.recent_found,
                 fresh.table, fresh.rows, fresh.entries, fresh.words, made.entries, made.patterns,
                 made.told_gates, scratch.levels,
                 scratch.states, scratch.seen, scratch.counts, scratch.marks, scratch.summary, scratch.found,
@@ -165,12 +168,17 @@ class AutomatonEngine:
             why = scratch.counts[C_WHY]
             if why == FULL:
                 scratch.enlarge()
+            elif why == MISS_RECENT and made.recent is not None:
+                learnt = self._learnt(made.recent, batch, symbols, done, generations.MEMORY_LIMIT // 4)
+                if learnt is None:
+                    return None
+                recent = learnt
             elif why == MISS:
-                learnt = self._learnt(made, batch, symbols, done)
+                learnt = self._learnt(made.states, batch, symbols, done, generations.MEMORY_LIMIT)
                 if learnt is not None:
                     automaton = learnt
                     continue
-                if fresh.words:
+                if not made.settled:
                     return None
                 self._simulate(made, batch, symbols, done, offsets, gate_offsets)
                 if kept:
@@ -203,16 +211,15 @@ class AutomatonEngine:
         scratch.append(np.empty(0, dtype=np.int32), gates)
 
     def _learnt(
-        self, made: Generation, batch: DocumentBatch, symbols: npt.NDArray[np.int32], document: int
+        self, states: States, batch: DocumentBatch, symbols: npt.NDArray[np.int32], document: int, limit: int
     ) -> Automaton | None:
         """The automaton with the states that a document needs; None when they would be too many."""
-        states = made.states
         begin, end = batch.offsets[document : document + 2].tolist()
         with states.lock:
             before = states.transitions
             complete = states.learn(
                 batch.name, batch.parent, symbols, begin, end, np.empty(end - begin, dtype=np.int32),
-                generations.MEMORY_LIMIT, self.limits.work // 4,
+                limit, self.limits.work // 4,
             )  # fmt: skip
             learnt, automaton = states.transitions - before, states.automaton
         self._count(**{"new label paths": learnt})
@@ -256,8 +263,8 @@ class AutomatonEngine:
             "renewals": self._generations.renewals,
             "states": len(states),
             "transitions": states.transitions,
-            "memo bytes": states.bytes,
-            "fresh patterns": made.entries - states.entry_limit,
+            "memo bytes": states.bytes + (0 if made.recent is None else made.recent.bytes),
+            "fresh patterns": made.entries - (states if made.recent is None else made.recent).entry_limit,
             "gates": made.gates,
             "values": waiting.access.values + waiting.joins.values if waiting else 0,
             "patterns for the reference embedding": waiting.verifier.slow if waiting else 0,

@@ -23,14 +23,25 @@ ONE = np.uint64(1)
 TOP = np.uint64(63)
 
 
-@kernel("void(ro_i4[::1], ro_i4[::1], ro_i4[::1], i8[::1], u8[:, ::1], i4[::1], i4[::1])")
-def put_fresh(steps, lengths, codes, sizes, table, rows, entries):
-    """Add paths, for which there is room; a path counts for nobody before its last step has its mark."""
-    at = 0
-    for path in range(len(lengths)):
-        for k in range(lengths[path]):
-            step, bit = steps[at], sizes[F_BITS]
-            at += 1
+@kernel("int64(ro_i4[::1], ro_i4[::1], int64, ro_i4[::1], ro_i4[::1], i8[::1], u8[:, ::1], i4[::1], i4[::1], i4[::1])")
+def put_fresh(ends, codes, first, node_parent, node_step, sizes, table, rows, entries, symbols):
+    """Add paths from number `first` on, given by their last nodes; the first for which there is no room.
+
+    A path counts for nobody before its last step has its mark. Names that are asked for get their symbols.
+    """
+    for path in range(first, len(ends)):
+        length, node = 0, ends[path]
+        while node > 0:
+            length += 1
+            node = node_parent[node]
+        bit = sizes[F_BITS] + length
+        if bit > 64 * table.shape[1]:
+            return np.int64(path)
+        node = ends[path]
+        for k in range(length - 1, -1, -1):
+            step = node_step[node]
+            node = node_parent[node]
+            bit -= 1
             word, mask = bit >> 6, ONE << np.uint64(bit & 63)
             deep, symbol = step & 1, step >> 1
             if k:
@@ -40,14 +51,19 @@ def put_fresh(steps, lengths, codes, sizes, table, rows, entries):
             row = np.int64(WILD)
             if symbol:
                 if rows[symbol] == 0:
+                    if sizes[F_ROWS] == table.shape[0]:
+                        return np.int64(path)  # the marks so far will be made again
                     rows[symbol] = sizes[F_ROWS]
                     sizes[F_ROWS] += 1
                 row = np.int64(rows[symbol])
+                symbols[symbol - 1] = symbol
             table[row, word] |= mask
-            if k == lengths[path] - 1:
+            if k == length - 1:
                 entries[bit] = codes[path]
-                table[LAST, word] |= mask
-            sizes[F_BITS] = bit + 1
+        last = bit + length - 1
+        table[LAST, last >> 6] |= ONE << np.uint64(last & 63)
+        sizes[F_BITS] = last + 1
+    return np.int64(len(ends))
 
 
 @rare

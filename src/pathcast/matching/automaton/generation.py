@@ -1,11 +1,13 @@
 """A generation: everything that matching reads, as of one moment.
 
     table ──▶ trie, as long as it was ──▶ states, growing with the documents      (plain paths)
-          ──▶ paths that came since ────▶ fresh paths, bits                       (plain paths)
+          ──▶ paths that came since ────▶ states of these alone, `recent`         (plain paths)
+          ──▶ paths that came then ─────▶ fresh paths, bits                       (plain paths)
           ──▶ trees ────────────────────▶ gates, values, conditions               (other patterns)
 
 Threads that match take a generation and stay with it to the end of their batch. A change of the subscriptions makes a
-new one: mostly with the same states and some more fresh paths, now and then with states of its own.
+new one: mostly with the same states and some more fresh paths, now and then with recent states, or with all states, of
+its own.
 """
 
 from dataclasses import dataclass
@@ -37,6 +39,7 @@ class Generation:
 
     table: PatternTable
     states: States
+    recent: States | None
     fresh: FreshPaths
     waiting: "Waiting | None"
     gates: int
@@ -44,6 +47,11 @@ class Generation:
     entries: int
     names: int
     symbols: Int32s
+
+    @property
+    def settled(self) -> bool:
+        """Whether `states` has all plain paths."""
+        return self.recent is None and not self.fresh.words
 
     @property
     def patterns(self) -> int:

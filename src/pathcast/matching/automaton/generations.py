@@ -1,11 +1,16 @@
 """Generations, one after the other: how the engine follows its table while threads match.
 
 A few new patterns make a generation with the same states: plain paths are fresh ones (`fresh.py`), and so are the gates
-of trees. When they have become some hundreds, a thread works out a generation with states of its own, for the label
-paths that the old one knows; until it is ready, fresh ones go on to be added. A bulk load is taken up at once.
+of trees. When they have become some hundreds, a thread works out states for them, for the label paths that the old
+generation knows; until it is ready, fresh ones go on to be added. Mostly these are `recent` states, of the plain paths
+alone that the large ones lack. When such paths have become many, all states are worked out anew. A bulk load is taken
+up at once.
 
 Invariant: `current` is complete for all entries that the table had when `refresh` last returned. It is replaced, never
 changed, and always under the lock; readers take it without one.
+Cost: working out the states of N paths takes N / 2 µs, and that of R recent ones about R µs and a look at each node of
+the trie. With F fresh paths a time, all are worked out when R * R is 2 * F * N: then neither kind takes more than the
+other.
 """
 
 import threading
@@ -17,6 +22,7 @@ import numpy.typing as npt
 
 from ..spans import part_of
 from ..table import Moved, PatternTable
+from ..trie import flat
 from ..trie_kernels import NONE
 from .fresh import Fresh
 from .generation import Generation, symbols_for
@@ -31,6 +37,8 @@ MEMORY_LIMIT = 512 << 20
 # at once.
 FRESH_BITS = 1 << 13
 FRESH_TREES = 256
+# So many paths, on an average, are that many bits.
+_BITS_A_PATH = 6
 # After so many documents patterns choose their access predicates again, and then whenever there are twice as many.
 FIRST_CHOICE = 256
 
@@ -99,7 +107,7 @@ class Generations:
             else States(table.trie, gate_of_node, entries)
         )
         symbols = symbols_for(table, names)
-        return Generation(table, states, Fresh().view(), waiting, len(gates), told_gates, entries, names, symbols)
+        return Generation(table, states, None, Fresh().view(), waiting, len(gates), told_gates, entries, names, symbols)
 
     def learn_from(self, other: "Generations") -> None:
         """Work out the states of the label paths that another one knows; names have the same numbers in both tables."""
@@ -136,7 +144,7 @@ class Generations:
     def settled(self) -> Generation:
         """The current generation, with nothing in it that is fresh."""
         with self.lock:
-            if self.current.fresh.words:
+            if not self.current.settled:
                 self.current = self._renewed(self.current.states)
             return self.current
 
@@ -147,31 +155,30 @@ class Generations:
     def _with_fresh(self, made: Generation, entries: int, names: int) -> Generation | None:
         """With the entries from those of `made` on as fresh ones; None when they are too many, or not fit for it."""
         table = self.table
-        added = range(made.entries, entries)
-        if len(added) > FRESH_BITS:
+        if entries - made.entries > FRESH_BITS:
             return None
-        paths = {entry: steps for entry in added if (steps := table.steps(entry)) is not None}
+        ends = table.nodes(made.entries)[: entries - made.entries]
+        plain = np.flatnonzero(ends != NONE)
+        codes, ends, trees = (made.entries + plain).astype(np.int32), ends[plain], len(ends) - len(plain)
         # The empty path, which matches every document, has no bit.
-        bits = sum(len(steps) or 2 * FRESH_BITS + 1 for steps in paths.values())
-        trees = len(added) - len(paths)
-        if self._fresh.bits + bits > 2 * FRESH_BITS or self._fresh_trees(made) + trees > 2 * FRESH_TREES:
+        if not ends.all() or self._fresh_trees(made) + trees > 2 * FRESH_TREES:
             return None
         waiting = made.waiting
         if trees:
             behind = self._taken_up(entries)
             waiting = behind.waiting(None if waiting is None else waiting.by)
-        if waiting is not None and self._behind is not None:
-            patterns = range(self._fresh.patterns, waiting.patterns)
-            paths |= {-1 - pattern: gate for pattern, gate in zip(patterns, self._behind.gates(patterns), strict=True)}
-            self._fresh.patterns = waiting.patterns
+        if waiting is not None and self._behind is not None and self._fresh.patterns < waiting.patterns:
+            patterns = np.arange(self._fresh.patterns, waiting.patterns, dtype=np.int32)
+            steps, lengths = flat(self._behind.gates(range(self._fresh.patterns, waiting.patterns)))
+            codes, ends = np.concatenate([codes, -1 - patterns]), np.append(ends, table.trie.insert(steps, lengths))
+            self._fresh.patterns, self._fresh.gate_steps = waiting.patterns, self._fresh.gate_steps + len(steps)
             names = max(names, len(table.names))  # those of its gates are among them
         symbols = made.symbols
         if names > made.names:
             symbols = np.zeros(len(made.symbols) + names - made.names, dtype=np.int32)
             symbols[: made.names] = made.symbols[: made.names]
-        for step in {step >> 1 for steps in paths.values() for step in steps if step > 1}:
-            symbols[step - 1] = step
-        self._fresh.add(list(paths), list(paths.values()))
+        if not self._fresh.add(codes, ends, table.trie, symbols, 2 * FRESH_BITS):
+            return None
         return replace(made, fresh=self._fresh.view(), waiting=waiting, entries=entries, names=names, symbols=symbols)
 
     def _taken_up(self, entries: int) -> "Behind":
@@ -211,7 +218,7 @@ class Generations:
         symbols = symbols_for(table, names)
         if old is not None:
             states.relearn(old, MEMORY_LIMIT // 2, symbols)
-        return Generation(table, states, Fresh().view(), None, len(nodes), told, entries, names, symbols), by
+        return Generation(table, states, None, Fresh().view(), None, len(nodes), told, entries, names, symbols), by
 
     def _with_trees(self, made: Generation, by: "Laid | None") -> Generation:
         """With all trees that have been taken up, and nothing fresh."""
@@ -227,8 +234,14 @@ class Generations:
     def _renew(self) -> None:
         with self.lock:
             begun = self.current
-            layout = self._layout(begun.entries)
-        made, by = self._laid_out(layout, begun.entries, begun.names, begun.states)
+            # Gates stay fresh with recent states.
+            gates = self._fresh_trees(begun) > FRESH_TREES // 2 or self._fresh.gate_steps > FRESH_BITS // 2
+            whole = gates or _many(begun)
+            layout = self._layout(begun.entries) if whole else None
+        if whole:
+            made, by = self._laid_out(layout, begun.entries, begun.names, begun.states)
+        else:
+            recent = self._recent(begun)
         with self.lock:
             self._renewing = None
             latest = self.current
@@ -236,8 +249,19 @@ class Generations:
                 return  # somebody could not wait
             self.renewals += 1
             # What came meanwhile is fresh again; trees have been taken up already.
-            made = self._with_trees(made, by)
+            if whole:
+                made = self._with_trees(made, by)
+            else:
+                made = replace(latest, recent=recent, entries=begun.entries)
+                self._fresh = Fresh(made.patterns - self._fresh_trees(made))
             self.current = self._with_fresh(made, latest.entries, latest.names) or self._renewed(made.states)
+
+    def _recent(self, begun: Generation) -> States:
+        """The states of the paths that the states of a generation lack, for the label paths that these know."""
+        nowhere = np.full(self.table.trie.count, NONE, dtype=np.int32)
+        recent = States(self.table.trie, nowhere, begun.entries, begun.states.entry_limit)
+        recent.relearn(begun.states, MEMORY_LIMIT // 8, begun.symbols)
+        return recent
 
     # What documents bring about.
 
@@ -261,3 +285,9 @@ class Generations:
             due = before.bit_length() < behind.documents.bit_length() and behind.documents >= FIRST_CHOICE
             if due and made.waiting is not None:
                 self.current = replace(made, waiting=behind.chosen_again(made.waiting))
+
+
+def _many(made: Generation) -> bool:
+    """Whether the paths that a generation's states lack are so many that they are better worked out with all others."""
+    settled = made.states.entry_limit
+    return (made.entries - settled) ** 2 > 2 * FRESH_BITS // _BITS_A_PATH * settled

@@ -21,6 +21,7 @@ class Scratch(threading.local):
         self.states = np.empty(0, dtype=np.int32)
         self.seen = np.zeros(0, dtype=np.int64)
         self.found = np.empty(0, dtype=np.int32)
+        self.recent_states, self.recent_seen, self.recent_found = self.states, self.seen, self.found
         self.marks = np.zeros(0, dtype=np.uint64)
         self.summary = np.zeros(0, dtype=np.uint64)
         self.gate_stamps = np.zeros(0, dtype=np.int64)
@@ -42,6 +43,15 @@ class Scratch(threading.local):
             self.found = np.empty(len(larger), dtype=np.int32)
         if len(self.states) < longest:
             self.states = np.empty(2 * longest, dtype=np.int32)
+
+    def fit_recent(self, count: int, longest: int) -> None:
+        """Make room for `count` recent states, and for documents of so many elements."""
+        if len(self.recent_seen) < count + 1:
+            # Stamps count on, so that older ones are never taken for those of a document.
+            self.recent_seen = np.zeros(2 * count + 64, dtype=np.int64)
+            self.recent_found = np.empty(len(self.recent_seen), dtype=np.int32)
+        if len(self.recent_states) < longest:
+            self.recent_states = np.empty(2 * longest, dtype=np.int32)
 
     def fit_levels(self, depth: int, words: int) -> None:
         """Make room for fresh paths of so many words on documents of this depth."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...kernels import kernel
 from ..marks_kernels import mark
-from .states_kernels import child_below
+from .states_kernels import DEEP_STEPS, child_below
 
 # Where it stands: done, no room on the stack, or more look-ups than allowed.
 FINISHED, STACK_FULL, TOO_MUCH = 0, 1, 2
@@ -22,17 +22,17 @@ P_ELEMENT, P_DEEP, P_LEVEL, P_WORK, P_GATES, P_COUNTS = range(6)
 
 @kernel(
     "int64(int64, int64, ro_i4[::1], ro_i4[::1], ro_i4[::1],"
-    " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_b1[::1], ro_i4[::1], int64, int64,"
+    " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_u8[::1], ro_i4[::1], int64, int64,"
     " i8[::1], i4[::1], i8[::1], i4[::1], i8[::1], b1[::1], u8[::1], i8[::1], int64, i4[::1])",
     late=True,
 )
 def simulate(
     begin, end, names, depths, symbols,
-    slots, node_parent, node_step, entries, has_deep, gate_of_node, entry_limit, most_work,
+    slots, node_parent, node_step, entries, below, gate_of_node, entry_limit, most_work,
     progress, stack, stack_begin, deep, deep_end, is_deep, marks, gate_stamps, stamp, gates,
 ):  # fmt: skip
     """Mark the entries and gates of a document, from the element in `progress` on."""
-    count = len(has_deep)
+    count = len(below)
     work, gated = progress[P_WORK], progress[P_GATES]
     for element in range(begin + progress[P_ELEMENT], end):
         depth = depths[element]
@@ -80,7 +80,7 @@ def simulate(
                 gate_stamps[gate] = stamp
                 gates[gated] = gate
                 gated += 1
-            if has_deep[node] and not is_deep[node]:
+            if below[node] & DEEP_STEPS != 0 and not is_deep[node]:
                 is_deep[node] = True
                 deep[waiting] = node
                 waiting += 1

@@ -7,6 +7,7 @@ from ...documents import DocumentBatch
 from ...errors import LimitError
 from .simulate_kernels import FINISHED, P_COUNTS, P_GATES, TOO_MUCH, simulate
 from .states import States
+from .states_kernels import DEEP_STEPS
 
 Int32s = npt.NDArray[np.int32]
 
@@ -20,7 +21,7 @@ def simulated(
     """
     begin, end = batch.offsets[document : document + 2].tolist()
     depth = int(batch.depth[begin:end].max(initial=0))
-    nodes = len(states.has_deep)
+    nodes = len(states.below)
     marks = np.zeros(states.entry_limit + 63 >> 6, dtype=np.uint64)
     gates = np.empty(gate_count, dtype=np.int32)
     stamps = np.zeros(gate_count, dtype=np.int64)
@@ -32,12 +33,12 @@ def simulated(
         np.zeros(nodes, dtype=np.bool_),
     )
     stack_begin[1] = 1  # the document node alone
-    if states.has_deep[0]:
+    if states.below[0] & DEEP_STEPS:
         deep_end[0], is_deep[0] = 1, True
     while True:
         why = simulate(
             begin, end, batch.name, batch.depth, symbols,
-            states.slots, states.parent, states.step, states.entry, states.has_deep, states.gate_of_node,
+            states.slots, states.parent, states.step, states.entry, states.below, states.gate_of_node,
             states.entry_limit, work,
             progress, stack, stack_begin, deep, deep_end, is_deep, marks, stamps, 1, gates,
         )  # fmt: skip

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ..trie import Trie
 from .states_kernels import (
+    DEEP_STEPS,
     N_ACCEPTED,
     N_DEEP_POOL,
     N_DEEPS,
@@ -27,7 +28,7 @@ from .states_kernels import (
     copy_transitions,
     index_rows,
     learn,
-    mark_deep,
+    mark_below,
 )
 
 Int32s = npt.NDArray[np.int32]
@@ -71,21 +72,26 @@ class Automaton(NamedTuple):
     known: int
 
 
+_NO_INT64S, _NO_INT32S = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
+NO_STATES = Automaton(_NO_INT64S, _NO_INT32S, _NO_INT32S, _NO_INT64S, _NO_INT32S, _NO_INT64S, 0)
+
+
 class States:
     """A generation of states over a trie as it is now; later nodes and entries are none of its business.
 
-    `gate_of_node` says which nodes open a gate (see `gates.py`), `entry_limit` how many entries there are.
+    `gate_of_node` says which nodes open a gate (see `gates.py`); of the entries those from `first_entry` to
+    `entry_limit` count, and of the trie what leads to them.
     """
 
-    def __init__(self, trie: "Trie | States", gate_of_node: Int32s, entry_limit: int) -> None:
+    def __init__(self, trie: "Trie | States", gate_of_node: Int32s, entry_limit: int, first_entry: int = 0) -> None:
         self.slots: Int32s = trie.slots
         self.parent: Int32s = trie.parent
         self.step: Int32s = trie.step
         self.entry: Int32s = trie.entry
         self.gate_of_node = gate_of_node
-        self.entry_limit = entry_limit
-        self.has_deep = np.zeros(len(gate_of_node), dtype=np.bool_)
-        mark_deep(self.parent, self.step, 1, len(self.has_deep), self.has_deep)
+        self.first_entry, self.entry_limit = first_entry, entry_limit
+        self.below = np.zeros(len(gate_of_node), dtype=np.uint64)
+        mark_below(self.parent, self.step, self.entry, gate_of_node, first_entry, entry_limit, self.below)
         self.lock = threading.Lock()
         self._sizes = np.zeros(N_SIZES, dtype=np.int64)
         self._pools: dict[str, AnyArray] = {name: np.zeros(_FIRST, dtype=kind) for name, (kind, _, _) in _POOLS.items()}
@@ -98,22 +104,22 @@ class States:
 
     def emptied(self) -> "States":
         """States for the same paths, with nothing worked out."""
-        return States(self, self.gate_of_node, self.entry_limit)
+        return States(self, self.gate_of_node, self.entry_limit, self.first_entry)
 
     def _make_document(self) -> None:
         """State 0: the document node, before any element."""
         pools, sizes = self._pools, self._sizes
         for name in ("state_slots", "deep_slots", "keys"):
             pools[name].fill(NONE)
-        pools["stamps"] = np.zeros(len(self.has_deep), dtype=np.int64)
+        pools["stamps"] = np.zeros(len(self.below), dtype=np.int64)
         sizes[N_STATES] = sizes[N_REACHED] = 1
         pools["reached_begin"][1] = 1
         pools["deep_of"][0] = NONE
-        if self.has_deep[0]:
+        if self.below[0] & DEEP_STEPS:
             pools["deep_begin"][1] = sizes[N_DEEP_POOL] = sizes[N_DEEPS] = 1
             pools["deep_parent"][0] = NONE
             pools["deep_of"][0] = 0
-        if 0 <= self.entry[0] < self.entry_limit:
+        if self.first_entry <= self.entry[0] < self.entry_limit:
             pools["accepted"][0] = self.entry[0]
             pools["accepted_begin"][1] = sizes[N_ACCEPTED] = 1
         if self.gate_of_node[0] >= 0:
@@ -163,7 +169,8 @@ class States:
             pools = self._pools.values()
             done = learn(
                 begin, names, parents, symbols, done, end, states, work,
-                self.slots, self.parent, self.step, self.entry, self.has_deep, self.gate_of_node, self.entry_limit,
+                self.slots, self.parent, self.step, self.entry, self.below, self.gate_of_node,
+                self.first_entry, self.entry_limit,
                 self._sizes, *pools,
             )  # fmt: skip
             if done < end:

@@ -12,6 +12,9 @@ A `deep` set is its parent set and what was added, so that a long chain of label
 matches are the entries of `reached`: an element with this label path satisfies just these. Sets are compared by an
 order-free hash and then node by node, so nothing is ever sorted.
 
+Nodes are looked at only if they lead to paths of some range of entries, or to gates: `below` has a word of marks for
+each, 0 for one that does not, which also tells of most steps that there are none.
+
 Invariant: rows are appended, never changed; `sizes` says how far they are filled, and a transition is written after
 what it leads to. Whoever reads with an older size sees an older, complete automaton.
 """
@@ -29,14 +32,27 @@ KEY_B = np.uint64(0xC2B2AE3D27D4EB4F)
 
 # `sizes`: how far each pool is filled, the last stamp of a node, and look-ups in the trie since somebody set it to 0.
 N_STATES, N_REACHED, N_ACCEPTED, N_GATES, N_DEEPS, N_DEEP_POOL, N_TRANSITIONS, N_STAMP, N_WORK, N_SIZES = range(10)
+ONE = np.uint64(1)
+# The marks of a node: for its steps, two for each of so many groups of names; of them those of `//` steps; and the end
+# of a path.
+STEP_MARKS = 31
+DEEP_STEPS, END = np.uint64(0x2AAAAAAAAAAAAAAA), np.uint64(1 << 62)
 
 
-@kernel("void(ro_i4[::1], ro_i4[::1], int64, int64, b1[::1])")
-def mark_deep(node_parent, node_step, first, count, has_deep):
-    """Mark the nodes that have a `//` step below, for the nodes from `first` on."""
-    for node in range(first, count):
-        if node_step[node] & 1:
-            has_deep[node_parent[node]] = True
+@part
+def step_mark(step):
+    """The mark of a step."""
+    return ONE << np.uint64(2 * ((step >> 1) % STEP_MARKS) + (step & 1))
+
+
+@kernel("void(ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, int64, u8[::1])")
+def mark_below(node_parent, node_step, entries, gate_of_node, first, limit, below):
+    """Mark where paths with entries from `first` to `limit`, and gates, end, and the steps that lead to these."""
+    for node in range(len(below) - 1, -1, -1):
+        if first <= entries[node] < limit or gate_of_node[node] >= 0:
+            below[node] |= END
+        if node > 0 and below[node] != 0:
+            below[node_parent[node]] |= step_mark(node_step[node])
 
 
 @part
@@ -106,26 +122,29 @@ def find_row(slots, hashes, hashed, pool, begin, above_of, above, fresh, fresh_e
 
 @rare
 def reach(
-    slots, node_parent, node_step, node_count, symbol, reached, reached_begin, state, deep_pool, deep_parent,
+    slots, node_parent, node_step, below, symbol, reached, reached_begin, state, deep_pool, deep_parent,
     deep_begin, deep, stamps, stamp, end, sizes,
 ):  # fmt: skip
     """Write the nodes reached from `state` on `symbol` behind the pool's `end`; its new end, or NO_ROOM.
 
     The nodes of the deep set get `stamp`.
     """
-    room = len(reached)
+    room, node_count = len(reached), len(below)
+    any_name, named, deeper = step_mark(np.int64(0)), step_mark(2 * symbol), step_mark(2 * symbol + 1)
     sizes[N_WORK] += 2 * (reached_begin[state + 1] - reached_begin[state])
     for index in range(reached_begin[state], reached_begin[state + 1]):
         node = reached[index]
+        steps = below[node]
         if end + 2 > room:
             return np.int64(NO_ROOM)
-        found = child_below(slots, node_parent, node_step, node_count, node, np.int32(0))
-        if found >= 0:
-            reached[end] = found
-            end += 1
-        if symbol > 0:
+        if steps & any_name != 0:
+            found = child_below(slots, node_parent, node_step, node_count, node, np.int32(0))
+            if found >= 0 and below[found] != 0:
+                reached[end] = found
+                end += 1
+        if symbol > 0 and steps & named != 0:
             found = child_below(slots, node_parent, node_step, node_count, node, np.int32(2 * symbol))
-            if found >= 0:
+            if found >= 0 and below[found] != 0:
                 reached[end] = found
                 end += 1
     current = deep
@@ -134,11 +153,11 @@ def reach(
         for index in range(deep_begin[current], deep_begin[current + 1]):
             node = deep_pool[index]
             stamps[node] = stamp
-            if symbol > 0:
+            if symbol > 0 and below[node] & deeper != 0:
                 if end + 1 > room:
                     return np.int64(NO_ROOM)
                 found = child_below(slots, node_parent, node_step, node_count, node, np.int32(2 * symbol + 1))
-                if found >= 0:
+                if found >= 0 and below[found] != 0:
                     reached[end] = found
                     end += 1
         current = deep_parent[current]
@@ -147,7 +166,7 @@ def reach(
 
 @rare
 def follow(
-    slots, node_parent, node_step, entries, has_deep, gate_of_node, entry_limit, state, symbol,
+    slots, node_parent, node_step, entries, below, gate_of_node, first_entry, entry_limit, state, symbol,
     sizes, reached, reached_begin, accepted, accepted_begin, gates, gates_begin, deep_of, hashes, state_slots,
     deep_pool, deep_begin, deep_parent, deep_hashes, deep_slots, stamps,
 ):  # fmt: skip
@@ -156,7 +175,7 @@ def follow(
     deep = np.int64(deep_of[state])
     sizes[N_STAMP] += 1
     stamp = sizes[N_STAMP]
-    end = reach(slots, node_parent, node_step, len(has_deep), symbol, reached, reached_begin, state, deep_pool,
+    end = reach(slots, node_parent, node_step, below, symbol, reached, reached_begin, state, deep_pool,
                 deep_parent, deep_begin, deep, stamps, stamp, begin, sizes)  # fmt: skip
     # Room for one state more, for its rows at their largest, and for one deep set: tables stay half empty.
     fits = (
@@ -176,7 +195,7 @@ def follow(
     hashed = np.uint64(deep + 1) * KEY_B
     for index in range(begin, end):
         node = reached[index]
-        if has_deep[node] and stamps[node] != stamp:
+        if below[node] & DEEP_STEPS != 0 and stamps[node] != stamp:
             deep_pool[last] = node
             last += 1
             hashed += mixed(node)
@@ -211,7 +230,7 @@ def follow(
     for index in range(begin, end):
         node = reached[index]
         entry, gate = entries[node], gate_of_node[node]
-        if 0 <= entry < entry_limit:
+        if first_entry <= entry < entry_limit:
             accepted[n] = entry
             n += 1
         if gate >= 0:
@@ -245,11 +264,11 @@ _POOLS = (
 
 @kernel(
     "int64(int64, ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, int64, i4[::1], int64,"
-    " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_b1[::1], ro_i4[::1], int64," + _POOLS + ")"
+    " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_u8[::1], ro_i4[::1], int64, int64," + _POOLS + ")"
 )
 def learn(
     begin, names, parents, symbols, first, end, states, most_work,
-    slots, node_parent, node_step, entries, has_deep, gate_of_node, entry_limit,
+    slots, node_parent, node_step, entries, below, gate_of_node, first_entry, entry_limit,
     sizes, reached, reached_begin, accepted, accepted_begin, gates, gates_begin, deep_of, hashes, state_slots,
     deep_pool, deep_begin, deep_parent, deep_hashes, deep_slots, stamps, keys, targets,
 ):  # fmt: skip
@@ -265,9 +284,9 @@ def learn(
         if state < 0:
             if 2 * sizes[N_TRANSITIONS] + 2 > len(keys) or sizes[N_WORK] > most_work:
                 return np.int64(element)
-            state = follow(slots, node_parent, node_step, entries, has_deep, gate_of_node, entry_limit, above, symbol,
-                           sizes, reached, reached_begin, accepted, accepted_begin, gates, gates_begin, deep_of,
-                           hashes, state_slots, deep_pool, deep_begin, deep_parent, deep_hashes, deep_slots,
+            state = follow(slots, node_parent, node_step, entries, below, gate_of_node, first_entry, entry_limit,
+                           above, symbol, sizes, reached, reached_begin, accepted, accepted_begin, gates, gates_begin,
+                           deep_of, hashes, state_slots, deep_pool, deep_begin, deep_parent, deep_hashes, deep_slots,
                            stamps)  # fmt: skip
             if state < 0:
                 return np.int64(element)

@@ -5,6 +5,8 @@ For every element one look-up gives the state of its label path. The entries of 
 marked in a bit set and read off it, which removes duplicates and sorts at once. Where few entries are marked, a
 second bit set over the first one's words says which words to look at.
 
+Paths that came after the states were made have states of their own, `recent`, walked beside them.
+
 A state that is not known yet is a miss: the walk stops before its document, until the state has been worked out. One
 that came after the walk had begun, by another thread, counts as a miss, too.
 """
@@ -16,8 +18,8 @@ from ..marks_kernels import mark, mark_with_summary, read_few_marks, read_marks
 from .fresh_kernels import mark_fresh
 from .states_kernels import next_state
 
-# Where a document's result stands: done, not known, or no room for it.
-DONE, MISS, FULL = 0, 1, 2
+# Where a document's result stands: done, a state or a recent one not known, or no room for it.
+DONE, MISS, MISS_RECENT, FULL = range(4)
 # `counts`: the stamp of the last document, entries and gates written, and why the walk stopped.
 C_STAMP, C_ENTRIES, C_GATES, C_WHY, C_COUNTS = range(5)
 
@@ -45,9 +47,21 @@ def distinct_states(names, parents, symbols, begin, end, base, keys, targets, co
     return n
 
 
+@part
+def mark_accepted(accepted, accepted_begin, state, marks, summary, few):
+    """Mark the entries of a state."""
+    if few:
+        for a in range(accepted_begin[state], accepted_begin[state + 1]):
+            mark_with_summary(marks, summary, accepted[a])
+    else:
+        for a in range(accepted_begin[state], accepted_begin[state + 1]):
+            mark(marks, accepted[a])
+
+
 @kernel(
     "int64(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, boolean,"
     " ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], int64,"
+    " ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], int64, i4[::1], i8[::1], i4[::1],"
     " ro_u8[:, ::1], ro_i4[::1], ro_i4[::1], int64, int64, int64, int64, u8[:, :, ::1],"
     " i4[::1], i8[::1], i8[::1], u8[::1], u8[::1], i4[::1], i8[::1],"
     " i8[::1], i4[::1], i8[::1], i4[::1])"
@@ -55,6 +69,7 @@ def distinct_states(names, parents, symbols, begin, end, base, keys, targets, co
 def walk(
     offsets, names, parents, depths, symbols, first, kept,
     keys, targets, accepted, accepted_begin, gates, gates_begin, state_count,
+    recent_keys, recent_targets, recent_accepted, recent_begin, recent_count, recent_states, recent_seen, recent_found,
     fresh, fresh_rows, fresh_entries, fresh_words, entry_limit, pattern_limit, gate_limit, levels,
     states, seen, counts, marks, summary, found_states, gate_stamps,
     out_offsets, out, gate_offsets, out_gates,
@@ -70,13 +85,21 @@ def walk(
     while index < len(offsets) - 1:
         stamp += 1
         begin, end = offsets[index], offsets[index + 1]
-        n, total, gate_total = 0, 0, 0
+        n, recent, total, gate_total = 0, 0, 0, 0
         if end > begin:
             n = distinct_states(names, parents, symbols, begin, end, offsets[0] if kept else begin, keys, targets,
                                 state_count, states, seen, stamp, found_states)  # fmt: skip
             if n < 0:
                 why = MISS
                 break
+            if recent_count > 0:
+                recent = distinct_states(names, parents, symbols, begin, end, begin, recent_keys, recent_targets,
+                                         recent_count, recent_states, recent_seen, stamp, recent_found)  # fmt: skip
+                if recent < 0:
+                    why = MISS_RECENT
+                    break
+        for k in range(recent):
+            total += recent_begin[recent_found[k] + 1] - recent_begin[recent_found[k]]
         for k in range(n):
             state = found_states[k]
             total += accepted_begin[state + 1] - accepted_begin[state]
@@ -86,14 +109,11 @@ def walk(
             why = FULL
             break
         few = 8 * total < len(marks)
+        for k in range(recent):
+            mark_accepted(recent_accepted, recent_begin, recent_found[k], marks, summary, few)
         for k in range(n):
             state = found_states[k]
-            if few:
-                for a in range(accepted_begin[state], accepted_begin[state + 1]):
-                    mark_with_summary(marks, summary, accepted[a])
-            else:
-                for a in range(accepted_begin[state], accepted_begin[state + 1]):
-                    mark(marks, accepted[a])
+            mark_accepted(accepted, accepted_begin, state, marks, summary, few)
             for g in range(gates_begin[state], gates_begin[state + 1]):
                 gate = gates[g]
                 if gate < gate_limit and gate_stamps[gate] != stamp:

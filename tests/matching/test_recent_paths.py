@@ -1,0 +1,144 @@
+"""Paths that come while documents are matched: fresh ones first, then with recent states, then with all others."""
+
+from random import Random
+from time import sleep
+
+import pytest
+
+from pathcast import Matcher, Subscriptions
+from pathcast.matching.automaton import AutomatonEngine
+from pathcast.matching.automaton import generations as room
+from pathcast.matching.automaton.generation import Generation
+from pathcast.matching.automaton.states import States
+from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+
+DOCUMENTS = list(generate_documents(news_schema(), 30, seed=5))
+PATHS = generate_subscriptions(news_schema(), 500, seed=6, max_depth=7, distinct=True)
+TREES = generate_subscriptions(news_schema(), 12, seed=7, max_depth=5, predicates=1, distinct=True)
+
+
+@pytest.fixture(autouse=True)
+def early_renewals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few dozen fresh paths are many."""
+    monkeypatch.setattr(room, "FRESH_BITS", 256)
+
+
+def at_rest(matcher: Matcher) -> Generation:
+    """The generation, when nobody works on the next one."""
+    engine = matcher.engine
+    assert isinstance(engine, AutomatonEngine)
+    for _ in range(3000):
+        if engine._generations._renewing is None:
+            break
+        sleep(0.01)
+    return engine._generations.current
+
+
+def followed(first: int, paths: int) -> tuple[Subscriptions, Matcher]:
+    """Subscriptions to the first paths, and a matcher that has seen half of the documents."""
+    subscriptions = Subscriptions()
+    subscriptions.add_many(PATHS[:first])
+    matcher = subscriptions.compile(engine="automaton")
+    for document in DOCUMENTS[:15]:
+        matcher.match(document)
+    for number in range(first, first + paths):
+        subscriptions.add(PATHS[number])
+    matcher.match(DOCUMENTS[0])
+    return subscriptions, matcher
+
+
+def check(subscriptions: Subscriptions, matcher: Matcher) -> None:
+    """On all documents the matcher answers as one that was made now."""
+    anew = subscriptions.compile(engine="automaton")
+    for document in DOCUMENTS:
+        assert matcher.match(document).ids.tolist() == anew.match(document).ids.tolist()
+
+
+def test_states_of_recent_paths_know_no_others() -> None:
+    _, matcher = followed(300, 60)
+    made = at_rest(matcher)
+    assert made.recent is not None and not made.fresh.words
+    assert (made.recent.first_entry, made.recent.entry_limit) == (300, 360)
+    accepted = made.recent.automaton.accepted[: made.recent.automaton.accepted_begin[made.recent.automaton.known]]
+    assert len(accepted) and accepted.min() >= 300
+    assert made.states.entry_limit == 300
+
+
+def test_documents_with_new_label_paths_need_recent_states_as_well() -> None:
+    subscriptions, matcher = followed(300, 60)
+    made = at_rest(matcher)
+    assert made.recent is not None
+    before = made.recent.transitions
+    check(subscriptions, matcher)
+    assert made.recent.transitions > before
+
+
+def test_answers_are_the_same_after_every_kind_of_renewal() -> None:
+    subscriptions, matcher = followed(100, 0)
+    kinds = set()
+    for begin in range(100, 500, 20):
+        subscriptions.add_many(PATHS[begin : begin + 20])
+        matcher.match(DOCUMENTS[0])
+        made = at_rest(matcher)
+        kinds.add((made.recent is None, made.states.entry_limit))
+        check(subscriptions, matcher)
+    assert matcher.statistics()["renewals"] > len({limit for _, limit in kinds}) > 1
+    assert {recent for recent, _ in kinds} == {True, False}
+
+
+def test_gates_of_fresh_patterns_stay_where_paths_become_recent() -> None:
+    subscriptions, matcher = followed(300, 0)
+    subscriptions.add_many(TREES)
+    subscriptions.add_many(PATHS[300:360])
+    matcher.match(DOCUMENTS[0])
+    made = at_rest(matcher)
+    assert made.recent is not None and made.fresh.words and made.patterns == len(TREES)
+    check(subscriptions, matcher)
+    subscriptions.add_many(TREES[:2])
+    check(subscriptions, matcher)
+
+
+def test_a_name_that_only_recent_paths_have_is_found() -> None:
+    subscriptions, matcher = followed(300, 60)
+    document = b"<news><unheard><of/></unheard></news>"
+    assert at_rest(matcher).recent is not None
+    ids = {subscriptions.add(xpath) for xpath in ("//unheard/of", "/news/*/of", "/*[unheard]")}
+    assert ids <= set(matcher.match(document))
+    subscriptions.add_many(PATHS[360:420])
+    matcher.match(DOCUMENTS[0])
+    assert at_rest(matcher).recent is not None
+    assert ids <= set(matcher.match(document))
+
+
+def test_what_comes_while_recent_states_are_worked_out_is_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    subscriptions, matcher = followed(300, 0)
+    work = room.Generations._recent
+
+    def slowly(self: room.Generations, begun: Generation) -> States:
+        recent = work(self, begun)
+        subscriptions.add_many([*PATHS[360:365], *TREES[:2]])
+        self.refresh()
+        return recent
+
+    monkeypatch.setattr(room.Generations, "_recent", slowly)
+    subscriptions.add_many(PATHS[300:360])
+    matcher.match(DOCUMENTS[0])
+    made = at_rest(matcher)
+    assert made.recent is not None and made.recent.entry_limit == 360 and made.entries == 367
+    check(subscriptions, matcher)
+
+
+def test_recent_states_that_outgrow_their_memory_are_worked_out_with_all_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    subscriptions, matcher = followed(300, 60)
+    assert at_rest(matcher).recent is not None
+    monkeypatch.setattr(room, "MEMORY_LIMIT", 400_000)
+    random, names = Random(8), sorted({name for path in PATHS for name in path.split("/") if name.isalpha()})
+    branches = [random.choices(names, k=7) for _ in range(600)]
+    document = "".join("<" + "><".join(tags) + "></" + "></".join(reversed(tags)) + ">" for tags in branches)
+    document = f"<{names[0]}>{document}</{names[0]}>"
+    reference = subscriptions.compile(engine="reference")
+    assert matcher.match(document).ids.tolist() == reference.match(document).ids.tolist()
+    assert at_rest(matcher).recent is None
+    check(subscriptions, matcher)
