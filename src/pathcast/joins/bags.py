@@ -41,8 +41,7 @@ class Bag:
         return len(self._numbers.get(row, ()))
 
     def insert(self, number: int, row: Row) -> None:
-        self.rows[number] = row
-        self._numbers.setdefault(row, []).append(number)
+        self.take(number, row)
         for view, _ in self._views.values():
             view.insert(number, row)
 
@@ -55,6 +54,22 @@ class Bag:
         for view, _ in self._views.values():
             view.delete(number, row)
         return row
+
+    def take(self, number: int, row: Row) -> None:
+        """Take up a row, but in views: whoever calls sees to these (`View.put`)."""
+        self.rows[number] = row
+        self._numbers.setdefault(row, []).append(number)
+
+    def give(self, row: Row) -> int | None:
+        """Forget the youngest row that equals this one, but in views; its number, None when there is none."""
+        numbers = self._numbers.get(row)
+        if not numbers:
+            return None
+        number = numbers.pop()
+        if not numbers:
+            del self._numbers[row]
+        del self.rows[number]
+        return number
 
     def clear(self) -> None:
         """Forget all rows."""
@@ -80,6 +95,10 @@ class Bag:
             known = self._views[name] = (view, [])
         known[1].append(user)
         return known[0]
+
+    def views(self) -> dict[tuple[tuple[str, ...], tuple[str, ...]], View]:
+        """The views that somebody uses, by join columns and axes."""
+        return {name: view for name, (view, _) in self._views.items()}
 
     def release(self, user: object) -> None:
         """Let go of all views that somebody used."""

@@ -17,17 +17,20 @@ Cost: a part's rows are written down each time it is run, and laid out unless th
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
 
 from ..errors import ChangeError, PathcastError
 from ..messages import Message, Scalar
 from .kinds import Kind
 from .schema import Draft, Row
 from .server import JoinServer, Step
-from .sites import Site
+from .sites import Part, Site
 from .standing import StandingJoins
+from .telling import Told, teller
 from .written import plain_value, read_value
 
 # The edge of tables that have none.
@@ -61,6 +64,11 @@ class Answer(NamedTuple):
     event: Event
     messages: list[Message]
     error: PathcastError | None
+
+
+T = TypeVar("T")
+# What is done with the fresh events of a part, in order.
+_Make: TypeAlias = Callable[[Site, Part, Sequence[Event]], T]
 
 
 class Parts:
@@ -153,20 +161,35 @@ class Parts:
 
         Batches are numbered in their order, for the whole join alike: what they brought is remembered for some.
         """
+        return self._run(edge, state, events, batch, _answers)
+
+    def tell(
+        self, edge: int, state: bytes | None, events: Sequence[Event], batch: int = 0
+    ) -> tuple[bytes | None, Told]:
+        """The same, with messages as bytes; much faster where a `Teller` knows the shape of the semijoins."""
+        return self._run(edge, state, events, batch, self._tell)
+
+    def _tell(self, site: Site, part: Part, events: Sequence[Event]) -> Told:
+        if site.teller is not None and site.teller.fits(part, events):
+            return site.teller.tell(part, events)
+        return _told(_answers(site, part, events))
+
+    def _run(
+        self, edge: int, state: bytes | None, events: Sequence[Event], batch: int, make: _Make[T]
+    ) -> tuple[bytes | None, T]:
         site = self.site(edge)
         with site.laid_out(state, events) as part:
             known = {sequence for sequences in part.seen.values() for sequence in sequences}
-            fresh: list[int] = []
-            answers: list[Answer] = []
+            fresh: list[Event] = []
             for event in sorted(events, key=itemgetter(0)):
                 if event.sequence not in known:
                     known.add(event.sequence)
-                    fresh.append(event.sequence)
-                    answers.append(_answer(site.server, event))
+                    fresh.append(event)
+            made = make(site, part, fresh)
             part.seen = {number: each for number, each in part.seen.items() if number > batch - REMEMBERED}
             if fresh:
-                part.seen[batch] = sorted([*part.seen.get(batch, ()), *fresh])
-            return site.written(part), answers
+                part.seen[batch] = sorted([*part.seen.get(batch, ()), *(event.sequence for event in fresh)])
+            return site.written(part), made
 
     def site(self, edge: int) -> Site:
         """Where parts of an edge are run: a server with the groups that they look after."""
@@ -178,7 +201,29 @@ class Parts:
                 table: places for table, each in self._joined.items() for number, places in each if number == edge
             }
             site = self._sites[edge] = Site(server, joined, together=edge != NO_EDGE)
+            site.teller = teller(server, site.views)
         return site
+
+
+def _answers(site: Site, part: Part, events: Sequence[Event]) -> list[Answer]:
+    part.written.clear()
+    return [_answer(site.server, event) for event in events]
+
+
+def _told(answers: Sequence[Answer]) -> Told:
+    sequences, numbers, data = [], [], []
+    for event, messages, _ in answers:
+        for number, message in enumerate(messages):
+            sequences.append(event.sequence)
+            numbers.append(number)
+            data.append(message.encode())
+    return Told(
+        np.array(sequences, np.int64),
+        np.array(numbers, np.int32),
+        np.array([len(one) for one in data], np.int32),
+        b"".join(data),
+        [(event, error) for event, _, error in answers if error is not None],
+    )
 
 
 def _answer(server: JoinServer, event: Event) -> Answer:

@@ -99,6 +99,16 @@ class View:
             run = self.runs[value] = Run(numbers=self.numbers)
         run.insert(key, row_id)
 
+    def put(self, value: JoinValue, keys: Any, rows: "array[int]") -> None:
+        """Have these rows under a join value, and no others; keys ascend."""
+        if not rows:
+            self.runs.pop(value, None)
+            return
+        run = self.runs.get(value)
+        if run is None:
+            run = self.runs[value] = Run(numbers=self.numbers)
+        run.keys, run.rows = keys, rows
+
     def delete(self, row_id: int, row: Sequence[Scalar]) -> None:
         key = self.key(row)
         if key is None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..messages import Scalar
 from ..store.plain import read_plain, write_plain
@@ -25,6 +25,9 @@ from .groups import Group
 from .runs import View
 from .schema import Row
 from .server import JoinServer
+
+if TYPE_CHECKING:
+    from .telling import Teller
 
 # When more rows than this lie in a site, it is emptied.
 _MOST_ROWS = 100_000
@@ -53,6 +56,8 @@ class Part:
     value: tuple[Scalar, ...]
     seen: dict[int, list[int]] = field(default_factory=dict)
     state: bytes | None = None
+    # The bytes of rows by table and number, as messages have them (`telling.py`).
+    written: dict[str, dict[int, Any]] = field(default_factory=dict)
 
 
 class Site:
@@ -67,6 +72,13 @@ class Site:
             bag = server.bags[table]
             self._views[table] = bag, bag.view([bag.columns[place] for place in places], (), self)
         self._lying: dict[tuple[Any, ...], Part] = {}
+        # Whoever tells events of parts here all at once, if that can be (`telling.py`).
+        self.teller: Teller | None = None
+
+    @property
+    def views(self) -> dict[str, View]:
+        """The tables of the edge, each by join value."""
+        return {table: view for table, (_, view) in self._views.items()}
 
     def groups(self) -> list[Group]:
         """The groups of semijoins that parts here look after."""

@@ -132,7 +132,7 @@ class StabbingIndex:
     def disposable(self, at: Point, keys: Sequence[Any]) -> list[bool]:
         """For each pair of neighbours among ascending keys, whether no semijoin that `at` selects lies between them."""
         free = np.empty(max(0, len(keys) - 1), np.bool_)
-        find_gaps(*self._trees, at if self._base else 0, _keys(keys), free)
+        find_gaps(*self.trees, at if self._base else 0, _keys(keys), free)
         answers: list[bool] = free.tolist()
         return answers
 
@@ -143,14 +143,14 @@ class StabbingIndex:
         found = np.empty((_MINIMAL, 2), np.int64)
         least, count = _ALL[0], _MINIMAL
         while count == _MINIMAL and least <= _ALL[1]:
-            count = int(list_minimal(*self._trees, x, keys, least, found))
+            count = int(list_minimal(*self.trees, x, keys, least, found))
             ranges += map(tuple, found[:count].tolist())
             least = ranges[-1][0] + 1 if ranges else least
         return ranges
 
     def unaffected(self, at: Point, joining: Sequence[Any], low: Any, high: Any) -> bool:
         """Whether somebody is selected and not affected, whose range begins by `low` and ends from `high` on."""
-        return bool(any_unaffected(*self._trees, at if self._base else 0, _keys(joining), low, high))
+        return bool(any_unaffected(*self.trees, at if self._base else 0, _keys(joining), low, high))
 
     def compare(self, old: Point | None, new: Point | None, joining: Sequence[Point] | None) -> Comparison:
         """Whether somebody is affected by both of two points, by the new one only, by the old one only."""
@@ -173,9 +173,9 @@ class StabbingIndex:
         for window in windows:
             self._window[:] = [end for axis in (*window, *_OPEN[len(window) :]) for end in axis]
             if keys is None:
-                found = any_window(*self._trees, self._window)
+                found = any_window(*self.trees, self._window)
             else:
-                found = any_affected(*self._trees, self._window, keys)
+                found = any_affected(*self.trees, self._window, keys)
             if found:
                 return True
         return False
@@ -203,7 +203,7 @@ class StabbingIndex:
             return []
         if len(keys) >= len(self._following):
             self._following, self._found = np.empty((2, 2 * len(keys)), np.int32)
-        count = reach(*self._trees, *gap, _keys(keys), most or len(keys), self._following, self._found)
+        count = reach(*self.trees, *gap, _keys(keys), most or len(keys), self._following, self._found)
         return sorted(self._found[:count].tolist())
 
     def _gap(self, at: Point, held: Sequence[Point]) -> tuple[int, int, int] | None:
@@ -232,7 +232,8 @@ class StabbingIndex:
     # Trees.
 
     @property
-    def _trees(self) -> tuple[Any, ...]:
+    def trees(self) -> tuple[Any, ...]:
+        """The boxes as kernels take them; good until a semijoin comes or goes."""
         forest = self._forest
         return forest.bounds, forest.links, forest.boxes, forest.stack, forest.anchors, forest.roots
 
@@ -243,10 +244,10 @@ class StabbingIndex:
 
     def _listed(self, kernel: Any, *asked: Any) -> _Words:
         """What a kernel lists, with as much room as it takes."""
-        count = int(kernel(*self._trees, *asked, self._places))
+        count = int(kernel(*self.trees, *asked, self._places))
         if count > len(self._places):
             self._places = np.empty(count + count // 4, np.int64)
-            count = int(kernel(*self._trees, *asked, self._places))
+            count = int(kernel(*self.trees, *asked, self._places))
         return self._places[:count]
 
     def _named(self, places: _Words) -> Ids:

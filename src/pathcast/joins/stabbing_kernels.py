@@ -18,8 +18,8 @@ from .window_kernels import any_in, from_on, least_in, list_in, nearest_keys
 # Base events.
 
 
-@kernel("int64(ro_i8[::1], ro_i8[::1], i8[::1])", late=True)
-def nearest(anchors, keys, found):
+@rare
+def list_nearest(anchors, keys, found):
     """The keys next to some anchor, ascending; how many. Keys ascend, and may be there twice."""
     count, at = 0, 0
     while at < len(anchors):
@@ -34,14 +34,17 @@ def nearest(anchors, keys, found):
             count += 1
         # All anchors before `above` have these neighbours.
         at = at + 1 if anchors[at] == above else from_on(anchors, len(anchors), above)
-    return np.int64(count)
+    return count
 
 
-@kernel(
-    "void(ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], i8[::1], ro_i8[::1], ro_i4[::1], int64, ro_i8[::1], b1[::1])",
-    late=True,
-)
-def find_gaps(bounds, links, boxes, stack, anchors, roots, x, keys, free):
+@kernel("int64(ro_i8[::1], ro_i8[::1], i8[::1])", late=True)
+def nearest(anchors, keys, found):
+    """`list_nearest` for Python."""
+    return np.int64(list_nearest(anchors, keys, found))
+
+
+@rare
+def mark_gaps(bounds, links, boxes, stack, anchors, roots, x, keys, free):
     """Whether no box that holds x lies between two neighbours of some ascending keys."""
     for gap in range(len(keys) - 1):
         low, high = keys[gap], keys[gap + 1]
@@ -54,6 +57,15 @@ def find_gaps(bounds, links, boxes, stack, anchors, roots, x, keys, free):
                 free[gap] = False
                 break
             cluster += 1
+
+
+@kernel(
+    "void(ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], i8[::1], ro_i8[::1], ro_i4[::1], int64, ro_i8[::1], b1[::1])",
+    late=True,
+)
+def find_gaps(bounds, links, boxes, stack, anchors, roots, x, keys, free):
+    """`mark_gaps` for Python."""
+    mark_gaps(bounds, links, boxes, stack, anchors, roots, x, keys, free)
 
 
 @kernel(
@@ -196,12 +208,8 @@ def _cover(keys, following, low, high, most, found, count):
     return count
 
 
-@kernel(
-    "int64(ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], i8[::1], ro_i8[::1], ro_i4[::1], int64, int64, int64,"
-    " ro_i8[::1], int64, i4[::1], i4[::1])",
-    late=True,
-)
-def reach(bounds, links, boxes, stack, anchors, roots, low, y, high, keys, most, following, found):
+@rare
+def list_reached(bounds, links, boxes, stack, anchors, roots, low, y, high, keys, most, following, found):
     """Which keys lie in the x range of a box that holds y and lies within `low` … `high`; how many, up to `most`.
 
     Keys ascend. `following` has room for one more than there are. Trees whose x ranges hold no key that is still to be
@@ -238,8 +246,20 @@ def reach(bounds, links, boxes, stack, anchors, roots, low, y, high, keys, most,
                 if low <= boxes[place, 2] <= y <= boxes[place, 3] <= high:
                     count = _cover(keys, following, boxes[place, 0], boxes[place, 1], most, found, count)
                     if count == most:
-                        return np.int64(count)
-    return np.int64(count)
+                        return count
+    return count
+
+
+@kernel(
+    "int64(ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], i8[::1], ro_i8[::1], ro_i4[::1], int64, int64, int64,"
+    " ro_i8[::1], int64, i4[::1], i4[::1])",
+    late=True,
+)
+def reach(bounds, links, boxes, stack, anchors, roots, low, y, high, keys, most, following, found):
+    """`list_reached` for Python."""
+    return np.int64(
+        list_reached(bounds, links, boxes, stack, anchors, roots, low, y, high, keys, most, following, found)
+    )
 
 
 @kernel(

@@ -54,12 +54,25 @@ DEFAULT = WireLimits()
 
 def encode(message: Message) -> bytes:
     """The bytes of a message."""
-    out = bytearray((MESSAGE,))
-    _number(out, len(message))
+    out = begun(len(message))
     attributes, payload = message._attributes, message.payload
     for name in sorted(attributes):
-        out += _written_name(name)
+        out += written_name(name)
         _value(out, attributes[name], PAYLOAD if name in payload else 0)
+    return bytes(out)
+
+
+def begun(count: int) -> bytearray:
+    """What a message of so many attributes begins with."""
+    out = bytearray((MESSAGE,))
+    _number(out, count)
+    return out
+
+
+def written_attribute(name: str, value: Value, *, payload: bool = False) -> bytes:
+    """One attribute of a message; a message is its beginning and its attributes in the order of their names."""
+    out = bytearray(written_name(name))
+    _value(out, value, PAYLOAD if payload else 0)
     return bytes(out)
 
 
@@ -159,7 +172,7 @@ def _text(out: bytearray, data: bytes) -> None:
 
 
 @lru_cache(maxsize=1 << 12)
-def _written_name(name: str) -> bytes:
+def written_name(name: str) -> bytes:
     """A name as it is written: messages of a server have few."""
     out = bytearray()
     _text(out, name.encode())
@@ -212,7 +225,7 @@ def _value(out: bytearray, value: Value, mark: int = 0) -> None:
     out.append((SKYLINE if value.pairs else POINTS) | mark)
     _number(out, len(value.axes))
     for axis in value.axes:
-        out += _written_name(axis)
+        out += written_name(axis)
     _number(out, len(value.rows))
     before: Sequence[Scalar] | None = None
     for column in zip(*value.rows, strict=True):

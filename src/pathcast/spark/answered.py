@@ -8,7 +8,6 @@ Cost: nothing is made per message but its bytes; errors are objects.
 """
 
 import pickle
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -18,7 +17,8 @@ from pyspark.sql import types as t
 
 from pathcast.errors import PathcastError
 from pathcast.joins import Schema
-from pathcast.joins.parts import Answer, Event
+from pathcast.joins.parts import Event
+from pathcast.joins.telling import Told
 from pathcast.joins.written import write_row
 
 from .checks import ERROR
@@ -59,22 +59,11 @@ _Packed = tuple[bytes, bytes, bytes, bytes]
 _Batches = Iterator[pa.RecordBatch]
 
 
-def pack(answers: Sequence[Answer], schema: Schema) -> tuple[bytes | None, bytes | None]:
+def pack(told: Told, schema: Schema) -> tuple[bytes | None, bytes | None]:
     """The messages of a key as bytes, and the changes that could not be made; None for none."""
-    sequences, numbers, lengths = array("q"), array("i"), array("i")
-    told: list[bytes] = []
-    refused: list[Refusal] = []
-    for event, messages, error in answers:
-        for number, message in enumerate(messages):
-            data = message.encode()
-            sequences.append(event.sequence)
-            numbers.append(number)
-            lengths.append(len(data))
-            told.append(data)
-        if error is not None:
-            refused.append((event.sequence, *_letter(schema, event), _told(error)))
-    packed: _Packed = sequences.tobytes(), numbers.tobytes(), lengths.tobytes(), b"".join(told)
-    return pickle.dumps(packed, protocol=5) if told else None, pack_refused(refused)
+    refused = [(event.sequence, *_letter(schema, event), _reason(error)) for event, error in told.errors]
+    packed: _Packed = told.sequences.tobytes(), told.numbers.tobytes(), told.lengths.tobytes(), told.data
+    return pickle.dumps(packed, protocol=5) if told.data else None, pack_refused(refused)
 
 
 def pack_refused(refused: Iterable[Refusal]) -> bytes | None:
@@ -144,5 +133,5 @@ def _letter(schema: Schema, event: Event) -> list[str | None]:
     return [event.table, "update", old, new]
 
 
-def _told(error: PathcastError) -> dict[str, Any]:
+def _reason(error: PathcastError) -> dict[str, Any]:
     return {"reason": error.reason, "line": error.line, "column": error.column}

@@ -114,14 +114,14 @@ class JoinProcessor(StatefulProcessor):
             events += read_events(row["events"])
         kept = self._state.get()
         before = None if kept is None else bytes(kept[0])
-        after, answers = parts.run(edge, before, events, batch)
+        after, told = parts.tell(edge, before, events, batch)
         if after is None:
             self._state.clear()
         elif after != before:
             self._state.update((after,))
-        told, refusals = pack(answers, parts.schema)
-        if told is not None or refusals is not None:
-            yield _Answered(edge, value, told, refusals)
+        answers, refusals = pack(told, parts.schema)
+        if answers is not None or refusals is not None:
+            yield _Answered(edge, value, answers, refusals)
 
     def close(self) -> None:
         """Nothing is open."""
