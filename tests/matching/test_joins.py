@@ -195,3 +195,18 @@ def test_nothing_is_verified_that_one_element_decides(monkeypatch: pytest.Monkey
     assert matcher.match("<a k='1'><b l='4' k='x'/><b>2</b></a>").ids.tolist() == [1, 2, 3, 4]
     assert matcher.match("<a k='2'><b l='2' k='x'/><b>3</b></a>").ids.tolist() == []
     assert asked == [0, 0]
+
+
+def test_a_chain_from_the_root_does_not_begin_further_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for the rare test, below the root; the test of its first step holds at an element that is not the root.
+
+    Without the root's place being looked at, that element would do.
+    """
+    monkeypatch.setattr(generations, "FIRST_CHOICE", 8)
+    subscriptions = Subscriptions()
+    subscriptions.add_many(["/a[@k = 1]//b[@l = 2]//c", "//a[@k = 1]//b[@l = 2]//c"])
+    matcher = subscriptions.compile()
+    for _ in range(20):
+        assert not matcher.match("<a k='1'><b/></a>")
+    assert matcher.match("<a><a k='1'><b l='2'><c/></b></a></a>").ids.tolist() == [2]
+    assert matcher.match("<a k='1'><a><b l='2'><c/></b></a></a>").ids.tolist() == [1, 2]

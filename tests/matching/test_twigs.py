@@ -98,6 +98,23 @@ def test_documents_deeper_than_a_word_has_bits_are_verified() -> None:
     equal_to_reference(subscriptions, [*documents, *deep])
 
 
+def test_programs_are_made_for_what_is_verified_alone(tmp_path: Path) -> None:
+    patterns, documents = some(66, documents=4)
+    trees = [pattern for pattern in patterns if ties_of(parse(pattern), PathEncoder(Names()))]
+    subscriptions = Subscriptions()
+    subscriptions.add_many(trees)
+    matcher = equal_to_reference(subscriptions, documents)
+    matcher.save(tmp_path / "index")
+    deep = "<a><b>" * 40 + documents[0] + "</b></a>" * 40
+    wanted = subscriptions.compile(engine="reference").match(deep).ids.tolist()
+    for each in (matcher, pathcast.open_index(tmp_path / "index")):
+        verifier = each.engine._generations.current.waiting.verifier  # type: ignore[attr-defined]
+        assert verifier._later is None and not len(verifier._conditions)
+        for _ in range(2):
+            assert each.match(deep).ids.tolist() == wanted
+            assert 0 < len(verifier._later) < len(verifier)
+
+
 def test_documents_without_states_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generations, "MEMORY_LIMIT", 1)
     patterns, documents = some(63, documents=12)

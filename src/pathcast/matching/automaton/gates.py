@@ -23,8 +23,20 @@ def gate(pattern: Pattern, encoder: PathEncoder) -> Steps:
 
 def longest_path(node: Node) -> list[Node]:
     """The path below and including `node` with the most names, then the most steps."""
-    below = [longest_path(part) for part in node.conditions if isinstance(part, Node) and part.is_element]
-    return [node, *max(below, key=_weight, default=[])]
+    _, _, path = _longest(node)
+    return path[::-1]
+
+
+def _longest(node: Node) -> tuple[int, int, list[Node]]:
+    """The names of that path, its steps, and the path itself from its end upwards."""
+    names, steps, path = 0, 0, list[Node]()
+    for part in node.conditions:
+        if isinstance(part, Node) and part.is_element:
+            found = _longest(part)
+            if found[:2] > (names, steps):
+                names, steps, path = found
+    path.append(node)
+    return names + (node.test != WILDCARD), steps + 1, path
 
 
 def in_order(patterns: dict[int, Pattern]) -> list[int]:
@@ -41,7 +53,3 @@ def in_order(patterns: dict[int, Pattern]) -> list[int]:
         return steps
 
     return sorted(patterns, key=path)
-
-
-def _weight(path: list[Node]) -> tuple[int, int]:
-    return sum(node.test != WILDCARD for node in path), len(path)

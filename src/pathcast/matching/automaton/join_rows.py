@@ -100,6 +100,11 @@ class BoundTests:
         self._chain_begin.append(self._chains.size)
         return demands
 
+    def add_none(self, count: int) -> None:
+        """Take up so many patterns without value tests."""
+        self.begin.extend(np.full(count, self._tests.size, dtype=np.int64))
+        self._chain_begin.extend(np.full(count, self._chains.size, dtype=np.int64))
+
     def nodes(self, trie: Trie) -> Int32s:
         """The node of each test, all with one from now on."""
         pending = np.flatnonzero(self._nodes.view == _PENDING)

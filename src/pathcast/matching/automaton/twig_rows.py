@@ -7,13 +7,13 @@ Invariant: twigs are appended, never changed. Cost: some 12 bytes for a branch o
 branch, 16 for a twig, and 4 for each branch and lift of one with several nodes to be met.
 """
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ...patterns.linear import PathEncoder, Steps
-from ...patterns.model import Pattern
+from ...patterns.linear import Steps
 from ..growing import Growing
 from ..spans import gathered
 from ..trie import Trie, flat
@@ -30,7 +30,7 @@ from .twig_kernels import (
     T_PROGRAM,
     T_THIRD,
 )
-from .twigs import ties_of
+from .twigs import Tie
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -80,16 +80,23 @@ class Twigs:
     def __len__(self) -> int:
         return self.begin.size - 1
 
-    def add(self, pattern: Pattern, encoder: PathEncoder) -> None:
-        """Take up a pattern."""
-        ties = ties_of(pattern, encoder)
-        if ties:
-            self._paths += [tie.path for tie in ties if tie.path is not None]
-            nodes = [LIFT if tie.path is None else _PENDING for tie in ties]
-            self._nodes.extend(np.array(nodes, dtype=np.int32))
-            self._places.extend(np.array([tie.place for tie in ties], dtype=np.int32))
-            self._climbs.extend(np.array([self._climb(tie.climb) for tie in ties], dtype=np.int32))
-        self.begin.append(self._nodes.size)
+    def extend(self, patterns: Iterable[list[Tie]]) -> None:
+        """Take up patterns, each by its branches and lifts (`ties_of`), none for one that is no twig."""
+        places, climbs, nodes, begin = list[int](), list[int](), list[int](), list[int]()
+        for ties in patterns:
+            for path, place, climb in ties:
+                places.append(place)
+                climbs.append(self._climb(climb))
+                if path is None:
+                    nodes.append(LIFT)
+                else:
+                    nodes.append(_PENDING)
+                    self._paths.append(path)
+            begin.append(self._nodes.size + len(nodes))
+        self._nodes.extend(np.array(nodes, dtype=np.int32))
+        self._places.extend(np.array(places, dtype=np.int32))
+        self._climbs.extend(np.array(climbs, dtype=np.int32))
+        self.begin.extend(np.array(begin, dtype=np.int64))
 
     def _climb(self, steps: Steps) -> int:
         """The number of a climb; NONE for one of no steps."""

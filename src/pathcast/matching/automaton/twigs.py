@@ -32,69 +32,76 @@ class Tie(NamedTuple):
     climb: Steps
 
 
+class _Part(NamedTuple):
+    """A node, its step, those below it, and whether there is a node with several below."""
+
+    node: Node
+    step: int
+    below: list["_Part"]
+    branches: bool
+
+
 def ties_of(pattern: Pattern, encoder: PathEncoder) -> list[Tie]:
     """Branches and lifts, from the trunk's lowest node upwards; none for a pattern that is no twig."""
-    root = pattern.root
-    if root is None or not _is_structural(root):
-        return []
-    trunk = _trunk(root)
+    root = None if pattern.root is None else _part(pattern.root, encoder)
+    trunk = [] if root is None else _trunk(root)
     found: list[Tie] = []
     below: int | None = None  # the node of the trunk that has been dealt with last
-    for index in reversed(range(len(trunk or ()))):
-        assert trunk is not None
-        leaving = [part for part in _below(trunk[index]) if index + 1 == len(trunk) or part is not trunk[index + 1]]
+    for index in reversed(range(len(trunk))):
+        leaving = [part for part in trunk[index].below if index + 1 == len(trunk) or part is not trunk[index + 1]]
         if not leaving:
             continue
         if below is not None:
-            found.append(_tie(trunk[: below + 1], index, encoder)._replace(path=None))
+            found.append(_tie(trunk[: below + 1], index)._replace(path=None))
         below = index
         paths = [trunk[: index + 1] + _chain(part) for part in leaving]
-        ties = [_tie(path, index, encoder) for path in paths]
+        ties = [_tie(path, index) for path in paths]
         if all(tie.place == ANYWHERE for tie in ties):
             paths.append(trunk[: index + 1])
-            ties.append(_tie(trunk[: index + 1], index, encoder))
-        if any(map(ends_anywhere, paths)):
+            ties.append(_tie(trunk[: index + 1], index))
+        if any(ends_anywhere([part.node for part in path]) for path in paths):
             return []
         found += ties
     return found
 
 
-def _tie(path: list[Node], index: int, encoder: PathEncoder) -> Tie:
+def _tie(path: list[_Part], index: int) -> Tie:
     """The branch that leaves the node of a path with this index, and is the rest of it."""
-    steps = tuple(map(encoder.step, path))
-    place = place_of(path, index)
+    steps = tuple([part.step for part in path])
+    place = place_of([part.node for part in path], index)
     return Tie(normalised(steps), ANYWHERE if place is None else place, () if place is not None else steps[index + 1 :])
 
 
-def _is_structural(node: Node) -> bool:
-    return node.is_element and all(isinstance(part, Node) and _is_structural(part) for part in node.conditions)
+def _part(node: Node, encoder: PathEncoder) -> _Part | None:
+    """A pattern of elements alone, from a node on; None for another one."""
+    if not node.is_element:
+        return None
+    below: list[_Part] = []
+    branches = len(node.conditions) > 1
+    for condition in node.conditions:
+        part = _part(condition, encoder) if isinstance(condition, Node) else None
+        if part is None:
+            return None
+        branches |= part.branches
+        below.append(part)
+    return _Part(node, encoder.step(node), below, branches)
 
 
-def _below(node: Node) -> list[Node]:
-    return [part for part in node.conditions if isinstance(part, Node)]
-
-
-def _chain(node: Node) -> list[Node]:
+def _chain(part: _Part) -> list[_Part]:
     """A node and those below it, down to the end; it has no branches."""
-    chain = [node]
-    while chain[-1].conditions:
-        chain += _below(chain[-1])
+    chain = [part]
+    while chain[-1].below:
+        chain += chain[-1].below
     return chain
 
 
-def _branches(node: Node) -> bool:
-    below = _below(node)
-    return len(below) > 1 or any(map(_branches, below))
-
-
-def _trunk(root: Node) -> list[Node] | None:
-    """The path down to the lowest node with branches; None when there are several such nodes, or no branches."""
-    trunk: list[Node] = []
-    node: Node | None = root if _branches(root) else None
-    while node is not None:
-        trunk.append(node)
-        further = [part for part in _below(node) if _branches(part)]
+def _trunk(root: _Part) -> list[_Part]:
+    """The path down to the lowest node with branches; empty when there are several such nodes, or no branches."""
+    trunk: list[_Part] = []
+    further = [root] if root.branches else []
+    while further:
+        trunk += further
+        further = [part for part in trunk[-1].below if part.branches]
         if len(further) > 1:
-            return None
-        node = further[0] if further else None
-    return trunk or None
+            return []
+    return trunk

@@ -2,7 +2,8 @@
 
 A pattern is its longest path, step by step (`programs`), and the conditions that stand at its steps (`conditions.py`),
 which all patterns share; a kernel evaluates it (`verify_kernels.py`). The few patterns that the kernel does not take go
-to the reference embedding.
+to the reference embedding. Patterns that are hardly ever candidates, since joins decide them, have no programs before a
+document needs them (`add_later`); these are then kept in a verifier of its own.
 
 Invariant: answers depend on the document and the pattern alone; candidates only decide what is looked at.
 Cost: at 100,000 patterns some 0.1 to 0.2 µs a candidate with one or two values or up to three nested paths, most of it
@@ -113,6 +114,10 @@ class Verifier:
         self._begin = Growing(np.int64, [0])
         self._levels = 0
         self._slow: set[int] = set()
+        self._is_later = Growing(np.bool_)
+        self._later: Verifier | None = None  # of the patterns whose programs were made later:
+        self._later_numbers: dict[int, int] = {}
+        self._lock = threading.Lock()
         self._scratch = _Scratch()
         for entry in entries:
             self.add(entry)
@@ -130,7 +135,14 @@ class Verifier:
         self._programs.extend(np.array(program, dtype=np.int32))
         self._begin.append(self._programs.size)
         self._entries.append(entry)
+        self._is_later.append(False)
         self._levels = max(self._levels, len(program) // P_COLUMNS)
+
+    def add_later(self, entries: list[int]) -> None:
+        """Take up the patterns of entries; their programs are made when they are needed."""
+        self._begin.extend(np.full(len(entries), self._programs.size, dtype=np.int64))
+        self._entries.extend(np.array(entries, dtype=np.int32))
+        self._is_later.extend(np.ones(len(entries), dtype=np.bool_))
 
     # As arrays: on disk, and from other processes.
 
@@ -141,6 +153,7 @@ class Verifier:
             "programs": self._programs.view,
             "begin": self._begin.view,
             "slow": np.array(sorted(self._slow), dtype=np.int32),
+            "is_later": self._is_later.view,
             **{_CONDITIONS + name: column for name, column in self._conditions.saved().items()},
         }
 
@@ -150,7 +163,7 @@ class Verifier:
         verifier = cls(table)
         verifier._conditions = Conditions.restore(table.names, part_of(arrays, _CONDITIONS))
         verifier._entries, verifier._programs = Growing.over(arrays["entries"]), Growing.over(arrays["programs"])
-        verifier._begin = Growing.over(arrays["begin"])
+        verifier._begin, verifier._is_later = Growing.over(arrays["begin"]), Growing.over(arrays["is_later"])
         verifier._levels = _longest(arrays["begin"])
         verifier._slow = set(arrays["slow"].tolist())
         return verifier
@@ -165,6 +178,7 @@ class Verifier:
         self._programs.extend(renumbered(theirs, conditions, names))
         self._levels = max(self._levels, _longest(begin))
         self._entries.extend(entries)
+        self._is_later.extend(np.asarray(arrays["is_later"])[chosen])
 
     @property
     def entries(self) -> Int32s:
@@ -199,7 +213,27 @@ class Verifier:
         self._by_kernel(programs or self.programs(), batch, translation, offsets, candidates, answers)
         if self._slow:
             self._by_embedding(batch, translation, offsets, candidates, answers)
+        later = self._is_later.room[candidates]
+        if later.any():
+            counts = np.concatenate([[0], np.cumsum(later)])[offsets].astype(np.int64)
+            answers[later] = self._verify_later(batch, counts, candidates[later], translation)
         return answers
+
+    def _verify_later(
+        self, batch: DocumentBatch, offsets: Int64s, candidates: Int32s, translation: Int32s
+    ) -> npt.NDArray[np.bool_]:
+        """As `verify`, for patterns whose programs are made now, unless they have been."""
+        with self._lock:
+            if self._later is None:
+                self._later = Verifier(self.table)
+            later, numbers, entries = self._later, self._later_numbers, self._entries.room
+            for pattern in np.unique(candidates).tolist():
+                if pattern not in numbers:
+                    later.add(int(entries[pattern]))
+                    numbers[pattern] = len(later) - 1
+            own = np.array([numbers[pattern] for pattern in candidates.tolist()], dtype=np.int32)
+            programs = later.programs()
+        return later.verify(batch, offsets, own, programs, translation)
 
     def _by_kernel(
         self,
