@@ -35,8 +35,13 @@ def test_payloads_are_measured_with_and_without_repositories():
     few = Payloads(subscriptions=40, base_rows=5, joined_rows=40, repositories=(0, 400), insertions=24, hosts=8,
                    physical=40)  # fmt: skip
     rows = list(payloads(run, few))
-    assert len(rows) == 6
-    assert run.checks
+    assert [row["repository"] for row in rows] == 2 * [None, 0, 400, None]
+    assert run.checks == {"bytes, hops and deliveries are those of a network in which filters are registered": 2}
+    for plain, none, many, unbounded in (rows[:4], rows[4:]):
+        assert plain["headers"] == plain["fetched_bytes"] == unbounded["fetched_bytes"] == 0
+        assert none["purging"] == pytest.approx(none["bytes"] - unbounded["bytes"])
+        assert none["purging"] >= many["purging"] >= 0
+        assert all(row["less_stress"] <= row["most"] for row in (none, many, unbounded))
     for claim in find(["network-fig11"])[0].claims:
         assert claim.judge_rows(Rows(rows)).measured
 

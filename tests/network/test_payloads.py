@@ -162,7 +162,8 @@ def test_repositories_are_capped_by_entries_and_bytes_and_forget_the_oldest_use(
         assert state.counts.evicted == 1
     state = PayloadState(PayloadLimits(directory_bytes=2 * (16 + 1)))
     for id in (b"\0", b"\1", b"\0", b"\2"):
-        state.touch(id, 3)
+        if state.touch(id):
+            state.trim(3)
         state.acknowledged(id, 7, {7, 8}, serves=True)
     assert [state.sent(id, 7) for id in (b"\0", b"\1", b"\2")] == [True, False, True]
 
@@ -172,9 +173,10 @@ def test_sizes_are_those_of_the_encoded_message():
         units = units_of(message)
         letter = Letter.of(0, 0, message, units)
         names = ("server", "node")
-        for carried, source in (({}, None), (units, 1)):
+        # The source is left out where it is the node that sends, here the server's, or the server.
+        for carried, source in (({}, None), (units, 0), (units, 1)):
             whole = message if carried else message.bare()
-            extra = {"*i": b"".join(units), "*o": "server" if source is None else "node"}
+            extra = {"*i": b"".join(units), **({"*o": "node"} if source else {})}
             encoded = Message({**whole, **(extra if message.payload else {})}, whole.payload).size
             packet = Publication(letter, carried, source, (), 0, (0, 0, 0))
             assert packet.size(names, starred=True) == encoded

@@ -70,7 +70,7 @@ class Message(Mapping[str, Value]):
     @property
     def size(self) -> int:
         """Bytes on the wire."""
-        return len(self.encode())
+        return len(self.encode() if self._bytes is None else self._bytes)
 
     def bare(self) -> "Message":
         """The message without its payload."""

@@ -2,7 +2,7 @@
 
 Algorithm 1 (appendix G of the select-join paper): the payload is left out towards next hops that have acknowledged it
 before, put in from the repository where it is missing, and fetched where the repository lacks it: from `source`, then
-from the server. Copies that need no payload do not wait for it.
+from the server (at once where the server stands at the source). Copies that need no payload do not wait for it.
 
 Reliable networks acknowledge a publication when all behind a node have it: a node has a *job* a publication, which ends
 when every copy it sent is acknowledged. What is not acknowledged in time is sent again, in the end by the server. A
@@ -24,7 +24,7 @@ from .packets import ACKNOWLEDGEMENT, REQUEST, Done, Fetch, Letter, Publication,
 from .payloads import PayloadLimits, PayloadState
 from .shapes import Probe
 from .transit import Transit
-from .zones import Box
+from .zones import Box, boxes_size
 
 _REMEMBERED = 4_096
 _LONGEST = 6
@@ -48,7 +48,7 @@ Units = dict[bytes, Message]
 Deliver = Callable[[int, list[int], Publication, Units], None]
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class _Job:
     """A publication in work: copies that are not acknowledged, and parts that wait for its payload."""
 
@@ -82,6 +82,7 @@ class Forwarder:
         limits: PayloadLimits | None,
         *,
         starred_network: bool,
+        header_size: Callable[[tuple[Box, ...]], int] = boxes_size,
     ) -> None:
         self.number = number
         self.routing = routing
@@ -92,6 +93,7 @@ class Forwarder:
         self._deliver = deliver
         self._finished = finished
         self._starred = starred_network
+        self._header_size = header_size
         self._incarnation = 0
         self._counter = 0
         self._forget()
@@ -120,8 +122,9 @@ class Forwarder:
             case Done(uid):
                 self._acknowledged(uid)
             case Stored(units) if self.payloads is not None and came is not None:
+                links, serves = self.routing.outgoing, self.routing.serves
                 for id in units:
-                    self.payloads.acknowledged(id, came, self.routing.outgoing, serves=self.routing.serves)
+                    self.payloads.acknowledged(id, came, links, serves=serves)
             case Fetch(id, _, origin) if self.payloads is not None and came is not None:
                 supply = Supply(id, self.payloads.payload(id), origin, server=False)
                 self._transit.send(self.number, came, supply, supply.size, "payload")
@@ -138,18 +141,21 @@ class Forwarder:
             if packet.uid in self._jobs:
                 return
         job = _Job(packet, came)
-        self._jobs[packet.uid] = job
+        if self.patience is not None:
+            self._jobs[packet.uid] = job
         known = self._known(came, packet)
         self._pass_on(job, self.routing.step(packet.letter.probe, packet.header, came), known)
         self._finish(job)
 
     def _known(self, came: int | None, packet: Publication) -> Units:
         """The units in the packet and in the repository; what a packet carries is kept and acknowledged."""
-        known, state = dict(packet.carried), self.payloads
-        if state is None:
-            return known
+        state = self.payloads
+        if state is None or not packet.letter.units:
+            return packet.carried
+        known = dict(packet.carried)
         for id in packet.letter.units:
-            state.touch(id, len(self.routing.outgoing))
+            if state.touch(id):
+                state.trim(len(self.routing.outgoing))
             if id in known:
                 state.keep(id, known[id])
         self._recall(packet, known)
@@ -166,22 +172,23 @@ class Forwarder:
 
     def _pass_on(self, job: _Job, step: Step, known: Units) -> None:
         """Deliver and forward what can be, and wait for units that the rest needs."""
-        units = job.packet.letter.units
+        units, state = job.packet.letter.units, self.payloads
         missing = {id for id in units if id not in known} if step.local else set()
         if step.local and not missing:
             self._deliver(self.number, step.local, job.packet, {id: known[id] for id in units})
-        waiting = Step(step.local if missing else [], [])
+        waiting: list[tuple[int, tuple[Box, ...]]] = []
         for target, header in step.forwards:
-            needed = [id for id in units if self.payloads is None or not self.payloads.sent(id, target)]
-            lacking = {id for id in needed if id not in known}
+            needed = units if state is None else [id for id in units if not state.sent(id, target)]
+            lacking = [id for id in needed if id not in known]
             if lacking:
-                missing |= lacking
-                waiting.forwards.append((target, header))
+                missing.update(lacking)
+                waiting.append((target, header))
             else:
                 self._send(job, target, header, {id: known[id] for id in needed})
         if missing:
-            assert self.payloads is not None, "a node that knows nothing of payloads has got a reference"
-            self._wait(_Wait(job, waiting, known, missing))
+            assert state is not None, "a node that knows nothing of payloads has got a reference"
+            local = step.local if any(id not in known for id in units) else []
+            self._wait(_Wait(job, Step(local, waiting), known, missing))
 
     def _send(self, job: _Job, target: int, header: tuple[Box, ...], carried: Units) -> None:
         packet, state = job.packet, self.payloads
@@ -192,12 +199,13 @@ class Forwarder:
             state.counts.references += len(units) - len(carried)
             state.counts.sent += len(carried)
         self._counter += 1
-        copy = packet.copy(carried, source, header, (self.number, self._incarnation, self._counter))
-        self._launch(job, target, copy)
+        uid = (self.number, self._incarnation, self._counter)
+        self._launch(job, target, Publication(packet.letter, carried, source, header, packet.hops + 1, uid))
 
     def _launch(self, job: _Job, target: int, copy: Publication, attempt: int = 0) -> None:
         """Send a copy; in a reliable network, again until it is acknowledged."""
         size = copy.size(self._transit.distances.topology.nodes, starred=self._starred)
+        size += self._header_size(copy.header)
         self._transit.send(self.number, target, copy, size, "message")
         if self.patience is None:
             return
@@ -227,15 +235,14 @@ class Forwarder:
             self._finish(found[0])
 
     def _finish(self, job: _Job) -> None:
-        """End a job of which nothing is left to do."""
+        """In a reliable network, end a job of which nothing is left to do."""
         if job.copies or job.waiting or self._jobs.get(job.packet.uid) is not job:
             return
         del self._jobs[job.packet.uid]
-        if self.patience is not None:
-            self._done[job.packet.uid] = None
-            if len(self._done) > _REMEMBERED:
-                self._done.popitem(last=False)
-            self._acknowledge(job.came, job.packet)
+        self._done[job.packet.uid] = None
+        if len(self._done) > _REMEMBERED:
+            self._done.popitem(last=False)
+        self._acknowledge(job.came, job.packet)
 
     def _acknowledge(self, came: int | None, packet: Publication) -> None:
         if came is None:
@@ -253,7 +260,8 @@ class Forwarder:
                 self._waits[id].append(wait)
             else:
                 self._waits[id] = [wait]
-                self._ask(id, packet.letter.origin, None if packet.source == self.number else packet.source)
+                served = packet.source in (self.number, packet.letter.origin)
+                self._ask(id, packet.letter.origin, None if served else packet.source)
 
     def _ask(self, id: bytes, origin: int, source: int | None) -> None:
         """Ask a node, or the server, for a payload."""

@@ -2,22 +2,24 @@
 
 A publication has the attributes of a message. In a CN* it has two more where the message has a payload (§5 of the
 select-join paper): `*i`, a hash for each attribute that is payload, and `*o`, the last node on the way that may have
-it; which attributes are payload stands in the wire form of a message itself. Each such attribute is a *unit* of its
-own, so that a row of a join finds the parts again that came with other rows. A copy has the units that the next hop may
-lack. A CAN adds the part of the region that a copy is for. All other packets are a tag, hashes or a number.
+it. The latter is left out where it is the node that sends the copy, or the server that stands there. Which attributes
+are payload stands in the wire form of a message itself. Each such attribute is a *unit* of its own, so that a row of a
+join finds the parts again that came with other rows. A copy has the units that the next hop may lack. A CAN adds the
+part of the region that a copy is for. All other packets are a tag, hashes or a number.
 
 Invariant: a node learns a message's payload from a packet that carries it, and from nothing else.
 Cost: sizes are added up, and equal those of the encoded message (tested).
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from ..messages import Message
 from ..messages.message import PAYLOAD_ID
 from .shapes import Probe
-from .zones import Box, boxes_size
+from .zones import Box
 
 ID, SOURCE = "*i", "*o"
 Uid = tuple[int, int, int]
@@ -74,36 +76,43 @@ class Letter:
         return cls(number, origin, Probe(bare), tuple(units), bare.size)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Publication:
-    """A copy on its way. `carried` are the units that are not left out; `source` None stands for the server."""
+class Publication(NamedTuple):
+    """A copy on its way. `carried` are the units that are not left out; `source` None stands for the server.
+
+    `header` is for the routing alone; `uid` begins with the node that sends the copy.
+    """
 
     letter: Letter
-    carried: Mapping[bytes, Message]
+    carried: dict[bytes, Message]
     source: int | None
     header: tuple[Box, ...]
     hops: int
     uid: Uid
 
     def size(self, names: tuple[str, ...], *, starred: bool) -> int:
-        """Bytes on the wire; `starred`: with the attributes of CN*."""
-        letter = self.letter
-        size = letter.bare_size + boxes_size(self.header) + sum(one.size - _NOTHING for one in self.carried.values())
-        if starred and letter.units:
-            size += _ids_size(len(letter.units)) + _source_size(
-                names[letter.origin if self.source is None else self.source]
-            )
+        """Bytes on the wire but for the header; `starred`: with the attributes of CN*."""
+        return self.letter.bare_size + self.carried_size + (self.reference_size(names) if starred else 0)
+
+    @property
+    def carried_size(self) -> int:
+        """Bytes of the units that it carries."""
+        size = 0
+        for one in self.carried.values():
+            size += one.size - _NOTHING
         return size
 
-    def copy(
-        self, carried: Mapping[bytes, Message], source: int | None, header: tuple[Box, ...], uid: Uid
-    ) -> "Publication":
-        """The same for the next hop."""
-        return replace(self, carried=carried, source=source, header=header, hops=self.hops + 1, uid=uid)
+    def reference_size(self, names: tuple[str, ...]) -> int:
+        """Bytes of the attributes of CN*."""
+        letter = self.letter
+        if not letter.units:
+            return 0
+        source = letter.origin if self.source is None else self.source
+        size = _ids_size(len(letter.units))
+        return size if source == self.uid[0] else size + _source_size(names[source])
 
     def delayed(self, hops: int) -> "Publication":
         """The same, so many hops later."""
-        return replace(self, hops=self.hops + hops)
+        return self._replace(hops=self.hops + hops)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ first class go first, down to a quarter of all, and then the oldest of the other
 
 Invariant: whatever is lost here costs bytes, never a delivery: no bit means that the payload is sent, no payload that
 it is fetched.
-Cost: a dictionary look-up; a directory entry counts its id and a bit a link.
+Cost: a dictionary look-up; a directory entry counts its id and a bit a link, and is a whole number of these bits.
 """
 
 from collections import OrderedDict
@@ -83,7 +83,9 @@ class PayloadState:
     def __init__(self, limits: PayloadLimits) -> None:
         self.limits = limits
         self.counts = PayloadCounts()
-        self._directory: OrderedDict[bytes, set[int]] = OrderedDict()
+        # The bits of payloads, and the bit of a link.
+        self._directory: OrderedDict[bytes, int] = OrderedDict()
+        self._bits: dict[int, int] = {}
         # Payloads that came once, and those that were used again; each with the least recently used first.
         self._once: OrderedDict[bytes, Message] = OrderedDict()
         self._again: OrderedDict[bytes, Message] = OrderedDict()
@@ -98,15 +100,18 @@ class PayloadState:
 
     def sent(self, id: bytes, link: int) -> bool:
         """Whether the next hop of a link has acknowledged this payload."""
-        bits = self._directory.get(id)
-        return bits is not None and link in bits
+        return self._directory.get(id, 0) & self._bits.get(link, 0) != 0
 
-    def touch(self, id: bytes, links: int) -> None:
-        """A message with this payload passes: its entry is made, or the latest; `links`: how many there are."""
+    def touch(self, id: bytes) -> bool:
+        """A message with this payload passes: its entry is the latest, or made; whether it was made."""
         if id in self._directory:
             self._directory.move_to_end(id)
-            return
-        self._directory[id] = set()
+            return False
+        self._directory[id] = 0
+        return True
+
+    def trim(self, links: int) -> None:
+        """Forget the oldest entries beyond the limit; `links`: how many there are."""
         if self.limits.directory_bytes is not None:
             most = self.limits.directory_bytes // (PAYLOAD_ID + (links + 7) // 8)
             while len(self._directory) > most:
@@ -118,15 +123,12 @@ class PayloadState:
         bits = self._directory.get(id)
         if bits is None:
             return
-        bits.add(link)
-        if not serves and links <= bits and id in self:
+        if link not in self._bits:
+            self._bits[link] = 1 << len(self._bits)
+        bits = self._directory[id] = bits | self._bits[link]
+        if not serves and id in self and all(bits & self._bits.get(one, 0) for one in links):
             self._drop(id)
             self.counts.purged += 1
-
-    def unlink(self, link: int) -> None:
-        """A link is gone, or another node stands behind it: nothing has been sent there."""
-        for bits in self._directory.values():
-            bits.discard(link)
 
     def keep(self, id: bytes, payload: Message) -> None:
         """Put a payload into the repository."""

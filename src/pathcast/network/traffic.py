@@ -26,9 +26,15 @@ class Traffic:
 
     def carry(self, source: int, target: int, size: int, kind: str, messages: int = 1) -> None:
         """Enter a message from one node to another."""
-        entry = self._kinds.setdefault(kind, {}).setdefault((source, target), [0, 0])
-        entry[0] += size
-        entry[1] += messages
+        pairs = self._kinds.get(kind)
+        if pairs is None:
+            pairs = self._kinds[kind] = {}
+        entry = pairs.get((source, target))
+        if entry is None:
+            pairs[source, target] = [size, messages]
+        else:
+            entry[0] += size
+            entry[1] += messages
 
     def bytes(self, *kinds: str) -> int:
         """Bytes on all links, of some kinds or of all."""

@@ -61,7 +61,8 @@ class Transit:
         self.now = 0.0
         self.faults: Faults | None = None
         self.traffic = Traffic(distances.topology)
-        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        # Time, number, an action or None for a packet: its target, its source and itself.
+        self._events: list[tuple[float, int, Callable[[], None] | None, int, int, Any]] = []
         self._caused = 0
         # When the last packet from a node to another arrives: without faults none overtakes it.
         self._last: dict[tuple[int, int], float] = {}
@@ -69,28 +70,36 @@ class Transit:
     def send(self, source: int, target: int, packet: Any, size: int, kind: str) -> None:
         """Send a packet; to oneself it costs nothing and is never lost."""
         if source == target:
-            self.after(0.0, lambda: self.receive(target, source, packet))
+            self._arrive(self.now, target, source, packet)
             return
         self.traffic.carry(source, target, size, kind)
         latency, bandwidth = self.distances.between(source, target)
         wait = latency + size / bandwidth
         if self.faults is None:
-            arrival = self._last[source, target] = max(self.now + wait, self._last.get((source, target), 0.0))
-            self._at(arrival, lambda: self.receive(target, source, packet))
+            arrival, pair = self.now + wait, (source, target)
+            if (last := self._last.get(pair, 0.0)) > arrival:
+                arrival = last
+            self._last[pair] = arrival
+            self._arrive(arrival, target, source, packet)
             return
         for extra in self.faults.delays():
-            self.after(wait + extra, lambda: self.receive(target, source, packet))
+            self._arrive(self.now + wait + extra, target, source, packet)
 
     def after(self, seconds: float, action: Callable[[], None]) -> None:
         """Do something later."""
-        self._at(self.now + seconds, action)
-
-    def _at(self, time: float, action: Callable[[], None]) -> None:
         self._caused += 1
-        heapq.heappush(self._events, (time, self._caused, action))
+        heapq.heappush(self._events, (self.now + seconds, self._caused, action, 0, 0, None))
+
+    def _arrive(self, time: float, target: int, source: int, packet: Any) -> None:
+        self._caused += 1
+        heapq.heappush(self._events, (time, self._caused, None, target, source, packet))
 
     def run(self) -> None:
         """Until nothing is under way."""
-        while self._events:
-            self.now, _, action = heapq.heappop(self._events)
-            action()
+        events, receive = self._events, self.receive
+        while events:
+            self.now, _, action, target, source, packet = heapq.heappop(events)
+            if action is None:
+                receive(target, source, packet)
+            else:
+                action()
