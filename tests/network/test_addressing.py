@@ -3,6 +3,7 @@
 import pickle
 import random
 
+import numpy as np
 import pytest
 
 from pathcast.errors import MessageError, TopologyError
@@ -10,6 +11,7 @@ from pathcast.joins import Client, JoinServer, Schema
 from pathcast.messages import Between, Box, Filter, In, Interval, Message, Points, SomePoint, compare
 from pathcast.network import Axis, ContentNetwork, Crash, Faults, PayloadLimits, Reading, Space
 from pathcast.network.addressing import merged
+from pathcast.network.extents import Extent
 from pathcast.network.join_space import join_space
 from pathcast.network.shapes import Probe
 from pathcast.network.space import staircase
@@ -46,6 +48,7 @@ def test_deliveries_are_the_flat_matchers_while_nodes_and_subscriptions_come_and
         network.substrate.check()
         if step % 3 == 0:
             world.publish(draw_message(draw), nodes[draw.choice(sorted(members))])
+            network.substrate.check()
 
 
 def run_schedule(seed):
@@ -115,6 +118,83 @@ def test_a_message_visits_the_zones_of_its_region_and_few_others():
         region = space.region(message)
         zones = sum(any(zone.meets(part) for part in region) for node in network.substrate.nodes for zone in node.zones)
         assert trace.hops <= zones + 5
+
+
+def ranged(low, high):
+    return Filter((In("a", Interval(low, high)),))
+
+
+def test_a_message_goes_only_where_the_extents_of_filters_let_it_be_for_somebody():
+    network = ContentNetwork.build(Topology.random(60, seed=2), kind="can", space=Space.of(Axis("a", 0, 1000)))
+    assert network.publish(Message({"a": 500})).hops == 0
+    made = [network.register("r1", ranged(at, at + 20), at) for at in range(0, 400, 2)]
+    assert network.publish(Message({"a": 800})).hops == 0
+    trace = network.publish(Message({"a": 201}))
+    assert trace.subscribers == sorted(range(182, 202, 2), key=str)
+    addresses = network.substrate
+    region, zones = addresses.space.region(Message({"a": 201})), [z for node in addresses.nodes for z in node.zones]
+    assert trace.hops < sum(any(zone.meets(part) for part in region) for zone in zones) / 2
+    for one in made[50:]:
+        network.unregister(one)
+    assert network.publish(Message({"a": 201})).hops == 0
+    network.register("r1", ranged(900, 950), "far")
+    assert network.publish(Message({"a": 910})).subscribers == ["far"]
+    addresses.check()
+
+
+def test_a_filter_within_the_extent_of_others_is_told_nobody():
+    network = ContentNetwork.build(Topology.random(30, seed=2), kind="can", space=Space.of(Axis("a", 0, 1000)))
+    network.register_many(("r1", ranged(at, at + width), at) for at in range(0, 900, 2) for width in (10, 30))
+    network.publish(Message({"a": 5}))
+    told = network.traffic.bytes("control")
+    within = network.register("r1", ranged(401, 421), "within")
+    network.publish(Message({"a": 5}))
+    network.unregister(within)
+    network.publish(Message({"a": 5}))
+    assert network.traffic.bytes("control") == told
+    network.register("r1", ranged(401, 481), "wider")
+    network.publish(Message({"a": 5}))
+    assert network.traffic.bytes("control") > told
+
+
+def test_what_is_expected_of_filters_is_what_nodes_know_once_they_stand():
+    draw = random.Random(9)
+    network = build(20, 4)
+    points = []
+    for number in range(50):
+        made = network.register("r1", draw_filter(draw), number)
+        points.append(SPACE.point(made.filter))
+    network.leave("r7")
+    network.fail("r9")
+    addresses = network.substrate
+    addresses.telling.tell()
+    known = {number: dict(addresses.nodes[number].extents) for number in addresses.members}
+    for one in list(network.registrations):
+        network.unregister(one)
+    addresses.telling.expect(np.array(points))
+    addresses.header(min(addresses.members), Probe({}))
+    assert known == {number: addresses.nodes[number].extents for number in addresses.members}
+    addresses.telling.expect(np.empty((0, SPACE.dimensions), np.int64))
+    addresses.check()
+
+
+def test_an_extent_holds_boxes_with_a_point_between_its_bounds():
+    draw = random.Random(11)
+    for _ in range(200):
+        points = np.array([sorted(draw.sample(range(9), 2)) for _ in range(draw.randrange(1, 4))])
+        extent, widths = Extent.of(points), points[:, 1] - points[:, 0]
+        corners = [sorted(draw.sample(range(10), 2)) for _ in range(2)]
+        box = Zone(tuple(c[0] for c in corners), tuple(c[1] for c in corners))
+        between = [
+            (low, high)
+            for low in range(points[:, 0].min(), points[:, 0].max() + 1)
+            for high in range(points[:, 1].min(), points[:, 1].max() + 1)
+            if widths.min() <= high - low <= widths.max()
+        ]
+        assert extent.holds(box) == any(point in box for point in between)
+        for at, point in enumerate(points.tolist()):
+            if extent.inside(tuple(point)):
+                assert Extent.of(np.delete(points, at, axis=0)) == extent
 
 
 def test_ranges_between_neighbours_and_values_that_depend_on_others_are_read():

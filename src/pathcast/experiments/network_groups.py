@@ -10,7 +10,7 @@ that carry the packets.
 Cost: zones are made once for each set of tables, and used by all schemes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,18 +25,26 @@ from ..transmission import Topology, Underlay
 from ..workloads.joins import DOMAIN, JoinBatch, JoinWorkload
 from ..workloads.multiway_joins import SELECTED
 from .network_overlay import Cost, Counter, events, filters_of, single, subscriptions_of
-from .network_zones import ZoneCounter, turned, zoned
+from .network_zones import ZoneCounter, expected, turned, zoned
 
 Tables = tuple[str, ...]
 
 
 @dataclass
 class Group:
-    """The network of some tables' ranges, and the numbers of the forms or signatures whose messages go there."""
+    """The network of some tables' ranges, the numbers of the forms or signatures whose messages go there, and the
+    subscriptions that have filters there.
+    """
 
     network: ContentNetwork
     numbers: frozenset[int]
     counter: ZoneCounter
+    columns: Tables
+    batches: tuple[JoinBatch, ...]
+
+    def expect(self, *, filters: bool) -> None:
+        """Let the network's nodes know the extents of all those filters, or that there are none."""
+        expected(self.counter.addresses, self.batches if filters else (), self.columns)
 
 
 @dataclass
@@ -56,12 +64,14 @@ class GroupZones:
         found = []
         for tables, (space, numbers) in _spaces(server, workload).items():
             network = self._network(tables)
-            found.append(Group(network, numbers, ZoneCounter(turned(network, space), root)))
+            counter = ZoneCounter(turned(network, space), root)
+            batches = tuple(batch for batch, mine in _numbered(server, workload) if mine & numbers)
+            found.append(Group(network, numbers, counter, _columns(tables), batches))
         return found
 
     def _network(self, tables: Tables) -> ContentNetwork:
         if tables not in self._made:
-            columns = tuple(SELECTED[table] for table in tables)
+            columns = _columns(tables)
             batch = _together(self.workload, columns, self.sample)
             self._made[tables] = zoned(self.topology, self.underlay, batch, self.sample, self.seed, columns=columns)
         return self._made[tables]
@@ -103,6 +113,19 @@ def _spaces(server: JoinServer, workload: JoinWorkload) -> dict[Tables, tuple[Sp
     return found
 
 
+def _numbered(server: JoinServer, workload: JoinWorkload) -> Iterator[tuple[JoinBatch, set[int]]]:
+    """The batches of subscriptions, with the numbers of their forms or of their signature."""
+    first = 1
+    for batch in workload.batches:
+        one = server.subscriptions[first]
+        yield batch, {*one.forms} if one.signature is None else {*one.forms, one.signature}
+        first += len(batch)
+
+
+def _columns(tables: Tables) -> Tables:
+    return tuple(SELECTED[table] for table in tables)
+
+
 def _bounds(tables: Tables) -> dict[tuple[str, str], tuple[float, float]]:
     return {(table, SELECTED[table]): (0.0, DOMAIN) for table in tables}
 
@@ -124,6 +147,19 @@ def carried(
 ) -> dict[str, dict[str, list[int]]]:
     """Hops, bytes and deliveries of the messages of some events, counted and as networks that carry them have it."""
     root = tree.topology.number(tree.topology.root)
+    costs = {(kind, how): [0, 0, 0] for kind in ("can", "cbn") for how in ("counted", "sent")}
+    for group in groups:
+        group.expect(filters=True)
+    changed = [message for _, messages in events(server, workload, insertions) for message in messages]
+    published = [(_group(groups, message), message) for message in changed if TO not in message]
+    for group, message in published:
+        both = {"can": Cost(), "cbn": Cost()}
+        counter.count(message, both["cbn"])
+        group.counter.count(message, both["can"])
+        for kind, cost in both.items():
+            _add(costs[kind, "counted"], cost.hops, cost.bytes, both["cbn"].deliveries)
+    for group in groups:
+        group.expect(filters=False)
     registered = []
     for id in range(1, len(workload) + 1):
         mine = filters_of(server, id)
@@ -132,24 +168,17 @@ def carried(
             ours = [one for one in mine if _number(one) in group.numbers]
             if ours:
                 registered += [(group.network, one) for one in group.network.register_together(root, ours, id)]
-    costs = {(kind, how): [0, 0, 0] for kind in ("can", "cbn") for how in ("counted", "sent")}
-    for _, messages in events(server, workload, insertions):
-        for message in messages:
-            if TO in message:
-                continue
-            group, both = _group(groups, message), {"can": Cost(), "cbn": Cost()}
-            counter.count(message, both["cbn"])
-            group.counter.count(message, both["can"])
-            for kind, network in (("can", group.network), ("cbn", tree)):
-                trace = network.publish(message, root)
-                for how, row in (
-                    ("counted", (both[kind].hops, both[kind].bytes, both["cbn"].deliveries)),
-                    ("sent", (trace.hops, trace.bytes, len(trace.deliveries))),
-                ):
-                    costs[kind, how] = [one + more for one, more in zip(costs[kind, how], row, strict=True)]
+    for group, message in published:
+        for kind, network in (("can", group.network), ("cbn", tree)):
+            trace = network.publish(message, root)
+            _add(costs[kind, "sent"], trace.hops, trace.bytes, len(trace.deliveries))
     for network, one in registered:
         network.unregister(one)
     return {kind: {how: costs[kind, how] for how in ("counted", "sent")} for kind in ("can", "cbn")}
+
+
+def _add(sums: list[int], *more: int) -> None:
+    sums[:] = [one + other for one, other in zip(sums, more, strict=True)]
 
 
 def few_of(
@@ -165,6 +194,8 @@ def measured_in_groups(
 ) -> dict[tuple[str, str], Cost]:
     """What a server's messages cost, by kind of network and of change."""
     costs = {(kind, change): Cost() for kind in ("can", "cbn") for change in ("insert", "delete")}
+    for group in groups:
+        group.expect(filters=True)
     for change, messages in events(server, workload, insertions):
         for message in messages:
             counter.count(message, costs["cbn", change])

@@ -14,7 +14,7 @@ from .claim import Claim
 from .network_claims import OURS, STRAWMEN, TARGET, TEN, below, falls, least, selections
 from .network_groups import GroupZones, carried, measured_in_groups
 from .network_overlay import Cost, Counter, events, filled, filters_of, overlay, placed, subscriptions_of
-from .network_zones import ZoneCounter, space_of, turned, zoned
+from .network_zones import ZoneCounter, expected, space_of, turned, zoned
 from .plot import Plot
 from .registry import experiment
 from .rows import Row
@@ -25,6 +25,7 @@ UNICAST = ("enum-j", "enum-sj")
 # Rows of a selection have zones of their own table: in zones of both tables' ranges they would meet more of them.
 SELECTIONS = "rel-sel"
 NETWORKS = ("can", "cbn")
+COLUMNS = ("a", "c")
 Costs = dict[tuple[str, str], Cost]
 
 
@@ -99,6 +100,7 @@ def measured(workload: JoinWorkload, parameters: Setting, scheme: str, world: Wo
         groups = world.own.of(server, workload)
         return measured_in_groups(server, workload, groups, counter, _events(parameters, scheme))
     zones = ZoneCounter(turned(world.zones, space_of(server)), world.root)
+    expected(zones.addresses, workload.batches, COLUMNS)
     costs = {(kind, change): Cost() for kind in NETWORKS for change in ("insert", "delete")}
     for change, messages in events(server, workload, _events(parameters, scheme)):
         for message in messages:
@@ -117,22 +119,25 @@ def checked(run: Run, workload: JoinWorkload, parameters: Setting, scheme: str, 
         _held(run, carried(few, server, world.own.of(server, few), tree, counter, count))
         return
     zones = ZoneCounter(turned(world.zones, space_of(server)), world.root)
+    counted, sent = {kind: Cost() for kind in NETWORKS}, {kind: Cost() for kind in NETWORKS}
+    expected(zones.addresses, few.batches, COLUMNS)
+    published = [message for _, messages in events(server, few, count) for message in messages[:20]]
+    for message in published:
+        counter.count(message, counted["cbn"])
+        zones.count(message, counted["can"])
+    counted["can"].deliveries = counted["cbn"].deliveries
+    expected(zones.addresses, [], COLUMNS)
     registered = []
     for id in range(1, len(few) + 1):
         node, mine = int(world.nodes[id - 1]), filters_of(server, id)
         tree.register_many((node, one, id) for one in mine)
         registered += world.zones.register_together(world.root, mine, id)
-    counted, sent = {kind: Cost() for kind in NETWORKS}, {kind: Cost() for kind in NETWORKS}
-    for _, messages in events(server, few, count):
-        for message in messages[:20]:
-            counter.count(message, counted["cbn"])
-            zones.count(message, counted["can"])
-            for kind, network in (("cbn", tree), ("can", world.zones)):
-                trace = network.publish(message, world.root)
-                sent[kind].hops += trace.hops
-                sent[kind].bytes += trace.bytes
-                sent[kind].deliveries += len(trace.deliveries)
-            counted["can"].deliveries = counted["cbn"].deliveries
+    for message in published:
+        for kind, network in (("cbn", tree), ("can", world.zones)):
+            trace = network.publish(message, world.root)
+            sent[kind].hops += trace.hops
+            sent[kind].bytes += trace.bytes
+            sent[kind].deliveries += len(trace.deliveries)
     for one in registered:
         world.zones.unregister(one)
     both = {"counted": counted, "sent": sent}

@@ -1,13 +1,17 @@
 """What messages cost in a content-addressable network, counted by routing alone.
 
-The nodes of a network decide where a message goes, hop by hop; no filters stand there and nothing is timed, since who
-matches changes nothing about the way. Runs check that against a network that carries the packets.
+The nodes of a network decide where a message goes, hop by hop; no filters stand there and nothing is timed: of filters,
+the way depends on their extents alone, which nodes are given from the ranges of all subscriptions. Runs check that
+against a network that filters are registered with, whose nodes tell each other, and that carries the packets.
 
 All schemes use the same zones: those that halving by load gives for the ranges of a sample of the subscriptions.
 Cost: a step a zone that meets the region.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+import numpy as np
 
 from ..joins import JoinServer
 from ..joins.words import TO
@@ -62,6 +66,16 @@ def turned(network: ContentNetwork, space: Space) -> AddressSpace:
     for node in addresses.nodes:
         node.space = space
     return addresses
+
+
+def expected(addresses: AddressSpace, batches: Iterable[JoinBatch], columns: tuple[str, ...]) -> None:
+    """Let the nodes of a network know the extents that filters of some subscriptions would have."""
+    axes = addresses.space.axes
+    points = [np.empty((0, 2 * len(axes)), np.int64)]
+    for batch in batches:
+        ends = [axis.places(end) for axis, name in zip(axes, columns, strict=True) for end in batch.ranges[name]]
+        points.append(np.stack(ends, axis=1))
+    addresses.telling.expect(np.concatenate(points))
 
 
 @dataclass

@@ -6,8 +6,11 @@ whose zone it is one box, or else to the smallest one, and its filters with it. 
 neighbour that would take its zones, which has copies of its filters and knows its neighbours; when the neighbours
 notice that a node is silent, its backup takes its zones. One failure at a time is survived, until backups are renewed.
 
+What nodes know of the extents of filters behind their cuts goes with their cells; how they learn it is in `telling.py`.
+
 Invariant: zones of all members are a partition of the space; a node's neighbours are those that share a face with it,
-with their zones as they are; each filter stands at the owner of its point and at its backup (`check` says so).
+with their zones as they are; each filter stands at the owner of its point and at its backup; extents that nodes know
+are those of the filters that stand in their boxes (`check` says so).
 Locality: each step is made by a node with what it, its neighbours and the newcomer have told it; this file only carries
 what they say, and counts it.
 Cost: a join or departure concerns the neighbours of the zones that change hands, and copies of their filters.
@@ -20,12 +23,12 @@ from ..errors import TopologyError
 from ..messages import Filter
 from ..transmission import Topology
 from .addressing import Backup, Member, ZoneNode
+from .extents import Cell
 from .shapes import Probe, Shaped, shape
 from .space import Space
+from .telling import NOTICE, Telling
 from .traffic import Traffic
 from .zones import Box, boxes_size
-
-_NOTICE = 9
 
 
 class AddressSpace:
@@ -40,12 +43,14 @@ class AddressSpace:
         self._draw = random.Random(seed)
         # Where each registration's filter stands, as its subscriber knows.
         self._points: dict[int, tuple[int, ...]] = {}
+        self.telling = Telling(self.nodes, self.members, traffic)
 
     # Messages and subscriptions.
 
     def header(self, node: int, probe: Probe) -> tuple[Box, ...]:
         """A message begins with the whole space to serve."""
         self._require(node)
+        self.telling.tell()
         return (self.space.whole,)
 
     def register(self, node: int, rows: Sequence[tuple[int, Shaped, int]], *, together: bool = False) -> None:
@@ -68,17 +73,19 @@ class AddressSpace:
         """A filter goes."""
         start = node if node in self.members else min(self.members)
         point = self._points.pop(registration)
-        owner = self._route(start, point, _NOTICE)
+        owner = self._route(start, point, NOTICE)
         holder = self.nodes[owner]
         holder.drop(registration)
+        self.telling.changed.add(owner)
         if holder.backup is not None:
-            self.traffic.carry(owner, holder.backup, _NOTICE, "subscription")
+            self.traffic.carry(owner, holder.backup, NOTICE, "subscription")
             self.nodes[holder.backup].backups[owner].members.pop(registration, None)
 
     def _settle(self, owner: int, members: list[Member]) -> None:
         """Filters stand at an owner from now on, and at its backup."""
         node = self.nodes[owner]
         node.take(members)
+        self.telling.changed.add(owner)
         if node.backup is not None:
             self._copy(node, members)
 
@@ -103,15 +110,17 @@ class AddressSpace:
         """A node joins: half of the zone of the most loaded node near a point becomes its own."""
         if number in self.members:
             raise TopologyError(f"'{self.topology.nodes[number]}' is a member already")
+        self.telling.tell()
         newcomer = self.nodes[number]
         newcomer.reset()
         if not self.members:
             self.members.add(number)
-            newcomer.own((self.space.whole,))
+            newcomer.own([Cell(self.space.whole)], {})
+            newcomer.settled()
             return
         start = contact if contact is not None else min(self.members)
         self._require(start)
-        near = self.nodes[self._route(start, point or self._somewhere(), _NOTICE)]
+        near = self.nodes[self._route(start, point or self._somewhere(), NOTICE)]
         owner = self.nodes[self._most_loaded(near)]
         which = max(range(len(owner.zones)), key=lambda at: self._held(owner, at))
         if owner.zones[which].volume < 2:
@@ -120,11 +129,10 @@ class AddressSpace:
         handed = owner.give(given)
         concerned = {*owner.neighbours, owner.number}
         self.members.add(number)
-        newcomer.zones, newcomer.cuts = (given,), (*owner.cuts, kept)
-        owner.cuts = (*owner.cuts, given)
-        owner.own((*owner.zones[:which], kept, *owner.zones[which + 1 :]))
+        _divide(owner, newcomer, which, kept, given)
         self._announce([owner.number, number], concerned | {number})
         self._settle(number, handed)
+        _acquaint(owner, newcomer)
         for one in handed:
             self.traffic.carry(owner.number, number, _size(one), "subscription")
         self._renew(concerned | {number})
@@ -134,14 +142,16 @@ class AddressSpace:
         self._require(number)
         if len(self.members) == 1:
             raise TopologyError("the last member can't leave")
+        self.telling.tell()
         node = self.nodes[number]
         concerned = set(node.neighbours)
         takers = set()
         for zone in node.zones:
             taker = self.nodes[_taker(node, zone)]
             handed = node.give(zone)
-            taker.own((*taker.zones, zone))
+            taker.own((*taker.cells, *(cell for cell in node.cells if cell.box.meets(zone))), node.extents)
             self._settle(taker.number, handed)
+            taker.settled()
             for one in handed:
                 self.traffic.carry(number, taker.number, _size(one), "subscription")
             takers.add(taker.number)
@@ -153,16 +163,18 @@ class AddressSpace:
         self._require(number)
         if len(self.members) == 1:
             raise TopologyError("the last member can't be replaced")
+        self.telling.tell()
         node = self.nodes[number]
         assert node.backup is not None
         taker = self.nodes[node.backup]
         kept = taker.backups.pop(number)
         self._gone(number, set(kept.neighbours))
-        taker.own((*taker.zones, *kept.zones))
+        taker.own((*taker.cells, *kept.cells), kept.extents)
         for other, zones in kept.neighbours.items():
             if other != taker.number and other in self.members:
                 taker.hear_of(other, zones, 0)
         self._settle(taker.number, list(kept.members.values()))
+        taker.settled()
         self._taken({taker.number}, kept.neighbours.keys() & self.members)
 
     def _taken(self, takers: set[int], concerned: set[int]) -> None:
@@ -176,7 +188,7 @@ class AddressSpace:
         self.members.discard(number)
         for other in concerned:
             self.nodes[other].hear_of(number, (), 0)
-            self.traffic.carry(number, other, _NOTICE, "control")
+            self.traffic.carry(number, other, NOTICE, "control")
         backup = self.nodes[number].backup
         if backup is not None:
             self.nodes[backup].backups.pop(number, None)
@@ -188,7 +200,7 @@ class AddressSpace:
             node = self.nodes[number]
             for other in sorted(concerned - {number}):
                 theirs = self.nodes[other]
-                self.traffic.carry(number, other, boxes_size(node.zones) + _NOTICE, "control")
+                self.traffic.carry(number, other, boxes_size(node.zones) + NOTICE, "control")
                 theirs.hear_of(number, node.zones, node.load)
                 node.hear_of(other, theirs.zones, theirs.load)
 
@@ -205,10 +217,13 @@ class AddressSpace:
                 continue
             kept = self.nodes[wanted].backups.setdefault(number, Backup())
             kept.zones, kept.neighbours = node.zones, dict(node.neighbours)
+            kept.cells, kept.extents = node.cells, dict(node.extents)
             for gone in kept.members.keys() - node.members.keys():
                 del kept.members[gone]
             missing = node.members.values() if fresh else [node.members[m] for m in node.members.keys() - kept.members]
             self._copy(node, missing)
+
+    # Load.
 
     def weigh(self, number: int, sample: Iterable[Filter]) -> list[tuple[int, ...]]:
         """Put filters at a node that stand for those to come; their points."""
@@ -233,8 +248,8 @@ class AddressSpace:
         """Of a node and its neighbours, which it asks."""
         loads = {node.number: node.load}
         for other in sorted(node.neighbours):
-            self.traffic.carry(node.number, other, _NOTICE, "control")
-            self.traffic.carry(other, node.number, _NOTICE, "control")
+            self.traffic.carry(node.number, other, NOTICE, "control")
+            self.traffic.carry(other, node.number, NOTICE, "control")
             loads[other] = self.nodes[other].load
         return max(loads, key=lambda one: (loads[one], -one))
 
@@ -267,7 +282,28 @@ class AddressSpace:
             if node.backup is not None:
                 kept = self.nodes[node.backup].backups[number]
                 assert (kept.zones, kept.neighbours) == (node.zones, node.neighbours)
+                assert (kept.cells, kept.extents) == (node.cells, node.extents)
                 assert kept.members == node.members
+        self.telling.check()
+
+
+def _divide(owner: ZoneNode, newcomer: ZoneNode, which: int, kept: Box, given: Box) -> None:
+    """A newcomer gets a part of one of a node's zones, and what the node knows of others."""
+    zone = owner.zones[which]
+    halves = [cell.split(kept, given) for cell in owner.cells if cell.box.meets(zone)]
+    mine = [cell for cell in owner.cells if not cell.box.meets(zone)] + [one for one, _ in halves if one]
+    theirs = [one for _, one in halves if one]
+    known = dict.fromkeys(box for cell in (*mine, *theirs) for box in cell.path) | owner.extents
+    newcomer.own(theirs, known)
+    owner.own(mine, known)
+
+
+def _acquaint(one: ZoneNode, other: ZoneNode) -> None:
+    """Two nodes that were one know of each other's filters, and others knew of both."""
+    one.extents |= {box: hull for box, hull in other.hulls.items() if box in one.extents}
+    other.extents |= {box: hull for box, hull in one.hulls.items() if box in other.extents}
+    one.settled()
+    other.settled()
 
 
 def _taker(node: ZoneNode, zone: Box) -> int:

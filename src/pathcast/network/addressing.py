@@ -12,8 +12,11 @@ for a region. Every copy has *clips*, the boxes of the space that it is to serve
 So clips are apart from each other and become smaller, each zone in the region is served, and no filter twice: a node
 delivers to points within the clip alone, without remembering messages.
 
-Locality: a node reads the packet, its zones, its neighbours' zones and its own table.
-Cost: a distance a neighbour and clip, over arrays.
+A node knows the extent of the filters behind each of its cuts (`extents.py`), and passes on no piece in which the
+message can be for nobody. Where pieces go does not depend on that, so all copies are some of those that would be sent.
+
+Locality: a node reads the packet, its zones, its neighbours' zones, its extents and its own table.
+Cost: a distance a neighbour and clip, over arrays; a comparison of extents a piece.
 """
 
 from collections.abc import Iterable
@@ -23,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .content import Step
+from .extents import Cell, Extent, both, united
 from .shapes import Probe, Shaped
 from .space import Space
 from .table import FilterTable
@@ -47,6 +51,8 @@ class Backup:
     """What a node keeps for a neighbour, to take its place."""
 
     zones: tuple[Box, ...] = ()
+    cells: tuple[Cell, ...] = ()
+    extents: dict[Box, Extent | None] = field(default_factory=dict)
     members: dict[int, Member] = field(default_factory=dict)
     neighbours: dict[int, tuple[Box, ...]] = field(default_factory=dict)
 
@@ -62,7 +68,11 @@ class ZoneNode:
     def reset(self) -> None:
         """Know nothing, and be no member."""
         self.zones: tuple[Box, ...] = ()
-        self.cuts: tuple[Box, ...] = ()
+        self.cells: tuple[Cell, ...] = ()
+        # Of the filters in each box of the cells' paths; of those in each cell, as they are and as others know it.
+        self.extents: dict[Box, Extent | None] = {}
+        self.hulls: dict[Box, Extent | None] = {}
+        self.told: dict[Box, Extent | None] = {}
         self.neighbours: dict[int, tuple[Box, ...]] = {}
         self.loads: dict[int, int] = {}
         self.members: dict[int, Member] = {}
@@ -71,26 +81,41 @@ class ZoneNode:
         self.handled = 0
         self._table = FilterTable()
         self._arrays: tuple[Ints, Ints, list[int]] | None = None
-        # Clips come again and again: what is left of them, for the zones and cuts that it was worked out with.
-        self._rests: tuple[tuple[Box, ...], tuple[Box, ...], dict[Box, list[Box]]] = (), (), {}
+        # Clips come again and again: what is left of them, for the cells that it was worked out with.
+        self._rests: tuple[tuple[Cell, ...], dict[Box, list[tuple[Box, Box]]]] = (), {}
 
     # Messages.
 
     def step(self, probe: Probe, header: tuple[Box, ...], came: int | None) -> Step:
         """Serve what is here of the clips, and pass on the rest."""
         self.handled += 1
-        region = self.space.area(probe)
+        served, further = self.passed(self.space.area(probe), header)
+        return Step(self._matching(probe, served), [(target, tuple(clips)) for target, clips in further.items()])
+
+    def passed(
+        self, region: list[Box], header: tuple[Box, ...], *, everywhere: bool = False
+    ) -> tuple[list[Box], dict[int, list[Box]]]:
+        """What is here of the clips, and what goes to which neighbour; `everywhere`: also where no filters are."""
         served: list[Box] = []
         further: dict[int, list[Box]] = {}
         for clip in header:
             here = [zone & clip for zone in self.zones if zone.meets(clip)]
             mine = [box for box in here if any(box.meets(part) for part in region)]
             served += mine
-            for rest in self._rest(clip) if mine else [clip]:
+            pieces = [
+                piece
+                for piece, cut in self._rest(clip)
+                if everywhere or self._somebody(region, piece, self.extents[cut])
+            ]
+            for rest in pieces if mine or not pieces else [clip]:
                 wanted = [part & rest for part in region if part.meets(rest)]
                 if wanted:
                     further.setdefault(self.nearest(wanted, further), []).append(rest)
-        return Step(self._matching(probe, served), [(target, tuple(clips)) for target, clips in further.items()])
+        return served, further
+
+    def _somebody(self, region: list[Box], piece: Box, extent: Extent | None) -> bool:
+        """Whether a piece can hold a filter in a region."""
+        return extent is not None and any(part.meets(piece) and extent.holds(part & piece) for part in region)
 
     def reaches(self, target: int) -> bool:
         """Whether a node is a neighbour still."""
@@ -112,23 +137,17 @@ class ZoneNode:
         """Whether filters stand here."""
         return bool(self.members)
 
-    def _rest(self, clip: Box) -> list[Box]:
-        """A clip without the node's own zones: what was cut off from them, the last first, and what else is left."""
-        if self._rests[0] is not self.zones or self._rests[1] is not self.cuts or len(self._rests[2]) > _CLIPS:
-            self._rests = self.zones, self.cuts, {}
-        kept = self._rests[2]
+    def _rest(self, clip: Box) -> list[tuple[Box, Box]]:
+        """A clip without the node's own zones: what was cut off from the first cell, the last first, by its cut."""
+        if self._rests[0] is not self.cells or len(self._rests[1]) > _CLIPS:
+            self._rests = self.cells, {}
+        kept = self._rests[1]
         if clip not in kept:
-            kept[clip] = self._worked_out(clip)
+            found = [(clip & cut, cut) for cut in reversed(self.cells[0].path) if clip.meets(cut)]
+            for zone in self.zones:
+                found = [(part, cut) for one, cut in found for part in one.minus(zone)]
+            kept[clip] = found
         return kept[clip]
-
-    def _worked_out(self, clip: Box) -> list[Box]:
-        found = [clip & cut for cut in reversed(self.cuts) if clip.meets(cut)]
-        for zone in self.zones:
-            found = [part for one in found for part in one.minus(zone)]
-        rest = [clip]
-        for one in (*self.zones, *found):
-            rest = [part for other in rest for part in other.minus(one)]
-        return found + rest
 
     def _matching(self, probe: Probe, served: list[Box]) -> list[int]:
         if not served or not self.members:
@@ -174,11 +193,15 @@ class ZoneNode:
             self.loads.pop(other, None)
         self._arrays = None
 
-    def own(self, zones: tuple[Box, ...]) -> None:
-        """Have other zones from now on; neighbours that touch none of them are forgotten."""
-        self.zones = merged(zones)
+    def own(self, cells: Iterable[Cell], extents: dict[Box, Extent | None]) -> None:
+        """Have other cells, and know these extents, from now on; neighbours that touch none of them are forgotten."""
+        self.cells = united(cells)
+        self.zones = merged(tuple(cell.box for cell in self.cells))
+        known = self.extents | extents
+        self.extents = {box: known[box] for cell in self.cells for box in cell.path}
         for other in list(self.neighbours):
             self.hear_of(other, self.neighbours[other], self.loads[other])
+        self._measure()
 
     @property
     def load(self) -> int:
@@ -192,18 +215,47 @@ class ZoneNode:
         fresh = [one for one in members if one.registration not in self.members]
         self.members |= {one.registration: one for one in fresh}
         self._table.add_many([one.registration for one in fresh], [one.shaped for one in fresh])
+        for cell in self.cells:
+            mine = [one.point for one in fresh if one.registration >= 0 and one.point in cell.box]
+            if mine:
+                self.hulls[cell.box] = both(self.hulls[cell.box], Extent.of(np.array(mine, np.int64)))
 
-    def give(self, box: Box | None = None) -> list[Member]:
-        """Hand over the filters in a box, or all."""
-        found = [one for one in self.members.values() if box is None or one.point in box]
+    def give(self, box: Box) -> list[Member]:
+        """Hand over the filters in a box."""
+        found = [one for one in self.members.values() if one.point in box]
         for one in found:
-            self.drop(one.registration)
+            del self.members[one.registration]
+            self._table.remove(one.registration)
         return found
 
     def drop(self, registration: int) -> None:
         """Forget a filter."""
-        del self.members[registration]
+        gone = self.members.pop(registration)
         self._table.remove(registration)
+        hull = next(self.hulls[cell.box] for cell in self.cells if gone.point in cell.box)
+        if hull is not None and not hull.inside(gone.point):
+            self._measure()
+
+    def _measure(self) -> None:
+        """Work out the extents of the filters in the node's cells."""
+        points = np.array([one.point for one in self.members.values() if one.registration >= 0], np.int64)
+        points = points.reshape(-1, self.space.dimensions)
+        self.hulls = {cell.box: Extent.of(points[cell.box.rows(points)]) for cell in self.cells}
+
+    def settled(self) -> None:
+        """Others know all about the filters here."""
+        self.told = dict(self.hulls)
+
+    def untold(self) -> list[Cell]:
+        """Cells about which others are to be told."""
+        return [cell for cell in self.cells if self.hulls[cell.box] != self.told[cell.box]]
+
+    def levels(self, cell: Cell) -> list[Extent | None]:
+        """The extents of a cell and of what it was cut from, the last first, as others know them."""
+        found = [self.told[cell.box]]
+        for cut in reversed(cell.path):
+            found.append(both(found[-1], self.extents[cut]))
+        return found
 
     def cut(self, which: int) -> tuple[Box, Box]:
         """Cut one of the zones in two that share its filters and are met by few messages, or else in the middle.

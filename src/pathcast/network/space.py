@@ -25,6 +25,9 @@ from dataclasses import dataclass, field
 from itertools import product
 from math import inf
 
+import numpy as np
+import numpy.typing as npt
+
 from ..errors import MessageError
 from ..messages import Between, Filter, In, Interval, Points, Scalar, SomePoint, Value
 from .shapes import Probe, key
@@ -94,6 +97,11 @@ class Axis:
         if value >= self.high:
             return SIDE - 1
         return min(SIDE - 1, int((value - self.low) / (self.high - self.low) * SIDE))
+
+    def places(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        """The coordinates of many values."""
+        scaled = (values - self.low) / (self.high - self.low) * SIDE
+        return np.clip(scaled, 0, SIDE - 1).astype(np.int64)
 
     def point(self, terms: Sequence[object], equal: Mapping[str, Scalar]) -> tuple[int, int] | None:
         """A filter's place in the plane; None if it may stand anywhere, since it matches nothing that is read here."""

@@ -2,7 +2,7 @@
 
 A pair need not be neighbours of a topology: zones of a CAN come and go, and a payload is fetched from whoever has it.
 Kinds: `message` (publications, with what they carry), `payload` (fetched ones, and the asking), `control`
-(acknowledgements), `subscription` (filters on their way).
+(acknowledgements, zones, extents), `subscription` (filters on their way).
 
 Cost: an entry is two additions.
 """

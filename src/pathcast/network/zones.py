@@ -8,6 +8,9 @@ Cost: a few comparisons a dimension.
 
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 # A space reaches from 0 to SIDE in every dimension.
 BITS = 20
 SIDE = 1 << BITS
@@ -35,6 +38,10 @@ class Box:
 
     def __contains__(self, point: tuple[int, ...]) -> bool:
         return all(low <= at < high for low, at, high in zip(self.low, point, self.high, strict=True))
+
+    def rows(self, points: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Which of some points, one a row, it holds."""
+        return np.asarray(((points >= self.low) & (points < self.high)).all(axis=1), np.bool_)
 
     def __and__(self, other: "Box") -> "Box":
         return Box(tuple(map(max, self.low, other.low)), tuple(map(min, self.high, other.high)))
