@@ -350,7 +350,7 @@ def test_overlay_shards_and_joins_arrive(tmp_path):
         ('[overlay]\ntopology = "t"\nlevels = 2', 15, "overlay.levels", "stands beside overlay.topology"),
         ("[overlay]\nfanout = 2", 14, "overlay.fanout", "goes with overlay.levels, which is not given"),
         ("[overlay]\n[subscriptions2]", 14, "subscriptions2", "there is no such key; did you mean subscriptions"),
-        ('[joins]\nschema = "s"', 13, "joins.subscriptions", "is missing: Standing joins"),
+        ('[joins]\nschema = "s"', 13, "joins.key", "is missing: A column of whole numbers"),
         ('[joins]\nscheme = "ref-j"', 14, "joins.scheme", 'must be "ref-sj-clu+" or'),
         ('[joins]\ndead_leters = "d"', 14, "joins.dead_leters", "did you mean dead_letters?"),
     ],
@@ -359,6 +359,31 @@ def test_what_is_wrong_with_overlay_and_joins_is_named_with_its_line(tmp_path, m
     found = problems(tmp_path, SMALL + f"\n\n{more}\n")
     assert [each[0] for each in found if each[1] == key] == [line]
     assert any(reason in each[2] for each in found if each[1] == key)
+
+
+@pytest.mark.parametrize(
+    ("more", "line", "key", "reason"),
+    [
+        ("", 13, "joins.subscriptions", "is missing, and so is joins.versions"),
+        ('versions = "s3a://bucket/v"', 17, "joins.versions", "local or mounted, not an address"),
+        ('versions = "v"\nper = "message"', 18, "joins.per", "goes with joins.deliveries, which is not given"),
+        ('versions = "v"\nshards = 2', 18, "joins.shards", "goes with joins.deliveries, which is not given"),
+        ('versions = "v"\nper = "document"', 18, "joins.per", 'must be "subscription" or "message"'),
+        ('versions = "v"\ncontents = "c"', 18, "joins.contents", "goes with [stream]: a batch begins with empty"),
+        ('subscriptions = "j"\ncontents = "c"', 18, "joins.contents", "goes with joins.versions: without it no"),
+    ],
+)
+def test_what_is_wrong_with_versions_and_deliveries_of_joins_is_named_with_its_line(tmp_path, more, line, key, reason):
+    found = problems(tmp_path, SMALL + f'\n\n[joins]\nschema = "s"\nkey = "n"\npath = "m"\n{more}\n')
+    assert any(each[0] == line and each[1] == key and reason in each[2] for each in found)
+
+
+def test_versions_and_deliveries_of_joins_arrive(tmp_path):
+    wanted = 'schema = "s"\nkey = "n"\npath = "m"\nversions = "v"\ndeliveries = "d"\nper = "message"\nshards = 4\n'
+    joins = read_pipeline(written(tmp_path, SMALL + f"\n[joins]\n{wanted}")).joins
+    assert joins is not None
+    assert (joins.subscriptions, joins.versions, joins.deliveries) == (None, f"{tmp_path}/v", f"{tmp_path}/d")
+    assert (joins.per, joins.shards, joins.contents) == ("message", 4, None)
 
 
 def test_what_does_not_go_together_is_said(tmp_path):

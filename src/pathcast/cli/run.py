@@ -46,7 +46,8 @@ def run(
         bool,
         typer.Option(
             "--publish",
-            help="Only compile the table of subscriptions and publish it; a stream that runs takes it up.",
+            help="Only compile the table of subscriptions and publish it, and the file of subscriptions to joins where "
+            "these have versions; a stream that runs takes them up.",
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print reports as JSON, a line each.")] = False,
@@ -72,8 +73,12 @@ def run(
         typer.echo("error: give --master or --remote, not both", err=True)
         raise typer.Exit(WRONG)
     pipeline = read_pipeline(file)
-    if publish and pipeline.subscriptions.table is None:
-        typer.echo(f"error: {file}: there is no subscriptions.table to publish", err=True)
+    table, joins = pipeline.subscriptions.table, pipeline.joins
+    if publish and table is None and (joins is None or joins.versions is None or joins.subscriptions is None):
+        typer.echo(
+            f"error: {file}: there is no subscriptions.table to publish, nor joins.subscriptions with joins.versions",
+            err=True,
+        )
         raise typer.Exit(WRONG)
     lines = list(plan(pipeline))
     if dry_run:
@@ -81,6 +86,9 @@ def run(
         for heading, text in lines:
             typer.echo(f"{heading:<{width}}  {text}")
         return
+    _publish_joins(pipeline)
+    if publish and table is None:
+        return  # needs no Spark
     stop = Stop()
     settings = {**pipeline.spark, **({"spark.master": master} if master is not None else {})}
     with _session(pipeline.name, settings, remote) as spark, _stopped_by_signals(stop):
@@ -101,6 +109,20 @@ def run(
 
 def _tell_json(report: "Report | JoinReport") -> None:
     typer.echo(json.dumps(asdict(report)))
+
+
+def _publish_joins(pipeline: "Pipeline") -> None:
+    """Publish the subscriptions to joins, where the pipeline has a file of them and versions."""
+    from pathcast.errors import PathcastError
+    from pathcast.spark.join_files import publish_file
+
+    try:
+        report = "" if pipeline.joins is None else publish_file(pipeline.joins)
+    except PathcastError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(FAILED) from None
+    if report:
+        typer.echo(report, err=True)
 
 
 def _prepare(spark: "SparkSession", pipeline: "Pipeline") -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .extracted import extract_rows
     from .join_contents import initial_contents
     from .join_deliveries import deliver_joins
+    from .join_versions import JoinsVersion, open_joins, publish_joins
     from .joined import join_subscriptions
     from .matching import match_documents
     from .mediated import Mediating, mediate
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from .routed import disseminate, route_documents, visits_as_rows
     from .sessions import session
     from .structured import parse_documents
-    from .subscribed import JoinsVersion, open_joins, publish_joins
     from .subscriptions import SubscriptionReport, compile_subscriptions
     from .summaries import expand, summarize
     from .versions import latest, pack_index, publish
@@ -73,7 +73,7 @@ __all__ = [
 
 _FILES = {
     "Mediating": "mediated",
-    "JoinsVersion": "subscribed",
+    "JoinsVersion": "join_versions",
     "ProgressListener": "metrics",
     "StructuredFormatter": "metrics",
     "SubscriptionReport": "subscriptions",
@@ -90,14 +90,14 @@ _FILES = {
     "match_documents": "matching",
     "mediate": "mediated",
     "observed": "metrics",
-    "open_joins": "subscribed",
+    "open_joins": "join_versions",
     "pack_index": "versions",
     "parse_documents": "structured",
     "pin_version": "opening",
     "progress_facts": "metrics",
     "progress_line": "metrics",
     "publish": "versions",
-    "publish_joins": "subscribed",
+    "publish_joins": "join_versions",
     "publish_overlay": "overlays",
     "route_documents": "routed",
     "session": "sessions",

@@ -69,17 +69,10 @@ def initial_contents(
     A row per subscription and key with rows for it: `subscription` and `subscriber`, `edge`, `join_value`, and
     `message`, which a client receives before the messages of this micro-batch. No rows when nobody is new.
     """
-    known = pins_of(Path(versions).absolute(), _query_id(checkpoint), None if pins is None else Path(pins).absolute())
-    if batch not in known:
-        raise PipelineError(f"micro-batch {batch} of {checkpoint} has not begun, or is long past: it has no pin")
-    before = [number for number in known if number < batch]
-    if batch == 0 or (before and known[max(before)] == known[batch]):
+    found = newcomers(versions, checkpoint, batch, pins=pins)
+    if found is None:
         return spark.createDataFrame([], CONTENTS)
-    if not before:
-        raise PipelineError(f"it is not known any more which version micro-batch {batch - 1} of {checkpoint} had")
-    first, after = (next_id_in(version_folder(versions, known[number])) for number in (max(before), batch))
-    if after == first:
-        return spark.createDataFrame([], CONTENTS)
+    version, first = found
     states = (
         spark.read.format("statestore")
         .option("path", str(Path(checkpoint).absolute()))
@@ -89,11 +82,28 @@ def initial_contents(
         .load()
         .select(f.col("key.edge"), f.col("key.join_value"), f.col(f"value.{STATE}").alias(STATE))
     )
-    fresh = find_subscriptions(None, None, versions, None, streaming=False, version=known[batch])
+    fresh = find_subscriptions(None, None, versions, None, streaming=False, version=version)
     return states.mapInArrow(_beginning(fresh, first), CONTENTS)
 
 
-def _query_id(checkpoint: AnyPath) -> str:
+def newcomers(
+    versions: AnyPath, checkpoint: AnyPath, batch: int, *, pins: AnyPath | None = None
+) -> tuple[int, int] | None:
+    """The version of a micro-batch, and the first id that is new in it; None when nobody is."""
+    known = pins_of(Path(versions).absolute(), query_id(checkpoint), None if pins is None else Path(pins).absolute())
+    if batch not in known:
+        raise PipelineError(f"micro-batch {batch} of {checkpoint} has not begun, or is long past: it has no pin")
+    before = [number for number in known if number < batch]
+    if batch == 0 or (before and known[max(before)] == known[batch]):
+        return None
+    if not before:
+        raise PipelineError(f"it is not known any more which version micro-batch {batch - 1} of {checkpoint} had")
+    first, after = (next_id_in(version_folder(versions, known[number])) for number in (max(before), batch))
+    return None if after == first else (known[batch], first)
+
+
+def query_id(checkpoint: AnyPath) -> str:
+    """The id that Spark has given the query of a checkpoint."""
     place = Path(checkpoint) / "metadata"
     try:
         return str(json.loads(place.read_text(encoding="utf-8"))["id"])

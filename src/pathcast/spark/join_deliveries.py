@@ -41,14 +41,15 @@ def deliver_joins(
     folder: AnyPath | None = None,
     shards: int | None = None,
     lists: bool = False,
+    version: int | None = None,
 ) -> DataFrame:
     """One row per message and subscription that it concerns: the message's columns, `subscription` and `subscriber`.
 
     `messages` are those of `join_subscriptions`, or any frame with a binary column `message`. The subscriptions are
-    given, or lie in `versions`, with `pins`, as for `join_subscriptions`: in one stream both stages take the same
-    version. Given ones that are many are put in a file in `folder`. With `shards`, so many workers have a part of the
-    filters each. With `lists`, a row per message (and shard) has all ids in `subscriptions`, if there are any: the
-    same in fewer bytes where a message concerns thousands. Rows with `error` are left out (`dead_letters`).
+    given, or lie in `versions`, with `pins` and `version`, as for `join_subscriptions`: in one stream both stages take
+    the same version. Given ones that are many are put in a file in `folder`. With `shards`, so many workers have a part
+    of the filters each. With `lists`, a row per message (and shard) has all ids in `subscriptions`, if there are any:
+    the same in fewer bytes where a message concerns thousands. Rows with `error` are left out (`dead_letters`).
     """
     added = [LISTED] if lists else [SUBSCRIPTION, SUBSCRIBER]
     _check_messages(messages, [*added, *([SHARD_COLUMN] if shards is not None else [])])
@@ -56,7 +57,9 @@ def deliver_joins(
         raise PipelineError("say who is subscribed: StandingJoins, or versions=… for a folder of them, one of the two")
     if shards is not None and shards < 1:
         raise PipelineError(f"shards={shards}: must be a whole number from 1 up")
-    subscribed = find_subscriptions(subscriptions, folder, versions, pins, streaming=messages.isStreaming)
+    subscribed = find_subscriptions(
+        subscriptions, folder, versions, pins, streaming=messages.isStreaming, version=version
+    )
     rows = messages.where(f.col("error").isNull()).drop("error") if "error" in messages.columns else messages
     rows = rows.where(f.col("message").isNotNull())
     fields = list(rows.schema.fields)

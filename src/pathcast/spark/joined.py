@@ -50,6 +50,7 @@ def join_subscriptions(
     folder: str | os.PathLike[str] | None = None,
     versions: str | os.PathLike[str] | None = None,
     pins: str | os.PathLike[str] | None = None,
+    version: int | None = None,
 ) -> DataFrame:
     """The messages that changes of tables mean for standing joins (docs/joins.md).
 
@@ -60,7 +61,7 @@ def join_subscriptions(
 
     Subscriptions that come and go while a stream runs lie in a folder, `versions` (`publish_joins`), and nothing else
     is said of them here: each micro-batch takes the newest version, and stays with it when it is replayed. `pins` is
-    the folder for what says which, instead of one in `versions`.
+    the folder for what says which, instead of one in `versions`. `version` is the one to take, for all tasks alike.
 
     A row per message: `edge` and `join_value`, the key in whose order messages come; `sequence` of the change and the
     `number` of the message within it; `message`, which `pathcast.messages.decode` reads. A change that can't be made
@@ -75,7 +76,7 @@ def join_subscriptions(
         raise PipelineError("the schema and the subscriptions are those of versions=…; say nothing else of them")
     else:
         standing = None
-    subscribed = find_subscriptions(standing, folder, versions, pins, streaming=changes.isStreaming)
+    subscribed = find_subscriptions(standing, folder, versions, pins, streaming=changes.isStreaming, version=version)
     provider = str(changes.sparkSession.conf.get(_PROVIDER, ""))
     if "RocksDB" not in provider:
         raise PipelineError(

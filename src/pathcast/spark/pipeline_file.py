@@ -146,19 +146,11 @@ class _Reading:
             self.wrong("source.schema", f"is missing: a stream of {form} does not find out its columns by itself")
         if form == "files" or "source.document_path" in values:
             self._check_documents_by_path(values)
-        if values.get("deliveries.by") == "id" and values.get("deliveries.per", "subscriber") != "document":
-            self.wrong("deliveries.by", '"id" goes with per = "document"')
-        for key in ("table_format", "changes", "namespaces", "invalid"):
-            if f"subscriptions.{key}" in values and "subscriptions.table" not in values:
-                self.wrong(f"subscriptions.{key}", "goes with subscriptions.table, which is not given")
-        if "subscriptions.changes_format" in values and "subscriptions.changes" not in values:
-            self.wrong("subscriptions.changes_format", "goes with subscriptions.changes, which is not given")
-        if "subscriptions.shards" in values and values.get("deliveries.per") == "document":
-            self.wrong(
-                "deliveries.per", '"document" goes without subscriptions.shards: a shard knows its own subscribers'
-            )
+        self._check_subscriptions(values)
         if "overlay" in self.given:
             self._check_overlay(values)
+        if "joins" in self.given:
+            self._check_joins(values)
         if "stream" in self.given:
             self._check_stream(values)
 
@@ -187,7 +179,9 @@ class _Reading:
         if "subscriptions.changes_format" in values and "subscriptions.changes" not in values:
             self.wrong("subscriptions.changes_format", "goes with subscriptions.changes, which is not given")
         if "subscriptions.shards" in values and values.get("deliveries.per") == "document":
-            self.wrong("deliveries.per", '"document" goes without subscriptions.shards: a shard knows its own names')
+            self.wrong(
+                "deliveries.per", '"document" goes without subscriptions.shards: a shard knows its own subscribers'
+            )
 
     def _check_overlay(self, values: dict[str, Any]) -> None:
         given = [key for key in ("overlay.topology", "overlay.levels") if key in values]
@@ -203,6 +197,22 @@ class _Reading:
             self.wrong("subscriptions.shards", "goes without [overlay]: an overlay's routers are its shards")
         if values.get("deliveries.by") == "id":
             self.wrong("deliveries.by", "goes without [overlay]: routers tell subscribers, not subscriptions")
+
+    def _check_joins(self, values: dict[str, Any]) -> None:
+        if "joins.subscriptions" not in values and "joins.versions" not in values:
+            self.wrong(
+                "joins.subscriptions",
+                "is missing, and so is joins.versions: a file of subscriptions, or a folder of them",
+            )
+        if is_address(values.get("joins.versions", "")):
+            self.wrong("joins.versions", "must be a folder that is local or mounted, not an address")
+        for key in ("joins.per", "joins.shards"):
+            if key in values and "joins.deliveries" not in values:
+                self.wrong(key, "goes with joins.deliveries, which is not given")
+        if "joins.contents" in values and "joins.versions" not in values:
+            self.wrong("joins.contents", "goes with joins.versions: without it no subscription is new in a micro-batch")
+        if "joins.contents" in values and "stream" not in self.given:
+            self.wrong("joins.contents", "goes with [stream]: a batch begins with empty tables, and so does everybody")
 
     def _path(self, text: str) -> str:
         if text.startswith("file:"):
@@ -269,11 +279,16 @@ def _joins(values: dict[str, Any]) -> Joins:
     get = values.get
     return Joins(
         schema=values["joins.schema"],
-        subscriptions=values["joins.subscriptions"],
+        subscriptions=get("joins.subscriptions"),
         scheme=get("joins.scheme") or "ref-sj-clu+",
         key=values["joins.key"],
         messages=_sink("joins", values),
         dead_letters=get("joins.dead_letters"),
+        versions=get("joins.versions"),
+        deliveries=get("joins.deliveries"),
+        per=get("joins.per") or "subscription",
+        shards=get("joins.shards"),
+        contents=get("joins.contents"),
     )
 
 

@@ -205,8 +205,18 @@ KEYS = (
     Key(
         "joins.subscriptions",
         "path",
-        "Standing joins: a CSV file of `subscriber` and `query`, or a text file with a query a line.",
-        required=True,
+        "Standing joins: a CSV file of `subscriber` and `query`, or a text file with a query a line. With `versions` "
+        "it is compared with the newest one when the run starts, and by `--publish`: what is new in it is subscribed, "
+        "what is missing is not any more.",
+        "those of `versions`",
+    ),
+    Key(
+        "joins.versions",
+        "path",
+        "The folder that versions of the subscriptions are published to, by `subscriptions` or by a program "
+        "(`publish_joins`). A stream takes up a new version with its next micro-batch. Local, or mounted on driver and "
+        "workers alike.",
+        "none: subscriptions stay as they are when the run starts",
     ),
     Key("joins.scheme", "choice", "What is sent.", "`ref-sj-clu+`", choices=_SCHEMES),
     Key(
@@ -219,6 +229,33 @@ KEYS = (
     Key("joins.path", "path", "The folder or table to write messages to.", required=True),
     Key("joins.mode", "choice", "Of a batch, when there is something already.", "`error`", choices=MODES),
     Key("joins.options", "table", "Options of the format.", "none"),
+    Key(
+        "joins.deliveries",
+        "path",
+        "Where messages go by subscription, as Parquet: the columns of messages, `subscription` and `subscriber`.",
+        "not kept",
+    ),
+    Key(
+        "joins.per",
+        "choice",
+        "Of deliveries: `subscription`: a row for each message and subscription that it concerns. `message`: a row for "
+        "each message that concerns somebody, and shard, with the list `subscriptions`.",
+        "`subscription`",
+        choices=("subscription", "message"),
+    ),
+    Key(
+        "joins.shards",
+        "number",
+        "For deliveries, the subscriptions are dealt to so many workers, of which each needs the memory of its own.",
+        "one piece",
+    ),
+    Key(
+        "joins.contents",
+        "path",
+        "Where the initial content goes of subscriptions that are new in a micro-batch, as Parquet: `subscription`, "
+        "`subscriber`, `edge`, `join_value`, `message`.",
+        "not kept; `initial_contents` has it for the last 100 micro-batches",
+    ),
     Key(
         "joins.dead_letters",
         "path",

@@ -90,15 +90,22 @@ class Stream:
 class Joins:
     """Standing joins over tables whose rows are cut out of documents: schema file, subscriptions, sinks.
 
-    `key` is the column of whole numbers that tells documents apart.
+    `subscriptions` is a file of them, `versions` a folder in which they come and go; one of the two is there. `key` is
+    the column of whole numbers that tells documents apart. `deliveries` has rows `per` subscription or message, by
+    filters in so many `shards`; `contents` what new subscriptions have to begin with.
     """
 
     schema: str
-    subscriptions: str
+    subscriptions: str | None
     scheme: str
     key: str
     messages: Sink
     dead_letters: str | None
+    versions: str | None = None
+    deliveries: str | None = None
+    per: str = "subscription"
+    shards: int | None = None
+    contents: str | None = None
 
 
 @dataclass(frozen=True)

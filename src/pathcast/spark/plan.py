@@ -14,7 +14,7 @@ from pathcast.transmission import Topology
 from .join_files import check_joins
 from .pipeline_file import is_address
 from .pipeline_keys import FILE_FORMATS
-from .pipeline_sections import OverlayPart, Pipeline, Sink
+from .pipeline_sections import Joins, OverlayPart, Pipeline, Sink
 from .versions import is_versioned, versions
 
 _ROWS = {
@@ -49,12 +49,7 @@ def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
     dead = pipeline.dead_letters
     yield "dead letters", "counted, not kept" if dead is None else _sink(dead, stream is not None)
     if pipeline.joins is not None:
-        joins = pipeline.joins
-        tables, queries = check_joins(joins)
-        yield "joins", f"{queries:,} subscriptions ({joins.scheme}) over rows of {tables} tables, by {joins.schema}"
-        yield "join messages", _sink(joins.messages, stream is not None)
-        dead_changes = joins.dead_letters
-        yield "dead changes", "counted, not kept" if dead_changes is None else f"parquet {dead_changes}"
+        yield from _joins(pipeline, pipeline.joins)
     if stream is not None:
         state = "goes on where it stopped" if Path(stream.checkpoint, "commits").is_dir() else "new"
         yield "checkpoint", f"{stream.checkpoint} ({state})"
@@ -97,6 +92,25 @@ def _overlay(pipeline: Pipeline, overlay: OverlayPart) -> str:
     except PathcastError as error:
         raise PipelineError(f"{pipeline.file}: overlay.at: {error.reason}") from None
     return f"{len(topology)} routers from {source}, policy {overlay.policy}{links}"
+
+
+def _joins(pipeline: Pipeline, joins: Joins) -> Iterator[tuple[str, str]]:
+    found = check_joins(joins)
+    tables = f"rows of {found.tables} tables, by {joins.schema}"
+    yield "joins", f"{found.subscriptions:,} subscriptions ({joins.scheme}) over {tables}"
+    if joins.versions is not None:
+        version = f"version {versions(joins.versions)[-1]}" if found.newest is not None else "new"
+        added, removed = sum(map(len, found.add.values())), len(found.remove)
+        change = f"; {added:,} added, {removed:,} removed when the run starts" if added or removed else ""
+        yield "join versions", f"{joins.versions}, {version}{change}"
+    yield "join messages", _sink(joins.messages, pipeline.stream is not None)
+    if joins.deliveries is not None:
+        rows = "a row per message and subscription" if joins.per == "subscription" else "a row per message"
+        shards = f", in {joins.shards} shards" if joins.shards is not None else ""
+        yield "join deliveries", f"parquet {joins.deliveries}: {rows}{shards}"
+    if joins.versions is not None and pipeline.stream is not None:
+        yield "initial contents", "not kept" if joins.contents is None else f"parquet {joins.contents}"
+    yield "dead changes", "counted, not kept" if joins.dead_letters is None else f"parquet {joins.dead_letters}"
 
 
 def topology_of(overlay: OverlayPart) -> Topology:

@@ -65,16 +65,30 @@ class Report:
 
 @dataclass(frozen=True)
 class JoinReport:
-    """What standing joins made of a batch, or of the micro-batch with this number."""
+    """What standing joins made of a batch, or of the micro-batch with this number.
+
+    `deliveries` counts pairs of message and subscription, `contents` messages to subscriptions that are new; None where
+    they are not kept. `version` is that of the subscriptions.
+    """
 
     batch: int | None
     messages: int
     dead_letters: int
     seconds: float
     query: str = "joins"
+    deliveries: int | None = None
+    contents: int | None = None
+    version: int | None = None
 
     def __str__(self) -> str:
-        parts = [f"{self.messages:,} messages", f"{self.dead_letters:,} dead letters", f"{self.seconds:.1f} s"]
+        parts = [f"{self.messages:,} messages"]
+        if self.deliveries is not None:
+            parts.append(f"{self.deliveries:,} deliveries")
+        if self.contents is not None:
+            parts.append(f"{self.contents:,} initial contents")
+        parts += [f"{self.dead_letters:,} dead letters", f"{self.seconds:.1f} s"]
+        if self.version is not None:
+            parts.append(f"subscriptions version {self.version}")
         return f"joins{'' if self.batch is None else f', batch {self.batch}'}: {', '.join(parts)}"
 
 

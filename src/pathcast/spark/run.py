@@ -19,7 +19,6 @@ documents are matched a second time if some of them can't be read.
 import re
 import time
 from collections.abc import Callable
-from pathlib import Path
 from threading import Event, Thread
 
 from pyspark import InheritableThread
@@ -38,7 +37,7 @@ from .pipeline_sections import Pipeline, Sink, Stream
 from .plan import topology_of
 from .reports import JoinReport, Report, done, join_reports_of, joins_stream, keep_report, reports_after, reports_of
 from .run_joins import join_batch, start_joins
-from .starting import start_stream
+from .starting import pins_of, start_stream
 from .subscriptions import compile_subscriptions
 from .versions import is_versioned, latest
 
@@ -233,11 +232,6 @@ def micro_batch(batch: DataFrame, number: int, pipeline: Pipeline, stream: Strea
         if held:
             matched.unpersist()
     keep_report(Report.of(number, version, found, begin), stream)
-
-
-def pins_of(stream: Stream) -> Path:
-    """Where the micro-batches of a stream are pinned to versions of the index."""
-    return Path(stream.checkpoint) / "pathcast" / "pins"
 
 
 def _failure(what: str, error: Exception) -> PipelineError:

@@ -1,88 +1,187 @@
 """Standing joins in a pipeline: documents become rows, rows become messages, beside what happens to documents.
 
     documents ─ (mediate,) extract_rows ─▶ changes ─ join_subscriptions ─▶ messages, dead letters ─▶ write
+                                                                             ├ (deliver_joins) ────▶ write
+                                                    state ─ (initial_contents of who is new) ──────▶ write
 
 A stream of its own over the same source, since its tables live in Spark's state: its checkpoint is the folder `joins`
 in that of the pipeline, and its micro-batches have numbers of their own. The tables are those of all documents that the
-stream has seen.
+stream has seen. Where subscriptions come and go, a micro-batch is pinned to a version of them before its first change
+is looked at; its messages, deliveries and contents are by that one.
 
-Invariant: a micro-batch that is repeated leaves the same messages once.
-Cost: documents are read a second time, and messages of a micro-batch are held until both sinks have them.
+Invariant: a micro-batch that is repeated leaves the same messages, deliveries and contents once.
+Cost: documents are read a second time, and messages of a micro-batch are held until all sinks have them.
 """
 
 import time
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.utils import is_remote
 
 from pathcast.errors import PipelineError
+from pathcast.joins.standing import StandingJoins
 
 from .extracted import CHANGE, ROW, SEQUENCE, TABLE, extract_rows
+from .join_contents import initial_contents, newcomers, query_id
+from .join_deliveries import LISTED, deliver_joins
 from .join_files import read_join_subscriptions, read_tables
 from .joined import join_subscriptions
+from .opening import pin_version
 from .pipeline import mediation_of, open_source, write
 from .pipeline_sections import Joins, Pipeline, Sink, Stream
 from .reports import JoinReport, keep_report
-from .starting import start_stream
+from .starting import pins_of, start_stream
+from .versions import latest
 
 _MESSAGE = ("edge", "join_value", SEQUENCE, "number", "message")
 
 
 def start_joins(spark: SparkSession, pipeline: Pipeline, joins: Joins, stream: Stream) -> StreamingQuery:
     """Start the stream of joins."""
+    if joins.versions is not None and is_remote():
+        raise PipelineError(
+            f"{pipeline.file}: joins.versions: over Spark Connect a task does not know its micro-batch, so it can't be "
+            "pinned to a version; run without --remote, or leave joins.versions out"
+        )
+    stage = JoinStage(pipeline, joins, stream)
 
     def process(batch: DataFrame, number: int) -> None:
-        keep_report(_write(batch, joins, number), stream)
+        keep_report(stage.write(batch, number), stream)
 
     documents = open_source(spark, pipeline.source, streaming=True)
-    folder = Path(stream.checkpoint) / "pathcast" / "subscriptions"
-    messages = joined(documents, pipeline, joins, folder)
-    return start_stream(messages, process, f"{pipeline.name}, joins", stream)
+    return start_stream(stage.messages(documents), process, f"{pipeline.name}, joins", stream)
 
 
 def join_batch(spark: SparkSession, pipeline: Pipeline, joins: Joins) -> JoinReport:
     """The messages of one batch, from empty tables."""
+    stage = JoinStage(pipeline, joins, None, None if joins.versions is None else latest(joins.versions))
     documents = open_source(spark, pipeline.source, streaming=False)
-    return _write(joined(documents, pipeline, joins, None), joins, None)
+    return stage.write(stage.messages(documents), None)
 
 
-def joined(documents: DataFrame, pipeline: Pipeline, joins: Joins, folder: Path | None) -> DataFrame:
-    """The messages that rows of documents mean for standing joins, and what is wrong with some."""
-    document, given = pipeline.source.document or "xml", pipeline.mediation
-    needed = [joins.key, document, *([given.schema, given.version] if given is not None else [])]
-    for column in needed:
-        if column is not None and column not in documents.columns:
-            raise PipelineError(
-                f"{pipeline.file}: joins: the source has no column '{column}'; it has {', '.join(documents.columns)}"
-            )
-    documents = documents.select(*dict.fromkeys(name for name in needed if name is not None))
-    schema, tables = read_tables(joins)
-    changes = extract_rows(
-        documents, tables, document=document, mediation=mediation_of(pipeline), key=joins.key, limits=pipeline.limits
-    )
-    # Of what could not be cut out there is no row: then it is told in which document.
-    row = f.when(f.col("error").isNotNull(), f.to_json(f.struct(f.col(f"`{joins.key}`")))).otherwise(f.col(ROW))
-    changes = changes.select(TABLE, CHANGE, row.alias(ROW), SEQUENCE, "error")
-    return join_subscriptions(
-        changes, schema, read_join_subscriptions(joins.subscriptions), joins.scheme, folder=folder
-    )
+@dataclass(frozen=True)
+class JoinStage:
+    """What the joins of a pipeline make of documents; `version` is that of a batch, a stream has one a micro-batch."""
+
+    pipeline: Pipeline
+    joins: Joins
+    stream: Stream | None
+    version: int | None = None
+
+    def messages(self, documents: DataFrame) -> DataFrame:
+        """The messages that rows of documents mean for standing joins, and what is wrong with some."""
+        joins, changes = self.joins, self._changes(documents)
+        if joins.versions is not None:
+            return join_subscriptions(changes, versions=joins.versions, pins=self._pins, version=self.version)
+        assert joins.subscriptions is not None
+        asked = read_join_subscriptions(joins.subscriptions)
+        return join_subscriptions(changes, read_tables(joins).schema, asked, joins.scheme, folder=self._folder)
+
+    @cached_property
+    def _standing(self) -> StandingJoins | None:
+        """The subscriptions, where they have no versions."""
+        if self.joins.subscriptions is None or self.joins.versions is not None:
+            return None
+        asked = read_join_subscriptions(self.joins.subscriptions)
+        return StandingJoins(read_tables(self.joins).schema, asked, self.joins.scheme)
+
+    def _changes(self, documents: DataFrame) -> DataFrame:
+        pipeline, joins = self.pipeline, self.joins
+        document, given = pipeline.source.document or "xml", pipeline.mediation
+        needed = [joins.key, document, *([given.schema, given.version] if given is not None else [])]
+        there = ", ".join(documents.columns)
+        for column in needed:
+            if column is not None and column not in documents.columns:
+                raise PipelineError(f"{pipeline.file}: joins: the source has no column '{column}'; it has {there}")
+        documents = documents.select(*dict.fromkeys(name for name in needed if name is not None))
+        changes = extract_rows(
+            documents,
+            read_tables(joins).extractions,
+            document=document,
+            mediation=mediation_of(pipeline),
+            key=joins.key,
+            limits=pipeline.limits,
+        )
+        # Of what could not be cut out there is no row: then it is told in which document.
+        row = f.when(f.col("error").isNotNull(), f.to_json(f.struct(f.col(f"`{joins.key}`")))).otherwise(f.col(ROW))
+        return changes.select(TABLE, CHANGE, row.alias(ROW), SEQUENCE, "error")
+
+    @property
+    def _pins(self) -> Path | None:
+        return None if self.stream is None else pins_of(self.stream)
+
+    @property
+    def _folder(self) -> Path | None:
+        """Where many subscriptions lie that have no versions."""
+        return None if self.stream is None else Path(self.stream.checkpoint) / "pathcast" / "subscriptions"
+
+    def write(self, messages: DataFrame, number: int | None) -> JoinReport:
+        """Write what becomes of a batch; the frame is computed once, since state is changed by it."""
+        begin = time.perf_counter()
+        joins, version = self.joins, self._pinned(number)
+        counted = Observation()
+        error = f.col("error").isNotNull()
+        counts = [f.count(f.when(~error, 1)).alias("messages"), f.count(f.when(error, 1)).alias("dead_letters")]
+        held = messages.observe(counted, *counts).persist()
+        deliveries = None
+        try:
+            write(held.where(~error).select(*_MESSAGE), joins.messages, number)
+            found = counted.get
+            if joins.dead_letters is not None and (found["dead_letters"] or number is None):
+                letters = held.where(error).select(TABLE, CHANGE, ROW, SEQUENCE, "error")
+                write(letters, self._sink(joins.dead_letters), number)
+            if joins.deliveries is not None:
+                deliveries = self._deliver(held.where(~error).select(*_MESSAGE), joins.deliveries, number, version)
+        finally:
+            held.unpersist()
+        contents = None if joins.contents is None else self._begin(messages.sparkSession, joins.contents, number)
+        seconds = round(time.perf_counter() - begin, 3)
+        return JoinReport(
+            number, found["messages"], found["dead_letters"], seconds,
+            deliveries=deliveries, contents=contents, version=version,
+        )  # fmt: skip
+
+    def _pinned(self, number: int | None) -> int | None:
+        """The version of a batch, which its tasks find pinned."""
+        if self.joins.versions is None or self.stream is None or number is None:
+            return self.version
+        return pin_version(self.joins.versions, query_id(self.stream.checkpoint), number, self._pins)
+
+    def _deliver(self, messages: DataFrame, path: str, number: int | None, version: int | None) -> int:
+        """Write messages by subscription, and say how many deliveries these are."""
+        joins, given = self.joins, self._standing
+        rows = deliver_joins(
+            messages,
+            given,
+            versions=joins.versions,
+            version=version,
+            folder=None if given is None else self._folder,
+            shards=joins.shards,
+            lists=joins.per == "message",
+        )
+        return _counted(rows, f.size(LISTED) if joins.per == "message" else f.lit(1), self._sink(path), number)
+
+    def _begin(self, spark: SparkSession, path: str, number: int | None) -> int:
+        """Write what new subscriptions have to begin with, and say how many messages these are."""
+        assert self.stream is not None
+        assert self.joins.versions is not None
+        assert number is not None
+        place, pins = (self.joins.versions, self.stream.checkpoint, number), self._pins
+        if newcomers(*place, pins=pins) is None:
+            return 0
+        return _counted(initial_contents(spark, *place, pins=pins), f.lit(1), self._sink(path), number)
+
+    def _sink(self, path: str) -> Sink:
+        return Sink("parquet", path, self.joins.messages.mode, (), {})
 
 
-def _write(messages: DataFrame, joins: Joins, number: int | None) -> JoinReport:
-    """Write messages and dead letters; the frame is computed once, since state is changed by it."""
-    begin = time.perf_counter()
+def _counted(rows: DataFrame, one: Column, sink: Sink, number: int | None) -> int:
+    """Write rows, and say how many they are, by what one counts."""
     counted = Observation()
-    error = f.col("error").isNotNull()
-    counts = [f.count(f.when(~error, 1)).alias("messages"), f.count(f.when(error, 1)).alias("dead_letters")]
-    held = messages.observe(counted, *counts).persist()
-    try:
-        write(held.where(~error).select(*_MESSAGE), joins.messages, number)
-        found = counted.get
-        if joins.dead_letters is not None and (found["dead_letters"] or number is None):
-            letters = held.where(error).select(TABLE, CHANGE, ROW, SEQUENCE, "error")
-            write(letters, Sink("parquet", joins.dead_letters, joins.messages.mode, (), {}), number)
-    finally:
-        held.unpersist()
-    return JoinReport(number, found["messages"], found["dead_letters"], round(time.perf_counter() - begin, 3))
+    write(rows.observe(counted, f.sum(one).alias("count")), sink, number)
+    return int(counted.get["count"] or 0)

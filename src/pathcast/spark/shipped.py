@@ -51,7 +51,7 @@ class Shipped:
         if folder is None:
             raise PipelineError(
                 f"{what} take {len(self.data):,} bytes, too many to travel with the stage; give folder=…, a folder "
-                "that every worker can read, to put them in"
+                "that every worker can read, to put them in (in a pipeline file: joins.versions)"
             )
         home = Path(folder).absolute()
         place = home / f"{self.digest.hex()}.pathcast"

@@ -1,6 +1,7 @@
-"""Starting a stream whose micro-batches a function takes, as its section of a pipeline file says."""
+"""Starting a stream whose micro-batches a function takes, as its section of a pipeline file says, and its pins."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
@@ -20,3 +21,8 @@ def start_stream(
     else:
         writer = writer.trigger(processingTime=stream.trigger)
     return writer.start()
+
+
+def pins_of(stream: Stream) -> Path:
+    """Where the micro-batches of a stream are pinned to versions of what they use."""
+    return Path(stream.checkpoint) / "pathcast" / "pins"
