@@ -19,6 +19,20 @@ def gathered(begin: Int64s, values: AnyArray, chosen: Int64s) -> tuple[Int64s, A
     return ends, np.asarray(values)[places]
 
 
+def least(begin: Int64s, costs: AnyArray) -> Int64s:
+    """Of each list of costs, `costs[begin[k] : begin[k + 1]]`, the place of the first least one; -1 for no costs."""
+    counts = np.diff(begin)
+    found = np.full(len(counts), -1, dtype=np.int64)
+    owners = np.flatnonzero(counts)
+    if len(owners):
+        lowest = np.minimum.reduceat(costs, begin[:-1][owners])
+        best = np.flatnonzero(costs == np.repeat(lowest, counts[owners]))
+        owner = np.repeat(owners, counts[owners])[best]
+        # The last that is written counts.
+        found[owner[::-1]] = best[::-1]
+    return found
+
+
 def part_of(arrays: dict[str, AnyArray], prefix: str) -> dict[str, AnyArray]:
     """The arrays whose names begin so, by the rest of their names."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

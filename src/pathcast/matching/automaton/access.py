@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...documents import DocumentBatch
+from ..spans import least
 from .demand_kernels import S_COUNTS, candidates_of
 from .demands import Tests
 from .joins import Joined
@@ -171,18 +172,8 @@ def rarest(begin: Int64s, tests: Int32s, likely: npt.NDArray[np.float64]) -> Int
 
     Of equally likely ones, the one that fewer patterns have.
     """
-    counts = np.diff(begin)
-    chosen = np.full(len(counts), -1, dtype=np.int32)
-    owners = np.flatnonzero(counts)
-    if len(owners):
-        costs = likely[tests] + _SHARED * np.bincount(tests, minlength=len(likely))[tests] / len(counts)
-        least = np.minimum.reduceat(costs, begin[:-1][owners])
-        best = np.flatnonzero(costs == np.repeat(least, counts[owners]))
-        owner = np.repeat(owners, counts[owners])[best]
-        first = np.ones(len(best), dtype=np.bool_)
-        first[1:] = owner[1:] != owner[:-1]
-        chosen[owner[first]] = tests[best[first]]
-    return chosen
+    shared = np.bincount(tests, minlength=len(likely))[tests] / max(1, len(begin) - 1)
+    return np.append(tests, np.int32(-1))[least(begin, likely[tests] + _SHARED * shared)]
 
 
 def _rows(keys: Int32s, patterns: npt.NDArray[np.intp], count: int) -> tuple[Int64s, Int32s]:

@@ -16,13 +16,14 @@ from ...documents import Names
 from ...patterns.linear import PathEncoder, Steps, normalised
 from ...patterns.model import Pattern
 from ..growing import Growing
-from ..spans import gathered, part_of
-from ..trie import Trie, flat
+from ..spans import gathered, least, part_of
+from ..trie import Trie
 from .bound import bound_tests, chain_of, leading_tests
 from .demands import DemandTable, Tests
 from .join_kernels import CALLED, DOWN, PLACES, TEST_BITS
 from .lookup_kernels import D_KIND, HIGH, LOW
 from .outright import Demand
+from .path_nodes import PathNodes
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -32,9 +33,8 @@ AnyArray = npt.NDArray[Any]
 _DEMANDS = "demands_"
 # What it counts that a test stands further up, beside how likely it is met.
 _HIGHER = 1e-9
-# In the place of a node: the test stands behind the pattern's gate; its path is not in the trie yet; or nobody can wait
-# for it.
-OWN, _PENDING, UNASKED = -1, -2, -3
+# In the place of a node: the test stands behind the pattern's gate; or nobody can wait for it.
+OWN, UNASKED = -1, -2
 
 
 class JoinRows(NamedTuple):
@@ -74,9 +74,8 @@ class BoundTests:
         self._names = names
         self.demands = DemandTable(names)
         self.begin = Growing(np.int64, [0])
-        self._tests, self._places, self._nodes = Growing(np.int32), Growing(np.int32), Growing(np.int32)
+        self._tests, self._places, self._nodes = Growing(np.int32), Growing(np.int32), PathNodes()
         self._chain_begin, self._chains = Growing(np.int64, [0]), Growing(np.int32)
-        self._paths: list[Steps] = []  # of the tests without a node yet
 
     def __len__(self) -> int:
         return self.begin.size - 1
@@ -84,17 +83,17 @@ class BoundTests:
     def add(self, pattern: Pattern, encoder: PathEncoder) -> list[Demand]:
         """Take up a pattern; its tests."""
         found = bound_tests(pattern, self._names)
-        nodes, codes = [OWN] * len(found), list[int]()
+        nodes: list[Steps | int] = [OWN] * len(found)
+        codes = list[int]()
         if not found:
             chain = chain_of(pattern, encoder)
             leading, codes = chain or (leading_tests(pattern, self._names), codes)
             found = [(0, demand) for _, demand in leading]
-            nodes = [_PENDING if path else UNASKED for path, _ in leading]
-            self._paths += [normalised(tuple(map(encoder.step, path))) for path, _ in leading if path]
+            nodes = [normalised(tuple(map(encoder.step, path))) if path else UNASKED for path, _ in leading]
         demands = [demand for _, demand in found]
         self._places.extend(np.array([place for place, _ in found], dtype=np.int32))
         self._tests.extend(np.array([self.demands.number(demand) for demand in demands], dtype=np.int32))
-        self._nodes.extend(np.array(nodes, dtype=np.int32))
+        self._nodes.extend(nodes)
         self.begin.append(self._tests.size)
         self._chains.extend(np.array(codes, dtype=np.int32))
         self._chain_begin.append(self._chains.size)
@@ -107,12 +106,7 @@ class BoundTests:
 
     def nodes(self, trie: Trie) -> Int32s:
         """The node of each test, all with one from now on."""
-        pending = np.flatnonzero(self._nodes.view == _PENDING)
-        if len(pending):
-            self._nodes.make_room(1)
-            self._nodes.view[pending] = trie.insert(*flat(self._paths))
-            self._paths = []
-        return self._nodes.view
+        return self._nodes.insert(trie)
 
     def decided(self, count: int) -> npt.NDArray[np.bool_]:
         """Which of so many patterns one element decides; and chains."""
@@ -136,14 +130,16 @@ class BoundTests:
     ) -> JoinRows:  # fmt: skip
         """The chosen patterns by what they wait for; they have gates, and `entries` has the entry of each."""
         begin = self.begin.view[: len(gate_of) + 1]
-        numbers, places, nodes = (column.view[: begin[-1]] for column in (self._tests, self._places, self._nodes))
+        numbers, places, nodes = (
+            column[: begin[-1]] for column in (self._tests.view, self._places.view, self._nodes.view)
+        )
         keys, limits = _keys(tests, numbers, places)
         height = np.where(places < DOWN, places, PLACES + DOWN - places)
         counts = np.diff(begin)
         owner = np.repeat(np.arange(len(counts)), counts)
         owners = np.flatnonzero((counts > 0) & chosen_ones)
         costs = np.where(nodes == UNASKED, np.inf, likely[numbers] + _HIGHER * height)
-        chosen = _least(begin, costs)[owners]
+        chosen = least(begin, costs)[owners]
         order = np.lexsort((limits[chosen], keys[chosen]))
         owners, chosen = owners[order], chosen[order]
         below = np.zeros(len(gate_of), dtype=np.bool_)
@@ -194,8 +190,9 @@ class BoundTests:
         """The tests that `arrays` was taken of, on the same memory until they change."""
         bound = cls(names)
         bound.demands = DemandTable.restore(names, part_of(arrays, _DEMANDS))
-        bound.begin, bound._tests, bound._places, bound._nodes, bound._chain_begin, bound._chains = (
-            Growing.over(arrays[name]) for name in ("begin", "tests", "places", "nodes", "chain_begin", "chains")
+        bound._nodes = PathNodes(arrays["nodes"])
+        bound.begin, bound._tests, bound._places, bound._chain_begin, bound._chains = (
+            Growing.over(arrays[name]) for name in ("begin", "tests", "places", "chain_begin", "chains")
         )
         return bound
 
@@ -208,7 +205,7 @@ class BoundTests:
         self.begin.extend(begin[1:] + self._tests.size)
         self._tests.extend(moved[theirs])
         self._places.extend(places)
-        self._nodes.extend(np.where(theirs_at < 0, theirs_at, nodes[theirs_at]).astype(np.int32))
+        self._nodes.take_over(theirs_at, nodes)
         chain_begin, chains = gathered(arrays["chain_begin"], arrays["chains"], chosen)
         steps = chains < 0
         self._chain_begin.extend(chain_begin[1:] + self._chains.size)
@@ -237,17 +234,3 @@ def _keys(tests: Tests, numbers: Int32s, places: Int32s) -> tuple[Int64s, Floats
     ranged = (kinds == LOW) | (kinds == HIGH)
     limits = np.where(ranged, np.where(kinds == LOW, values, -values), -np.inf)
     return places.astype(np.int64) << TEST_BITS | np.where(ranged, 2 * groups + 1, 2 * numbers), limits
-
-
-def _least(begin: Int64s, costs: Floats) -> Int64s:
-    """Of each owner the place of its least cost, the first of equal ones; -1 where it has none."""
-    counts = np.diff(begin)
-    found = np.full(len(counts), -1, dtype=np.int64)
-    owners = np.flatnonzero(counts)
-    if len(owners):
-        least = np.minimum.reduceat(costs, begin[:-1][owners])
-        best = np.flatnonzero(costs == np.repeat(least, counts[owners]))
-        owner = np.repeat(owners, counts[owners])[best]
-        # The last that is written counts.
-        found[owner[::-1]] = best[::-1]
-    return found

@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from ...patterns.linear import Steps
 from ..growing import Growing
-from ..spans import gathered
-from ..trie import Trie, flat
+from ..spans import gathered, least
+from ..trie import Trie
 from .join_rows import moved_steps
+from .path_nodes import PathNodes
 from .twig_kernels import (
     COUNT_BITS,
     END,
@@ -37,8 +38,8 @@ Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 AnyArray = npt.NDArray[Any]
 
-# In the place of a node: a lift; or a branch whose path is not in the trie yet.
-LIFT, _PENDING = -1, -2
+# In the place of a node: a lift.
+LIFT = -1
 # A key is a node, a place and a climb, of so many bits.
 _CLIMB_BITS = 28
 
@@ -72,30 +73,22 @@ class Twigs:
 
     def __init__(self) -> None:
         self.begin = Growing(np.int64, [0])
-        self._nodes, self._places, self._climbs = Growing(np.int32), Growing(np.int32), Growing(np.int32)
+        self._nodes, self._places, self._climbs = PathNodes(), Growing(np.int32), Growing(np.int32)
         self._climb_begin, self._climb_steps = Growing(np.int64, [0]), Growing(np.int32)
         self._numbers: dict[Steps, int] = {}
-        self._paths: list[Steps] = []  # of the branches without a node yet
 
     def __len__(self) -> int:
         return self.begin.size - 1
 
     def extend(self, patterns: Iterable[list[Tie]]) -> None:
         """Take up patterns, each by its branches and lifts (`ties_of`), none for one that is no twig."""
-        places, climbs, nodes, begin = list[int](), list[int](), list[int](), list[int]()
-        for ties in patterns:
-            for path, place, climb in ties:
-                places.append(place)
-                climbs.append(self._climb(climb))
-                if path is None:
-                    nodes.append(LIFT)
-                else:
-                    nodes.append(_PENDING)
-                    self._paths.append(path)
-            begin.append(self._nodes.size + len(nodes))
-        self._nodes.extend(np.array(nodes, dtype=np.int32))
-        self._places.extend(np.array(places, dtype=np.int32))
-        self._climbs.extend(np.array(climbs, dtype=np.int32))
+        ties, begin = list[Tie](), list[int]()
+        for some in patterns:
+            ties += some
+            begin.append(self._nodes.size + len(ties))
+        self._nodes.extend(LIFT if tie.path is None else tie.path for tie in ties)
+        self._places.extend(np.array([tie.place for tie in ties], dtype=np.int32))
+        self._climbs.extend(np.array([self._climb(tie.climb) for tie in ties], dtype=np.int32))
         self.begin.extend(np.array(begin, dtype=np.int64))
 
     def _climb(self, steps: Steps) -> int:
@@ -113,12 +106,7 @@ class Twigs:
 
     def nodes(self, trie: Trie) -> Int32s:
         """The node of each branch, all with one from now on; LIFT for a lift."""
-        pending = np.flatnonzero(self._nodes.view == _PENDING)
-        if len(pending):
-            self._nodes.make_room(1)
-            self._nodes.view[pending] = trie.insert(*flat(self._paths))
-            self._paths = []
-        return self._nodes.view
+        return self._nodes.insert(trie)
 
     def are(self, count: int) -> Bools:
         """Which of the first `count` patterns are twigs."""
@@ -136,7 +124,7 @@ class Twigs:
         codes[is_branch], codes[~is_branch] = numbers, END - 1 - lift_numbers
         hits = _carried(keys, before)
         ranks = _ranks(codes, hits)
-        waiting, twigs, programs = _twigs(begin, codes, _rarest(begin, ranks), entries, ranks, len(keys))
+        waiting, twigs, programs = _twigs(begin, codes, least(begin, ranks), entries, ranks, len(keys))
         of_node = keys >> (PLACE_BITS + _CLIMB_BITS)
         first, last = (np.searchsorted(of_node, gate_nodes, side=side) for side in ("left", "right"))
         places = _place(keys)
@@ -158,8 +146,9 @@ class Twigs:
     def restore(cls, arrays: dict[str, AnyArray]) -> "Twigs":
         """The twigs that `arrays` was taken of, on the same memory until they change."""
         twigs = cls()
-        twigs.begin, twigs._nodes, twigs._places, twigs._climbs, twigs._climb_begin, twigs._climb_steps = (
-            Growing.over(arrays[name]) for name in ("begin", "nodes", "places", "climbs", "climb_begin", "climb_steps")
+        twigs._nodes = PathNodes(arrays["nodes"])
+        twigs.begin, twigs._places, twigs._climbs, twigs._climb_begin, twigs._climb_steps = (
+            Growing.over(arrays[name]) for name in ("begin", "places", "climbs", "climb_begin", "climb_steps")
         )
         return twigs
 
@@ -174,7 +163,7 @@ class Twigs:
         for number in np.unique(climbs[climbs != NONE]).tolist():
             moved[number] = self._climb(tuple(steps[edges[number] : edges[number + 1]].tolist()))
         self.begin.extend(begin[1:] + self._nodes.size)
-        self._nodes.extend(np.where(theirs == LIFT, LIFT, nodes[theirs]).astype(np.int32))
+        self._nodes.take_over(theirs, nodes)
         self._places.extend(places)
         self._climbs.extend(moved[climbs])
 
@@ -207,24 +196,12 @@ def _ranks(codes: Int32s, hits: Int64s) -> Int64s:
     return ranks
 
 
-def _rarest(begin: Int64s, ranks: Int64s) -> Int64s:
-    """Of each twig the place of its rarest branch among the codes."""
-    counts = np.diff(begin)
-    owners = np.flatnonzero(counts)
-    if not len(owners):
-        return owners
-    least = np.repeat(np.minimum.reduceat(ranks, begin[:-1][owners]), counts[owners])
-    best = np.flatnonzero(ranks == least)
-    found = np.full(len(counts), -1, dtype=np.int64)
-    found[np.repeat(owners, counts[owners])[best]] = best
-    return found[owners]
-
-
 def _twigs(
     begin: Int64s, codes: Int32s, chosen: Int64s, entries: Int32s, ranks: Int64s, branches: int
 ) -> tuple[Int32s, Int32s, Int32s]:
     """The first twig that waits for each branch; twigs by branch; programs of those with lifts or many branches."""
     owners = np.flatnonzero(np.diff(begin))
+    chosen = chosen[owners]
     order = np.argsort(codes[chosen], kind="stable")
     owners, chosen = owners[order], chosen[order]
     rows = np.full((len(owners), T_COLUMNS), NONE, dtype=np.int32)
