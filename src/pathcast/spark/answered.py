@@ -7,7 +7,6 @@ Invariant: the rows of a key stand in the order of sequence and number.
 Cost: nothing is made per message but its bytes; errors are objects.
 """
 
-import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from pathcast.joins import Schema
 from pathcast.joins.parts import Event
 from pathcast.joins.telling import Told
 from pathcast.joins.written import write_row
+from pathcast.store.plain import read_plain, write_plain
 
 from .checks import ERROR
 from .columns import ERROR_TYPE, binary_column
@@ -63,13 +63,13 @@ def pack(told: Told, schema: Schema) -> tuple[bytes | None, bytes | None]:
     """The messages of a key as bytes, and the changes that could not be made; None for none."""
     refused = [(event.sequence, *_letter(schema, event), _reason(error)) for event, error in told.errors]
     packed: _Packed = told.sequences.tobytes(), told.numbers.tobytes(), told.lengths.tobytes(), told.data
-    return pickle.dumps(packed, protocol=5) if told.data else None, pack_refused(refused)
+    return write_plain(packed) if told.data else None, pack_refused(refused)
 
 
 def pack_refused(refused: Iterable[Refusal]) -> bytes | None:
     """Changes that can't be made, as bytes; None for none."""
     found = list(refused)
-    return pickle.dumps(found, protocol=5) if found else None
+    return write_plain(found) if found else None
 
 
 def unfold(batches: _Batches) -> _Batches:
@@ -81,11 +81,11 @@ def unfold(batches: _Batches) -> _Batches:
         refused: list[tuple[_Key, Refusal]] = []
         for edge, value, answers, refusals in zip(*columns, strict=True):
             if answers is not None:
-                packed = pickle.loads(answers)  # noqa: S301 - what `pack` wrote
+                packed = read_plain(answers, "answers of a key")
                 waiting.append(((edge, value), packed))
                 rows, size = rows + len(packed[1]) // 4, size + len(packed[3])
             if refusals is not None:
-                refused += [((edge, value), one) for one in pickle.loads(refusals)]  # noqa: S301 - the same
+                refused += [((edge, value), one) for one in read_plain(refusals, "refusals of a key")]
             if rows >= _BATCH_ROWS or size >= _BATCH_BYTES:
                 yield _messages(waiting)
                 waiting, rows, size = [], 0, 0

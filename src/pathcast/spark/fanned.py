@@ -8,7 +8,6 @@ Cost: some 10 µs a change, most of it reading JSON.
 """
 
 import json
-import pickle
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -17,6 +16,7 @@ from pyspark.sql import types as t
 
 from pathcast.errors import ChangeError, PathcastError
 from pathcast.joins.parts import Event, Key, Parts
+from pathcast.store.plain import read_plain, write_plain
 
 from .checks import ERROR
 from .columns import ERROR_TYPE, error_column, errors_of
@@ -123,12 +123,12 @@ def _gathered(waiting: Mapping[Key, list[Event]]) -> pa.RecordBatch:
 
 def write_events(events: list[Event]) -> bytes:
     """Events as bytes."""
-    return pickle.dumps([tuple(event) for event in events], protocol=5)
+    return write_plain([tuple(event) for event in events])
 
 
 def read_events(data: bytes) -> list[Event]:
     """What `write_events` wrote."""
-    return [Event._make(event) for event in pickle.loads(data)]  # noqa: S301 - what a worker of ours wrote
+    return [Event._make(event) for event in read_plain(data, "events of a key")]
 
 
 def _refused(columns: list[list[Any]], failed: Mapping[int, PathcastError]) -> pa.RecordBatch:
