@@ -1,7 +1,7 @@
 """Messages whose ways are worked out once, carried packet by packet in several networks with and without payloads.
 
-Where copies of a message go is decided by the nodes' zones, whatever nodes remember of payloads. So one walk along the
-zones serves all networks that are compared; each then carries the message with forwarders, soft state, packets and a
+Where copies of a message go is decided by zones and the extents of filters, whatever nodes remember of payloads. So one
+walk along the zones serves all networks that are compared; each then carries the message with forwarders, soft state, packets and a
 clock of its own. Who gets a message is looked up in one table of all filters, and delivered where the subscription's
 point lies, if the copy that comes there is for it.
 
@@ -65,6 +65,7 @@ class Ways:
         self.addresses = turned(zones, space_of(server))
         self.root = zones.topology.number(zones.topology.root)
         self.points = np.concatenate([points_of(batch, self.addresses.space) for batch in workload.batches])
+        self.addresses.telling.expect(self.points)
         self._table = filled(server, workload)
         self._owners = _owners(self.addresses, self.points)
         self._units: Units = {}
