@@ -42,6 +42,58 @@ def word(data, at):
     return low | ((high - 256 if high >= 128 else high) << 24)
 
 
+@part
+def put_three(out, at, one, two, three):
+    """Write three words; where the next one goes."""
+    return put(out, put(out, put(out, at, one), two), three)
+
+
+@part
+def number_names(name, first, last, document, count, stamp, local, used):
+    """Number the names that are new in their document, `count` of which have a number; how many have one then."""
+    for each in range(first, last):
+        number = name[each]
+        if stamp[number] != document:
+            stamp[number] = document
+            local[number] = count
+            used[count] = number
+            count += 1
+    return count
+
+
+@part
+def beside(starts, lengths, first, last):
+    """The bytes of values that the document does not have as they are."""
+    total = 0
+    for each in range(first, last):
+        total += lengths[each] if starts[each] < 0 else 0
+    return total
+
+
+@part
+def put_value(out, at, owner, start, length, place, values):
+    """Write an attribute or a text, `values` bytes of values being used; where the next goes, and what is used then."""
+    at = put_three(out, at, owner, start - place if start >= 0 else -1 - values, length)
+    return at, values + length if start < 0 else values
+
+
+@part
+def put_bytes(out, at, source, start, length):
+    """Copy bytes; where the next go."""
+    for byte in range(length):
+        out[at + byte] = source[start + byte]
+    return at + length
+
+
+@part
+def put_beside(out, at, starts, lengths, first, last, arena):
+    """Copy values that the document does not have as they are; where the next go."""
+    for each in range(first, last):
+        if starts[each] < 0:
+            at = put_bytes(out, at, arena, -1 - starts[each], lengths[each])
+    return at
+
+
 @kernel(
     "int64(ro_i8[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
     " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_u1[::1], ro_u1[::1], ro_i8[::1],"
@@ -62,69 +114,38 @@ def pack_documents(
         place = data_offsets[document]
         attributes, texts = attribute_begin[first], text_begin[first]
         attributes_end, texts_end = attribute_begin[last], text_end[first]
-        count = 0
+        names = number_names(name, first, last, document, 0, stamp, local, used)
+        names = number_names(attribute_name, attributes, attributes_end, document, names, stamp, local, used)
         spelled = 0
-        for each in range(last - first + attributes_end - attributes):
-            number = name[first + each] if each < last - first else attribute_name[attributes + each - (last - first)]
-            if stamp[number] != document:
-                stamp[number] = document
-                local[number] = count
-                used[count] = number
-                count += 1
-                spelled += name_edges[number + 1] - name_edges[number]
-        inside = 0
-        for each in range(attributes, attributes_end):
-            inside += attribute_length[each] if attribute_start[each] < 0 else 0
-        for each in range(texts, texts_end):
-            inside += text_length[each] if text_start[each] < 0 else 0
-        words = HEADER + ELEMENT * (last - first) + VALUE * (attributes_end - attributes + texts_end - texts) + count
+        for each in range(names):
+            spelled += name_edges[used[each] + 1] - name_edges[used[each]]
+        inside = beside(attribute_start, attribute_length, attributes, attributes_end)
+        inside += beside(text_start, text_length, texts, texts_end)
+        words = HEADER + ELEMENT * (last - first) + VALUE * (attributes_end - attributes + texts_end - texts) + names
         if at + 4 * words + spelled + inside + 4 > len(out):
             return -1
         at = put(out, at, FORM)
-        at = put(out, at, last - first)
-        at = put(out, at, attributes_end - attributes)
-        at = put(out, at, texts_end - texts)
-        at = put(out, at, count)
-        at = put(out, at, spelled)
-        at = put(out, at, inside)
+        at = put_three(out, at, last - first, attributes_end - attributes, texts_end - texts)
+        at = put_three(out, at, names, spelled, inside)
         for element in range(first, last):
-            at = put(out, at, local[name[element]])
-            at = put(out, at, parent[element] - first if element > first else -1)
-            at = put(out, at, position[element])
-            at = put(out, at, attribute_begin[element] - attributes)
-            at = put(out, at, text_begin[element] - texts)
-            at = put(out, at, text_end[element] - texts)
+            above = parent[element] - first if element > first else -1
+            at = put_three(out, at, local[name[element]], above, position[element])
+            attribute, text = attribute_begin[element] - attributes, text_begin[element] - texts
+            at = put_three(out, at, attribute, text, text_end[element] - texts)
         values = 0
         for each in range(attributes, attributes_end):
-            at = put(out, at, local[attribute_name[each]])
-            start = attribute_start[each]
-            at = put(out, at, start - place if start >= 0 else -1 - values)
-            values += attribute_length[each] if start < 0 else 0
-            at = put(out, at, attribute_length[each])
+            owner = local[attribute_name[each]]
+            at, values = put_value(out, at, owner, attribute_start[each], attribute_length[each], place, values)
         for each in range(texts, texts_end):
-            at = put(out, at, text_parent[each] - first)
-            start = text_start[each]
-            at = put(out, at, start - place if start >= 0 else -1 - values)
-            values += text_length[each] if start < 0 else 0
-            at = put(out, at, text_length[each])
-        for each in range(count):
+            owner = text_parent[each] - first
+            at, values = put_value(out, at, owner, text_start[each], text_length[each], place, values)
+        for each in range(names):
             at = put(out, at, name_edges[used[each] + 1] - name_edges[used[each]])
-        for each in range(count):
-            for source in range(name_edges[used[each]], name_edges[used[each] + 1]):
-                out[at] = name_bytes[source]
-                at += 1
-        for each in range(attributes, attributes_end):
-            if attribute_start[each] < 0:
-                source = -1 - attribute_start[each]
-                for byte in range(attribute_length[each]):
-                    out[at + byte] = arena[source + byte]
-                at += attribute_length[each]
-        for each in range(texts, texts_end):
-            if text_start[each] < 0:
-                source = -1 - text_start[each]
-                for byte in range(text_length[each]):
-                    out[at + byte] = arena[source + byte]
-                at += text_length[each]
+        for each in range(names):
+            start = name_edges[used[each]]
+            at = put_bytes(out, at, name_bytes, start, name_edges[used[each] + 1] - start)
+        at = put_beside(out, at, attribute_start, attribute_length, attributes, attributes_end, arena)
+        at = put_beside(out, at, text_start, text_length, texts, texts_end, arena)
         while at & 3:
             out[at] = 0
             at += 1
@@ -138,6 +159,51 @@ def is_value(start, length, size, values):
     if length < 0:
         return False
     return start + length <= size if start >= 0 else -1 - start + length <= values
+
+
+@part
+def are_elements(data, begin, elements, attributes, texts, names):
+    """Whether elements are in document order, and what they refer to is there."""
+    at = begin + 4 * HEADER
+    before_attribute = before_text = 0
+    for element in range(elements):
+        name, parent = word(data, at), word(data, at + 4)
+        attribute, text, text_end = word(data, at + 12), word(data, at + 16), word(data, at + 20)
+        if name < 0 or name >= names or (element == 0) != (parent == -1) or parent < -1 or parent >= element:
+            return False
+        above = element - 1  # its parent is the element before, or one that this is inside of
+        while above > parent:
+            above = word(data, begin + 4 * (HEADER + ELEMENT * above) + 4)
+        if above != parent or attribute < before_attribute or attribute > attributes or (element == 0 and attribute):
+            return False
+        if text < before_text or text_end < text or text_end > texts or (element == 0 and (text or text_end != texts)):
+            return False
+        before_attribute, before_text = attribute, text
+        at += 4 * ELEMENT
+    return True
+
+
+@part
+def are_values(data, at, count, owners, size, values):
+    """Whether attributes or texts belong to one of so many names or elements, and have a value that is there."""
+    for _ in range(count):
+        owner = word(data, at)
+        if owner < 0 or owner >= owners or not is_value(word(data, at + 4), word(data, at + 8), size, values):
+            return False
+        at += 4 * VALUE
+    return True
+
+
+@part
+def are_lengths(data, at, count, total):
+    """Whether names have a length, and this many bytes together."""
+    for _ in range(count):
+        length = word(data, at)
+        if length < 1 or length > total:
+            return False
+        total -= length
+        at += 4
+    return total == 0
 
 
 @part
@@ -155,43 +221,13 @@ def is_sound(data, begin, end, size):
     words = HEADER + ELEMENT * elements + VALUE * (attributes + texts) + names
     if (4 * words + spelled + values + 3) // 4 * 4 != room:
         return False
-    at = begin + 4 * HEADER
-    before_attribute = before_text = before = 0
-    for element in range(elements):
-        name, parent = word(data, at), word(data, at + 4)
-        attribute, text, text_end = word(data, at + 12), word(data, at + 16), word(data, at + 20)
-        if name < 0 or name >= names or (element == 0) != (parent == -1) or parent < -1 or parent >= element:
-            return False
-        above = element - 1  # its parent is the element before, or one that this is inside of
-        while above > parent:
-            above = word(data, begin + 4 * (HEADER + ELEMENT * above) + 4)
-        if above != parent or attribute < before_attribute or attribute > attributes or (element == 0 and attribute):
-            return False
-        if text < before_text or text_end < text or text_end > texts or (element == 0 and (text or text_end != texts)):
-            return False
-        before_attribute, before_text = attribute, text
-        at += 4 * ELEMENT
-    for _ in range(attributes):
-        if word(data, at) < 0 or word(data, at) >= names:
-            return False
-        if not is_value(word(data, at + 4), word(data, at + 8), size, values):
-            return False
-        at += 4 * VALUE
-    for _ in range(texts):
-        before = word(data, at)
-        if before < 0 or before >= elements:
-            return False
-        if not is_value(word(data, at + 4), word(data, at + 8), size, values):
-            return False
-        at += 4 * VALUE
-    total = 0
-    for _ in range(names):
-        length = word(data, at)
-        if length < 1 or length > spelled:
-            return False
-        total += length
-        at += 4
-    return total == spelled
+    at = begin + 4 * (HEADER + ELEMENT * elements)
+    return (
+        are_elements(data, begin, elements, attributes, texts, names)
+        and are_values(data, at, attributes, names, size, values)
+        and are_values(data, at + 4 * VALUE * attributes, texts, elements, size, values)
+        and are_lengths(data, at + 4 * VALUE * (attributes + texts), names, spelled)
+    )
 
 
 @kernel("int64(ro_u1[::1], ro_i8[::1], ro_i8[::1], i8[:,::1], u1[::1])")
@@ -278,7 +314,7 @@ def unpack_documents(
             continue
         names, place = rows[R_NAMES, document], data_offsets[document]
         attributes, texts = rows[R_ATTRIBUTES, document], rows[R_TEXTS, document]
-        attribute_count, text_count = rows[R_ATTRIBUTES, document + 1] - attributes, 0
+        attribute_count = rows[R_ATTRIBUTES, document + 1] - attributes
         text_count = rows[R_TEXTS, document + 1] - texts
         words = HEADER + ELEMENT * (last - first) + VALUE * (attribute_count + text_count)
         words += rows[R_NAMES, document + 1] - names

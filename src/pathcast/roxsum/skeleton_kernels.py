@@ -39,9 +39,8 @@ from .token_kernels import (
 )
 
 NO_VALUE = -3
-FULL_TOKENS, FULL_COLUMNS, FULL_OUT = 1, 2, 3
-# Document by document: to be cut, raw because it was asked for, or because it does not fit.
-CUT, ASKED, UNFIT = 0, 1, 2
+# Document by document: to be cut, raw because it was asked for, or because it does not fit; or what has no room for it.
+CUT, ASKED, UNFIT, FULL_TOKENS, FULL_COLUMNS, FULL_OUT = range(6)
 MAX_TOKEN = 1 << 12
 
 
@@ -115,6 +114,196 @@ def doctype_end(data, p, end):
     return np.int64(NONE)
 
 
+@part
+def read_attribute(data, p, end):
+    """Where the value of an attribute begins and ends (`NONE`: nowhere), and whether it declares a namespace."""
+    name = p
+    while p < end and data[p] != 61 and not is_space(data[p]):
+        p += 1
+    name_end = p
+    p = skip_space(data, skip_space(data, p, end) + 1, end)
+    if p >= end or (data[p] != 34 and data[p] != 39):
+        return np.int64(NONE), np.int64(NONE), False
+    close = find_byte(data, p + 1, end, data[p])
+    if close >= end:
+        return np.int64(NONE), np.int64(NONE), False
+    declares = stands_at(data, name, name_end, XMLNS)
+    return p + 1, close, declares and (name_end - name == len(XMLNS) or data[name + len(XMLNS)] == 58)
+
+
+@rare
+def read_instruction(data, p, end):
+    """At <?: the kind of its value, where that begins and ends, and the place after all (`NONE`: it has no end)."""
+    w = find_text(data, p + 2, end, INSTRUCTION_END)
+    if w == NONE:
+        return np.int32(NO_VALUE), p, p, np.int64(NONE)
+    v = p + 2
+    while v < w and not is_space(data[v]):
+        v += 1
+    declares = v - p == len(DECLARATION) and v < w and stands_at(data, p, end, DECLARATION)
+    return np.int32(NO_VALUE if declares else K_INSTRUCTION), v, w, w + len(INSTRUCTION_END)
+
+
+@rare
+def read_declaration(data, p, end):
+    """At <!: the kind of its value, where that begins and ends, and the place after all (`NONE`: it has no end)."""
+    kind, v, w, after = np.int32(NO_VALUE), p, p, np.int64(NONE)
+    if stands_at(data, p, end, COMMENT):
+        kind, v = np.int32(K_COMMENT), p + len(COMMENT)
+        w = find_text(data, v, end, COMMENT_END)
+        after = w + len(COMMENT_END)
+    elif stands_at(data, p, end, CDATA):
+        kind, v = np.int32(K_CDATA), p + len(CDATA)
+        w = find_text(data, v, end, CDATA_END)
+        after = w + len(CDATA_END)
+    else:
+        after = doctype_end(data, p, end)
+    return kind, v, w, after if w >= 0 else np.int64(NONE)
+
+
+@part
+def write_piece(
+    data, start, v, w, tag_kind, element_kind, kind, flags,
+    column_slots, column_node, column_kind, slots, hashes, meta, token_offsets, stored, counts,
+    out_tokens, out_value_start, out_value_length,
+):  # fmt: skip
+    """Write a token, `data[start:v]`, and the value after it, `data[v:w]`, if it has a kind; `CUT`, or why not."""
+    column = np.int64(NONE)
+    if kind != NO_VALUE:
+        column = column_number(element_kind, kind, column_slots, column_node, column_kind, counts)
+        if column == NONE:
+            return FULL_COLUMNS
+    if v - start > MAX_TOKEN:
+        return UNFIT
+    token = token_number(
+        data, start, v, tag_kind, np.int32(column), flags, slots, hashes, meta, token_offsets, stored, counts
+    )
+    if token == GIVEN_UP:
+        return UNFIT
+    if token == NONE:
+        return FULL_TOKENS
+    out, value = counts[N_OUT_TOKENS], counts[N_OUT_VALUES]
+    if out + 2 > len(out_tokens) or value + 2 > len(out_value_start):
+        return FULL_OUT
+    out_tokens[out] = token
+    counts[N_OUT_TOKENS] = out + 1
+    if kind != NO_VALUE:
+        out_value_start[value] = v
+        out_value_length[value] = w - v
+        counts[N_OUT_VALUES] = value + 1
+    return CUT
+
+
+@part
+def cut_document(
+    data, begin, end, first_element, last_element, paths, node_parent, node_kind, attribute_begin, attribute_kind,
+    column_slots, column_node, column_kind, slots, hashes, meta, token_offsets, stored, counts,
+    out_tokens, out_value_start, out_value_length,
+):  # fmt: skip
+    """Cut one document: `CUT`, `UNFIT`, or what is full.
+
+    The token that is open begins at `start`; `tag_node` is where it stands, and `flags` what it does there. Elements
+    and their attributes must come as they were read: `element` is the last that began, `attribute` the next one of it,
+    `current` the label path of what is open.
+    """
+    element, attribute = first_element - 1, np.int64(0)
+    current, tag_node, flags = np.int32(NONE), np.int32(NONE), 0
+    in_tag = False
+    start = begin
+    p = begin + len(BOM) if stands_at(data, begin, end, BOM) else begin
+    while True:
+        kind, v, w = np.int32(NO_VALUE), p, p
+        p = skip_space(data, p, end)
+        if in_tag:
+            if p + 1 >= end and (p >= end or data[p] != 62):
+                return UNFIT
+            if data[p] == 62 or data[p] == 47:
+                if attribute != attribute_begin[element + 1]:
+                    return UNFIT
+                if data[p] == 47:
+                    flags |= CLOSES
+                    current = node_parent[current]
+                    p += 1
+                p += 1
+                in_tag = False
+            else:
+                v, w, declares = read_attribute(data, p, end)
+                if w == NONE or (not declares and attribute >= attribute_begin[element + 1]):
+                    return UNFIT
+                p = w + 1
+                if declares:
+                    continue
+                kind = attribute_kind[attribute]
+                attribute += 1
+        elif p >= end:
+            if current != NONE or element + 1 != last_element:
+                return UNFIT
+            if start == end:
+                return CUT
+        elif data[p] != 60:
+            if current == NONE:
+                return UNFIT
+            kind, v = np.int32(K_TEXT), p
+            p = w = find_byte(data, p, end, 60)
+            while is_space(data[w - 1]):
+                w -= 1
+        elif p + 2 >= end:
+            return UNFIT
+        elif data[p + 1] == 47:
+            p = find_byte(data, p, end, 62) + 1
+            if current == NONE or p > end:
+                return UNFIT
+            tag_node = current
+            flags |= CLOSES
+            current = node_parent[current]
+        elif data[p + 1] == 33 or data[p + 1] == 63:
+            instructs = data[p + 1] == 63
+            kind, v, w, p = read_instruction(data, p, end) if instructs else read_declaration(data, p, end)
+            if p == NONE:
+                return UNFIT
+        else:
+            element += 1
+            if element >= last_element or node_parent[paths[element]] != current:
+                return UNFIT
+            current = tag_node = paths[element]
+            attribute = np.int64(attribute_begin[element])
+            flags |= OPENS
+            while p < end and data[p] != 62 and data[p] != 47 and not is_space(data[p]):
+                p += 1
+            in_tag = True
+            continue
+        if kind == NO_VALUE:
+            # A tag has ended. Text goes on its token; white space before the next tag on the next token.
+            after = skip_space(data, p, end)
+            if after < end and data[after] != 60:
+                continue
+            v = w = p
+        result = write_piece(
+            data, start, v, w, node_kind[tag_node], node_kind[current], kind, flags,
+            column_slots, column_node, column_kind, slots, hashes, meta, token_offsets, stored, counts,
+            out_tokens, out_value_start, out_value_length,
+        )  # fmt: skip
+        if result != CUT:
+            return result
+        start = w
+        flags = 0
+        if not in_tag:
+            tag_node = current
+
+
+@part
+def write_raw(begin, end, counts, out_tokens, out_value_start, out_value_length):
+    """Write down a whole document as one value: `UNFIT`, or `FULL_OUT`."""
+    out, value = counts[N_OUT_TOKENS], counts[N_OUT_VALUES]
+    if out + 2 > len(out_tokens) or value + 2 > len(out_value_start):
+        return FULL_OUT
+    out_tokens[out] = RAW
+    out_value_start[value] = begin
+    out_value_length[value] = end - begin
+    counts[N_OUT_TOKENS], counts[N_OUT_VALUES] = out + 1, value + 1
+    return UNFIT
+
+
 @kernel(
     "int64(ro_u1[::1], ro_i8[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1],"
     " i1[::1], int64, i4[::1], i4[::1], i4[::1], i4[::1], u8[::1], i4[:, ::1], i8[::1], u1[::1], i8[::1],"
@@ -132,181 +321,22 @@ def cut_documents(
     for index in range(first, len(offsets) - 1):
         begin, end = data_offsets[index], data_offsets[index + 1]
         n_tokens, n_values = counts[N_OUT_TOKENS], counts[N_OUT_VALUES]
-        element, last_element = offsets[index] - 1, offsets[index + 1]
-        attribute = np.int64(0)
-        current, tag_node, flags = np.int32(NONE), np.int32(NONE), 0
-        p = start = begin
-        if stands_at(data, p, end, BOM):
-            p += len(BOM)
-        in_tag, fits = False, status[index] == CUT
-        while fits:
-            # The next token is data[start:cut]; after it a value v..w of this kind at this node, or none.
-            kind, at, cut, v, w = np.int32(NO_VALUE), np.int32(NONE), p, p, p
-            ended = False
-            if in_tag:
-                p = skip_space(data, p, end)
-                if p + 1 >= end and (p >= end or data[p] != 62):
-                    fits = False
-                elif data[p] == 62 or data[p] == 47:
-                    if attribute != attribute_begin[element + 1]:
-                        fits = False
-                        break
-                    if data[p] == 47:
-                        flags |= CLOSES
-                        current = node_parent[current]
-                        p += 1
-                    p += 1
-                    in_tag, ended = False, True
-                else:
-                    name = p
-                    while p < end and data[p] != 61 and not is_space(data[p]):
-                        p += 1
-                    name_end = p
-                    p = skip_space(data, p, end)
-                    p = skip_space(data, p + 1, end)
-                    if p >= end or (data[p] != 34 and data[p] != 39):
-                        fits = False
-                        break
-                    v = p + 1
-                    w = find_byte(data, v, end, data[p])
-                    p = w + 1
-                    if w >= end:
-                        fits = False
-                        break
-                    declares = stands_at(data, name, name_end, XMLNS)
-                    if declares and (name_end - name == len(XMLNS) or data[name + len(XMLNS)] == 58):
-                        continue
-                    if attribute >= attribute_begin[element + 1]:
-                        fits = False
-                        break
-                    kind, at, cut = attribute_kind[attribute], current, v
-                    attribute += 1
-            else:
-                p = skip_space(data, p, end)
-                if p >= end:
-                    fits = current == NONE and element + 1 == last_element
-                    if not fits or start == end:
-                        break
-                    cut = end
-                elif data[p] != 60:
-                    if current == NONE:
-                        fits = False
-                        break
-                    kind, at, cut, v = np.int32(K_TEXT), current, p, p
-                    p = w = find_byte(data, p, end, 60)
-                    while is_space(data[w - 1]):
-                        w -= 1
-                elif p + 2 >= end:
-                    fits = False
-                elif data[p + 1] == 47:
-                    p = find_byte(data, p, end, 62) + 1
-                    if current == NONE or p > end:
-                        fits = False
-                        break
-                    tag_node = current
-                    flags |= CLOSES
-                    current = node_parent[current]
-                    ended = True
-                elif data[p + 1] == 33:
-                    if stands_at(data, p, end, COMMENT):
-                        kind, at, v = np.int32(K_COMMENT), current, p + len(COMMENT)
-                        w = find_text(data, v, end, COMMENT_END)
-                        p = w + len(COMMENT_END)
-                    elif stands_at(data, p, end, CDATA):
-                        kind, at, v = np.int32(K_CDATA), current, p + len(CDATA)
-                        w = find_text(data, v, end, CDATA_END)
-                        p = w + len(CDATA_END)
-                    else:
-                        w = p = doctype_end(data, p, end)
-                        ended = True
-                    cut = v
-                    fits = w >= 0
-                elif data[p + 1] == 63:
-                    w = find_text(data, p, end, INSTRUCTION_END)
-                    if w < 0:
-                        fits = False
-                        break
-                    if stands_at(data, p, end, DECLARATION) and is_space(data[p + len(DECLARATION)]):
-                        p = w + len(INSTRUCTION_END)
-                        ended = True
-                    else:
-                        v = p + 2
-                        while v < w and not is_space(data[v]):
-                            v += 1
-                        kind, at, cut = np.int32(K_INSTRUCTION), current, v
-                        p = w + len(INSTRUCTION_END)
-                else:
-                    element += 1
-                    if element >= last_element:
-                        fits = False
-                        break
-                    if node_parent[paths[element]] != current:
-                        fits = False
-                        break
-                    current = tag_node = paths[element]
-                    attribute = np.int64(attribute_begin[element])
-                    flags |= OPENS
-                    while p < end and data[p] != 62 and data[p] != 47 and not is_space(data[p]):
-                        p += 1
-                    in_tag = True
-                    continue
-            if not fits:
-                break
-            rest = w
-            if kind == NO_VALUE:
-                if ended:
-                    # A tag has ended. Text goes on its token; white space before the next tag on the next token.
-                    q = skip_space(data, p, end)
-                    if q < end and data[q] != 60:
-                        continue
-                    cut = p
-                rest = cut
-            column = np.int64(NONE)
-            if kind != NO_VALUE:
-                column = column_number(node_kind[at], kind, column_slots, column_node, column_kind, counts)
-                if column == NONE:
-                    counts[N_OUT_TOKENS], counts[N_OUT_VALUES] = n_tokens, n_values
-                    counts[N_FULL] = FULL_COLUMNS
-                    return index
-            if cut - start > MAX_TOKEN:
-                fits = False
-                break
-            token = token_number(
-                data, start, cut, node_kind[tag_node], np.int32(column), flags,
-                slots, hashes, meta, token_offsets, stored, counts,
+        result = UNFIT
+        if status[index] == CUT:
+            result = cut_document(
+                data, begin, end, offsets[index], offsets[index + 1], paths, node_parent, node_kind, attribute_begin,
+                attribute_kind, column_slots, column_node, column_kind, slots, hashes, meta, token_offsets, stored,
+                counts, out_tokens, out_value_start, out_value_length,
             )  # fmt: skip
-            if token == GIVEN_UP:
-                fits = False
-                break
-            out, value = counts[N_OUT_TOKENS], counts[N_OUT_VALUES]
-            if token == NONE or out + 2 > len(out_tokens) or value + 2 > len(out_value_start):
-                counts[N_OUT_TOKENS], counts[N_OUT_VALUES] = n_tokens, n_values
-                counts[N_FULL] = FULL_TOKENS if token == NONE else FULL_OUT
-                return index
-            out_tokens[out] = token
-            counts[N_OUT_TOKENS] = out + 1
-            if kind != NO_VALUE:
-                out_value_start[value] = v
-                out_value_length[value] = w - v
-                counts[N_OUT_VALUES] = value + 1
-            start = rest
-            flags = 0
-            if not in_tag:
-                tag_node = current
-            if p >= end and start == end:
-                fits = current == NONE and element + 1 == last_element
-                break
-        if not fits:
-            if n_tokens + 2 > len(out_tokens) or n_values + 2 > len(out_value_start):
-                counts[N_OUT_TOKENS], counts[N_OUT_VALUES] = n_tokens, n_values
-                counts[N_FULL] = FULL_OUT
-                return index
-            if status[index] == CUT:
+        if result != CUT:
+            counts[N_OUT_TOKENS], counts[N_OUT_VALUES] = n_tokens, n_values
+        if result == UNFIT:
+            result = write_raw(begin, end, counts, out_tokens, out_value_start, out_value_length)
+            if status[index] == CUT and result == UNFIT:
                 status[index] = UNFIT
-            out_tokens[n_tokens] = RAW
-            out_value_start[n_values] = begin
-            out_value_length[n_values] = end - begin
-            counts[N_OUT_TOKENS], counts[N_OUT_VALUES] = n_tokens + 1, n_values + 1
+        if result >= FULL_TOKENS:
+            counts[N_FULL] = result
+            return index
         out_token_begin[index + 1] = counts[N_OUT_TOKENS]
         out_value_begin[index + 1] = counts[N_OUT_VALUES]
     return len(offsets) - 1
