@@ -8,7 +8,7 @@ from OWN_STATE on are the kernel's own. So are the reasons to stop from OWN_REAS
 import numpy as np
 
 from ..kernels import part, rare
-from .marks_kernels import LOW_SIX, ONE, SIX, mark_with_summary
+from .marks_kernels import LOW_SIX, ONE, SIX, mark_with_summary, read_few_marks
 
 # The document's stamp; how many entries and gates are written; why the run stopped; switches; links that wait, and
 # start tags that were read.
@@ -38,6 +38,19 @@ def wipe(marks, summary):
             summary[index] = 0
             for at in range(64 * index, min(64 * index + 64, len(marks))):
                 marks[at] = 0
+
+
+@part
+def finish(marked, marks, summary, out, state):
+    """Write down what a document has marked, unless a stream has; whether there was room for all of it."""
+    streaming = state[STREAM] == 1
+    if not streaming and state[WHY] == DONE and state[WRITTEN] + min(marked, 64 * len(marks)) + 8 > len(out):
+        state[WHY] = FEW_OUT
+    if streaming or state[WHY] != DONE:
+        wipe(marks, summary)
+    else:
+        state[WRITTEN] = read_few_marks(marks, summary, out, state[WRITTEN])
+    return state[WHY] == DONE
 
 
 @rare

@@ -16,32 +16,20 @@ undecided: a gate that is answered on the rewritten document.
 import numpy as np
 
 from ..kernels import kernel, rare
-from ..matching.marks_kernels import read_few_marks
-from ..matching.streaming_kernels import DONE, FEW_OUT, GATED, OWN_REASON, SKIPPING, STAMP, WHY, WRITTEN, wipe
+from ..matching.streaming_kernels import DONE, GATED, OWN_REASON, SKIPPING, STAMP, WHY, WRITTEN, finish, wipe
 from ..matching.xtrie.event_kernels import close_document, end_tag, open_document, start_tag
-from ..matching.xtrie.follow_kernels import follow_rows, follow_twigs, fresh_partial
+from ..matching.xtrie.follow_kernels import credit, follow_rows, follow_twigs, partial_at
 from ..matching.xtrie.layout_kernels import (
     AT_END,
     FEW_LEVELS,
-    FEW_READY,
     L_PARTIAL,
     LEVEL,
     MARKED,
-    N_READY,
-    P_ABOVE,
     P_BESIDE,
     P_CREDIT,
-    P_LEVEL,
     P_ROW,
-    T_ABOVE,
     T_ENTRY,
-    T_NEEDS,
     TIME,
-    Y_ENDED,
-    Y_LEVEL,
-    Y_PARTIAL,
-    Y_ROW,
-    in_reach,
     is_settled,
 )
 from .layout_kernels import NONE, STAY, TOO_LARGE, TOO_MANY_ROOTS
@@ -94,32 +82,18 @@ def keep(state, stacks, frames, kept, walk):
 @rare
 def confirm(state, nodes, twigs, stacks, asked, kept, first, until):
     """Give the open level the partial matchings that were kept; those that are complete are ready."""
-    levels, first_levels, head, live, occurrence_head, _, partial_head, partial, _, ready = stacks
+    partial_head = stacks[6]
     marks, skips, _, link, link_stamps, _ = asked
     level = state[LEVEL]
     for k in range(first, until):
-        row, credit = kept[0, k], kept[1, k]
+        row = kept[0, k]
         if is_settled(twigs[row, T_ENTRY], state[STAMP], marks, state[SKIPPING] == 1, skips, link, link_stamps):
             continue
-        at = np.int64(partial_head[row])
-        if at < 0 or partial[at, P_LEVEL] != level:
-            fresh = fresh_partial(row, level, state, levels, partial)
-            if fresh < 0:
-                return
-            partial[fresh, P_ABOVE] = at
-            partial_head[row] = fresh
-            at = np.int64(fresh)
-        partial[at, P_CREDIT] |= credit
-        if partial[at, P_CREDIT] == (np.int64(1) << np.int64(twigs[row, T_NEEDS])) - 1 and (
-            twigs[row, T_ABOVE] >= 0
-            or in_reach(row, level, twigs, nodes, levels, first_levels, head, live, occurrence_head)
-        ):
-            n = state[N_READY]
-            if n == ready.shape[1]:
-                state[WHY] = FEW_READY
-                return
-            ready[Y_ROW, n], ready[Y_LEVEL, n], ready[Y_PARTIAL, n], ready[Y_ENDED, n] = row, level, at, 0
-            state[N_READY] = n + 1
+        at = partial_at(row, level, np.int64(-1), np.int64(partial_head[row]), state, stacks)
+        if at >= 0:
+            credit(at, kept[1, k], row, level, state, nodes, twigs, stacks)
+        if state[WHY] != DONE:
+            return
 
 
 @rare
@@ -200,14 +174,12 @@ def run_mediated(
                 else:
                     break
         close_document(state, stacks)
-        if state[WHY] == DONE and state[WRITTEN] + min(state[MARKED], 64 * len(marks)) + 8 > len(out):
-            state[WHY] = FEW_OUT
-        if state[WHY] != DONE or refusals[at] != 0:
+        if refusals[at] != 0:
             wipe(marks, summary)
+        if not finish(state[MARKED], marks, summary, out, state) or refusals[at] != 0:
             state[GATED] = gated_before
         if state[WHY] != DONE:
             break
-        state[WRITTEN] = read_few_marks(marks, summary, out, state[WRITTEN])
         at += 1
         out_offsets[at] = state[WRITTEN]
         gate_offsets[at] = state[GATED]

@@ -16,8 +16,8 @@ Selections are postponed, as in YFilter: they are tried on the elements of the p
 import numpy as np
 
 from ...kernels import kernel, part, rare
-from ..marks_kernels import ONE, mark_with_summary, read_few_marks
-from ..streaming_kernels import DONE, FEW_OUT, GATED, STAMP, WHY, WRITTEN, is_marked, wipe
+from ..marks_kernels import ONE, mark_with_summary
+from ..streaming_kernels import DONE, GATED, STAMP, WHY, WRITTEN, finish, is_marked
 from ..yfilter.postponed_kernels import select_on_stack
 from ..yfilter.run_kernels import GATE
 from ..yfilter.taking_kernels import (
@@ -266,13 +266,9 @@ def run(
                 (query_begin, query_entry, steps, selects, (places, times)), content, (marks, summary),
                 (gate_stamps, out_gates), state,
             )  # fmt: skip
-        if state[WHY] == DONE and state[WRITTEN] + min(state[MARKED], 64 * len(marks)) + 8 > len(out):
-            state[WHY] = FEW_OUT
-        if state[WHY] != DONE:
+        if not finish(state[MARKED], marks, summary, out, state):
             state[GATED] = gated
-            wipe(marks, summary)
             break
-        state[WRITTEN] = read_few_marks(marks, summary, out, state[WRITTEN])
         document += 1
         out_offsets[document] = state[WRITTEN]
         gate_offsets[document] = state[GATED]

@@ -213,9 +213,69 @@ def fresh_partial(twig, level, state, levels, partial):
 
 
 @part
+def partial_at(row, level, below, at, state, stacks):
+    """The partial matching of a row at a level, made now if there is none; -1 without room.
+
+    `at` is the first of the row that is not below the level, `below` the one before it; both -1 where there is none.
+    """
+    partial_head, partial = stacks[6], stacks[7]
+    if at >= 0 and partial[at, P_LEVEL] == level:
+        return np.int64(at)
+    fresh = np.int64(fresh_partial(row, level, state, stacks[0], partial))
+    if fresh >= 0:
+        partial[fresh, P_ABOVE] = at
+        if below >= 0:
+            partial[below, P_ABOVE] = fresh
+        else:
+            partial_head[row] = fresh
+    return fresh
+
+
+@part
+def credit(at, given, row, level, state, nodes, twigs, stacks):
+    """Credit branches to a partial matching of a row; if it has all of them then, it is ready."""
+    levels, first, head, live, occurrence_head, _, _, partial, _, ready = stacks
+    partial[at, P_CREDIT] |= given
+    if partial[at, P_CREDIT] == (np.int64(1) << np.int64(twigs[row, T_NEEDS])) - 1 and (
+        twigs[row, T_ABOVE] >= 0 or in_reach(row, level, twigs, nodes, levels, first, head, live, occurrence_head)
+    ):
+        n = state[N_READY]
+        if n == ready.shape[1]:
+            state[WHY] = FEW_READY
+            return
+        ready[Y_ROW, n], ready[Y_LEVEL, n], ready[Y_PARTIAL, n], ready[Y_ENDED, n] = row, level, at, 0
+        state[N_READY] = n + 1
+
+
+@part
+def credit_levels(row, node, level, many, given, state, nodes, twigs, stacks):
+    """Credit a branch to the partial matchings of a row at a level, or at all levels from there upwards."""
+    occurrence_head, occurrences, partial_head, partial = stacks[4], stacks[5], stacks[6], stacks[7]
+    by_occurrence = many and nodes[node, N_OPEN] >= 0
+    occurrence = np.int64(occurrence_head[nodes[node, N_OPEN]]) if by_occurrence else np.int64(-1)
+    below, at = np.int64(-1), np.int64(partial_head[row])
+    while True:
+        if by_occurrence:
+            while occurrence >= 0 and occurrences[V_LEVEL, occurrence] > level:
+                occurrence = np.int64(occurrences[V_ABOVE, occurrence])
+            level = np.int64(occurrences[V_LEVEL, occurrence]) if occurrence >= 0 else np.int64(0)
+        if level < 1:
+            break
+        while at >= 0 and partial[at, P_LEVEL] > level:
+            below, at = at, np.int64(partial[at, P_ABOVE])
+        at = partial_at(row, level, below, at, state, stacks)
+        if at < 0 or partial[at, P_CREDIT] & given:
+            break
+        credit(at, given, row, level, state, nodes, twigs, stacks)
+        if not many or state[WHY] != DONE:
+            break
+        level -= 1
+
+
+@part
 def follow_twigs(state, nodes, twigs, ends, values, tests, known, stacks, asked, answers):
     """Satisfy what is ready, and what becomes ready by it."""
-    levels, first, head, live, occurrence_head, occurrences, partial_head, partial, _, ready = stacks
+    levels, partial, ready = stacks[0], stacks[7], stacks[9]
     marks, skips, _, link, link_stamps, _ = asked
     summary, _, out, out_times, _ = answers
     skipping, stamp = state[SKIPPING] == 1, state[STAMP]
@@ -244,41 +304,4 @@ def follow_twigs(state, nodes, twigs, ends, values, tests, known, stacks, asked,
             above, level, many, given = np.int64(twig), np.int64(place), False, AT_END
         elif not many and (level < 1 or not is_suffix(nodes, node, levels[L_NODE, level])):
             continue
-        by_occurrence = many and nodes[node, N_OPEN] >= 0
-        occurrence = np.int64(occurrence_head[nodes[node, N_OPEN]]) if by_occurrence else np.int64(-1)
-        below, at = np.int64(-1), np.int64(partial_head[above])
-        while True:
-            if by_occurrence:
-                while occurrence >= 0 and occurrences[V_LEVEL, occurrence] > level:
-                    occurrence = np.int64(occurrences[V_ABOVE, occurrence])
-                level = np.int64(occurrences[V_LEVEL, occurrence]) if occurrence >= 0 else np.int64(0)
-            if level < 1:
-                break
-            while at >= 0 and partial[at, P_LEVEL] > level:
-                below, at = at, np.int64(partial[at, P_ABOVE])
-            if at < 0 or partial[at, P_LEVEL] != level:
-                fresh = fresh_partial(above, level, state, levels, partial)
-                if fresh < 0:
-                    break
-                partial[fresh, P_ABOVE] = at
-                if below >= 0:
-                    partial[below, P_ABOVE] = fresh
-                else:
-                    partial_head[above] = fresh
-                at = fresh
-            if partial[at, P_CREDIT] & given:
-                break
-            partial[at, P_CREDIT] |= given
-            if partial[at, P_CREDIT] == (np.int64(1) << np.int64(twigs[above, T_NEEDS])) - 1 and (
-                twigs[above, T_ABOVE] >= 0
-                or in_reach(above, level, twigs, nodes, levels, first, head, live, occurrence_head)
-            ):
-                n = state[N_READY]
-                if n == ready.shape[1]:
-                    state[WHY] = FEW_READY
-                    break
-                ready[Y_ROW, n], ready[Y_LEVEL, n], ready[Y_PARTIAL, n], ready[Y_ENDED, n] = above, level, at, 0
-                state[N_READY] = n + 1
-            if not many:
-                break
-            level -= 1
+        credit_levels(above, node, level, many, given, state, nodes, twigs, stacks)

@@ -8,21 +8,7 @@ event. So matches are certain at the tag that makes them so, and a run can stop 
 """
 
 from ...kernels import kernel
-from ..marks_kernels import read_few_marks
-from ..streaming_kernels import (
-    DONE,
-    FEW_OUT,
-    GATED,
-    READ,
-    SKIPPING,
-    STAMP,
-    STREAM,
-    WAITING,
-    WHY,
-    WRITTEN,
-    waited_for,
-    wipe,
-)
+from ..streaming_kernels import DONE, GATED, READ, SKIPPING, STAMP, STREAM, WAITING, WHY, WRITTEN, finish, waited_for
 from .event_kernels import close_document, end_tag, open_document, start_tag
 from .follow_kernels import follow_rows, follow_twigs
 from .layout_kernels import LEVEL, MARKED, TIME
@@ -80,16 +66,9 @@ def run(
                 break
         close_document(state, stacks)
         state[READ] = state[TIME]
-        if not streaming and state[WHY] == DONE:
-            if state[WRITTEN] + min(state[MARKED], 64 * len(marks)) + 8 > len(out):
-                state[WHY] = FEW_OUT
-        if streaming or state[WHY] != DONE:
-            wipe(marks, summary)
-        if state[WHY] != DONE:
+        if not finish(state[MARKED], marks, summary, out, state):
             state[GATED] = gated_before
             break
-        if not streaming:
-            state[WRITTEN] = read_few_marks(marks, summary, out, state[WRITTEN])
         document += 1
         out_offsets[document] = state[WRITTEN]
         gate_offsets[document] = state[GATED]

@@ -41,20 +41,24 @@ class YFilterEngine(EventEngine[Queries, Scratch]):
 
     def _run(self, batch: DocumentBatch, first: int, link: Int32s, offsets: Offsets, gate_offsets: Offsets) -> int:
         it, scratch = self._tables, self._scratch
+        content = (
+            batch.end, batch.attribute_begin, batch.attribute_name, batch.attribute_start, batch.attribute_length,
+            batch.text_begin, batch.text_end, batch.text_parent, batch.text_start, batch.text_length, batch.data,
+            batch.arena, self.table.translation(batch), it["selection_rows"], it["limits"], it["literals"],
+            it["parts"], scratch.joined,
+        )  # fmt: skip
+        network = it["states"], it["state_symbol"], it["task_begin"], it["task_kind"], it["task_number"]
+        queries = it["query_begin"], it["query_entry"], it["steps"], it["selects"], (scratch.places, scratch.times)
+        joins = (
+            it["nodes"], it["selects"], it["join_entry"], it["join_late"], scratch.join_stamps,
+            scratch.bindings.arrays, scratch.waiting,
+        )  # fmt: skip
         return run(  # type: ignore[no-any-return]
-            batch.offsets, batch.name, batch.parent, batch.depth, batch.end, first,
-            batch.attribute_begin, batch.attribute_name, batch.attribute_start, batch.attribute_length,
-            batch.text_begin, batch.text_end, batch.text_parent, batch.text_start, batch.text_length,
-            batch.data, batch.arena, self.table.translation(batch),
-            it["selection_rows"], it["limits"], it["literals"], it["parts"], it["selects"],
-            it["steps"], it["query_begin"], it["query_entry"], scratch.places, scratch.times, scratch.joined,
-            it["states"], it["state_symbol"], it["task_begin"], it["task_kind"], it["task_number"],
-            it["nodes"], it["join_entry"], it["join_late"], scratch.join_stamps,
-            *scratch.bindings.arrays, scratch.waiting,
-            scratch.active, scratch.levels, scratch.deep_stamps, scratch.marks, scratch.summary, scratch.skips,
-            scratch.expiry, scratch.state,
-            link, scratch.link_stamps, scratch.out, scratch.out_times, scratch.pending,
-            scratch.gate_stamps, scratch.gates, offsets, gate_offsets,
+            batch.offsets, batch.name, batch.parent, batch.depth, first, content, network, queries, joins,
+            (scratch.active, scratch.levels, scratch.deep_stamps), scratch.state,
+            (scratch.marks, scratch.summary, scratch.skips, scratch.expiry),
+            (link, scratch.link_stamps, scratch.out, scratch.out_times, scratch.pending),
+            (scratch.gate_stamps, scratch.gates), offsets, gate_offsets,
         )  # fmt: skip
 
     def statistics(self) -> dict[str, int | float]:

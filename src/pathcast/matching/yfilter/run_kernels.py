@@ -18,10 +18,8 @@ is pending until then. With `expiry`, an entry is not looked at after so many st
 import numpy as np
 
 from ...kernels import kernel, part
-from ..marks_kernels import read_few_marks
 from ..streaming_kernels import (
     DONE,
-    FEW_OUT,
     GATED,
     READ,
     SKIPPING,
@@ -30,10 +28,10 @@ from ..streaming_kernels import (
     WAITING,
     WHY,
     WRITTEN,
+    finish,
     is_marked,
     is_spared,
     waited_for,
-    wipe,
 )
 from .join_kernels import HOLDS, N_JOIN, NO_ROOM, join_end
 from .postponed_kernels import select_on_stack
@@ -229,35 +227,29 @@ def run_document(
 
 
 @kernel(
-    "int64(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], int64,"
-    " ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
-    " ro_u1[::1], ro_u1[::1], ro_i4[::1],"
-    " ro_i4[:, ::1], ro_f8[::1], ro_u1[::1], ro_i4[::1], ro_i4[::1], ro_i4[:, ::1], ro_i4[::1], ro_i4[::1],"
-    " i4[:, ::1], i4[:, ::1], u1[::1],"
-    " ro_i4[:, ::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1],"
-    " ro_i4[:, ::1], ro_i4[::1], ro_b1[::1], i8[::1], i4[::1], i8[::1], i4[:, ::1], i8[::1], i8[::1], i4[:, ::1],"
-    " i4[::1], i4[:, ::1], i8[::1], u8[::1], u8[::1], ro_u8[::1], ro_i4[::1], i8[::1],"
-    " ro_i4[::1], i8[::1], i4[::1], i4[::1], i4[:, ::1], i8[::1], i4[::1], i8[::1], i8[::1])"
+    # the documents, from the first one to do; their values, and the tests of values
+    "int64(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], int64,"
+    " Tuple((ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1],"
+    " ro_i8[::1], ro_i4[::1], ro_u1[::1], ro_u1[::1], ro_i4[::1],"
+    " ro_i4[:, ::1], ro_f8[::1], ro_u1[::1], ro_i4[::1], u1[::1])),"
+    # the network; queries with postponed selections; joins
+    " Tuple((ro_i4[:, ::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1])),"
+    " Tuple((ro_i4[::1], ro_i4[::1], ro_i4[:, ::1], ro_i4[::1], Tuple((i4[:, ::1], i4[:, ::1])))),"
+    " Tuple((ro_i4[:, ::1], ro_i4[::1], ro_i4[::1], ro_b1[::1], i8[::1],"
+    " Tuple((i4[::1], i8[::1], i4[:, ::1], i8[::1], i8[::1])), i4[:, ::1])),"
+    # the document's stack
+    " Tuple((i4[::1], i4[:, ::1], i8[::1])), i8[::1],"
+    # what is asked for, and the answers
+    " Tuple((u8[::1], u8[::1], ro_u8[::1], ro_i4[::1])),"
+    " Tuple((ro_i4[::1], i8[::1], i4[::1], i4[::1], i4[:, ::1])), Tuple((i8[::1], i4[::1])), i8[::1], i8[::1])"
 )
 def run(
-    offsets, names, parents, depths, ends, first_document,
-    attribute_begin, attribute_names, attribute_start, attribute_length, text_begin, text_end, text_parent, text_start,
-    text_length, data, arena, translation,
-    rows, limits, literals, parts, selects, steps, query_begin, query_entry, places, times, joined,
-    states, state_symbols, task_begin, task_kind, task_number,
-    nodes, join_entry, join_late, join_stamps,
-    binding_slots, binding_stamps, bindings, binding_parts, binding_count, waiting,
-    active, levels, deep_stamps, marks, summary, skips, expiry, state,
-    link, link_stamps, out, out_times, pending, gate_stamps, out_gates, out_offsets, gate_offsets,
+    offsets, names, parents, depths, first_document, content, network, queries, joins, stack, state,
+    asked, stream, gates, out_offsets, gate_offsets,
 ):  # fmt: skip
     """Run the documents from `first_document` on; the first one that is not done, with why in `state[WHY]`."""
-    content = (
-        ends, attribute_begin, attribute_names, attribute_start, attribute_length, text_begin, text_end, text_parent,
-        text_start, text_length, data, arena, translation, rows, limits, literals, parts, joined,
-    )  # fmt: skip
-    room = (binding_slots, binding_stamps, bindings, binding_parts, binding_count)
-    joins = (nodes, selects, join_entry, join_late, join_stamps, room, waiting)
-    asked = (marks, summary, skips, expiry)
+    (marks, summary, skips, _), (link, link_stamps, out, _, _) = asked, stream
+    binding_count = joins[5][4]
     document = first_document
     state[WHY] = DONE
     while document < len(offsets) - 1:
@@ -266,23 +258,14 @@ def run(
         state[MARKED], state[PENDING], binding_count[0] = 0, 0, 0
         if state[STREAM] == 1:
             state[WAITING] = waited_for(link, state[SKIPPING] == 1, skips, link_stamps, state[STAMP])
-        if offsets[document] < offsets[document + 1]:
+        first, end = offsets[document], offsets[document + 1]
+        if first < end:
             run_document(
-                offsets[document], offsets[document + 1], names, parents, depths,
-                (states, state_symbols, task_begin, task_kind, task_number), (active, levels, deep_stamps),
-                (query_begin, query_entry, steps, selects, (places, times)), joins, content, asked,
-                (link, link_stamps, out, out_times, pending), (gate_stamps, out_gates), state,
+                first, end, names, parents, depths, network, stack, queries, joins, content, asked, stream, gates, state
             )  # fmt: skip
-        room_needed = state[WRITTEN] + min(state[MARKED], 64 * len(marks)) + 8
-        if state[STREAM] == 0 and state[WHY] == DONE and room_needed > len(out):
-            state[WHY] = FEW_OUT
-        if state[STREAM] == 1 or state[WHY] != DONE:
-            wipe(marks, summary)
-        if state[WHY] != DONE:
+        if not finish(state[MARKED], marks, summary, out, state):
             state[GATED], state[VISITS] = gated, visits
             break
-        if state[STREAM] == 0:
-            state[WRITTEN] = read_few_marks(marks, summary, out, state[WRITTEN])
         document += 1
         out_offsets[document] = state[WRITTEN]
         gate_offsets[document] = state[GATED]
