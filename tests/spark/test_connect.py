@@ -7,8 +7,10 @@ import sys
 
 import pytest
 
+from tests.spark.machines import short_lived
+
 # Starts a server of its own, and a program can have only one kind of session.
-pytestmark = pytest.mark.xdist_group("without java")
+pytestmark = pytest.mark.xdist_group("a Spark each")
 
 PROGRAM = """
 import json, os, sys
@@ -82,8 +84,7 @@ spark.stop()
 
 def test_tables_and_streams_are_matched_through_connect(tmp_path):
     run = [sys.executable, "-c", PROGRAM, str(tmp_path)]
-    # A server that lives for seconds never pays back the JVM's second compiler, nor threads for the garbage.
-    environment = os.environ | {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+    environment = os.environ | short_lived(tmp_path / "settings")
     answer = subprocess.run(run, env=environment, capture_output=True, text=True, check=False, timeout=200)
     assert answer.returncode == 0, answer.stderr[-5000:]
     said = json.loads(answer.stdout.splitlines()[-1])

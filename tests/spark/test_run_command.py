@@ -67,6 +67,15 @@ def test_reports_as_json_and_a_session_that_is_left_to_its_maker(spark, folder):
     assert spark.range(3).count() == 3
 
 
+def test_a_batch_is_told_in_a_line(folder):
+    (folder / "batch.toml").write_text(PIPELINE.partition("[stream]")[0])
+    answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml")])
+    assert answer.exit_code == 0, answer.output
+    assert answer.stdout.startswith("batch: 1 documents, 1 matches, 0 dead letters")
+    assert answer.stdout.count("\n") == 1
+    assert delivered(folder) == [(1, "ada")]
+
+
 def test_a_pipeline_that_fails_has_status_1(folder):
     (folder / "deliveries").write_text("in the way")
     answer = CliRunner().invoke(app, ["run", str(folder / "stream.toml")])
