@@ -3,6 +3,7 @@
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -175,3 +176,17 @@ def test_a_master_and_a_remote_are_one_too_many(folder):
     answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml"), "--master", "a", "--remote", "b"])
     assert answer.exit_code == 2
     assert "--master or --remote" in answer.output
+
+
+def test_a_connect_server_that_nobody_runs_is_told_at_once(folder):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml"), "--remote", f"sc://127.0.0.1:{port}"])
+    assert answer.exit_code == 1
+    assert f"no Spark Connect server answers at 127.0.0.1:{port}: Connection refused" in answer.output
+
+
+def test_a_connect_server_has_a_port_that_is_a_number(folder):
+    answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml"), "--remote", "sc://here:there"])
+    assert answer.exit_code == 2
+    assert "error: --remote sc://here:there: Port could not be cast to integer value" in answer.output

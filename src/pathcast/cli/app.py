@@ -23,7 +23,7 @@ from .run import run
 
 app = typer.Typer(
     name="pathcast",
-    help="Deliver XML documents to the subscribers whose standing XPath queries they match.",
+    help="Deliver XML documents and changes of tables to the subscribers whose standing queries they match.",
     epilog="First steps: pathcast doctor, pathcast demo, pathcast match --help",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathcast.spark.run import JoinReport, Report
 
 FAILED, WRONG = 1, 2
+CONNECT_PORT = 15002
 
 
 class Stop(Event):
@@ -60,8 +61,9 @@ def run(
 ) -> None:
     """Run a pipeline: documents in, deliveries out, as a batch or a stream.
 
-    Exit status 0: it came to its end; 1: it failed; 2: the file or an argument is wrong; 130: stopped by Ctrl-C; 143:
-    by SIGTERM.
+    Exit status 0: it came to its end; 1: it failed; 2: the file or an argument is wrong.
+
+    130: stopped by Ctrl-C; 143: by SIGTERM.
 
     Example: pathcast run pipeline.toml --dry-run
     """
@@ -89,6 +91,8 @@ def run(
     _publish_joins(pipeline)
     if publish and table is None:
         return  # needs no Spark
+    if remote is not None:
+        _must_answer(remote)
     stop = Stop()
     settings = {**pipeline.spark, **({"spark.master": master} if master is not None else {})}
     with _session(pipeline.name, settings, remote) as spark, _stopped_by_signals(stop):
@@ -132,6 +136,26 @@ def _prepare(spark: "SparkSession", pipeline: "Pipeline") -> None:
     report = compile_table(spark, pipeline)
     if report:
         typer.echo(report, err=True)
+
+
+def _must_answer(remote: str) -> None:
+    """Leave if nobody listens at a Spark Connect server's address: PySpark would try again for minutes, in silence."""
+    from socket import create_connection
+    from urllib.parse import urlsplit
+
+    if not remote.startswith("sc://"):
+        return
+    try:
+        address = urlsplit(remote)
+        place = address.hostname or "", address.port or CONNECT_PORT
+        create_connection(place, timeout=10).close()
+    except ValueError as error:
+        typer.echo(f"error: --remote {remote}: {error}", err=True)
+        raise typer.Exit(WRONG) from None
+    except OSError as error:
+        reason = f"no Spark Connect server answers at {place[0]}:{place[1]}: {error.strerror or error}"
+        typer.echo(f"error: --remote {remote}: {reason}", err=True)
+        raise typer.Exit(FAILED) from None
 
 
 @contextmanager

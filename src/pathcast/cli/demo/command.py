@@ -64,8 +64,9 @@ def demo(
 ) -> None:
     """Stream made-up market reports on Spark, kill the stream in the middle, and prove that nothing was lost.
 
-    Reports of five publishers, each with a schema of its own, go through 15 routers to their readers; beside that,
-    stocks and reviews are cut out of them and joined for investors. docs/demo.md tells what is to be seen.
+    Reports of five publishers, each with a schema of its own, go through 15 routers to their readers.
+
+    Stocks and reviews are cut out of them and joined for investors. docs/demo.md tells what is to be seen.
 
     Exit status 0: all is as it must be; 1: it is not; 130: stopped by Ctrl-C.
 
