@@ -25,7 +25,7 @@ from ..transmission import Topology, Underlay
 from ..workloads.joins import DOMAIN, JoinBatch, JoinWorkload
 from ..workloads.multiway_joins import SELECTED
 from .network_overlay import Cost, Counter, events, filters_of, single, subscriptions_of
-from .network_zones import ZoneCounter, expected, turned, zoned
+from .network_zones import ZoneCounter, points_of, turned, zoned
 
 Tables = tuple[str, ...]
 
@@ -33,18 +33,23 @@ Tables = tuple[str, ...]
 @dataclass
 class Group:
     """The network of some tables' ranges, the numbers of the forms or signatures whose messages go there, and the
-    subscriptions that have filters there.
+    subscriptions that have filters there: which is the first of a batch, and the batch.
     """
 
     network: ContentNetwork
     numbers: frozenset[int]
     counter: ZoneCounter
     columns: Tables
-    batches: tuple[JoinBatch, ...]
+    batches: tuple[tuple[int, JoinBatch], ...]
 
     def expect(self, *, filters: bool) -> None:
         """Let the network's nodes know the extents of all those filters, or that there are none."""
-        expected(self.counter.addresses, self.batches if filters else (), self.columns)
+        space = self.counter.addresses.space
+        points, numbers = [np.empty((0, space.dimensions), np.int64)], [np.empty(0, np.int64)]
+        for first, batch in self.batches if filters else ():
+            points.append(points_of(batch, space, self.columns))
+            numbers.append(np.arange(first, first + len(batch)))
+        self.counter.expect(np.concatenate(points), np.concatenate(numbers))
 
 
 @dataclass
@@ -65,7 +70,7 @@ class GroupZones:
         for tables, (space, numbers) in _spaces(server, workload).items():
             network = self._network(tables)
             counter = ZoneCounter(turned(network, space), root)
-            batches = tuple(batch for batch, mine in _numbered(server, workload) if mine & numbers)
+            batches = tuple((first, batch) for first, batch, mine in _numbered(server, workload) if mine & numbers)
             found.append(Group(network, numbers, counter, _columns(tables), batches))
         return found
 
@@ -113,12 +118,12 @@ def _spaces(server: JoinServer, workload: JoinWorkload) -> dict[Tables, tuple[Sp
     return found
 
 
-def _numbered(server: JoinServer, workload: JoinWorkload) -> Iterator[tuple[JoinBatch, set[int]]]:
-    """The batches of subscriptions, with the numbers of their forms or of their signature."""
-    first = 1
+def _numbered(server: JoinServer, workload: JoinWorkload) -> Iterator[tuple[int, JoinBatch, set[int]]]:
+    """The batches of subscriptions, where they begin, and the numbers of their forms or of their signature."""
+    first = 0
     for batch in workload.batches:
-        one = server.subscriptions[first]
-        yield batch, {*one.forms} if one.signature is None else {*one.forms, one.signature}
+        one = server.subscriptions[first + 1]
+        yield first, batch, {*one.forms} if one.signature is None else {*one.forms, one.signature}
         first += len(batch)
 
 
@@ -154,8 +159,7 @@ def carried(
     published = [(_group(groups, message), message) for message in changed if TO not in message]
     for group, message in published:
         both = {"can": Cost(), "cbn": Cost()}
-        counter.count(message, both["cbn"])
-        group.counter.count(message, both["can"])
+        group.counter.count(message, both["can"], counter.count(message, both["cbn"]))
         for kind, cost in both.items():
             _add(costs[kind, "counted"], cost.hops, cost.bytes, both["cbn"].deliveries)
     for group in groups:
@@ -198,8 +202,8 @@ def measured_in_groups(
         group.expect(filters=True)
     for change, messages in events(server, workload, insertions):
         for message in messages:
-            counter.count(message, costs["cbn", change])
-            _group(groups, message).counter.count(message, costs["can", change])
+            recipients = counter.count(message, costs["cbn", change])
+            _group(groups, message).counter.count(message, costs["can", change], recipients)
     return costs
 
 

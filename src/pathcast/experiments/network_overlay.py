@@ -76,8 +76,8 @@ class Counter:
         """The subscriptions that a message is for."""
         return np.unique(self.table.match(Probe(message.bare() if message.payload else message))[0])
 
-    def count(self, message: Message, cost: Cost) -> None:
-        """Add what one message costs."""
+    def count(self, message: Message, cost: Cost) -> npt.NDArray[np.int64]:
+        """Add what one message costs; the subscriptions that it is for, but for one to one alone."""
         size = message.size
         cost.messages += 1
         if TO in message:
@@ -87,8 +87,9 @@ class Counter:
             cost.hops += 1
             cost.deliveries += 1
             cost.delivery_hops += 1
-            return
-        at = self.nodes[self.matching(message)]
+            return np.empty(0, np.int64)
+        found = self.matching(message)
+        at = self.nodes[found]
         links = int(self._above[np.unique(at)].any(axis=0).sum()) if len(at) else 0
         cost.server += size
         cost.hops += links
@@ -96,6 +97,7 @@ class Counter:
         cost.last_hop += len(at) * size
         cost.deliveries += len(at)
         cost.delivery_hops += int(self._depth[at].sum())
+        return found
 
 
 def placed(count: int, topology: Topology, seed: int) -> npt.NDArray[np.int64]:

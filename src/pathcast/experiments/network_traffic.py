@@ -14,7 +14,7 @@ from .claim import Claim
 from .network_claims import OURS, STRAWMEN, TARGET, TEN, below, falls, least, selections
 from .network_groups import GroupZones, carried, measured_in_groups
 from .network_overlay import Cost, Counter, events, filled, filters_of, overlay, placed, subscriptions_of
-from .network_zones import ZoneCounter, expected, space_of, turned, zoned
+from .network_zones import ZoneCounter, points_of, space_of, turned, zoned
 from .plot import Plot
 from .registry import experiment
 from .rows import Row
@@ -25,7 +25,6 @@ UNICAST = ("enum-j", "enum-sj")
 # Rows of a selection have zones of their own table: in zones of both tables' ranges they would meet more of them.
 SELECTIONS = "rel-sel"
 NETWORKS = ("can", "cbn")
-COLUMNS = ("a", "c")
 Costs = dict[tuple[str, str], Cost]
 
 
@@ -100,12 +99,11 @@ def measured(workload: JoinWorkload, parameters: Setting, scheme: str, world: Wo
         groups = world.own.of(server, workload)
         return measured_in_groups(server, workload, groups, counter, _events(parameters, scheme))
     zones = ZoneCounter(turned(world.zones, space_of(server)), world.root)
-    expected(zones.addresses, workload.batches, COLUMNS)
+    zones.expect(points_of(workload.batches[0], zones.addresses.space))
     costs = {(kind, change): Cost() for kind in NETWORKS for change in ("insert", "delete")}
     for change, messages in events(server, workload, _events(parameters, scheme)):
         for message in messages:
-            counter.count(message, costs["cbn", change])
-            zones.count(message, costs["can", change])
+            zones.count(message, costs["can", change], counter.count(message, costs["cbn", change]))
     return costs
 
 
@@ -120,13 +118,12 @@ def checked(run: Run, workload: JoinWorkload, parameters: Setting, scheme: str, 
         return
     zones = ZoneCounter(turned(world.zones, space_of(server)), world.root)
     counted, sent = {kind: Cost() for kind in NETWORKS}, {kind: Cost() for kind in NETWORKS}
-    expected(zones.addresses, few.batches, COLUMNS)
+    zones.expect(points_of(few.batches[0], zones.addresses.space))
     published = [message for _, messages in events(server, few, count) for message in messages[:20]]
     for message in published:
-        counter.count(message, counted["cbn"])
-        zones.count(message, counted["can"])
+        zones.count(message, counted["can"], counter.count(message, counted["cbn"]))
     counted["can"].deliveries = counted["cbn"].deliveries
-    expected(zones.addresses, [], COLUMNS)
+    zones.expect(np.empty((0, zones.addresses.space.dimensions), np.int64))
     registered = []
     for id in range(1, len(few) + 1):
         node, mine = int(world.nodes[id - 1]), filters_of(server, id)

@@ -1,9 +1,9 @@
 """Messages whose ways are worked out once, carried packet by packet in several networks with and without payloads.
 
 Where copies of a message go is decided by zones and the extents of filters, whatever nodes remember of payloads. So one
-walk along the zones serves all networks that are compared; each then carries the message with forwarders, soft state, packets and a
-clock of its own. Who gets a message is looked up in one table of all filters, and delivered where the subscription's
-point lies, if the copy that comes there is for it.
+walk along the zones serves all networks that are compared; each then carries the message with forwarders, soft state,
+packets and a clock of its own. Who gets a message is looked up in one table of all filters, and delivered where the
+subscription's point lies, if the copy that comes there is for it.
 
 Invariant: whoever matches a message stands in exactly one leg of its way. Runs hold all that is counted against a
 network in which filters are registered.
@@ -20,18 +20,16 @@ import numpy.typing as npt
 from ..joins import JoinServer
 from ..messages import Message
 from ..network import ContentNetwork, PayloadLimits
-from ..network.address_space import AddressSpace
 from ..network.content import Step
 from ..network.forwarder import Forwarder, Units
 from ..network.packets import Fetch, Letter, Publication, Supply, units_of
 from ..network.payloads import PayloadCounts
 from ..network.shapes import Probe
-from ..network.space import Space
 from ..network.transit import Distances, Transit
-from ..network.zones import SIDE, Box, boxes_size
-from ..workloads.joins import JoinBatch, JoinWorkload
+from ..network.zones import Box, boxes_size
+from ..workloads.joins import JoinWorkload
 from .network_overlay import filled
-from .network_zones import space_of, turned
+from .network_zones import points_of, space_of, turned
 
 Ints = npt.NDArray[np.int64]
 
@@ -65,9 +63,8 @@ class Ways:
         self.addresses = turned(zones, space_of(server))
         self.root = zones.topology.number(zones.topology.root)
         self.points = np.concatenate([points_of(batch, self.addresses.space) for batch in workload.batches])
-        self.addresses.telling.expect(self.points)
         self._table = filled(server, workload)
-        self._owners = _owners(self.addresses, self.points)
+        self._owners = self.addresses.telling.expect(self.points)
         self._units: Units = {}
         self._published = 0
         self.nodes = [
@@ -106,25 +103,6 @@ class Ways:
         for one, owner in zip(matching.tolist(), self._owners[matching].tolist(), strict=True):
             found.setdefault(owner, []).append(one)
         return found
-
-
-def points_of(batch: JoinBatch, space: Space) -> Ints:
-    """The points of subscriptions whose ranges are the space's axes, in their order."""
-    columns = []
-    for axis, ends in zip(space.axes, batch.ranges.values(), strict=True):
-        for end in ends:
-            places = (end - axis.low) / (axis.high - axis.low) * SIDE
-            columns.append(np.clip(places, 0, SIDE - 1).astype(np.int64))
-    return np.stack(columns, axis=1)
-
-
-def _owners(addresses: AddressSpace, points: Ints) -> Ints:
-    """The node in whose zone each point lies."""
-    found = np.full(len(points), -1, np.int64)
-    for number in addresses.members:
-        for zone in addresses.nodes[number].zones:
-            found[((points >= zone.low) & (points < zone.high)).all(axis=1)] = number
-    return found
 
 
 @dataclass

@@ -9,7 +9,7 @@ Cost: a step a zone that meets the region.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ..joins.words import TO
 from ..messages import Filter, In, Interval, Message
 from ..network import Axis, ContentNetwork, PayloadLimits, Space, join_space, result_space
 from ..network.address_space import AddressSpace
+from ..network.extents import Ints
 from ..network.shapes import Probe
 from ..network.zones import boxes_size
 from ..transmission import Topology, Underlay
@@ -68,14 +69,10 @@ def turned(network: ContentNetwork, space: Space) -> AddressSpace:
     return addresses
 
 
-def expected(addresses: AddressSpace, batches: Iterable[JoinBatch], columns: tuple[str, ...]) -> None:
-    """Let the nodes of a network know the extents that filters of some subscriptions would have."""
-    axes = addresses.space.axes
-    points = [np.empty((0, 2 * len(axes)), np.int64)]
-    for batch in batches:
-        ends = [axis.places(end) for axis, name in zip(axes, columns, strict=True) for end in batch.ranges[name]]
-        points.append(np.stack(ends, axis=1))
-    addresses.telling.expect(np.concatenate(points))
+def points_of(batch: JoinBatch, space: Space, columns: Iterable[str] | None = None) -> Ints:
+    """The points of subscriptions whose ranges on some columns, or on all, are the space's axes in their order."""
+    ranges = [batch.ranges[name] for name in columns or batch.ranges]
+    return np.stack([axis.places(end) for axis, ends in zip(space.axes, ranges, strict=True) for end in ends], axis=1)
 
 
 @dataclass
@@ -84,9 +81,17 @@ class ZoneCounter:
 
     addresses: AddressSpace
     root: int
+    _owners: Ints = field(init=False, repr=False)
 
-    def count(self, message: Message, cost: Cost) -> None:
-        """Add what one message costs; what is for one subscriber goes straight."""
+    def expect(self, points: Ints, numbers: Ints | None = None) -> None:
+        """Let the nodes know the extents of filters at some points, those of the subscriptions with these numbers."""
+        owners = self.addresses.telling.expect(points)
+        places = np.arange(len(points)) if numbers is None else numbers
+        self._owners = np.full(places.max(initial=-1) + 1, -1, np.int64)
+        self._owners[places] = owners
+
+    def count(self, message: Message, cost: Cost, recipients: Ints) -> None:
+        """Add what one message costs, which has to come to its recipients' zones; one to one alone goes straight."""
         size = message.size
         cost.messages += 1
         cost.server += size
@@ -96,9 +101,13 @@ class ZoneCounter:
             return
         probe = Probe(message.bare() if message.payload else message)
         waiting = [(self.root, self.addresses.header(self.root, probe))]
+        reached = set()
         while waiting:
             node, clips = waiting.pop()
+            reached.add(node)
             further = self.addresses.nodes[node].step(probe, clips, None).forwards
             waiting += further
             cost.hops += len(further)
             cost.bytes += sum(size + boxes_size(parts) for _, parts in further)
+        if not reached.issuperset(np.unique(self._owners[recipients]).tolist()):
+            raise AssertionError("a message does not come to all zones in which it has recipients")

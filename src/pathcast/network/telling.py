@@ -74,25 +74,31 @@ class Telling:
                 self.traffic.carry(at, other, size + boxes_size(tuple(parts)), "control")
                 waiting.append((other, tuple(parts)))
 
-    def expect(self, points: Ints) -> None:
-        """Let all nodes know extents as if filters stood at these points and nowhere else, to see how they would route.
+    def expect(self, points: Ints) -> Ints:
+        """Let all nodes know extents as if filters stood at these points and nowhere else, to see how they would route;
+        the owners of the points.
 
         Nobody has told them: with the points of the filters that are there, all is again as it was.
         """
         self.tell()
         cells = [(cell, number) for number in sorted(self.members) for cell in self.nodes[number].cells]
-        self._expect(cells, points, 0)
+        owners = np.empty(len(points), np.int64)
+        self._expect(cells, points, np.arange(len(points)), 0, owners)
+        return owners
 
-    def _expect(self, cells: list[tuple[Cell, int]], points: Ints, depth: int) -> Extent | None:
-        """Fill in the extents of the boxes below one that cells and points are in; its own."""
+    def _expect(
+        self, cells: list[tuple[Cell, int]], points: Ints, rows: Ints, depth: int, owners: Ints
+    ) -> Extent | None:
+        """Fill in the extents of the boxes below one that cells and rows of points are in; its own."""
         if len(cells) == 1:
-            return Extent.of(points)
+            owners[rows] = cells[0][1]
+            return Extent.of(points[rows])
         cut = cells[0][0].path[depth]
-        behind, inside = [cell.box.meets(cut) for cell, _ in cells], cut.rows(points)
+        behind, inside = [cell.box.meets(cut) for cell, _ in cells], cut.rows(points[rows])
         parts = []
         for side in (False, True):
             these = [one for one, there in zip(cells, behind, strict=True) if there == side]
-            parts.append((these, self._expect(these, points[inside == side], depth + 1)))
+            parts.append((these, self._expect(these, points, rows[inside == side], depth + 1, owners)))
         for (these, _), (_, extent) in zip(parts, reversed(parts), strict=True):
             for cell, number in these:
                 self.nodes[number].extents[cell.path[depth]] = extent
