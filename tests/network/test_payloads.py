@@ -155,7 +155,7 @@ def test_repositories_are_capped_by_entries_and_bytes_and_forget_the_oldest_use(
         state = PayloadState(limits)
         state.keep(b"\0", payloads[b"\0"])
         state.keep(b"\1", payloads[b"\1"])
-        assert state.payload(b"\0") is not None
+        assert state.need(b"\0")
         state.keep(b"\2", payloads[b"\2"])
         assert state.payload(b"\1") is None
         assert state.payload(b"\0") is not None
@@ -236,9 +236,24 @@ def test_payloads_that_pass_once_do_not_drive_out_those_that_come_again():
         state.keep(bytes([100 + number]) * 16, news(1).payload_message())
         assert len(state) <= 8
     assert all(id in state for id in often)
-    # What is new still has a quarter: it can be asked for again, and become old.
+    # The newest stays for a while: it can be needed again, and become old.
     new = bytes([99]) * 16
     for _ in range(2):
         state.keep(new, news(1).payload_message())
     assert new in state and state.payload(new) is not None
     assert state._bytes == len(state) * news(1).payload_message().size
+
+
+def test_a_payload_whose_reference_only_passes_gives_way_to_those_that_are_needed():
+    network = ContentNetwork.build(Topology.chain(3), payloads=PayloadLimits(repository_entries=2))
+    network.register("r2", compare("per", "<", 10), "bob")
+    network.register("r3", compare("per", ">", 45), "ada")
+    needed, passing, new = (bytes([number]) * 300 for number in range(3))
+    for per, photo in ((50, passing), (5, needed), (5, needed), (50, passing), (5, new), (50, passing), (5, needed)):
+        trace = network.publish(news(per, photo))
+        assert not trace.traffic.messages("payload")
+    assert [(news(1, photo).payload_id() in network.forwarders[1].payloads) for photo in (needed, passing, new)] == [
+        True,
+        False,
+        True,
+    ]

@@ -14,7 +14,7 @@ Cost: a look-up or two a copy beside matching.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -126,6 +126,7 @@ class Forwarder:
                 for id in units:
                     self.payloads.acknowledged(id, came, links, serves=serves)
             case Fetch(id, _, origin) if self.payloads is not None and came is not None:
+                self.payloads.need(id)
                 supply = Supply(id, self.payloads.payload(id), origin, server=False)
                 self._transit.send(self.number, came, supply, supply.size, "payload")
             case Supply():
@@ -176,6 +177,7 @@ class Forwarder:
         missing = {id for id in units if id not in known} if step.local else set()
         if step.local and not missing:
             self._deliver(self.number, step.local, job.packet, {id: known[id] for id in units})
+            self._use(job.packet, units)
         waiting: list[tuple[int, tuple[Box, ...]]] = []
         for target, header in step.forwards:
             needed = units if state is None else [id for id in units if not state.sent(id, target)]
@@ -184,11 +186,19 @@ class Forwarder:
                 missing.update(lacking)
                 waiting.append((target, header))
             else:
+                self._use(job.packet, needed)
                 self._send(job, target, header, {id: known[id] for id in needed})
         if missing:
             assert state is not None, "a node that knows nothing of payloads has got a reference"
             local = step.local if any(id not in known for id in units) else []
             self._wait(_Wait(job, Step(local, waiting), known, missing))
+
+    def _use(self, packet: Publication, units: Iterable[bytes]) -> None:
+        """Units that did not come with the packet were needed from the repository."""
+        if self.payloads is not None:
+            for id in units:
+                if id not in packet.carried:
+                    self.payloads.need(id)
 
     def _send(self, job: _Job, target: int, header: tuple[Box, ...], carried: Units) -> None:
         packet, state = job.packet, self.payloads

@@ -6,9 +6,10 @@ that a node which knows nothing of payloads never gets a reference (appendix H).
 capped and forget what was least recently used. A payload whose bits are all set is not needed for any link; it is
 purged where nobody has subscribed.
 
-The repository forgets in two classes: payloads that came once, and those that were asked for again. Rows that are
+The repository forgets in two classes: payloads that came once, and those that were needed again: for a subscriber
+here, for a link that lacked them, or by a node that asked. A reference that only passes is no need. Rows that are
 inserted pass once and are many; if they drove out rows that come again, those would be fetched. So payloads of the
-first class go first, down to a quarter of all, and then the oldest of the others.
+first class go first, down to an eighth of all, and then those whose last need is the oldest.
 
 Invariant: whatever is lost here costs bytes, never a delivery: no bit means that the payload is sent, no payload that
 it is fetched.
@@ -131,24 +132,33 @@ class PayloadState:
             self.counts.purged += 1
 
     def keep(self, id: bytes, payload: Message) -> None:
-        """Put a payload into the repository."""
-        if self.payload(id) is not None:
+        """Put a payload into the repository; one that is there has come again."""
+        if self.need(id):
             return
         self._once[id] = payload
         self._bytes += payload.size
         entries, size = self.limits.repository_entries, self.limits.repository_bytes
         while (entries is not None and len(self) > entries) or (size is not None and self._bytes > size):
-            self._drop(next(iter(self._once if 4 * len(self._once) > len(self) else self._again)))
+            # The newest stays, if it is not alone: it can be needed again, and become old.
+            new = len(self._once) > max(1, len(self) // 8) or not self._again
+            self._drop(next(iter(self._once if new else self._again)))
             self.counts.evicted += 1
 
     def payload(self, id: bytes) -> Message | None:
-        """The payload, if it is here; it is used again."""
+        """The payload, if it is here."""
+        found = self._once.get(id)
+        return self._again.get(id) if found is None else found
+
+    def need(self, id: bytes) -> bool:
+        """A payload is needed again: it is the last to be forgotten; whether it is here."""
         found = self._once.pop(id, None)
         if found is not None:
             self._again[id] = found
-        elif (found := self._again.get(id)) is not None:
-            self._again.move_to_end(id)
-        return found
+            return True
+        if id not in self._again:
+            return False
+        self._again.move_to_end(id)
+        return True
 
     def _drop(self, id: bytes) -> None:
         self._bytes -= (self._once if id in self._once else self._again).pop(id).size
