@@ -155,6 +155,8 @@ def test_they_are_saved_opened_and_added_to(tmp_path: Path) -> None:
         "/a//*[@k = 1]": [],
         "/a//*/*[@k = 1]": [],
         "/*[. = 1]": [],
+        "//a/*[. = 'x']": [0],
+        "/*[. = 'x']//b[@k = 1]/c": [DOWN + 1, 1],
         "/a[@k]": [],
         "/a[@k != 1]": [],
         "/a[.//@k = 1]": [],

@@ -17,6 +17,8 @@ KINDS = {
     "attribute of whichever element": ("/a//*[@x = 'v{}']", "<a><b x='w'/></a>", "<a><c><b x='v7'/></c></a>"),
     "attribute at any depth": ("/a[.//@x = 'v{}']", "<a><b x='w'/></a>", "<a><c><b x='v7'/></c></a>"),
     "value of an element": ("/a[b = 'v{}']", "<a><b>w</b></a>", "<a><b>v<i>7</i></b></a>"),
+    "value of whichever element": ("/a/*[. = 'v{}']", "<a><b>w7</b><c>v</c></a>", "<a><q>v<i>7</i></q></a>"),
+    "value at any depth": ("/a[b]//*[. = 'v{}']", "<a><b>w7</b></a>", "<a><b><c>v7</c>8</b></a>"),
     "number of an element": ("/a/b[. = {}]", "<a><b>-1</b></a>", "<a><b>7</b></a>"),
     "a text node": ("/a/b[text() = 'v{}']", "<a><b>w<i/></b></a>", "<a><b>w<i/>v7</b></a>"),
     "at least": ("/a/b[@x >= {}0]", "<a><b x='-1'/></a>", "<a><b x='9.5'/><b x='w'/></a>"),
@@ -85,7 +87,7 @@ def test_a_number_in_very_much_text_is_still_a_number() -> None:
 
 def test_values_under_or_and_not_are_never_waited_for() -> None:
     names = Names()
-    for text in ("/a[@x = 1 or @y = 2]", "/a[not(@x = 1)]", "/a[@x != 'v']", "//*[. = 'v']", "/a[contains(., 'abc')]"):
+    for text in ("/a[@x = 1 or @y = 2]", "/a[not(@x = 1)]", "/a[@x != 'v']", "//*[. = 1]", "/a[contains(., 'abc')]"):
         assert list(demands(parse(text), names)) == [], text
     assert len(list(demands(parse("/a[@x = 1][b > 2][text() = 'v'][contains(c, 'four')]/d[. = 'w']"), names))) >= 4
 

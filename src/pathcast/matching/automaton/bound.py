@@ -9,13 +9,14 @@ Any other path without branches is a *chain*: it waits for one of its tests at t
 is then looked for below this element, from its last step upwards.
 
 Tests are on any element that has the value: which one is meant follows from the place. Only string-values keep their
-element's name, as looking at every string-value would be too much.
+element's name, if there is one, as looking at every string-value takes longer.
 
 In any other pattern, a test that it demands outright is bound to the last step of the path that leads to it. Only
 documents with an element that has this path and passes the test can match (`leading_tests`).
 
-Left to the verifier: branches, `or`, `not`, first nodes of paths, existence, `!=`, paths of which no test has a path
-that leads to it: one that ends with `//*` the automaton takes for one that ends with `/*`.
+Left to the verifier: branches, `or`, `not`, first nodes of paths, existence, `!=`, numbers that `*` has for its
+string-value, paths of which no test has a path that leads to it: one that ends with `//*` the automaton takes for one
+that ends with `/*`.
 Invariant: for a pattern with bound tests, `matches ⇔ some element has its path and passes its tests`.
 """
 
@@ -133,9 +134,7 @@ def _demand(node: Node, test: Condition, names: Names) -> Demand | None:
             return None
         place = names.add(test.test[1:]) if test.is_attribute else TEXT_VALUE
         compare = test.conditions[0]
-    elif node.test == WILDCARD:
-        return None
-    else:
+    elif node.test != WILDCARD:
         element = names.add(node.test)
     found = demand_of(element, place, compare) if isinstance(compare, Compare) else None
     # Nothing is beyond what is infinite, and equal to it there may be something.

@@ -30,6 +30,7 @@ from .lookup_kernels import (
     SELF_VALUE,
     TEXT_VALUE,
     V_TESTS,
+    asked_of_whichever,
     find_test,
     gram_place,
     remembered,
@@ -192,17 +193,17 @@ def call_by_values(
                                   literals, begin, patterns, gates, open_gates, test_stamps, hits, marks, summary,
                                   state)  # fmt: skip
         asked = asks[OF_SELF, name + 1] if 0 <= name < asks.shape[1] - 1 else 0
-        if asked:
+        if asked | asks[OF_SELF, 0]:
             most = max(longest, MOST_NUMBER)
             length = gathered(element, most, text_begin, text_end, text_start, text_length, data, arena, joined)
             if length > most:
                 # Too long to equal a text; what number it is, is another question.
                 if asked & (ASKS_NUMBER | ASKS_RANGE):
                     state[S_UNKNOWN] = 1
-            else:
-                look_up(joined, np.int64(0), length, name, np.int32(SELF_VALUE), asked, slots, rows, hashes, numbers,
-                        groups, literals, begin, patterns, gates, open_gates, test_stamps, hits, extremes,
-                        group_stamps, touched, values, value_numbers, marks, summary, state)  # fmt: skip
+            elif asked | asked_of_whichever(joined, length, asks):
+                look_up(joined, np.int64(0), length, name, np.int32(SELF_VALUE), asked | asks[OF_SELF, 0], slots, rows,
+                        hashes, numbers, groups, literals, begin, patterns, gates, open_gates, test_stamps, hits,
+                        extremes, group_stamps, touched, values, value_numbers, marks, summary, state)  # fmt: skip
     gram, seen = np.uint64(0), np.int64(0)
     if last == first:
         return

@@ -19,12 +19,15 @@ from ..growing import Growing
 from .demand_kernels import MOST_NUMBER, SAMPLES
 from .interning_kernels import UNWANTED, find_interned, intern_tests, merge_tests
 from .lookup_kernels import (
+    ANY,
+    ASKED_ROWS,
     ASKS_NUMBER,
     ASKS_RANGE,
     ASKS_TEXT,
     D_ELEMENT,
     D_KIND,
     D_LENGTH,
+    D_LITERAL,
     D_PLACE,
     D_ROWS,
     EQUAL_NUMBER,
@@ -36,7 +39,9 @@ from .lookup_kernels import (
     OF_SELF,
     OF_TEXT,
     SELF_VALUE,
+    SPREAD,
     TEXT_VALUE,
+    WHICHEVER,
     index_tests,
 )
 from .outright import Demand, demands
@@ -88,7 +93,7 @@ class DemandTable:
         self._indexed = 0
         self._interned, self._interned_slots = 0, _NO_SLOTS
         self._recalled = True
-        self._asks = np.zeros((3, 256), dtype=np.int8)
+        self._asks = np.zeros((ASKED_ROWS, 256), dtype=np.int8)
         self._grams = np.zeros(1 << 10, dtype=np.uint64)
         self.hits = np.zeros(_FIRST, dtype=np.int64)
         self.samples = np.full((_FIRST, SAMPLES), np.nan)
@@ -198,9 +203,7 @@ class DemandTable:
             return
         names = len(self._names) + 2
         if names > self._asks.shape[1]:
-            larger = np.zeros((3, 2 * names), dtype=np.int8)
-            larger[:, : self._asks.shape[1]] = self._asks
-            self._asks = larger
+            self._asks = self._asked(self._asks[:WHICHEVER], 2 * names)
         fresh = self._rows[:, self._indexed : count]
         flags = np.array([ASKS_TEXT, ASKS_NUMBER, ASKS_RANGE, ASKS_RANGE, 0], dtype=np.int8)[fresh[D_KIND]]
         places, elements = fresh[D_PLACE], fresh[D_ELEMENT]
@@ -210,6 +213,7 @@ class DemandTable:
             (OF_TEXT, places == TEXT_VALUE, elements),
         ):
             np.bitwise_or.at(self._asks[row], of[chosen] + 1, flags[chosen])
+        self._ask_whichever(self._asks, self._indexed)
         first = self._indexed
         if 2 * count > len(self._slots):
             size = len(self._slots)
@@ -227,6 +231,22 @@ class DemandTable:
         )
         self._indexed = count
 
+    def _asked(self, asks: npt.NDArray[np.int8], width: int) -> npt.NDArray[np.int8]:
+        """What is asked of names, in so much room, and the filter that belongs to it."""
+        found = np.zeros((ASKED_ROWS, width), dtype=np.int8)
+        found[: len(asks), : asks.shape[1]] = asks
+        self._ask_whichever(found, 0)
+        return found
+
+    def _ask_whichever(self, asks: npt.NDArray[np.int8], first: int) -> None:
+        """Put the string-values that whichever element is asked for into the filter, from some test on."""
+        rows = self._rows[:, first : self._count]
+        rows = rows[:, (rows[D_ELEMENT] == ANY) & (rows[D_PLACE] == SELF_VALUE)]
+        lengths = rows[D_LENGTH].astype(np.int64)
+        last = np.zeros_like(lengths)
+        last[lengths > 0] = self._literals.view[(rows[D_LITERAL] + lengths - 1)[lengths > 0]]
+        asks[WHICHEVER, (lengths * SPREAD + last) % asks.shape[1]] = ASKS_TEXT
+
     # As arrays: on disk, and from other processes.
 
     def saved(self) -> dict[str, npt.NDArray[Any]]:
@@ -242,7 +262,7 @@ class DemandTable:
             "key_counts": self._key_counts.view.copy(),
             "hashes": self._hashes[:count],
             "slots": self._slots.copy(),
-            "asks": self._asks.copy(),
+            "asks": self._asks[:WHICHEVER].copy(),
             "grams": self._grams.copy(),
             "hits": self.hits[:count].copy(),
             "samples": self.samples[:groups].copy(),
@@ -259,7 +279,8 @@ class DemandTable:
         table.numbers, table.group_of = Growing.over(arrays["numbers"]), Growing.over(arrays["group_of"])
         table._literals, table._key_of = Growing.over(arrays["literals"]), Growing.over(arrays["key_of"])
         table._key_counts = Growing.over(np.array(arrays["key_counts"]))
-        table._asks, table._grams = np.array(arrays["asks"]), np.array(arrays["grams"])
+        table._asks = table._asked(arrays["asks"], arrays["asks"].shape[1])
+        table._grams = np.array(arrays["grams"])
         table.hits = np.array(arrays["hits"])
         table.groups = groups = len(arrays["samples"])
         table.samples = np.full((max(_FIRST, groups), SAMPLES), np.nan)

@@ -350,9 +350,9 @@ def _missing(regions: _Regions, states: Int32s) -> Int64s:
 
 
 def _most_values(batch: DocumentBatch) -> int:
-    """At most so many values has a document of the batch: attributes, text nodes and string-values."""
+    """At most so many values are looked up of a document: attributes, text nodes, and string-values, each twice."""
     counts = np.diff(batch.offsets)
     attributes = np.diff(batch.attribute_begin.astype(np.int64)[batch.offsets])
     firsts = batch.offsets[:-1][np.flatnonzero(counts)]
     texts = batch.text_end[firsts] - batch.text_begin[firsts]
-    return int(counts.max(initial=0)) + int(attributes.max(initial=0)) + int(texts.max(initial=0))
+    return 2 * int(counts.max(initial=0)) + int(attributes.max(initial=0)) + int(texts.max(initial=0))

@@ -16,8 +16,10 @@ EQUAL_TEXT, EQUAL_NUMBER, LOW, HIGH, GRAM = range(5)
 # Rows of the table of tests, and what a value is asked about.
 D_ELEMENT, D_PLACE, D_KIND, D_LITERAL, D_LENGTH, D_ROWS = range(6)
 ASKS_TEXT, ASKS_NUMBER, ASKS_RANGE = 1, 2, 4
-# Rows of `asks`, by name + 1: attributes, string-values and text nodes; at 0: of whichever element.
-OF_ATTRIBUTE, OF_SELF, OF_TEXT = range(3)
+# Rows of `asks`, by name + 1: attributes, string-values and text nodes; at 0: of whichever element. The last one is a
+# filter of the string-values that whichever element is asked for, by length and last byte.
+OF_ATTRIBUTE, OF_SELF, OF_TEXT, WHICHEVER, ASKED_ROWS = range(5)
+SPREAD = 131
 GRAM_BYTES = 4
 # Columns of what is remembered of values: their bytes, whose they are, and by kind the tests that they pass (NO_TEST:
 # none), of ranges the groups. The last row is for values that are not short.
@@ -42,6 +44,13 @@ def slot_of(hashed, element, place, kind, mask):
     mixed = (hashed ^ np.uint64(element + 8) * HASH_A) * HASH_B ^ np.uint64(place + 8) * HASH_A + np.uint64(kind)
     mixed ^= mixed >> np.uint64(29)
     return np.int64(mixed * HASH_A >> np.uint64(20) & np.uint64(mask))
+
+
+@part
+def asked_of_whichever(data, length, asks):
+    """What whichever element's string-value is asked about, if this one may equal one of them."""
+    last = np.int64(data[length - 1]) if length else np.int64(0)
+    return asks[WHICHEVER, (length * SPREAD + last) % asks.shape[1]]
 
 
 @part

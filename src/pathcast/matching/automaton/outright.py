@@ -44,8 +44,6 @@ def demands(pattern: Pattern, names: Names) -> Iterator[Demand]:
         if node.is_element:
             element, place = (ANY if node.test == WILDCARD else names.add(node.test)), SELF_VALUE
             waiting.extend((part, element) for part in node.conditions if isinstance(part, Node))
-            if element == ANY and any(isinstance(test, Compare) for test in node.conditions):
-                continue  # every element's string-value would have to be looked at
         else:
             element = holder if node.axis == "/" else ANY
             place = names.add(node.test[1:]) if node.is_attribute else TEXT_VALUE
@@ -68,7 +66,13 @@ def _grams(test: StringTest) -> Iterator[Demand]:
 
 
 def demand_of(element: int, place: int, test: Compare) -> Demand | None:
-    """A comparison as a test that can be looked up; "more than x" is "at least the number after x"."""
+    """A comparison as a test that can be looked up; "more than x" is "at least the number after x".
+
+    Of whichever element's string-value texts alone are asked for: what is longer than all of them is not put together,
+    but which number it is would have to be found out.
+    """
+    if test.number is not None and element == ANY and place == SELF_VALUE:
+        return None
     if test.number is None:
         if test.operator != "=":
             return None

@@ -24,6 +24,7 @@ from .lookup_kernels import (
     SELF_VALUE,
     TEXT_VALUE,
     V_TESTS,
+    asked_of_whichever,
     remembered,
 )
 
@@ -87,13 +88,15 @@ def note_values(
                          hits, samples, sampled)  # fmt: skip
         name = translation[names[element]]
         asked = asks[OF_SELF, name + 1] if 0 <= name < asks.shape[1] - 1 else 0
-        if asked:
+        if asked | asks[OF_SELF, 0]:
             length = gathered(element, most, text_begin, text_end, text_start, text_length, data, arena, joined)
-            if length <= most:
-                note(at, joined, np.int64(0), length, name, np.int32(SELF_VALUE), asked, slots, tests, hashes, numbers,
-                     groups, literals, known, known_groups, values, value_numbers, counts, heads, passed, passed_values,
-                     hits, samples, sampled)  # fmt: skip
-            elif asked & (ASKS_NUMBER | ASKS_RANGE):
+            for turn in range(2 if length <= most else 0):
+                holder, asks_here = (name, asked) if turn == 0 else (anyone, asked_of_whichever(joined, length, asks))
+                if asks_here:
+                    note(at, joined, np.int64(0), length, holder, np.int32(SELF_VALUE), asks_here, slots, tests, hashes,
+                         numbers, groups, literals, known, known_groups, values, value_numbers, counts, heads, passed,
+                         passed_values, hits, samples, sampled)  # fmt: skip
+            if length > most and asked & (ASKS_NUMBER | ASKS_RANGE):
                 return False  # too long to equal a text; what number it is, is another question
     asked = asks[OF_TEXT, 0]
     if asked and last > first:
