@@ -118,21 +118,31 @@ class Known:
     """Which entries of the sender match when an aggregate is bound (T_sagg).
 
     `numbers` has the number that lasts of each aggregate, by its place in the advertisement; `to` the entry of each
-    entry that there was, -1 for one that is gone, if the table has been made anew.
+    entry that there was, -1 for one that is gone, if the table has been made anew; `unbound` what stands behind each
+    aggregate whatever is bound in it, if that is known.
     """
 
     def __init__(
-        self, derived: ChangingDerived | StoredSimple, numbers: Sequence[int], to: Int32s | None = None
+        self,
+        derived: ChangingDerived | StoredSimple,
+        numbers: Sequence[int],
+        to: Int32s | None = None,
+        unbound: Behind | None = None,
     ) -> None:
         self.derived, self.numbers, self.to = derived, numbers, to
         self._remembered: dict[Bound, Int32s] = {}
-        self._unbound: Behind | None = None
+        self._unbound = unbound
+
+    @property
+    def unbound(self) -> Behind:
+        """The entries that match whenever an aggregate does, by its place, whatever stands for its wildcards."""
+        if self._unbound is None:
+            self._unbound = Behind(self._entries(Bound(number, ())) for number in range(len(self.numbers)))
+        return self._unbound
 
     def holding(self, aggregates: Mask) -> Int32s:
         """The entries that match a document which matches these aggregates, whatever stands for their wildcards."""
-        if self._unbound is None:
-            self._unbound = Behind(self._entries(Bound(number, ())) for number in range(len(self.numbers)))
-        return self._unbound.entries(aggregates)
+        return self.unbound.entries(aggregates)
 
     def entries(self, bound: Bound) -> Int32s:
         """The entries that match a document in which an aggregate is bound so."""

@@ -21,6 +21,7 @@ Cost: a few proofs for each subscription once; afterwards a hash look-up for eac
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any, Self
 
@@ -102,17 +103,26 @@ class SimpleAggregates:
         return [] if table is None else table.state()
 
 
+States = Mapping[int, Sequence[tuple[Any, Sequence[int]]]]
+"""By aggregate its subscriptions, and what tells that they match."""
+
+
 class StoredSimple:
     """Simple aggregates whose tables were written down (`SimpleAggregates.state`); each is made when asked for."""
 
     def __init__(
         self,
-        states: Mapping[int, Sequence[tuple[Any, Sequence[int]]]],
+        states: Callable[[], States],
         aggregates: Sequence[Pattern],
         read: Callable[[str], Pattern],
     ) -> None:
-        self._states, self._aggregates, self._read = states, aggregates, read
+        """`states` is called when the first aggregate is asked for."""
+        self._read_states, self._aggregates, self._read = states, aggregates, read
         self._tables: dict[int, _Table] = {}
+
+    @cached_property
+    def _states(self) -> States:
+        return self._read_states()
 
     def known(self, aggregate: int, bindings: Bindings) -> Int32s:
         """As `SimpleAggregates.known`."""

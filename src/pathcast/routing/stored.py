@@ -46,7 +46,7 @@ from .whole import WholeOverlay, whole_table
 
 KIND, ROUTER_KIND, WHOLE_KIND = "overlay", "router", "whole overlay"
 # Of the facts and arrays that make up a stored overlay: whoever changes these gives it the next number.
-LAYOUT = 1
+LAYOUT = 2
 _ROUTERS, _WHOLE = "routers", "whole"
 _PATTERNS, _ENGINE, _MADE, _RECEIVED = "patterns_", "engine_", "made_", "received_"
 

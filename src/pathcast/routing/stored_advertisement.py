@@ -1,7 +1,7 @@
 """Advertisements as arrays, for routers on disk (`stored.py`): what a router made, and what it received.
 
 What was made comes with the tables of §5, which tell what annotations mean: entries behind aggregates and data patterns
-as arrays, those behind bindings as JSON, patterns as the text that they print. What was received has the entries of its
+as arrays, also those that match whatever is bound; those behind bindings as JSON, patterns as the text that they print. What was received has the entries of its
 aggregates in the receiver's own table and needs no patterns of its own.
 
 Invariant: a restored advertisement answers as the one that was written; patterns and bindings are read when they are
@@ -22,7 +22,7 @@ from ..store.texts import Texts, pack
 from .advertisement import Advertisement, Behind, Known
 from .labels import DataPatterns
 from .needs import Needs
-from .simple import Simple, StoredSimple
+from .simple import Simple, States, StoredSimple
 from .table import RoutingTable
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -84,8 +84,8 @@ def made_arrays(made: Advertisement) -> Arrays:
     """An advertisement with all that its maker keeps."""
     texts, offsets = pack(map(str, made.aggregates))
     arrays = _arrays(made) | {"aggregates": texts, "aggregate_offsets": offsets, "known": _json(made.known.state())}
-    for name in _BEHIND:
-        arrays |= {f"{name}_{part}": array for part, array in getattr(made, name).arrays().items()}
+    for name, behind in (("unbound", made.known.unbound), *((name, getattr(made, name)) for name in _BEHIND)):
+        arrays |= {f"{name}_{part}": array for part, array in behind.arrays().items()}
     return arrays
 
 
@@ -99,16 +99,16 @@ def restore_made(ends: tuple[str, str], arrays: Arrays, namespaces: Namespaces) 
     texts = Texts(arrays["aggregates"], arrays["aggregate_offsets"])
     aggregates = StoredPatterns(len(texts), lambda number: parse_printed(texts[number], namespaces))
     behind = [Behind.restore(part_of(arrays, f"{name}_")) for name in _BEHIND]
-    known = {int(place): state for place, state in _read(arrays["known"]).items()}
-    simple = StoredSimple(known, aggregates, lambda text: parse_printed(text, namespaces))
-    return _restored(ends, arrays, aggregates, behind, Known(simple, range(len(aggregates))))
+    simple = StoredSimple(lambda: _states(arrays["known"]), aggregates, lambda text: parse_printed(text, namespaces))
+    known = Known(simple, range(len(aggregates)), unbound=Behind.restore(part_of(arrays, "unbound_")))
+    return _restored(ends, arrays, aggregates, behind, known)
 
 
 def restore_received(ends: tuple[str, str], arrays: Arrays, table: RoutingTable) -> Advertisement:
     """What `received_arrays` was taken of."""
     entries = arrays["entries"]
     aggregates = StoredPatterns(len(entries), lambda number: table.patterns.pattern(int(entries[number])))
-    nothing = StoredSimple({}, aggregates, lambda text: parse_printed(text, None))
+    nothing = StoredSimple(dict, aggregates, lambda text: parse_printed(text, None))
     return _restored(ends, arrays, aggregates, [Behind(())] * 3, Known(nothing, range(len(entries))))
 
 
@@ -141,6 +141,10 @@ def _restored(
         behind[2],
         Needs.decode(facts["needs"].encode()),
     )
+
+
+def _states(data: npt.NDArray[np.uint8]) -> States:
+    return {int(place): state for place, state in _read(data).items()}
 
 
 def _json(value: Any) -> npt.NDArray[np.uint8]:

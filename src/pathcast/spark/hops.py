@@ -20,7 +20,7 @@ from pathcast.documents.reader import Reader
 from pathcast.errors import PathcastError, PipelineError
 from pathcast.routing import Policy
 from pathcast.routing.annotations import NOTHING
-from pathcast.routing.bulk import BulkRouting, Messages
+from pathcast.routing.bulk import BulkRouting, Messages, ReadBatch
 from pathcast.routing.wire import encode
 
 from .columns import Part, error_column, errors_of, parts_of_values
@@ -96,10 +96,11 @@ def routed_part(bulk: BulkRouting, part: Part, reading: Reading, *, links: bool)
         visits.add_all(found, [bulk.overlay.upstream(router) for router in found.order], headers, sizes)
         left = np.fromiter(found.errors, dtype=np.int64)
     waiting: list[Messages] = [bulk.first(left, text=part.text)] if len(left) else []
+    read = ReadBatch(batch)
     while waiting:
         following: list[Messages] = []
         for messages in waiting:
-            handled = bulk.handle(messages, batch, text=part.text)
+            handled = bulk.handle(messages, read, text=part.text)
             visits.add(handled, sizes)
             following += handled.sent
         waiting = following
@@ -141,20 +142,21 @@ def hopped_part(
         else:
             groups.setdefault((router, sender), []).append(place)
     first = encode(NOTHING, text=part.text).header
+    read = ReadBatch(batch)
     for (router, sender), places in groups.items():
         headers = [came[ANNOTATIONS][place] or first for place in places]
         messages = Messages(router, sender, np.array(places, dtype=np.int64), headers)
-        made += _handled(bulk, messages, batch, links=way.links, text=part.text, last=last)
+        made += _handled(bulk, messages, read, links=way.links, text=part.text, last=last)
     made.sort(key=lambda each: each[0][0])
     return _frame(rows, made, way.structure)
 
 
 def _handled(
-    bulk: BulkRouting, messages: Messages, batch: DocumentBatch, *, links: bool, text: bool, last: bool
+    bulk: BulkRouting, messages: Messages, read: ReadBatch, *, links: bool, text: bool, last: bool
 ) -> Iterator[tuple[_Row, PathcastError | None]]:
     """The rows that a router makes of messages."""
-    handled = bulk.handle(messages, batch, text=text)
-    sizes = np.diff(batch.data_offsets).tolist()
+    handled = bulk.handle(messages, read, text=text)
+    sizes = np.diff(read.batch.data_offsets).tolist()
     offsets, subscribers = handled.offsets.tolist(), handled.subscribers.tolist()
     for at, place in enumerate(messages.documents.tolist()):
         if at in handled.errors:
