@@ -1,20 +1,33 @@
 """Gathering: each key's rows together, in groups of bounded size, nothing lost."""
 
+from itertools import chain
+
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathcast.spark.gathering import Gathering, joined, sizes_of
+from pathcast.spark.gathering import Gathering, joined
 
 
-def groups_of(rows, *, cut=3, by=("target",), max_rows=100, max_bytes=1000, held=10_000):
+def groups_of(rows, **options):
+    return [group for groups in given_of(rows, **options) for group in groups]
+
+
+def given_of(rows, *, cut=3, by=("target",), max_rows=100, max_bytes=1000, held=10_000):
+    """The groups that are given out together, each as rows with their documents."""
     batches = [
         pa.RecordBatch.from_pylist(rows[at : at + cut], pa.schema([("target", pa.string()), ("xml", pa.binary())]))
         for at in range(0, len(rows), cut)
     ]
-    gathering = Gathering(by, max_rows, max_bytes, held)
-    found = [group for batch in batches for group in gathering.add(batch, sizes_of(batch.column("xml")))]
-    return [group.to_pylist() for group in [*found, *gathering.close()]]
+    gathering = Gathering(by, "xml", max_rows, max_bytes, held)
+    found = []
+    for given_out in chain((each for batch in batches for each in gathering.add(batch)), gathering.close()):
+        left = iter(given_out.rows.to_pylist())
+        found.append(
+            [[next(left) | {"xml": gathering.documents.value(n)} for n in group] for group in given_out.documents]
+        )
+    assert gathering.documents.held == 0
+    return found
 
 
 rows_drawn = st.lists(
@@ -47,9 +60,15 @@ def test_a_group_is_as_large_as_it_may_be():
     assert [len(group) for group in groups_of(rows)] == [5]
 
 
-def test_when_too_much_is_held_the_largest_group_goes_first():
-    rows = [{"target": "a", "xml": b"12"}, {"target": "b", "xml": b"12345"}, {"target": "a", "xml": b"12"}]
-    assert [group[0]["target"] for group in groups_of(rows, held=8)] == ["b", "a"]
+def test_when_too_much_is_held_the_largest_groups_go_until_half_is_left():
+    rows = [{"target": to, "xml": xml} for to, xml in (("a", b"12"), ("b", b"12345"), ("c", b"678"), ("a", b"34"))]
+    given_out = given_of(rows, cut=1, held=10)
+    assert [[group[0]["target"] for group in groups] for groups in given_out] == [["b", "a"], ["c"]]
+
+
+def test_a_document_of_many_rows_is_held_once():
+    rows = [{"target": str(number), "xml": b"12345"} for number in range(20)]
+    assert [len(groups) for groups in given_of(rows, held=8)] == [20]
 
 
 def test_without_columns_to_group_by_all_rows_are_one_group():

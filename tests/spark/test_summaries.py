@@ -64,6 +64,17 @@ def test_a_document_that_cannot_be_read_is_a_row_with_its_reason():
     assert dead[4]["message"] is None
 
 
+def test_documents_are_read_once_for_all_messages_that_are_made_together(monkeypatch):
+    build, read = RoXSum.build, []
+    monkeypatch.setattr(RoXSum, "build", lambda given, **options: (read.extend(given), build(given, **options))[1])
+    rows = [(target, number, NEWS[number % 2 * 2][2]) for target in ("east", "west", "north") for number in range(4)]
+    messages = summarised(rows)
+    assert sorted(read) == sorted({xml for _, _, xml in rows})
+    assert {row["target"]: RoXSum.decode(row["message"]).documents() for row in messages} == {
+        target: [xml for to, _, xml in rows if to == target] for target in ("east", "west", "north")
+    }
+
+
 def test_limits_close_messages():
     good = [row for row in NEWS if row[1] in (1, 3, 7)]
     assert [row["documents"] for row in summarised(good, most=2)] == [2, 1]

@@ -19,7 +19,7 @@ Not done: a batch, and the batches that came of it, are for one thread at a time
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -179,6 +179,19 @@ class RoXSum(Holding):
         part._parts = [self.contents]
         part._ids, part._rows, part._next = wanted, self._rows[places], self._next
         part._extents = None
+        return part
+
+    def renumbered(self, ids: Sequence[int]) -> "RoXSum":
+        """The batch of these documents in this order, numbered 0, 1, 2, …; one may come several times.
+
+        It shares this one's memory.
+        """
+        part = RoXSum(limits=self.limits, entities=self.entities, skeletons=self.skeletons)
+        places = np.searchsorted(self._ids, np.asarray(ids, dtype=np.int64))
+        for id in np.asarray(ids)[np.append(self._ids, -1)[places] != ids].tolist():
+            raise KeyError(f"there is no document {id}")
+        part._parts, part._rows = [self.contents], self._rows[places]
+        part._ids, part._next, part._extents = np.arange(len(places), dtype=np.int64), len(places), None
         return part
 
     # The message.

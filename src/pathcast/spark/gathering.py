@@ -1,83 +1,171 @@
 """Gathering: the rows of a partition by their values in some columns, given out in groups of bounded size.
 
-Rows come as Arrow batches in any order of keys. A group is given out when it has its number of rows or bytes, or when
-all groups together hold more than a worker should; what is left comes at the end. Nothing is sorted, so it serves
-streams, where Spark can't sort, as well.
+Rows come as Arrow batches in any order of keys, their documents apart: each different document is held once, however
+many rows have it (`Documents`). A group is full when it has its number of rows or bytes. When the documents of all
+groups are more than a worker should hold, full groups and then the largest ones are given out together, until half is
+left, so that what is made of their documents is made once for all of them; what is left comes at the end. Nothing is
+sorted, so it serves streams, where Spark can't sort, as well.
 
 Invariant: every row is in one group; the rows of a group have one key and stand in the order in which they came.
-Cost: a look-up a row; the rows of open groups are held.
+Cost: a look-up a row, and one of a document's digest; the rows of open groups are held.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 # Small Arrow batches that go back to Spark are joined up to so many rows and bytes.
 _JOINED_ROWS = 500
 _JOINED_BYTES = 4 << 20
+_DIGEST = 16
+
+Value = bytes | str | None
+
+
+class Documents:
+    """Different documents, numbered, as long as a row has them; `held` are their bytes."""
+
+    def __init__(self) -> None:
+        self.held = 0
+        self._unused: list[int] = []
+        self._values: dict[int, Value] = {}
+        self._rows: dict[int, int] = {}
+        self._number_of: dict[bytes, int] = {}
+        self._digests: dict[int, bytes] = {}
+        self._next = 0
+
+    def enter(self, column: pa.Array) -> tuple[list[int], list[int]]:
+        """The numbers and sizes of a column's documents, each of which one row more has."""
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        distinct = pc.dictionary_encode(column, null_encoding="encode")
+        sizes = np.array(pc.fill_null(pc.binary_length(distinct.dictionary), 0).to_pylist(), dtype=np.int64)
+        values = distinct.dictionary.to_pylist()
+        places = distinct.indices.to_numpy()
+        counts = np.bincount(places, minlength=len(values)).tolist()
+        numbers = [
+            self._number(value, size, count) for value, size, count in zip(values, sizes.tolist(), counts, strict=True)
+        ]
+        return np.array(numbers, dtype=np.int64)[places].tolist(), sizes[places].tolist()
+
+    def _number(self, value: Value, size: int, rows: int) -> int:
+        digest = b"" if value is None else _digest(value)
+        number = self._number_of.get(digest)
+        if number is None:
+            number = self._number_of[digest] = self._next
+            self._next += 1
+            self._values[number], self._rows[number], self._digests[number] = value, 0, digest
+            self.held += size
+        self._rows[number] += rows
+        return number
+
+    def value(self, number: int) -> Value:
+        """A document."""
+        return self._values[number]
+
+    def release(self, numbers: Sequence[int]) -> None:
+        """Rows that had these documents are going; those that nobody has any more are there until `forget`."""
+        for number in numbers:
+            self._rows[number] -= 1
+            if not self._rows[number]:
+                self.held -= _size(self._values[number])
+                self._unused.append(number)
+
+    def forget(self) -> None:
+        """Let documents go that no row has."""
+        for number in self._unused:
+            del self._values[number], self._rows[number], self._number_of[self._digests.pop(number)]
+        self._unused.clear()
+
+
+def _digest(value: bytes | str) -> bytes:
+    return blake2b(value if isinstance(value, bytes) else value.encode(), digest_size=_DIGEST).digest()
+
+
+def _size(value: Value) -> int:
+    return 0 if value is None else len(value if isinstance(value, bytes) else value.encode())
 
 
 @dataclass(slots=True)
 class _Group:
-    pieces: list[tuple[pa.RecordBatch, list[int]]] = field(default_factory=list)
-    rows: int = 0
+    rows: list[int] = field(default_factory=list)
+    documents: list[int] = field(default_factory=list)
     bytes: int = 0
 
-    def add(self, batch: pa.RecordBatch, place: int, size: int) -> None:
-        if not self.pieces or self.pieces[-1][0] is not batch:
-            self.pieces.append((batch, []))
-        self.pieces[-1][1].append(place)
-        self.rows += 1
-        self.bytes += size
 
-    def given_out(self) -> pa.RecordBatch:
-        return one_batch([take_rows(batch, places) for batch, places in self.pieces])
+class Given(NamedTuple):
+    """Groups that are given out together: their rows one after the other, without documents; these, of each group."""
+
+    rows: pa.RecordBatch
+    documents: list[list[int]]
 
 
 class Gathering:
     """Open groups by key."""
 
-    def __init__(self, by: Sequence[str], max_rows: int, max_bytes: int, held_bytes: int) -> None:
-        self._by = list(by)
+    def __init__(self, by: Sequence[str], document: str, max_rows: int, max_bytes: int, held_bytes: int) -> None:
+        self._by, self._document = list(by), document
         self._max_rows, self._max_bytes, self._held_bytes = max_rows, max_bytes, held_bytes
+        self.documents = Documents()
         self._groups: dict[tuple[Any, ...], _Group] = {}
-        self._held = 0
+        self._full: list[_Group] = []
+        self._batches: list[pa.RecordBatch] = []
+        self._count = 0
 
-    def add(self, batch: pa.RecordBatch, sizes: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        """Take rows in, whose bytes are told; the groups that are closed by it."""
+    def add(self, batch: pa.RecordBatch) -> Iterator[Given]:
+        """Take rows in; the groups that have to go. Their documents are held until the next are asked for."""
+        numbers, sizes = self.documents.enter(batch.column(self._document))
         keys = list(zip(*(batch.column(name).to_pylist() for name in self._by), strict=True)) or [()] * len(batch)
-        for place, (key, size) in enumerate(zip(keys, sizes, strict=True)):
+        for row, (key, number, size) in enumerate(zip(keys, numbers, sizes, strict=True), self._count):
             group = self._groups.get(key)
             if group is not None and group.bytes + size > self._max_bytes:
-                yield self._close(key)
+                self._full.append(self._groups.pop(key))
                 group = None
             if group is None:
                 group = self._groups[key] = _Group()
-            group.add(batch, place, size)
-            self._held += size
-            if group.rows == self._max_rows:
-                yield self._close(key)
-            while self._held > self._held_bytes:
-                yield self._close(max(self._groups, key=lambda each: self._groups[each].bytes))
+            group.rows.append(row)
+            group.documents.append(number)
+            group.bytes += size
+            if len(group.rows) == self._max_rows:
+                self._full.append(self._groups.pop(key))
+        place = batch.schema.get_field_index(self._document)
+        self._batches.append(batch.set_column(place, self._document, pa.nulls(len(batch), batch.schema.types[place])))
+        self._count += len(batch)
+        if self.documents.held > self._held_bytes:
+            yield from self._give(self._held_bytes // 2)
 
-    def close(self) -> Iterator[pa.RecordBatch]:
-        """The groups that are still open."""
-        for key in list(self._groups):
-            yield self._close(key)
+    def close(self) -> Iterator[Given]:
+        """The groups that are still there."""
+        yield from self._give(-1)
 
-    def _close(self, key: tuple[Any, ...]) -> pa.RecordBatch:
-        group = self._groups.pop(key)
-        self._held -= group.bytes
-        return group.given_out()
+    def _give(self, most: int) -> Iterator[Given]:
+        """Give out full groups, then the largest, as long as the documents of the others are more than that."""
+        going, self._full = self._full, []
+        for group in going:
+            self.documents.release(group.documents)
+        left = sorted(self._groups, key=lambda key: self._groups[key].bytes)
+        while left and self.documents.held > most:
+            going.append(self._groups.pop(left.pop()))
+            self.documents.release(going[-1].documents)
+        if going:
+            rows = one_batch(self._batches)
+            yield Given(take_rows(rows, [row for group in going for row in group.rows]), [g.documents for g in going])
+            self.documents.forget()
+            self._keep_open(rows)
 
-
-def sizes_of(column: pa.Array) -> list[int]:
-    """The bytes of each value of a binary or string column; a null has none."""
-    sizes: list[int] = pc.fill_null(pc.binary_length(column), 0).to_pylist()
-    return sizes
+    def _keep_open(self, rows: pa.RecordBatch) -> None:
+        """Forget the rows that are in no open group."""
+        kept = [row for group in self._groups.values() for row in group.rows]
+        self._batches, self._count = [take_rows(rows, kept)], len(kept)
+        at = 0
+        for group in self._groups.values():
+            group.rows = list(range(at, at + len(group.rows)))
+            at += len(group.rows)
 
 
 def take_rows(batch: pa.RecordBatch, places: Sequence[int]) -> pa.RecordBatch:

@@ -12,6 +12,9 @@ Cost: that of the room, and a shuffle. A worker holds the documents of open mess
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -23,11 +26,13 @@ from pathcast.roxsum import MessageLimits, RoXSum
 
 from .checks import ERROR, check_columns
 from .columns import error_column
-from .gathering import Gathering, joined, sizes_of, take_rows
+from .gathering import Documents, Gathering, Given, joined, take_rows
 
 MESSAGE, ROWS, COUNT, SIZE = "message", "rows", "documents", "bytes"
-# Documents of open messages that a worker holds; beyond, the largest message is closed early.
+# Different documents of open messages that a worker holds; beyond, the largest messages are closed early.
 _HELD_BYTES = 64 << 20
+_JOINED_BYTES = 4 << 20
+_NO_DOCUMENT = "there is no document: the column is null"
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -89,10 +94,10 @@ def summarizing(
     """The function that a worker runs on the rows of a partition."""
 
     def summarize_batches(batches: Batches) -> Batches:
-        gathering = Gathering(by, max_documents, max_bytes, _HELD_BYTES)
-        closed = (group for batch in batches for group in gathering.add(batch, sizes_of(batch.column(document))))
-        yield from joined(_message_rows(group, by, document, level, limits) for group in closed)
-        yield from joined(_message_rows(group, by, document, level, limits) for group in gathering.close())
+        gathering = Gathering(by, document, max_documents, max_bytes, _HELD_BYTES)
+        messages = Messages(gathering.documents, by, document, level, limits)
+        given = chain((group for batch in batches for group in gathering.add(batch)), gathering.close())
+        yield from joined(rows for groups in given for rows in messages.rows(groups))
 
     return summarize_batches
 
@@ -122,62 +127,126 @@ def expanding(
 # Messages.
 
 
-def _message_rows(
-    rows: pa.RecordBatch, by: list[str], document: str, level: int, limits: Limits | None
-) -> pa.RecordBatch:
-    """The message of some documents, as a row, and a row for each that can't be in it."""
-    documents = rows.column(document).to_pylist()
-    failed: dict[int, PathcastError] = {
-        place: PipelineError("there is no document: the column is null")
-        for place, value in enumerate(documents)
-        if value is None
-    }
-    parts = _encoded(
-        documents, [place for place in range(len(documents)) if place not in failed], level, limits, failed
-    )
-    dead = sorted(failed)
-    others = [name for name in rows.schema.names if name not in (*by, document)]
-    groups = [places for _, places, _ in parts] + [[place] for place in dead]
-    nothing: list[None] = [None] * len(dead)
-    columns = {name: rows.column(name).take(pa.array([places[0] for places in groups])) for name in by}
-    columns[MESSAGE] = pa.array([data for data, _, _ in parts] + nothing, pa.binary())
-    columns[COUNT] = pa.array([len(places) for _, places, _ in parts] + [0] * len(dead), pa.int32())
-    columns[SIZE] = pa.array([size for _, _, size in parts] + [0] * len(dead), pa.int64())
-    if others:
-        columns[ROWS] = _lists(rows.select(others), groups)
-    refused = rows.column(document).take(pa.array(dead, pa.int64()))
-    columns[document] = pa.concat_arrays([pa.nulls(len(parts), refused.type), refused])
-    columns["error"] = error_column(
-        len(groups), {len(parts) + number: failed[place] for number, place in enumerate(dead)}
-    )
-    return pa.RecordBatch.from_pydict(columns)
+class Message(NamedTuple):
+    """A message, the places of its documents among the rows of some groups, and their bytes."""
+
+    data: bytes
+    places: list[int]
+    size: int
 
 
-def _encoded(
-    documents: list[bytes | str | None],
-    places: list[int],
-    level: int,
-    limits: Limits | None,
-    failed: dict[int, PathcastError],
-) -> list[tuple[bytes, list[int], int]]:
-    """Messages, each with the places and the size of its documents; one, unless documents don't go together."""
-    if not places:
-        return []
-    given = [value for place in places if (value := documents[place]) is not None]
-    try:
-        batch = RoXSum.build(given, limits=limits, errors="return")
-        message = batch.encode(level=level) if len(batch) else b""
-    except Exception as error:  # noqa: BLE001 - becomes a dead letter with a reason
-        if len(places) > 1:  # more label paths than a batch holds, or a document that breaks Pathcast
-            middle = len(places) // 2
-            halves = (places[:middle], places[middle:])
-            return [part for half in halves for part in _encoded(documents, half, level, limits, failed)]
-        failed[places[0]] = error if isinstance(error, PathcastError) else fault(error)
-        return []
-    failed.update((places[id], error) for id, error in batch.errors.items())
-    if not len(batch):
-        return []
-    return [(message, [places[id] for id in batch.ids.tolist()], batch.size)]
+class Messages:
+    """Makes messages of groups of rows: their documents are read once for all groups that are given together."""
+
+    def __init__(self, documents: Documents, by: list[str], document: str, level: int, limits: Limits | None) -> None:
+        self._documents, self._by, self._document = documents, by, document
+        self._level, self._limits = level, limits
+
+    def rows(self, given: Given) -> Batches:
+        """A row for the message of each group, and one for each document that can't be in it."""
+        failed: dict[int, PathcastError] = {}
+        shared = self._read({number for numbers in given.documents for number in numbers})
+        messages: list[Message] = []
+        begin = size = 0
+        for numbers in given.documents:
+            places = list(range(begin, begin + len(numbers)))
+            begin += len(numbers)
+            messages += self._messages(shared, places, numbers, failed)
+            size += len(messages[-1].data) if messages else 0
+            if size > _JOINED_BYTES:
+                yield self._as_rows(given, messages, failed)
+                messages, failed, size = [], {}, 0
+        if messages or failed:
+            yield self._as_rows(given, messages, failed)
+
+    def _read(self, numbers: set[int]) -> "_Shared | None":
+        """Documents as one batch; None when they don't go together."""
+        known = [(number, value) for number in sorted(numbers) if (value := self._documents.value(number)) is not None]
+        try:
+            batch = RoXSum.build([value for _, value in known], limits=self._limits, errors="return")
+        except Exception:  # noqa: BLE001 - more label paths than a batch holds, or a document that breaks Pathcast
+            return None
+        return _Shared(batch, {number: id for id, (number, _) in enumerate(known)})
+
+    def _messages(
+        self, shared: "_Shared | None", places: list[int], numbers: list[int], failed: dict[int, PathcastError]
+    ) -> list[Message]:
+        """The messages of a group, one unless its documents don't go together."""
+        if shared is not None:
+            try:
+                return self._from_shared(shared, places, numbers, failed)
+            except Exception:  # noqa: BLE001, S110 - tried again by itself, and told if that fails
+                pass
+        there = []
+        for place, number in zip(places, numbers, strict=True):
+            value = self._documents.value(number)
+            if value is None:
+                failed[place] = PipelineError(_NO_DOCUMENT)
+            else:
+                there.append((place, value))
+        return self._by_itself(there, failed)
+
+    def _from_shared(
+        self, shared: "_Shared", places: list[int], numbers: list[int], failed: dict[int, PathcastError]
+    ) -> list[Message]:
+        good, wrong = [], {}
+        for place, number in zip(places, numbers, strict=True):
+            id = shared.ids.get(number)
+            if id is None:
+                wrong[place] = PipelineError(_NO_DOCUMENT)
+            elif id in shared.batch.errors:
+                wrong[place] = shared.batch.errors[id]
+            else:
+                good.append((place, id))
+        part = shared.batch.renumbered([id for _, id in good])
+        found = [Message(part.encode(level=self._level), [place for place, _ in good], part.size)] if good else []
+        failed |= wrong
+        return found
+
+    def _by_itself(self, documents: list[tuple[int, bytes | str]], failed: dict[int, PathcastError]) -> list[Message]:
+        """Messages of documents with their places, by halves where they don't go together."""
+        if not documents:
+            return []
+        places = [place for place, _ in documents]
+        try:
+            batch = RoXSum.build([value for _, value in documents], limits=self._limits, errors="return")
+            data = batch.encode(level=self._level) if len(batch) else b""
+        except Exception as error:  # noqa: BLE001 - becomes a dead letter with a reason
+            if len(documents) > 1:
+                middle = len(documents) // 2
+                return [m for half in (documents[:middle], documents[middle:]) for m in self._by_itself(half, failed)]
+            failed[places[0]] = error if isinstance(error, PathcastError) else fault(error)
+            return []
+        failed.update((places[id], error) for id, error in batch.errors.items())
+        return [Message(data, [places[id] for id in batch.ids.tolist()], batch.size)] if len(batch) else []
+
+    def _as_rows(self, given: Given, messages: list[Message], failed: dict[int, PathcastError]) -> pa.RecordBatch:
+        rows, dead = given.rows, sorted(failed)
+        others = [name for name in rows.schema.names if name not in (*self._by, self._document)]
+        groups = [message.places for message in messages] + [[place] for place in dead]
+        first = pa.array([places[0] for places in groups], pa.int64())
+        nothing: list[None] = [None] * len(dead)
+        columns = {name: rows.column(name).take(first) for name in self._by}
+        columns[MESSAGE] = pa.array([message.data for message in messages] + nothing, pa.binary())
+        columns[COUNT] = pa.array([len(message.places) for message in messages] + [0] * len(dead), pa.int32())
+        columns[SIZE] = pa.array([message.size for message in messages] + [0] * len(dead), pa.int64())
+        if others:
+            columns[ROWS] = _lists(rows.select(others), groups)
+        numbers = [number for numbers in given.documents for number in numbers]
+        refused = [self._documents.value(numbers[place]) for place in dead]
+        kind = rows.schema.field(self._document).type
+        columns[self._document] = pa.concat_arrays([pa.nulls(len(messages), kind), pa.array(refused, kind)])
+        errors = {len(messages) + number: failed[place] for number, place in enumerate(dead)}
+        columns["error"] = error_column(len(groups), errors)
+        return pa.RecordBatch.from_pydict(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """Documents that were read together, and their ids by number."""
+
+    batch: RoXSum
+    ids: dict[int, int]
 
 
 def fault(error: Exception) -> PipelineError:
