@@ -1,8 +1,8 @@
 """Advertisements as arrays, for routers on disk (`stored.py`): what a router made, and what it received.
 
 What was made comes with the tables of §5, which tell what annotations mean: entries behind aggregates and data patterns
-as arrays, also those that match whatever is bound; those behind bindings as JSON, patterns as the text that they print. What was received has the entries of its
-aggregates in the receiver's own table and needs no patterns of its own.
+as arrays, also those that match whatever is bound; those behind bindings as JSON, patterns as the text that they print.
+What was received has the entries of its aggregates in the receiver's own table and needs no patterns of its own.
 
 Invariant: a restored advertisement answers as the one that was written; patterns and bindings are read when they are
 first asked for.
