@@ -53,18 +53,27 @@ def routing(way: Way) -> Callable[[Batches], Batches]:
     """The function that a worker runs on the rows of a partition."""
 
     def route(batches: Batches) -> Batches:
-        overlay, _ = open_overlay(way.overlay)
-        overlay.forget()
-        bulk = BulkRouting(overlay, way.policy, way.engine)
-        reading = Reading(way.limits or overlay.limits)
-        for batch in batches:
-            for part in parts_of_values(batch.column(way.document)):
-                rows = batch.slice(part.begin, part.end - part.begin)
-                if way.structure is not None:
-                    part, rows = with_structures(part, rows, way.structure)  # noqa: PLW2901
-                yield rows.append_column(VISITS, routed_part(bulk, part, reading, links=way.links))
+        bulk, reading = _opened(way)
+        for part, rows in _parts(batches, way.document):
+            if way.structure is not None:
+                part, rows = with_structures(part, rows, way.structure)  # noqa: PLW2901
+            yield rows.append_column(VISITS, routed_part(bulk, part, reading, links=way.links))
 
     return route
+
+
+def _opened(way: Way) -> tuple[BulkRouting, "Reading"]:
+    """What a task takes documents through routers with, and what it reads them with."""
+    overlay, _ = open_overlay(way.overlay)
+    overlay.forget()
+    return BulkRouting(overlay, way.policy, way.engine), Reading(way.limits or overlay.limits)
+
+
+def _parts(batches: Batches, document: str) -> Iterator[tuple[Part, pa.RecordBatch]]:
+    """The documents of batches part by part, with their rows."""
+    for batch in batches:
+        for part in parts_of_values(batch.column(document)):
+            yield part, batch.slice(part.begin, part.end - part.begin)
 
 
 class Reading:
@@ -111,13 +120,9 @@ def hopping(way: Way, *, last: bool) -> Callable[[Batches], Batches]:
     """The function that a worker runs on rows: one hop of all messages that are on their way."""
 
     def hop(batches: Batches) -> Batches:
-        overlay, _ = open_overlay(way.overlay)
-        overlay.forget()
-        bulk = BulkRouting(overlay, way.policy, way.engine)
-        reading = Reading(way.limits or overlay.limits)
-        for batch in batches:
-            for part in parts_of_values(batch.column(way.document)):
-                yield hopped_part(bulk, part, batch.slice(part.begin, part.end - part.begin), reading, way, last=last)
+        bulk, reading = _opened(way)
+        for part, rows in _parts(batches, way.document):
+            yield hopped_part(bulk, part, rows, reading, way, last=last)
 
     return hop
 

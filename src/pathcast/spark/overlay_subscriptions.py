@@ -2,13 +2,22 @@
 
     report = compile_overlay(spark.read.csv("subscriptions.csv", header=True), "overlay", Topology.tree(4))
 
-Spark reads the table; the driver checks its rows, subscribes each at its router, lets routers advertise, and publishes
-them (overlays.py). What is wrong becomes a row with its reason and stops nothing.
+    table ∪ changes ── one partition, in order ──▶ a task: rows checked, subscribed, advertised, published ──▶ report
 
-Invariant: every row of the table is in the overlay, replaced or removed by a change, or in `invalid`.
-Cost: some 20 µs a subscription to parse, and some 100 µs for each router between it and the source to aggregate.
+All is done by one task: it subscribes each row at its router, lets routers advertise, and publishes them (overlays.py).
+The driver gets how many there are. What is wrong becomes a row with its reason and stops nothing; these rows stay with
+Spark.
+
+Invariant: every row of the table is in the overlay, replaced or removed by a change, or in `invalid`. A task that Spark
+tries again publishes one more version, with the same content.
+Cost: some 20 µs a subscription to parse, and some 100 µs for each router between it and the source to aggregate, in the
+memory of one worker.
 """
 
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +37,22 @@ from .parsing import ADDED, INVALID, REMOVED
 from .subscriptions import SubscriptionReport
 
 _NEEDED = ("id", "subscriber", "xpath", "router")
+_TEXTS = ("given", "subscriber", "xpath", "router", "change")
+# Whose row it is: nobody's, so that there is one at least; the table's; the changes'.
+_NOBODY, _TABLE, _CHANGES = range(3)
+_COUNTS = ("version", "subscriptions", "added", "removed", "invalid")
+_REPORT = f"{', '.join(f'{name}_count bigint' for name in _COUNTS)}, failure binary, {INVALID}"
+_SCHEMA = pa.schema(
+    [
+        *((f"{name}_count", pa.int64()) for name in _COUNTS),
+        ("failure", pa.binary()),
+        ("id", pa.int64()),
+        *((name, pa.string()) for name in ("subscriber", "xpath", "change", "reason")),
+        ("column", pa.int32()),
+    ]
+)
+_AT_ONCE = 1000
+Batches = Iterator[pa.RecordBatch]
 
 
 def compile_overlay(
@@ -46,25 +71,98 @@ def compile_overlay(
 
     `subscriptions` has the columns `id`, `subscriber`, `xpath` and `router`, `changes` also `change`: `added` puts a
     subscription in, in place of one with the same id, `removed` takes it out; the last counts, in the order of the rows
-    or of a column `sequence`. `keep` and `at` are those of `Overlay.advertise` and `publish`.
+    or of a column `sequence`. `keep` and `at` are those of `Overlay.advertise` and `publish`. The folder is one that
+    workers can write to.
     """
-    reading = _Reading(Overlay(topology, namespaces=namespaces, limits=limits), namespaces)
-    for row in _rows(subscriptions, changes=False):
-        reading.take(row)
-    added, removed = len(reading.wanted), 0
-    for row in _rows(changes, changes=True) if changes is not None else ():
-        come, gone = reading.change(row)
-        added, removed = added + come, removed + gone
-    overlay = reading.overlay
-    overlay.subscribe_patterns(reading.wanted.values())
-    overlay.advertise(keep)
-    version = publish_overlay(overlay, folder, at=at, policy=policy)
-    rows = [
-        (*(row[name] for name in ("id", "subscriber", "xpath", "change")), wrong.reason, wrong.column)
-        for row, wrong in reading.invalid
-    ]
-    invalid = subscriptions.sparkSession.createDataFrame(rows, INVALID)
-    return SubscriptionReport(version, len(reading.wanted), added, removed, len(rows), invalid)
+    work = _Work(str(Path(folder).absolute()), topology, keep, at, Policy.read(policy), namespaces, limits)
+    rows = _in_order(subscriptions, changes)
+    # Rows that are wrong are asked for later; by then nothing must be published again.
+    told = rows.mapInArrow(work.function(), _REPORT).localCheckpoint()
+    (report,) = told.where("reason is null").select(*(f"{name}_count" for name in _COUNTS), "failure").collect()
+    if report.failure is not None:
+        raise pickle.loads(report.failure)  # noqa: S301 - what a worker of our own wrote
+    invalid = told.where("reason is not null").select("id", "subscriber", "xpath", "change", "reason", "column")
+    return SubscriptionReport(*report[: len(_COUNTS)], invalid)
+
+
+def _in_order(subscriptions: DataFrame, changes: DataFrame | None) -> DataFrame:
+    """The rows of the table, then those of the changes, in one partition."""
+    sequenced = changes is not None and "sequence" in changes.columns
+    sequence = changes.schema["sequence"].dataType if changes is not None and sequenced else "bigint"
+    none = f.lit(None)
+    nobody = subscriptions.sparkSession.range(1).select(
+        none.cast("bigint").alias("id"),
+        *(none.cast("string").alias(name) for name in _TEXTS),
+        f.lit(_NOBODY).alias("_of"),
+        none.cast(sequence).alias("_sequence"),
+        f.lit(0).cast("bigint").alias("_place"),
+    )
+    rows = nobody.union(_rows(subscriptions, _TABLE, none.cast(sequence)))
+    if changes is not None:
+        rows = rows.union(_rows(changes, _CHANGES, f.col("sequence") if sequenced else none.cast(sequence)))
+    return rows.repartition(1).sortWithinPartitions("_of", "_sequence", "_place")
+
+
+def _rows(frame: DataFrame, of: int, sequence: Any) -> DataFrame:
+    what = "changes" if of == _CHANGES else "subscriptions"
+    for name in (*_NEEDED, *(["change"] if of == _CHANGES else [])):
+        if name not in frame.columns:
+            raise PipelineError(
+                f"the {what} of an overlay have no column '{name}'; their columns are {', '.join(frame.columns)}"
+            )
+    return frame.select(
+        f.expr("try_cast(id as bigint)").alias("id"),
+        f.col("id").cast("string").alias("given"),
+        *(f.col(name).cast("string") for name in ("subscriber", "xpath", "router")),
+        (f.col("change").cast("string") if of == _CHANGES else f.lit(ADDED)).alias("change"),
+        f.lit(of).alias("_of"),
+        sequence.alias("_sequence"),
+        f.monotonically_increasing_id().alias("_place"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What the task has to do."""
+
+    folder: str
+    topology: Topology
+    keep: float
+    at: str | None
+    policy: Policy
+    namespaces: Namespaces
+    limits: Limits | None
+
+    def function(self) -> Callable[[Batches], Batches]:
+        """The function that the task runs on all rows, in their order."""
+
+        def compiled(batches: Batches) -> Batches:
+            rows = (row for batch in batches for row in batch.to_pylist())
+            yield from _written(*self._published(rows))
+
+        return compiled
+
+    def _published(self, rows: Iterable[dict[str, Any]]) -> tuple[dict[str, Any], "list[_Refused]"]:
+        """Publish an overlay; what is to be told of it, and the rows that are wrong."""
+        try:
+            reading = _Reading(Overlay(self.topology, namespaces=self.namespaces, limits=self.limits), self.namespaces)
+            added, removed = reading.read_all(rows)
+            reading.overlay.subscribe_patterns(reading.wanted.values())
+            reading.overlay.advertise(self.keep)
+            version = publish_overlay(reading.overlay, self.folder, at=self.at, policy=self.policy)
+        except PathcastError as error:  # raised by the driver
+            return {"failure": pickle.dumps(error)}, []
+        counts = (version, len(reading.wanted), added, removed, len(reading.invalid))
+        return {f"{name}_count": count for name, count in zip(_COUNTS, counts, strict=True)}, reading.invalid
+
+
+def _written(told: dict[str, Any], invalid: "list[_Refused]") -> Batches:
+    rows = [told]
+    for row, wrong in invalid:
+        kept = {name: row[name] for name in ("id", "subscriber", "xpath", "change")}
+        rows.append(kept | {"reason": wrong.reason, "column": wrong.column})
+    for begin in range(0, len(rows), _AT_ONCE):
+        yield pa.RecordBatch.from_pylist(rows[begin : begin + _AT_ONCE], _SCHEMA)
 
 
 class _Wrong(Exception):  # noqa: N818 - told, not raised to anybody
@@ -75,14 +173,28 @@ class _Wrong(Exception):  # noqa: N818 - told, not raised to anybody
         self.reason, self.column = reason, column
 
 
+_Refused = tuple[dict[str, Any], _Wrong]
+
+
 class _Reading:
     """Rows as they are found right, by id, and those that are wrong."""
 
     def __init__(self, overlay: Overlay, namespaces: Namespaces) -> None:
         self.overlay, self._namespaces = overlay, namespaces
         self.wanted: dict[int, tuple[str, Pattern, str]] = {}
-        self.invalid: list[tuple[dict[str, Any], _Wrong]] = []
+        self.invalid: list[_Refused] = []
         self._parsed: dict[str, Pattern | _Wrong] = {}
+
+    def read_all(self, rows: Iterable[dict[str, Any]]) -> tuple[int, int]:
+        """Take the rows of a table and make changes; how many subscriptions have come and gone."""
+        added = removed = 0
+        for row in rows:
+            if row["_of"] == _TABLE:
+                added += self.take(row)
+            elif row["_of"] == _CHANGES:
+                come, gone = self.change(row)
+                added, removed = added + come, removed + gone
+        return added, removed
 
     def take(self, row: dict[str, Any]) -> bool:
         """Subscribe; whether nothing is wrong."""
@@ -132,22 +244,3 @@ class _Reading:
         if isinstance(found, _Wrong):
             raise found
         return found
-
-
-def _rows(frame: DataFrame, *, changes: bool) -> list[dict[str, Any]]:
-    what = "changes" if changes else "subscriptions"
-    for name in (*_NEEDED, *(["change"] if changes else [])):
-        if name not in frame.columns:
-            raise PipelineError(
-                f"the {what} of an overlay have no column '{name}'; their columns are {', '.join(frame.columns)}"
-            )
-    if changes and "sequence" in frame.columns:
-        frame = frame.orderBy("sequence")
-    found: pa.Table = frame.select(
-        f.expr("try_cast(id as bigint)").alias("id"),
-        f.col("id").cast("string").alias("given"),
-        *(f.col(name).cast("string") for name in ("subscriber", "xpath", "router")),
-        (f.col("change").cast("string") if changes else f.lit(ADDED)).alias("change"),
-    ).toArrow()
-    rows: list[dict[str, Any]] = found.to_pylist()
-    return rows

@@ -15,6 +15,7 @@ through one a hop, and a shuffle.
 
 import os
 from dataclasses import replace
+from typing import TypedDict, Unpack
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -53,20 +54,41 @@ _ADDED = [
 _NEW = [field.name for field in _ADDED]
 
 
+AnyOverlay = Overlay | str | os.PathLike[str]
+
+
+class RoutingOptions(TypedDict, total=False):
+    """What `disseminate` and `route_documents` may be told besides."""
+
+    document: str
+    structure: str | None
+    mediation: Mediating | None
+    at: str | None
+    engine: str | None
+    links: bool
+    version: int | None
+    pins: str | os.PathLike[str] | None
+
+
+_DEFAULTS: RoutingOptions = {
+    "document": "xml",
+    "structure": None,
+    "mediation": None,
+    "at": None,
+    "engine": None,
+    "links": False,
+    "version": None,
+    "pins": None,
+}
+
+
 def disseminate(
     documents: DataFrame,
-    overlay: Overlay | str | os.PathLike[str],
+    overlay: AnyOverlay,
     policy: str | Policy = "L+s-sd",
     *,
-    document: str = "xml",
-    structure: str | None = None,
-    mediation: Mediating | None = None,
-    at: str | None = None,
-    engine: str | None = None,
-    links: bool = False,
     spread: bool = False,
-    version: int | None = None,
-    pins: str | os.PathLike[str] | None = None,
+    **options: Unpack[RoutingOptions],
 ) -> DataFrame:
     """Send documents through an overlay, from a router (the root, unless `at` names another) to their subscribers.
 
@@ -79,45 +101,42 @@ def disseminate(
     of the message. With `links`, also a row for each message that came to a router, whose `subscriber` is null. A
     document that can't be read is one row with `error`.
 
+    `document` is the column of documents; `at` and `engine` are those of `Overlay.publish`, `version` and `pins`
+    those of `match_documents`.
+
     With `spread`, every hop is a stage, and messages go to the worker that has their router: for overlays of which a
     worker can't hold all. Works on streams too; an overlay that is given as an object stays as it is then.
     """
-    if mediation is not None and structure is not None:
-        raise PipelineError("mediation goes without structure: it makes structures itself")
-    if spread:
-        if mediation is not None:
-            documents = mediate(
-                documents, mediation.mediator, mediation.schema, version=mediation.version, document=document
-            )
-            structure = STRUCTURE
-        return _spread(documents, overlay, policy, document, structure, at, engine, links, version, pins)
-    routed = route_documents(
-        documents, overlay, policy, document=document, structure=structure, mediation=mediation, at=at, engine=engine,
-        links=links, version=version, pins=pins, adding=_NEW,
-    )  # fmt: skip
-    return visits_as_rows(routed, links=links)
+    given = _given(options)
+    if not spread:
+        routed = route_documents(documents, overlay, policy, adding=_NEW, **given)
+        return visits_as_rows(routed, links=given["links"])
+    mediation = given["mediation"]
+    if mediation is not None:
+        documents = mediate(
+            documents, mediation.mediator, mediation.schema, version=mediation.version, document=given["document"]
+        )
+        given["structure"] = STRUCTURE
+    return _spread(documents, overlay, Policy.read(policy), given)
 
 
 def route_documents(
     documents: DataFrame,
-    overlay: Overlay | str | os.PathLike[str],
+    overlay: AnyOverlay,
     policy: str | Policy = "L+s-sd",
     *,
-    document: str = "xml",
-    structure: str | None = None,
-    mediation: Mediating | None = None,
-    at: str | None = None,
-    engine: str | None = None,
-    links: bool = False,
-    version: int | None = None,
-    pins: str | os.PathLike[str] | None = None,
     adding: list[str] | None = None,
+    **options: Unpack[RoutingOptions],
 ) -> DataFrame:
     """As `disseminate`, a row a document: `visits` lists the routers where it was delivered, or with `links` all that
     it came to, each with `router`, `sender`, `annotations`, `bytes`, `error` and `subscribers`.
+
+    `adding` are the columns that will be made of it, and that the frame must lack.
     """
+    given = _given(options)
+    document, structure, mediation = given["document"], given["structure"], given["mediation"]
     had = _check(documents, document, structure, adding or [VISITS])
-    way = _way(documents, overlay, policy, document, structure, at, engine, links, version, pins)
+    way = _way(documents, overlay, Policy.read(policy), given)
     gone = [structure, *(["error"] if had else [])]
     kept = [field for field in documents.schema.fields if field.name not in gone]
     function = routing(way)
@@ -125,6 +144,16 @@ def route_documents(
         before = mediation.function(documents, document, way.limits)
         function = fused(before, routing(replace(way, structure=STRUCTURE)))
     return documents.mapInArrow(function, t.StructType([*kept, t.StructField(VISITS, _VISITS)]))
+
+
+def _given(options: RoutingOptions) -> RoutingOptions:
+    """Options with those that are not given."""
+    for name in options.keys() - _DEFAULTS.keys():
+        raise TypeError(f"there is no option '{name}'; there are {', '.join(_DEFAULTS)}")
+    given: RoutingOptions = {**_DEFAULTS, **options}
+    if given["mediation"] is not None and given["structure"] is not None:
+        raise PipelineError("mediation goes without structure: it makes structures itself")
+    return given
 
 
 def visits_as_rows(routed: DataFrame, *, links: bool = False) -> DataFrame:
@@ -152,20 +181,8 @@ def _check(documents: DataFrame, document: str, structure: str | None, added: li
     return had
 
 
-def _way(
-    documents: DataFrame,
-    overlay: Overlay | str | os.PathLike[str],
-    policy: str | Policy,
-    document: str,
-    structure: str | None,
-    at: str | None,
-    engine: str | None,
-    links: bool,
-    version: int | None,
-    pins: str | os.PathLike[str] | None,
-) -> Way:
-    policy = Policy.read(policy)
-    name = engine_for(policy, engine)
+def _way(documents: DataFrame, overlay: AnyOverlay, policy: Policy, given: RoutingOptions) -> Way:
+    name, at, version = engine_for(policy, given["engine"]), given["at"], given["version"]
     if isinstance(overlay, Overlay):
         limits: Limits | None = overlay.limits
         at = overlay.router(overlay.root if at is None else at).name
@@ -174,27 +191,17 @@ def _way(
         remote = is_remote() or str(overlay).startswith(ARTIFACT)
         limits = None if remote else check_overlay(overlay, version, at).limits
     found = find_index(
-        overlay, version=version, pins=pins, streaming=documents.isStreaming, remote=is_remote(), limits=None
+        overlay, version=version, pins=given["pins"], streaming=documents.isStreaming, remote=is_remote(), limits=None
     )
-    return Way(found, policy, name, document, links, structure, limits)
+    return Way(found, policy, name, given["document"], given["links"], given["structure"], limits)
 
 
-def _spread(
-    documents: DataFrame,
-    overlay: Overlay | str | os.PathLike[str],
-    policy: str | Policy,
-    document: str,
-    structure: str | None,
-    at: str | None,
-    engine: str | None,
-    links: bool,
-    version: int | None,
-    pins: str | os.PathLike[str] | None,
-) -> DataFrame:
+def _spread(documents: DataFrame, overlay: AnyOverlay, policy: Policy, given: RoutingOptions) -> DataFrame:
     """Every hop a stage."""
+    document, structure = given["document"], given["structure"]
     _check(documents, document, structure, [*_NEW, OPEN])
-    hops = _hops(overlay, version, at)
-    way = _way(documents, overlay, policy, document, structure, at, engine, links, version, pins)
+    hops = _hops(overlay, given["version"], given["at"])
+    way = _way(documents, overlay, policy, given)
     if structure is None:
         documents = parse_documents(documents, document=document, limits=way.limits)
         way = replace(way, structure=STRUCTURE)
@@ -211,7 +218,7 @@ def _spread(
     return rows.drop(OPEN, *([STRUCTURE] if structure is None else [structure]))
 
 
-def _hops(overlay: Overlay | str | os.PathLike[str], version: int | None, at: str | None) -> int:
+def _hops(overlay: AnyOverlay, version: int | None, at: str | None) -> int:
     if isinstance(overlay, Overlay):
         return int(overlay.topology.rooted(overlay.root if at is None else at).depth.max()) + 1
     if is_remote() or str(overlay).startswith(ARTIFACT):

@@ -1,0 +1,39 @@
+"""Nothing comes to the driver: no algorithm and no state is there, so no documents, messages or matches either."""
+
+import ast
+from pathlib import Path
+
+import pathcast.spark
+
+# What brings a frame's rows to whoever calls it. `take` is not among them: Arrow's is everywhere.
+FETCHING = {
+    "collect", "collectAsList", "first", "foreach", "foreachPartition", "head", "show", "tail", "toArrow", "toJSON",
+    "toLocalIterator", "toPandas",
+}  # fmt: skip
+# What is fetched all the same, and why.
+ALLOWED = {
+    ("overlay_subscriptions", "compile_overlay", "collect"): "one row of counts",
+    ("parsing", "parse_rows", "toArrow"): "a table of subscriptions, of which the driver writes an index",
+    ("compiling", "_shards", "toArrow"): "parts of that index, which workers compiled",
+    ("pipeline_rivals", "found", "toArrow"): "a measurement checks its answers",
+    ("rivals", "answers", "collect"): "a measurement checks its answers",
+    ("rivals", "xpath_boolean", "collect"): "a measurement adds up counts",
+    ("rivals", "index_memory", "collect"): "a measurement asks each worker for its memory",
+}
+
+
+def fetched(source: Path) -> set[tuple[str, str, str]]:
+    """File, function and name of every call without arguments that brings rows."""
+    return {
+        (source.stem, function.name, call.func.attr)
+        for function in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef)
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and not call.args
+        if call.func.attr in FETCHING and ast.unparse(call.func) != "gc.collect"
+    }
+
+
+def test_the_driver_fetches_nothing_but_what_is_told_here() -> None:
+    sources = Path(pathcast.spark.__path__[0]).glob("*.py")
+    assert set().union(*map(fetched, sources)) == set(ALLOWED)
