@@ -82,7 +82,8 @@ def compile_overlay(
     if report.failure is not None:
         raise pickle.loads(report.failure)  # noqa: S301 - what a worker of our own wrote
     invalid = told.where("reason is not null").select("id", "subscriber", "xpath", "change", "reason", "column")
-    return SubscriptionReport(*report[: len(_COUNTS)], invalid)
+    version, count, added, removed, invalid_count = report[: len(_COUNTS)]
+    return SubscriptionReport(version, count, added, removed, invalid_count, invalid)
 
 
 def _in_order(subscriptions: DataFrame, changes: DataFrame | None) -> DataFrame:

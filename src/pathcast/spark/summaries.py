@@ -189,7 +189,8 @@ class Messages:
     def _from_shared(
         self, shared: "_Shared", places: list[int], numbers: list[int], failed: dict[int, PathcastError]
     ) -> list[Message]:
-        good, wrong = [], {}
+        good: list[tuple[int, int]] = []
+        wrong: dict[int, PathcastError] = {}
         for place, number in zip(places, numbers, strict=True):
             id = shared.ids.get(number)
             if id is None:
