@@ -109,7 +109,10 @@ def spark_joins(run: Run, parameters: SparkJoins) -> Iterator[Row]:
     facts = {
         "subscriptions": parameters.subscriptions, "join_values": parameters.join_values, "cores": parameters.cores
     }  # fmt: skip
-    spark = session(settings={"spark.master": f"local[{parameters.cores}]"})
+    # As many parts of the state as cores: each part costs a task and a commit a micro-batch.
+    spark = session(
+        settings={"spark.master": f"local[{parameters.cores}]", "spark.sql.shuffle.partitions": str(parameters.cores)}
+    )
     try:
         with tempfile.TemporaryDirectory(prefix="pathcast-spark-joins-") as name:
             for row in (

@@ -18,6 +18,7 @@ Cost: a part's rows are written down each time it is run, and laid out unless th
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from math import isnan
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -39,6 +40,8 @@ NO_EDGE = -1
 REMEMBERED = 10
 # So many join values are known as text.
 _TEXTS = 100_000
+# Smaller whole numbers are floats, too.
+_EXACT = 1 << 53
 
 
 class Event(NamedTuple):
@@ -243,6 +246,8 @@ def _value(table: str, name: str, kind: Kind | None, value: Any, joined: bool) -
     if value is None and joined:
         raise ChangeError(f"{table}.{name} is a join attribute and can't be NULL")
     if type(value) in kind.types:
+        if (type(value) is float and not isnan(value)) or (type(value) is int and abs(value) < _EXACT):
+            return value
         wrong = kind.check(value)
     else:
         try:
