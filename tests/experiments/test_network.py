@@ -32,11 +32,13 @@ def test_rows_come_after_counts_were_checked_on_both_networks():
 
 def test_payloads_are_measured_with_and_without_repositories():
     run = Run(scale="small", seed=3)
-    few = Payloads(subscriptions=40, base_rows=5, joined_rows=40, repositories=(0, 400), insertions=24, hosts=8,
-                   physical=40)  # fmt: skip
+    few = Payloads(
+        subscriptions=40, base_rows=5, joined_rows=40, repositories=(0, 400), insertions=24, warm=12, hosts=8,
+        physical=40,
+    )  # fmt: skip
     rows = list(payloads(run, few))
     assert [row["repository"] for row in rows] == 2 * [None, 0, 400, None]
-    assert run.checks == {"bytes, hops and deliveries are those of a network in which filters are registered": 2}
+    assert run.checks == {"bytes, hops and deliveries are those of a network in which filters are registered": 4}
     for plain, none, many, unbounded in (rows[:4], rows[4:]):
         assert plain["headers"] == plain["fetched_bytes"] == unbounded["fetched_bytes"] == 0
         assert none["purging"] == pytest.approx(none["bytes"] - unbounded["bytes"])

@@ -3,14 +3,15 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from ..network import ContentNetwork, PayloadLimits
+from ..messages import Message
+from ..network import ContentNetwork, PayloadLimits, Trace
 from ..network.traffic import Traffic
 from ..network.transit import Distances
 from ..transmission import Topology, Underlay
 from ..workloads.joins import ALIKE, JoinBatch, JoinWorkload, binary_joins
 from .claim import Claim, Judgement, judged
 from .network_overlay import events, filters_of, overlay, subscriptions_of
-from .network_ways import Carrier, Tally, Ways
+from .network_ways import Carrier, PlainCarrier, Tally, Ways
 from .network_zones import space_of, turned, zoned
 from .plot import Plot
 from .registry import experiment
@@ -23,7 +24,8 @@ PLAIN, STARRED, UNBOUNDED = "CN", "CN*", "CN* that forgets nothing"
 
 @dataclass(frozen=True)
 class Payloads:
-    """`repositories`: how many payloads a node keeps; the directory has 512 kB.
+    """`repositories`: how many payloads a node keeps; the directory has 512 kB. The first `warm` insertions only fill
+    them.
 
     `checked`: subscriptions of a network in which filters are registered, and which has to come to the same figures.
     """
@@ -35,13 +37,14 @@ class Payloads:
     repositories: tuple[int, ...] = (0, 20, 400, 3_100)
     schemes: tuple[str, ...] = (OURS, STRAWMAN)
     insertions: int = 4_000
+    warm: int = 2_000
     physical: int = 500
     hosts: int = 24
     checked: int = 60
 
 
 PAPER = Payloads(
-    20_000, 500, 5_100, repositories=(0, 100, 400, 1_600, 3_100), insertions=500, physical=20_000, hosts=1_000,
+    20_000, 500, 5_100, repositories=(0, 100, 400, 3_100), insertions=1_100, warm=900, physical=20_000, hosts=1_000,
 )  # fmt: skip
 
 
@@ -60,16 +63,16 @@ def payloads(run: Run, parameters: Payloads) -> Iterator[Row]:
     world = World(topology, underlay, workload.batches[0], run.seed)
     zones, distances = world.network(False), Distances(topology, underlay)
     for scheme in parameters.schemes:
-        run.check_equal(
-            "bytes, hops and deliveries are those of a network in which filters are registered",
-            _checked(world, subscriptions_of(workload, parameters.checked), scheme),
-        )
+        for figures in _checked(world, subscriptions_of(workload, parameters.checked), scheme):
+            run.check_equal(
+                "bytes, hops and deliveries are those of a network in which filters are registered", figures
+            )
         server = workload.server(scheme)
         ways = Ways(zones, server, workload)
-        carriers = {kept: Carrier(ways, distances, limits) for kept, limits in _limits(parameters.repositories)}
+        carriers = carriers_of(ways, distances, parameters.repositories)
         run.begin(scheme, 2 * parameters.insertions)
         for number, (_, messages) in enumerate(events(server, workload, parameters.insertions)):
-            if number == parameters.insertions:
+            if number == 2 * parameters.warm:
                 for carrier in carriers.values():
                     carrier.begin()
             for message in messages:
@@ -77,21 +80,22 @@ def payloads(run: Run, parameters: Payloads) -> Iterator[Row]:
                 for carrier in carriers.values():
                     carrier.carry(way)
             run.advance()
-        yield from _rows(scheme, carriers, parameters.insertions / 2)
+        yield from _rows(scheme, carriers, parameters.insertions - parameters.warm)
 
 
-Kept = tuple[str, int | None]
+Carriers = dict[tuple[str, int | None], PlainCarrier | Carrier]
 
 
-def _limits(repositories: tuple[int, ...]) -> Iterator[tuple[Kept, PayloadLimits | None]]:
-    """The networks that are compared."""
-    yield (PLAIN, None), None
+def carriers_of(ways: Ways, distances: Distances, repositories: tuple[int, ...]) -> Carriers:
+    """The networks that are compared, by their names and what nodes keep."""
+    found: Carriers = {(PLAIN, None): PlainCarrier(ways)}
     for entries in repositories:
-        yield (STARRED, entries), PayloadLimits(repository_entries=entries, repository_bytes=None)
-    yield (UNBOUNDED, None), PayloadLimits(None, None, None)
+        limits = PayloadLimits(repository_entries=entries, repository_bytes=None)
+        found[STARRED, entries] = Carrier(ways, distances, limits)
+    return found | {(UNBOUNDED, None): Carrier(ways, distances, PayloadLimits(None, None, None))}
 
 
-def _rows(scheme: str, carriers: dict[Kept, Carrier], pairs: float) -> Iterator[Row]:
+def _rows(scheme: str, carriers: Carriers, pairs: int) -> Iterator[Row]:
     plain, unbounded = carriers[PLAIN, None].tally, carriers[UNBOUNDED, None].tally
     for (network, repository), carrier in carriers.items():
         tally, counts = carrier.tally, carrier.counts
@@ -134,36 +138,62 @@ class World:
         return zoned(self.topology, self.underlay, self.batch, 4 * len(self.topology.nodes), self.seed, limits)
 
 
-def _checked(world: World, workload: JoinWorkload, scheme: str, count: int = 12) -> dict[str, list[float]]:
-    """The same figures twice: counted on ways, and from a network with filters, whose nodes keep few payloads."""
+def _checked(world: World, workload: JoinWorkload, scheme: str, count: int = 12) -> Iterator[dict[str, list[float]]]:
+    """The same figures twice: counted on ways, and from networks with filters; plain, and with few payloads a node."""
     limits = PayloadLimits(repository_entries=5)
-    network, server = world.network(limits), workload.server(scheme)
+    server = workload.server(scheme)
+    networks = [world.network(False), world.network(limits)]
     ways = Ways(world.network(False), server, workload)
-    carrier = Carrier(ways, Distances(world.topology, world.underlay), limits)
-    turned(network, space_of(server))
-    for id in range(1, len(workload) + 1):
-        network.register_together(ways.root, filters_of(server, id), id)
-    sent, deliveries, further = Traffic(world.topology), 0, 0
+    carriers: list[PlainCarrier | Carrier] = [
+        PlainCarrier(ways),
+        Carrier(ways, Distances(world.topology, world.underlay), limits),
+    ]
+    for network in networks:
+        turned(network, space_of(server))
+        for id in range(1, len(workload) + 1):
+            network.register_together(ways.root, filters_of(server, id), id)
+    sent = [Sent(Traffic(world.topology)) for _ in networks]
     for _, messages in events(server, workload, count):
         for message in messages[:20]:
-            carrier.carry(ways.of(message))
-            trace = network.publish(message)
-            sent.add(trace.traffic)
-            deliveries += len(trace.deliveries)
-            further += sum(one.hops for one in trace.deliveries)
-            if any(one.message != message for one in trace.deliveries[-1:]):
-                raise AssertionError("a subscriber got another message than was published")
-    tally = carrier.tally
-    return {
-        "counted": [
-            tally.everywhere.all, tally.everywhere.fetched, tally.everywhere.acknowledged, tally.server.all,
-            tally.copies, tally.deliveries, tally.delivery_hops,
-        ],
-        "sent": [
-            sent.bytes(), sent.bytes("payload"), sent.bytes("control"), int(sent.sent()[ways.root]),
-            sent.messages("message"), deliveries, further,
-        ],
-    }  # fmt: skip
+            way = ways.of(message)
+            for carrier, network, one in zip(carriers, networks, sent, strict=True):
+                carrier.carry(way)
+                one.add(message, network.publish(message))
+    for carrier, one in zip(carriers, sent, strict=True):
+        yield {"counted": _figures(carrier.tally), "sent": one.figures(ways.root)}
+
+
+@dataclass
+class Sent:
+    """What came of publishing in a network with filters."""
+
+    traffic: Traffic
+    deliveries: int = 0
+    hops: int = 0
+
+    def add(self, message: Message, trace: Trace) -> None:
+        """Add a message, which subscribers must have got as it was."""
+        self.traffic.add(trace.traffic)
+        self.deliveries += len(trace.deliveries)
+        self.hops += sum(one.hops for one in trace.deliveries)
+        if any(one.message != message for one in trace.deliveries[-1:]):
+            raise AssertionError("a subscriber got another message than was published")
+
+    def figures(self, root: int) -> list[float]:
+        """As `_figures`."""
+        sent = self.traffic
+        return [
+            sent.bytes(), sent.bytes("payload"), sent.bytes("control"), int(sent.sent()[root]),
+            sent.messages("message"), self.deliveries, self.hops,
+        ]  # fmt: skip
+
+
+def _figures(tally: Tally) -> list[float]:
+    sums = tally.everywhere
+    return [
+        sums.all, sums.fetched, sums.acknowledged, tally.server.all, tally.copies, tally.deliveries,
+        tally.delivery_hops,
+    ]  # fmt: skip
 
 
 def _at(rows: Rows, scheme: str, repository: int | None, column: str) -> float:
@@ -253,8 +283,8 @@ _SHOW = {
     show=_SHOW,
 )  # fmt: skip
 def network_fig11(run: Run, parameters: Payloads) -> Iterator[Row]:
-    """An insertion and a deletion are a pair of changes; the first half of them only fills repositories. R is small, so
-    that insertions expose many S rows. Every message is carried packet by packet in each network, acknowledgements and
+    """An insertion and a deletion are a pair of changes; the first `warm` pairs only fill repositories. R is small, so
+    that insertions expose many S rows. Every message is carried packet by packet in each CN*, acknowledgements and
     fetched payloads counted; the way of its copies is worked out once for all. Everybody whom it is for gets it once,
     with the payload that was published. "Cost of forgetting": bytes more than where nodes forget nothing. "At most":
     how much less the server's node could send if each payload left it once a link, and references were free.
@@ -265,8 +295,8 @@ def network_fig11(run: Run, parameters: Payloads) -> Iterator[Row]:
 @experiment(
     "network-fig12",
     title="Select-joins, Figure 12: hop latency where R is very small",
-    small=replace(Payloads(), base_rows=40, repositories=(0, 20, 400), insertions=2_000),
-    paper=replace(PAPER, base_rows=200),
+    small=replace(Payloads(), base_rows=40, repositories=(0, 20, 400), insertions=2_000, warm=1_000),
+    paper=replace(PAPER, base_rows=200, repositories=(0, 400), insertions=400, warm=300),
     claims=(Claim("hop latency stays within a fifth with 400 entries", "select-join paper, §6.2", _latency),),
     plots=(
         Plot("latency", "Hops to a subscriber", y="hop_latency", y_label="hops", series="scheme", x="repository",

@@ -1,9 +1,9 @@
 """Messages whose ways are worked out once, carried packet by packet in several networks with and without payloads.
 
 Where copies of a message go is decided by zones and the extents of filters, whatever nodes remember of payloads. So one
-walk along the zones serves all networks that are compared; each then carries the message with forwarders, soft state,
-packets and a clock of its own. Who gets a message is looked up in one table of all filters, and delivered where the
-subscription's point lies, if the copy that comes there is for it.
+walk along the zones serves all networks that are compared; each CN* then carries the message with forwarders, soft
+state, packets and a clock of its own; a plain CN sends it whole along every leg. Who gets a message is looked up in one
+table of all filters, and delivered where the subscription's point lies, if the copy that comes there is for it.
 
 Invariant: whoever matches a message stands in exactly one leg of its way. Runs hold all that is counted against a
 network in which filters are registered.
@@ -22,7 +22,7 @@ from ..messages import Message
 from ..network import ContentNetwork, PayloadLimits
 from ..network.content import Step
 from ..network.forwarder import Forwarder, Units
-from ..network.packets import Fetch, Letter, Publication, Supply, units_of
+from ..network.packets import Fetch, Letter, Publication, Supply, unit_size, units_of
 from ..network.payloads import PayloadCounts
 from ..network.shapes import Probe
 from ..network.transit import Distances, Transit
@@ -147,7 +147,7 @@ class Sums:
 
 @dataclass
 class Tally:
-    """Sums over messages. `first` are the payloads that the server's node sent over a link for the first time."""
+    """Sums over messages. `first`: payloads that a plain server's node sent over a link for the first time."""
 
     everywhere: Sums
     server: Sums
@@ -158,13 +158,12 @@ class Tally:
 
 
 class _Counting(Transit):
-    """Packets in transit, told apart in a tally; the first time of payloads is remembered from the beginning."""
+    """Packets in transit, told apart in a tally."""
 
-    def __init__(self, distances: Distances, receive: Any, root: int, *, starred: bool) -> None:
+    def __init__(self, distances: Distances, receive: Any, root: int) -> None:
         super().__init__(distances, receive)
         self.tally = Tally(Sums(), Sums())
-        self._root, self._starred = root, starred
-        self._over: set[tuple[int, bytes]] = set()
+        self._root = root
 
     def send(self, source: int, target: int, packet: Any, size: int, kind: str) -> None:
         """Count and send."""
@@ -172,36 +171,62 @@ class _Counting(Transit):
             self._count(self.tally.everywhere, packet, size, kind)
             if source == self._root:
                 self._count(self.tally.server, packet, size, kind)
-                if kind == "message":
-                    self._first(target, packet)
+            self.tally.copies += kind == "message"
         super().send(source, target, packet, size, kind)
 
     def _count(self, sums: Sums, packet: Any, size: int, kind: str) -> None:
         if kind == "message":
             carried = packet.carried_size
-            references = packet.reference_size(self.distances.topology.nodes) if self._starred else 0
+            references = packet.reference_size(self.distances.topology.nodes)
             sums.payload += carried
             sums.references += references
             sums.bare += size - carried - references
-            self.tally.copies += sums is self.tally.everywhere
         elif kind == "control":
             sums.acknowledged += size
         else:
             sums.fetched += size
 
-    def _first(self, target: int, packet: Publication) -> None:
-        for id, unit in packet.carried.items():
-            if (target, id) not in self._over:
-                self._over.add((target, id))
-                self.tally.first += unit.size
+
+class PlainCarrier:
+    """The network whose nodes know nothing of payloads: every leg has the whole message, which is added up."""
+
+    def __init__(self, ways: Ways) -> None:
+        self._root = ways.root
+        self._over: set[tuple[int, bytes]] = set()
+        self.counts: list[PayloadCounts] = []
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from now on."""
+        self.tally = Tally(Sums(), Sums())
+
+    def carry(self, way: Way) -> None:
+        """Add up a message's legs."""
+        tally, units = self.tally, way.units
+        size = sum(map(unit_size, units.values()))
+        waiting = [(way.first, self._root, 0)]
+        while waiting:
+            leg, node, depth = waiting.pop()
+            tally.deliveries += len(leg.step.local)
+            tally.delivery_hops += depth * len(leg.step.local)
+            tally.copies += len(leg.step.forwards)
+            for target, further in leg.step.forwards:
+                assert isinstance(further, Leg)
+                for sums in (tally.everywhere, tally.server) if node == self._root else (tally.everywhere,):
+                    sums.bare += way.letter.bare_size + further.size
+                    sums.payload += size
+                if node == self._root:
+                    tally.first += sum(unit_size(units[id]) for id in units if (target, id) not in self._over)
+                    self._over.update((target, id) for id in units)
+                waiting.append((further, target, depth + 1))
 
 
 class Carrier:
-    """One of the networks: its nodes keep payloads as limits say, or know nothing of them (None)."""
+    """One of the networks: its nodes keep payloads as limits say."""
 
-    def __init__(self, ways: Ways, distances: Distances, limits: PayloadLimits | None) -> None:
+    def __init__(self, ways: Ways, distances: Distances, limits: PayloadLimits) -> None:
         self._root = ways.root
-        self._transit = _Counting(distances, self._receive, ways.root, starred=limits is not None)
+        self._transit = _Counting(distances, self._receive, ways.root)
         self._units: Mapping[bytes, Message] = {}
         self._got = 0
         self.forwarders = [
@@ -212,7 +237,7 @@ class Carrier:
                 self._deliver,
                 lambda letter: None,
                 limits,
-                starred_network=limits is not None,
+                starred_network=True,
                 header_size=_size,
             )
             for number, routing in enumerate(ways.nodes)

@@ -51,6 +51,11 @@ def units_of(message: Message) -> dict[bytes, Message]:
     return found
 
 
+def unit_size(unit: Message) -> int:
+    """Bytes that a unit adds to a packet which carries it."""
+    return unit.size - _NOTHING
+
+
 def joined(units: Mapping[bytes, Message]) -> Message | None:
     """Units as one payload; None when there are none."""
     if not units:
@@ -96,10 +101,7 @@ class Publication(NamedTuple):
     @property
     def carried_size(self) -> int:
         """Bytes of the units that it carries."""
-        size = 0
-        for one in self.carried.values():
-            size += one.size - _NOTHING
-        return size
+        return sum(map(unit_size, self.carried.values())) if self.carried else 0
 
     def reference_size(self, names: tuple[str, ...]) -> int:
         """Bytes of the attributes of CN*."""
