@@ -8,8 +8,10 @@ numbers. For that every kind must be known: what a server learns from the first 
 """
 
 import copy
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,8 +95,7 @@ class StandingJoins:
     ) -> "StandingJoins":
         """These subscriptions without some, by their ids, and with others, which get the next ids."""
         leaving = set(remove)
-        single = {one.id for one in self.asked} & leaving
-        for id in leaving - single:
+        for id in leaving:
             if id not in self:
                 raise QueryError(f"there is no subscription {id}")
         other = copy.copy(self)
@@ -109,7 +110,7 @@ class StandingJoins:
     def since(self, first: int) -> "StandingJoins":
         """Only the subscriptions with ids from `first` on."""
         return self.only(
-            [one for one in self.asked if one.id >= first],
+            self.asked[self._place(first) :],
             [each.part(max(0, first - each.first), each.size) for each in self.many if first < each.first + each.size],
         )
 
@@ -153,10 +154,16 @@ class StandingJoins:
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
+    def _place(self, id: int) -> int:
+        """Where the first single subscription stands whose id is this one or larger: they are ascending."""
+        return bisect_left(self.asked, id, key=attrgetter("id"))
+
     def __contains__(self, id: object) -> bool:
-        return any(one.id == id for one in self.asked) or any(
-            id in each.ids and id not in each.gone for each in self.many
-        )
+        if not isinstance(id, int | np.integer):
+            return False
+        at = self._place(int(id))
+        single = at < len(self.asked) and self.asked[at].id == id
+        return single or any(id in each.ids and id not in each.gone for each in self.many)
 
     def __iter__(self) -> Iterator[int]:
         """The ids of all subscriptions."""

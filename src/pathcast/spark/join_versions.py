@@ -39,8 +39,8 @@ def publish_joins(
     """Write the first version of subscriptions to a folder, or the next: the newest one with some more, without others.
 
     `standing` is the first version. After it, `add` are queries, or queries by subscriber; `batches` many with ranges
-    as arrays; `remove` are ids. Ids are never used again. Streams take the version up with their next micro-batch;
-    `initial_contents` has what the new ones have at that moment.
+    as arrays; `remove` are ids. Ids are never used again. Subscribers are text, whole numbers or None. Streams take the
+    version up with their next micro-batch; `initial_contents` has what the new ones have at that moment.
     """
     added = range(0)
 
