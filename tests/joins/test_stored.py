@@ -198,7 +198,7 @@ def test_a_snapshot_with_a_pickle_is_told_to_be_published_again_and_not_read(tmp
     write_snapshot(tmp_path / "old", KIND, {"next_id": 2}, {"standing": data})
     for opening in (open_standing, next_id_in):
         with pytest.raises(
-            SnapshotError, match="has layout 1, this Pathcast reads 2; .*publish the subscriptions again"
+            SnapshotError, match="has layout 1, this Pathcast reads 2; .*publish the subscriptions again, to another"
         ):
             opening(tmp_path / "old")
     assert not (tmp_path / "exploded").exists()

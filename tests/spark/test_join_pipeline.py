@@ -25,6 +25,7 @@ from pathcast.spark.join_files import check_joins, publish_file
 from pathcast.spark.pipeline_file import Pipeline, read_pipeline
 from pathcast.spark.plan import plan
 from pathcast.spark.run import JoinReport, join_reports_of, run
+from pathcast.spark.run_joins import start_joins
 from pathcast.spark.versions import versions
 
 from .test_one_job import MARKET
@@ -224,6 +225,15 @@ def test_versions_of_other_tables_or_schemes_are_refused(folder):
     answer = CliRunner().invoke(app, ["run", str(folder / "pipeline.toml"), "--publish"])
     assert answer.exit_code != 0
     assert versions(made.joins.versions) == [1]
+
+
+def test_versions_over_spark_connect_are_refused_before_anything_starts(folder, monkeypatch):
+    monkeypatch.setattr("pathcast.spark.run_joins.is_remote", lambda: True)
+    made = pipeline(folder, VERSIONS + STREAM)
+    assert made.joins is not None
+    assert made.stream is not None
+    with pytest.raises(PipelineError, match=r"joins.versions: over Spark Connect .* run without --remote"):
+        start_joins(None, made, made.joins, made.stream)
 
 
 def test_a_folder_without_versions_says_how_to_begin(folder):

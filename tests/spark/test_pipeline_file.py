@@ -386,6 +386,14 @@ def test_versions_and_deliveries_of_joins_arrive(tmp_path):
     assert (joins.per, joins.shards, joins.contents) == ("message", 4, None)
 
 
+def test_the_joins_of_the_documentation_are_real(tmp_path):
+    example = re.findall(r"```toml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)[3]
+    text = SMALL.replace('path = "documents"', 'path = "d"\nschema = "number long, xml binary"')
+    joins = read_pipeline(written(tmp_path, text + example + '[stream]\ncheckpoint = "c"\n')).joins
+    assert joins is not None
+    assert (joins.versions, joins.contents) == (f"{tmp_path}/join-versions", f"{tmp_path}/join-contents")
+
+
 def test_what_does_not_go_together_is_said(tmp_path):
     text = SMALL.replace('"index"', '"index"\ntable = "t.csv"\nshards = 2') + 'per = "document"\n\n[overlay]\n'
     said = {key: reason for _, key, reason in problems(tmp_path, text)}

@@ -110,7 +110,8 @@ def _check_layout(folder: AnyPath, manifest: Mapping[str, Any]) -> None:
     layout = manifest["facts"].get("layout")
     if layout != LAYOUT:
         newer = type(layout) is int and layout > LAYOUT
-        advice = "update Pathcast" if newer else "it is of an earlier Pathcast: publish the subscriptions again"
+        again = "it is of an earlier Pathcast: publish the subscriptions again, to another folder"
+        advice = "update Pathcast" if newer else again
         raise SnapshotError(f"{folder} has layout {layout or 1}, this Pathcast reads {LAYOUT}; {advice}")
 
 
