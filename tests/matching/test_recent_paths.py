@@ -3,6 +3,7 @@
 from random import Random
 from time import sleep
 
+import numpy as np
 import pytest
 
 from pathcast import Matcher, Subscriptions
@@ -62,6 +63,9 @@ def test_states_of_recent_paths_know_no_others() -> None:
     accepted = made.recent.automaton.accepted[: made.recent.automaton.accepted_begin[made.recent.automaton.known]]
     assert len(accepted) and accepted.min() >= 300
     assert made.states.entry_limit == 300
+    reached = made.recent.arrays()["reached"]
+    assert len(reached) and made.recent.below[reached].all(), "nodes that lead to none of them are left out"
+    assert np.count_nonzero(made.recent.below) < np.count_nonzero(made.states.below)
 
 
 def test_documents_with_new_label_paths_need_recent_states_as_well() -> None:
@@ -84,6 +88,29 @@ def test_answers_are_the_same_after_every_kind_of_renewal() -> None:
         check(subscriptions, matcher)
     assert matcher.statistics()["renewals"] > len({limit for _, limit in kinds}) > 1
     assert {recent for recent, _ in kinds} == {True, False}
+
+
+def test_a_document_may_match_more_recent_paths_than_there_is_room_for() -> None:
+    subscriptions, matcher = followed(300, 0)
+    ids = subscriptions.add_many([f"//x{number}/y/y/y/y" for number in range(60)])
+    matcher.match(DOCUMENTS[0])
+    assert at_rest(matcher).recent is not None
+    matcher.engine._scratch.out = np.empty(16, dtype=np.int32)  # type: ignore[attr-defined]
+    document = "".join(f"<x{number}><y><y><y><y/></y></y></y></x{number}>" for number in range(60))
+    assert list(matcher.match(f"<r>{document}</r>")) == list(ids)
+
+
+def test_there_is_room_for_every_step_of_a_fresh_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "FRESH_BITS", 1 << 13)
+    subscriptions, matcher = followed(10, 0)
+    names = [f"x{number}" for number in range(80)]
+    for number, name in enumerate(names):
+        path = "/".join([name, *"abc"][: 1 + number % 4])
+        id = subscriptions.add(f"//{path}/e")
+        document = f"<r><{name}><a><b><c><e/></c><e/></b><e/></a><e/></{name}></r>"
+        assert list(matcher.match(document)) == [id]
+    words = matcher.engine._generations.current.fresh.words  # type: ignore[attr-defined]
+    assert words == sum(2 + number % 4 for number in range(80)) + 63 >> 6
 
 
 def test_gates_of_fresh_patterns_stay_where_paths_become_recent() -> None:
