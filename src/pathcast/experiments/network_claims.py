@@ -39,6 +39,36 @@ def below(times: float, column: str, rivals: tuple[str, ...]) -> Callable[[Rows]
     return judge
 
 
+def usually(times: float, column: str, rivals: tuple[str, ...]) -> Callable[[Rows], Judgement]:
+    """Ours is so many times below a rival in more than half of the pairs of a point and a rival."""
+
+    def judge(rows: Rows) -> Judgement:
+        ours = figures(rows, OURS, column)
+        found = {
+            rival: [_times(theirs, mine) for theirs, mine in zip(figures(rows, rival, column), ours, strict=True)]
+            for rival in rivals
+        }
+        every = [one for values in found.values() for one in values]
+        text = "; ".join(f"{rival} {', '.join(f'{one:.1f}' for one in values)} ×" for rival, values in found.items())
+        return judged(2 * sum(one >= times for one in every) > len(every), text)
+
+    return judge
+
+
+def saves(column: str, rivals: tuple[str, ...]) -> Callable[[Rows], Judgement]:
+    """What ours saves of each rival's figure is more at the last point than at the first."""
+
+    def judge(rows: Rows) -> Judgement:
+        ours = figures(rows, OURS, column)
+        if len(ours) < 2:
+            raise MissingRowError("one point alone")
+        saved = {rival: [figures(rows, rival, column)[at] - ours[at] for at in (0, -1)] for rival in rivals}
+        text = ", ".join(f"{rival} {first:,.0f} → {last:,.0f}" for rival, (first, last) in saved.items())
+        return judged(all(last > first for first, last in saved.values()), text)
+
+    return judge
+
+
 def _times(theirs: float, mine: float) -> float:
     return theirs / mine if mine else inf
 

@@ -21,7 +21,7 @@ from ..joins.forms import Form
 from ..joins.words import FORM, TO
 from ..messages import Filter, In, Message
 from ..network import ContentNetwork, Space, join_space, result_space
-from ..transmission import Topology, Underlay
+from ..transmission import Topology
 from ..workloads.joins import DOMAIN, JoinBatch, JoinWorkload
 from ..workloads.multiway_joins import SELECTED
 from .network_overlay import Cost, Counter, events, filters_of, single, subscriptions_of
@@ -57,7 +57,6 @@ class GroupZones:
     """Networks over the same nodes, one for each set of tables that messages are about."""
 
     topology: Topology
-    underlay: Underlay
     workload: JoinWorkload
     sample: int
     seed: int
@@ -78,7 +77,7 @@ class GroupZones:
         if tables not in self._made:
             columns = _columns(tables)
             batch = _together(self.workload, columns, self.sample)
-            self._made[tables] = zoned(self.topology, self.underlay, batch, self.sample, self.seed, columns=columns)
+            self._made[tables] = zoned(self.topology, None, batch, self.sample, self.seed, columns=columns)
         return self._made[tables]
 
 

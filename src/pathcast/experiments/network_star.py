@@ -115,7 +115,7 @@ def network_fig14(run: Run, parameters: Star) -> Iterator[Row]:
     tree, and as zones with a space a group of filters. Counted from who matches and how nodes route, after networks
     that carry every packet have given the same for some of the subscriptions; what is for one subscriber is one hop.
     """
-    topology, underlay = overlay(parameters.physical, parameters.hosts, run.seed)
+    topology, _ = overlay(parameters.physical, parameters.hosts, run.seed)
     run.note(
         "Unicast grows with the number of subscriptions, which the paper has 170,000 of; what zones carry does not."
     )
@@ -125,7 +125,7 @@ def network_fig14(run: Run, parameters: Star) -> Iterator[Row]:
             dimension=parameters.dimension, payload=parameters.payload, fact_payload=fact_payload, setting=STAR,
         )  # fmt: skip
         nodes = placed(len(workload), topology, run.seed)
-        zones = GroupZones(topology, underlay, workload, 4 * parameters.hosts, run.seed)
+        zones = GroupZones(topology, workload, 4 * parameters.hosts, run.seed)
         found = {
             scheme: _costs(run, workload, scheme, zones, nodes, parameters, {})
             for scheme in run.steps(f"payload of facts {fact_payload}", SCHEMES)
@@ -202,13 +202,13 @@ def network_fig13(run: Run, parameters: Mix) -> Iterator[Row]:
     neighbours each subscription takes the first that it joins S with. The greedy order is that of the model's costs.
     Counted as in Figure 14. Schemes that send join results are left out, as in the paper: there are too many.
     """
-    topology, underlay = overlay(parameters.physical, parameters.hosts, run.seed)
+    topology, _ = overlay(parameters.physical, parameters.hosts, run.seed)
     workload = mixed_joins(
         parameters.subscriptions, parameters.insertions, seed=run.seed, join_values=parameters.join_values,
         payload=parameters.payload,
     )  # fmt: skip
     nodes = placed(len(workload), topology, run.seed)
-    zones = GroupZones(topology, underlay, workload, 4 * parameters.hosts, run.seed)
+    zones = GroupZones(topology, workload, 4 * parameters.hosts, run.seed)
     greedy = _greedy_order(workload)
     found = {}
     for order in run.steps("decompositions", [None, *permutations("RTU")]):

@@ -1,7 +1,7 @@
 """Overlay traffic of the schemes for standing joins, as in the select-join paper's §6.1 and appendix J."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
@@ -11,7 +11,7 @@ from ..network import ContentNetwork
 from ..transmission import Topology
 from ..workloads.joins import ALIKE, JoinWorkload, binary_joins, stock_joins
 from .claim import Claim
-from .network_claims import OURS, STRAWMEN, TARGET, TEN, below, falls, least, selections
+from .network_claims import OURS, STRAWMEN, TARGET, TEN, below, falls, least, saves, selections, usually
 from .network_groups import GroupZones, carried, measured_in_groups
 from .network_overlay import Cost, Counter, events, filled, filters_of, overlay, placed, subscriptions_of
 from .network_zones import ZoneCounter, points_of, space_of, turned, zoned
@@ -91,6 +91,26 @@ class World:
     root: int
 
 
+@dataclass
+class Worlds:
+    """Overlays for several workloads; zones are made once for those of which the first subscriptions are the same."""
+
+    topology: Topology
+    sample: int
+    seed: int
+    _made: dict[bytes, tuple[ContentNetwork, GroupZones]] = field(default_factory=dict)
+
+    def of(self, workload: JoinWorkload) -> World:
+        """A workload's own."""
+        batch = workload.batches[0]
+        key = b"".join(end[: self.sample].tobytes() for ends in batch.ranges.values() for end in ends)
+        if key not in self._made:
+            zones = zoned(self.topology, None, batch, self.sample, self.seed)
+            self._made[key] = zones, GroupZones(self.topology, workload, self.sample, self.seed)
+        nodes = placed(len(workload), self.topology, self.seed)
+        return World(self.topology, nodes, *self._made[key], self.topology.number(self.topology.root))
+
+
 def measured(workload: JoinWorkload, parameters: Setting, scheme: str, world: World) -> Costs:
     """What a scheme's messages cost, by kind of network and of change."""
     server = workload.server(scheme)
@@ -167,18 +187,20 @@ def traffic(
     run: Run, parameters: Setting, make: Callable[[dict[str, int]], JoinWorkload] | None = None
 ) -> Iterator[Row]:
     """Rows of a figure: a point, network and scheme each."""
-    topology, underlay = overlay(parameters.physical, parameters.hosts, run.seed)
+    topology, _ = overlay(parameters.physical, parameters.hosts, run.seed)
     run.note("Unicast schemes are counted: a message is one hop, from the server to the subscriber's node.")
+    worlds = Worlds(topology, 4 * parameters.hosts, run.seed)
+    held: set[tuple[object, ...]] = set()
     for point in points(parameters):
         workload = (make or (lambda at: _binary(at, parameters.insertions, run.seed)))(point)
-        zones = zoned(topology, underlay, workload.batches[0], 4 * parameters.hosts, run.seed)
-        nodes = placed(len(workload), topology, run.seed)
-        own = GroupZones(topology, underlay, workload, 4 * parameters.hosts, run.seed)
-        world = World(topology, nodes, zones, own, topology.number(topology.root))
+        world = worlds.of(workload)
         found = {}
         for scheme in run.steps(f"{point}", parameters.schemes):
-            if scheme not in UNICAST:
+            # More subscriptions have the same ones first, which are all that is simulated.
+            same = scheme, *(value for name, value in point.items() if name != "subscriptions"), id(world.zones)
+            if scheme not in UNICAST and same not in held:
                 checked(run, workload, parameters, scheme, world)
+                held.add(same)
             found[scheme] = measured(workload, parameters, scheme, world)
         for kind in NETWORKS:
             ours = found[OURS][kind, "insert"].bytes / parameters.insertions
@@ -259,8 +281,8 @@ def network_fig6(run: Run, parameters: Setting) -> Iterator[Row]:
     small=replace(SMALL, schemes=FEWER, subscriptions=(5_000,), base_rows=(200, 16_000)),
     paper=replace(PAPER, base_rows=(200, 500, 1_000, 4_000, 16_000, 64_000)),
     claims=(
-        TEN,
         Claim("a smaller table costs Ref-SJ-Clu+ more", "select-join paper, §6.1", falls(OURS, "bytes")),
+        Claim("… and still less than every strawman", "select-join paper, §6.1", below(1, "bytes", STRAWMEN)),
     ),
     plots=(_plot("base_rows", "rows of R"),),
     show=_SHOW,
@@ -275,8 +297,12 @@ def network_fig7(run: Run, parameters: Setting) -> Iterator[Row]:
     title="Select-joins, Figure 9: traffic by the number of joining rows",
     small=replace(SMALL, schemes=FEWER, subscriptions=(5_000,), joined_rows=(500, 5_100)),
     paper=replace(PAPER, joined_rows=(500, 1_000, 2_500, 5_100, 10_000, 20_000), insertions=200),
-    claims=(TEN, Claim("Ref-J degrades with more joining rows", "select-join paper, §6.1",
-                       falls("ref-j", "bytes", rising=True))),
+    claims=(
+        Claim("Ref-SJ-Clu+ is usually 10 times below the strawmen (we take: in more than half of the cases)",
+              "select-join paper, §6.1", usually(10, "bytes", STRAWMEN)),
+        Claim("Ref-J degrades with more joining rows", "select-join paper, §6.1",
+              falls("ref-j", "bytes", rising=True)),
+    ),
     plots=(_plot("joined_rows", "rows of S"),),
     show=_SHOW,
 )  # fmt: skip
@@ -308,7 +334,14 @@ def network_fig10(run: Run, parameters: Setting) -> Iterator[Row]:
     title="Select-joins, Figure 18: traffic by the size of payloads",
     small=replace(SMALL, schemes=FEWER, subscriptions=(5_000,), payload=(1, 10_000)),
     paper=replace(PAPER, payload=(1, 10, 100, 1_000, 10_000, 100_000), insertions=100),
-    claims=(TEN,),
+    claims=(
+        Claim(
+            "Ref-SJ-Clu+ saves more traffic of every strawman with larger payloads",
+            "select-join paper, appendix J",
+            saves("bytes", STRAWMEN),
+        ),
+        Claim("… and has at least 10 times less with any", "ours", below(10, "bytes", STRAWMEN)),
+    ),
     plots=(_plot("payload", "bytes of payload"),),
     show=_SHOW,
 )
@@ -322,8 +355,13 @@ def network_fig18(run: Run, parameters: Setting) -> Iterator[Row]:
     title="Select-joins, Figure 19: traffic by the overlap of subscriptions",
     small=replace(SMALL, schemes=FEWER, subscriptions=(5_000,), narrower=(0, 6_000)),
     paper=replace(PAPER, narrower=(0, 1_000, 2_000, 3_000, 4_000, 5_000, 6_000)),
-    claims=(TEN, Claim("Rel-Sel has more traffic the more subscriptions overlap", "select-join paper, appendix J",
-                       falls("rel-sel", "bytes", rising=True))),
+    claims=(
+        Claim("Rel-Sel has more traffic the more subscriptions overlap", "select-join paper, appendix J",
+              falls("rel-sel", "bytes", rising=True)),
+        Claim("… and Ref-SJ-Clu+ less", "select-join paper, appendix J", falls(OURS, "bytes")),
+        Claim("Ref-SJ-Clu+ has at least 10 times less than every strawman with any", "ours",
+              below(10, "bytes", STRAWMEN)),
+    ),
     plots=(_plot("narrower", "taken off the deviations of centres"),),
     show=_SHOW,
 )  # fmt: skip

@@ -30,14 +30,14 @@ BOUNDS = {("R", "a"): (0.0, DOMAIN), ("S", "c"): (0.0, DOMAIN)}
 
 def zoned(
     topology: Topology,
-    underlay: Underlay,
+    underlay: Underlay | None,
     batch: JoinBatch,
     sample: int,
     seed: int,
     payloads: bool | PayloadLimits = False,
     columns: tuple[str, ...] = ("a", "c"),
 ) -> ContentNetwork:
-    """A network whose zones are halved by the ranges of some subscriptions."""
+    """A network whose zones are halved by the ranges of some subscriptions. `underlay` tells how long hops take."""
     space = Space.of(*(Axis(column, 0.0, DOMAIN, required=True) for column in columns))
     ends = [(column, batch.ranges[column]) for column in columns]
     filters = [
