@@ -3,6 +3,7 @@
 The bytes are a pickle, which C code writes and reads faster than anything that could be built here. A pickle may name
 any class or function, and reading it calls them; so reading looks names up in a table that has two, `date` and
 `datetime`. Whoever can write the bytes can thus make the reader's values wrong, or none, but can't make it run code.
+Memory is not bounded: a few forged bytes can make a pickle's reader ask for gigabytes.
 
 Invariant: `read_plain(write_plain(value)) == value`, with types kept. What is not such bytes is a `SnapshotError`.
 Cost: some 2 µs a call, and 0.1 µs a value.

@@ -29,6 +29,13 @@ def check_pieces(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], co
         raise SnapshotError(f"{what} have pieces that lie outside of their bytes")
 
 
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise SnapshotError("the snapshot is damaged: a text in it is not UTF-8; write it anew") from None
+
+
 class Texts(Sequence[str]):
     """A growing list of strings whose first part may lie in a snapshot."""
 
@@ -55,13 +62,13 @@ class Texts(Sequence[str]):
         index %= len(self)
         if index >= self._packed:
             return self._added[index - self._packed]
-        return self._data[self._offsets[index] : self._offsets[index + 1]].tobytes().decode()
+        return _decoded(self._data[self._offsets[index] : self._offsets[index + 1]].tobytes())
 
     def __iter__(self) -> Iterator[str]:
         whole = self._data.tobytes()
         edges = self._offsets.tolist()
         for begin, end in pairwise(edges):
-            yield whole[begin:end].decode()
+            yield _decoded(whole[begin:end])
         yield from self._added
 
     def lies_as(self, other: "Texts") -> bool:
