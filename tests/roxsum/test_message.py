@@ -279,3 +279,23 @@ def test_documents_with_entities_travel_raw_and_need_a_receiver_that_expands_the
         assert same(again, batch)
         assert {t: list(d) for t, d in again.route({"t": ["/a[b = 'x']"]}).items()} == {"t": [0]}
         assert "can't be read" in refused(data, trusted=trusted)
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_documents_alone_are_those_of_the_batch(trusted: bool) -> None:
+    documents = [b"<a><b>1</b></a>", "<?xml version='1.0' encoding='UTF-16'?><c>é</c>", b"<a><b>2</b></a>\n"]
+    message = RoXSum.build(documents).encode()
+    expected = RoXSum.decode(message, trusted=trusted).documents()
+    assert RoXSum.decode_documents(message, trusted=trusted) == expected
+    with pytest.raises(MessageError):
+        RoXSum.decode_documents(message[:-1], trusted=trusted)
+
+
+def test_a_part_can_be_numbered_anew_with_documents_in_any_order_and_several_times() -> None:
+    batch = RoXSum.build(["<a><b>1</b></a>", "<c/>", "<a><b>2</b></a>"])
+    part = batch.renumbered([2, 0, 2])
+    assert part.ids.tolist() == [0, 1, 2]
+    assert RoXSum.decode(part.encode()).documents() == [b"<a><b>2</b></a>", b"<a><b>1</b></a>", b"<a><b>2</b></a>"]
+    assert len(part.nodes) < len(batch.nodes)
+    with pytest.raises(KeyError, match="no document 3"):
+        batch.renumbered([0, 3])

@@ -9,6 +9,8 @@ Invariant: a `MessageError` or a batch; memory in proportion to the limits. Cost
 tokens, two over values; not trusted, besides, what reading and building costs.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -55,16 +57,39 @@ class _Tables(NamedTuple):
 
 def decode(empty: "RoXSum", data: memoryview, limits: MessageLimits, *, trusted: bool) -> "RoXSum":
     """The batch of a message, put into an empty one."""
+    counts, tables, contents, tokens = _unpacked(data, limits)
+    with _refusing():
+        if trusted:
+            return empty.take_contents(*_trusted(empty, tables, contents, tokens), tables.ids, counts.next_id)
+        documents = contents.readable(tokens, np.arange(counts.documents, dtype=np.int64))
+        return empty.take_documents(documents, tables.ids, counts.next_id)
+
+
+def decode_documents(reading: "RoXSum | None", data: memoryview, limits: MessageLimits) -> list[bytes]:
+    """The documents of a message: read by an empty batch, if there is one, so as to know that they can be; not kept."""
+    counts, _, contents, tokens = _unpacked(data, limits)
+    with _refusing():
+        documents = contents.readable(tokens, np.arange(counts.documents, dtype=np.int64))
+        if reading is not None:
+            reading.check_documents(documents)
+    return [each.encode() if isinstance(each, str) else each for each in documents]
+
+
+def _unpacked(data: memoryview, limits: MessageLimits) -> tuple[Counts, _Tables, Contents, Tokens]:
+    """What a message has, checked."""
     counts, blocks = unpack(data, limits)
     tables = _read_tables(TableReader(memoryview(blocks)[: counts.tables]), counts)
     contents, tokens = _contents(counts, tables, blocks)
     if int(contents.sizes.sum()) != counts.size:
         raise MessageError("the documents of the message are not as long as its header says")
+    return counts, tables, contents, tokens
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """What is wrong with documents is wrong with their message."""
     try:
-        if trusted:
-            return empty.take_contents(*_trusted(empty, tables, contents, tokens), tables.ids, counts.next_id)
-        documents = contents.readable(tokens, np.arange(counts.documents, dtype=np.int64))
-        return empty.take_documents(documents, tables.ids, counts.next_id)
+        yield
     except UnicodeDecodeError:
         raise MessageError("a document of the message is text, but not UTF-8") from None
     except LimitError as error:

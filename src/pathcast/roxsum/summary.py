@@ -222,6 +222,22 @@ class RoXSum(Holding):
         empty = cls(limits=document_limits, entities=entities)
         return decode(empty, memoryview(data), limits or MessageLimits(), trusted=trusted)
 
+    @classmethod
+    def decode_documents(
+        cls,
+        data: bytes | bytearray | memoryview,
+        *,
+        limits: MessageLimits | None = None,
+        document_limits: Limits | None = None,
+        entities: Entities = "refuse",
+        trusted: bool = False,
+    ) -> list[bytes]:
+        """The documents of a message, in the order of their ids; as `decode`, where nobody asks for the summary."""
+        from .decode import decode_documents
+
+        reading = None if trusted else cls(limits=document_limits, entities=entities)
+        return decode_documents(reading, memoryview(data), limits or MessageLimits())
+
     # What decoding uses.
 
     def read_again(self, documents: list[bytes | str]) -> DocumentBatch:
@@ -233,12 +249,15 @@ class RoXSum(Holding):
 
     def take_documents(self, documents: list[bytes | str], ids: Int64s, next_id: int) -> "RoXSum":
         """Take in documents that a message brought, by reading them."""
-        sizes = np.cumsum([0, *map(len, documents)])
-        edges = np.flatnonzero(np.diff(sizes // _GROUP_BYTES, prepend=-1, append=-1)).tolist()
-        for first, last in pairwise(edges if edges[-1] == len(documents) else [*edges, len(documents)]):
+        for first, last in _grouped(documents):
             self._append(self.read_again(documents[first:last]), ids[first:last])
         self._next = next_id
         return self
+
+    def check_documents(self, documents: list[bytes | str]) -> None:
+        """`MessageError` when a document that a message brought can't be read."""
+        for first, last in _grouped(documents):
+            self.read_again(documents[first:last])
 
     def take_contents(self, skeletons: Skeletons, contents: Contents, ids: Int64s, next_id: int) -> "RoXSum":
         """Take in contents that a message brought, as they are."""
@@ -290,6 +309,13 @@ class RoXSum(Holding):
         self._share(kept.skeletons)
         self._parts, self._rows = kept._parts, kept._rows
         self._extents, self._nodes = None, None
+
+
+def _grouped(documents: list[bytes | str]) -> Iterator[tuple[int, int]]:
+    """Documents in groups to be read together: from .. to."""
+    sizes = np.cumsum([0, *map(len, documents)])
+    edges = np.flatnonzero(np.diff(sizes // _GROUP_BYTES, prepend=-1, append=-1)).tolist()
+    return pairwise(edges if edges[-1] == len(documents) else [*edges, len(documents)])
 
 
 def _raise_first(errors: Mapping[int, PathcastError]) -> None:

@@ -114,12 +114,11 @@ def expanding(
     def decode(message: bytes | None) -> list[bytes]:
         if message is None:
             raise PipelineError("there is no message: the column is null")
-        return RoXSum.decode(message, limits=message_limits, document_limits=limits, trusted=trusted).documents()
+        return RoXSum.decode_documents(message, limits=message_limits, document_limits=limits, trusted=trusted)
 
     def expand_batches(batches: Batches) -> Batches:
-        for batch in batches:
-            for place in range(len(batch)):
-                yield _document_rows(batch.slice(place, 1), document, decode)
+        rows = (batch.slice(place, 1) for batch in batches for place in range(len(batch)))
+        yield from joined(_document_rows(row, document, decode) for row in rows)
 
     return expand_batches
 
