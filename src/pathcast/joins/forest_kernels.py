@@ -220,9 +220,8 @@ def plant(bounds, links, boxes, ids, owner, slots, head, rows, names, at, starts
 
 
 @rare
-def gather(links, boxes, ids, owner, slots, head, rows, names, at, node, stack):
-    """Take all boxes below a node out into rows, with the slots of their names; the node stays, without anything."""
-    count = 0
+def _copy_below(links, boxes, ids, rows, names, node, count, stack):
+    """Copy all boxes below a node, and their names, behind so many rows; how many there are then."""
     stack[0] = node
     top = 1
     while top:
@@ -238,8 +237,16 @@ def gather(links, boxes, ids, owner, slots, head, rows, names, at, node, stack):
             for axis in range(AXES):
                 rows[count, axis] = boxes[place, axis]
             names[count] = ids[place]
-            at[count] = np.int32(find(slots, ids, ids[place]))
             count += 1
+    return count
+
+
+@rare
+def gather(links, boxes, ids, owner, slots, head, rows, names, at, node, stack):
+    """Take all boxes below a node out into rows, with the slots of their names; the node stays, without anything."""
+    count = _copy_below(links, boxes, ids, rows, names, node, 0, stack)
+    for row in range(count):
+        at[row] = np.int32(find(slots, ids, names[row]))
     _drop_below(links, owner, head, node, stack)
     return count
 
@@ -276,20 +283,5 @@ def read_out(links, boxes, ids, rows, names, roots, stack):
     """All boxes of some trees as rows; how many."""
     count = 0
     for root in roots:
-        stack[0] = root
-        top = 1
-        while top:
-            top -= 1
-            here = stack[top]
-            child = links[here, CHILD]
-            if child >= 0:
-                stack[top], stack[top + 1] = child, child + 1
-                top += 2
-                continue
-            first = (-1 - child) * CELL
-            for place in range(first, first + links[here, SIZE]):
-                for axis in range(AXES):
-                    rows[count, axis] = boxes[place, axis]
-                names[count] = ids[place]
-                count += 1
+        count = _copy_below(links, boxes, ids, rows, names, root, count, stack)
     return np.int64(count)
