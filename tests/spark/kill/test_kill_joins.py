@@ -1,6 +1,6 @@
 """Standing joins: clients are right in the end, whenever the driver and its workers are killed.
 
-Two kills in every run of the tests; with `--long` 12, at random moments.
+Two kills in every run of the tests; with `--long` 12 at random moments, and 4 of a pipeline from a file.
 """
 
 import time
@@ -8,6 +8,8 @@ import time
 import pytest
 
 from .join_scene import JoinScene, check
+from .pipeline_scene import PipelineScene
+from .pipeline_scene import check as check_pipeline
 
 # Starts Sparks of its own, one after the other: beside the shared one, not after it.
 pytestmark = [pytest.mark.xdist_group("kill"), pytest.mark.slow]
@@ -50,3 +52,20 @@ def test_random_kills_of_joins(tmp_path, request):
         scene.wait_until_streaming()
         scene.finish()
         check(scene)
+
+
+def test_random_kills_of_a_pipeline_file_with_joins(tmp_path, request):
+    if not request.config.getoption("--long"):
+        pytest.skip("4 kills of a pipeline take some minutes: --long")
+    with PipelineScene(tmp_path, seed=time.time_ns()) as scene:
+        scene.start()
+        for _ in range(4):
+            scene.wait_until_streaming()
+            scene.wait_for(lambda: scene.unfinished("joined"), "a batch", seconds=240)  # two streams start
+            scene.pause(2)
+            scene.kill_driver()
+            scene.publish()  # a replay must not take this one
+            scene.start()
+        scene.wait_until_streaming()
+        scene.finish()
+        check_pipeline(scene)
