@@ -19,21 +19,10 @@ from pathcast.spark import open_joins, publish
 from pathcast.spark.join_files import publish_file
 from pathcast.spark.pipeline_file import read_pipeline
 
+from ..test_one_job import MARKET
 from .program import SETTINGS
 from .stage import Stage
 
-MARKET = """
-joins = ["Stocks.symbol = Reviews.symbol"]
-[tables]
-Stocks = "symbol string, per float"
-Reviews = "symbol string, rating float"
-[rows.Stocks]
-rows = "//stock"
-columns = { symbol = "@symbol", per = "per" }
-[rows.Reviews]
-rows = "//review"
-columns = { symbol = "@symbol", rating = "rating" }
-"""
 PIPELINE = """
 [source]
 format = "parquet"
