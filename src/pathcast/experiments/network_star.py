@@ -119,13 +119,15 @@ def network_fig14(run: Run, parameters: Star) -> Iterator[Row]:
     run.note(
         "Unicast grows with the number of subscriptions, which the paper has 170,000 of; what zones carry does not."
     )
+    zones: GroupZones | None = None
     for fact_payload in parameters.fact_payloads:
         workload = star_joins(
             parameters.subscriptions, parameters.insertions, seed=run.seed, facts=parameters.facts,
             dimension=parameters.dimension, payload=parameters.payload, fact_payload=fact_payload, setting=STAR,
         )  # fmt: skip
         nodes = placed(len(workload), topology, run.seed)
-        zones = GroupZones(topology, workload, 4 * parameters.hosts, run.seed)
+        # Whatever the payload, subscriptions are the same, and so are zones.
+        zones = zones or GroupZones(topology, workload, 4 * parameters.hosts, run.seed)
         found = {
             scheme: _costs(run, workload, scheme, zones, nodes, parameters, {})
             for scheme in run.steps(f"payload of facts {fact_payload}", SCHEMES)

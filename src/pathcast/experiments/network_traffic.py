@@ -270,7 +270,8 @@ def _binary(point: dict[str, int], insertions: int, seed: int) -> JoinWorkload:
 def network_fig6(run: Run, parameters: Setting) -> Iterator[Row]:
     """The workload of §6.1 on a tree over hosts of an internet-like graph. Hops and bytes are counted from who matches,
     after a network that carries every packet has given the same figures for some of the subscriptions. All schemes have
-    zones of both tables' ranges but Rel-Sel, whose rows have zones of their own table, where they meet fewer.
+    zones of both tables' ranges but Rel-Sel, whose rows have zones of their own table, where they meet fewer. Nodes of
+    zones know the extents of the filters of all subscriptions, whichever the scheme.
     """
     yield from traffic(run, parameters)
 
