@@ -233,7 +233,7 @@ def _no_worse(rows: Rows) -> Judgement:
     ]
     if not over:
         raise MissingRowError("every repository evicted something")
-    return judged(max(over) <= 0, f"{-max(over):,.0f} bytes a pair of changes below that, at least")
+    return judged(max(over) <= 0, f"{round(-max(over)):,} bytes a pair of changes below that, at least")
 
 
 def _starred(row: Row) -> bool:
