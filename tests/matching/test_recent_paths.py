@@ -169,3 +169,22 @@ def test_recent_states_that_outgrow_their_memory_are_worked_out_with_all_others(
     assert matcher.match(document).ids.tolist() == reference.match(document).ids.tolist()
     assert at_rest(matcher).recent is None
     check(subscriptions, matcher)
+
+
+def test_the_more_trees_there_are_the_more_may_be_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "FRESH_TREES", 4)
+    xpaths = generate_subscriptions(news_schema(), 180, seed=8, max_depth=5, predicates=1, distinct=True)
+    subscriptions = Subscriptions()
+    subscriptions.add_many(xpaths[:100])
+    matcher = subscriptions.compile(engine="automaton")
+    matcher.match(DOCUMENTS[0])
+    for xpath in xpaths[100:170]:  # 80 may be
+        subscriptions.add(xpath)
+        matcher.match(DOCUMENTS[0])
+    assert at_rest(matcher).fresh.words and matcher.statistics()["renewals"] == 0
+    check(subscriptions, matcher)
+    subscriptions.add_many(xpaths[170:])
+    subscriptions.add_many(TREES)
+    matcher.match(DOCUMENTS[0])
+    assert at_rest(matcher).settled and matcher.statistics()["renewals"] == 1
+    check(subscriptions, matcher)

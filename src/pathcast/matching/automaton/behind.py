@@ -44,6 +44,9 @@ _DEMANDS, _VERIFIER, _ACCESS, _BOUND, _JOINS = "demands_", "verifier_", "access_
 _TWIGS, _TWIG_ROWS = "twigs_", "twig_rows_"
 _NONE = np.zeros(0, dtype=np.int32)
 _ANY: Steps = (0,)
+# So many patterns at a time are put in an order in which those stand together that begin alike; for fewer it would
+# cost more than taking them up.
+_MANY = 1_000
 
 
 class Laid(NamedTuple):
@@ -154,7 +157,8 @@ class Behind:
         trees, encoder = self.table.trees, self.table.encoder
         found = {entry: trees[entry] for entry in trees.between(self.until, entries)}
         twigs = {entry: ties for entry, pattern in found.items() if (ties := ties_of(pattern, encoder))}
-        for entry in in_order({entry: pattern for entry, pattern in found.items() if entry not in twigs}):
+        others = {entry: pattern for entry, pattern in found.items() if entry not in twigs}
+        for entry in others if len(others) < _MANY else in_order(others):
             self._add(entry)
         if twigs:
             self._add_twigs(twigs)
@@ -177,18 +181,24 @@ class Behind:
 
     def layout(self) -> "Layout":
         """Give gates to the patterns that have none yet; all that it takes to lay them out."""
+        self._give_gates()
+        return self._layout(self._ends.view.copy(), self._laid_twigs)
+
+    def _give_gates(self) -> None:
         entries = self._verifier.entries[self._ends.size :].tolist()
         trees, encoder = self.table.trees, self.table.encoder
         self._ends.extend(self.table.trie.insert(*flat([gate(trees[entry], encoder) for entry in entries])))
-        return self._layout(self._ends.view.copy(), self._laid_twigs)
 
-    def gates(self, patterns: range) -> list[Steps]:
-        """The gates of some patterns as paths of at least one step: any element is one that every document opens."""
-        trees, encoder = self.table.trees, self.table.encoder
-        return [
-            gate(trees[entry], encoder) or _ANY
-            for entry in self._verifier.entries[patterns.start : patterns.stop].tolist()
-        ]
+    def gates(self, first: int) -> tuple[Int32s, int]:
+        """The trie nodes of the gates of patterns from a number on, as fresh paths, and how many steps these have.
+
+        A fresh path has at least one step: where a pattern demands no element any will do, which all documents have.
+        """
+        self._give_gates()
+        ends = self._ends.view[first:].copy()
+        if not ends.all():
+            ends[ends == 0] = self.table.trie.insert_one(_ANY)
+        return ends, len(self.table.trie.paths(ends)[0])
 
     def _layout(self, ends: Int32s, before: TwigRows | None) -> "Layout":
         return Layout(

@@ -10,7 +10,8 @@ Invariant: `current` is complete for all entries that the table had when `refres
 changed, and always under the lock; readers take it without one.
 Cost: working out the states of N paths takes N / 2 µs, and that of R recent ones about R µs and a look at each node of
 the trie. With F fresh paths a time, all are worked out when R * R is 2 * F * N: then neither kind takes more than the
-other.
+other. Laying out N trees takes some 2 µs each, and a fresh tree is work for every document; so with more trees, more of
+them are fresh at a time, as the root of N.
 """
 
 import threading
@@ -22,7 +23,6 @@ import numpy.typing as npt
 
 from ..spans import part_of
 from ..table import Moved, PatternTable
-from ..trie import flat
 from ..trie_kernels import NONE
 from .fresh import Fresh
 from .generation import Generation, symbols_for
@@ -33,10 +33,13 @@ if TYPE_CHECKING:
 
 # Above this the states are forgotten and worked out anew: a bound on what hostile documents can make us remember.
 MEMORY_LIMIT = 512 << 20
-# With more bits of fresh paths, or more trees behind them, a new generation is begun; with twice as many it is made
-# at once.
+# With more bits of fresh paths a new generation is begun; with twice as many it is made at once.
 FRESH_BITS = 1 << 13
+# The same with fresh trees: so many, or `TREES_A_ROOT` for the root of their number; with `_PATIENCE` times as many it
+# is made at once.
 FRESH_TREES = 256
+TREES_A_ROOT = 8
+_PATIENCE = 8
 # So many paths, on an average, are that many bits.
 _BITS_A_PATH = 6
 # After so many documents patterns choose their access predicates again, and then whenever there are twice as many.
@@ -125,7 +128,8 @@ class Generations:
             entries, names = len(self.table), len(self.table.names)
             if entries > made.entries:
                 self.current = self._with_fresh(made, entries, names) or self._renewed(made.states)
-                if self._fresh.bits > FRESH_BITS or self._fresh_trees(self.current) > FRESH_TREES:
+                paths = self._fresh.bits - self._fresh.gate_steps
+                if paths > FRESH_BITS or _fresh_trees(self.current) > _most_trees(self.current):
                     self._renew_meanwhile()
 
     def merge(self, arrays: dict[str, npt.NDArray[Any]], moved: Moved) -> None:
@@ -148,10 +152,6 @@ class Generations:
                 self.current = self._renewed(self.current.states)
             return self.current
 
-    def _fresh_trees(self, made: Generation) -> int:
-        """How many trees of a generation have their gates among fresh paths."""
-        return 0 if made.waiting is None else made.patterns - len(made.waiting.access.gate_of)
-
     def _with_fresh(self, made: Generation, entries: int, names: int) -> Generation | None:
         """With the entries from those of `made` on as fresh ones; None when they are too many, or not fit for it."""
         table = self.table
@@ -161,7 +161,7 @@ class Generations:
         plain = np.flatnonzero(ends != NONE)
         codes, ends, trees = (made.entries + plain).astype(np.int32), ends[plain], len(ends) - len(plain)
         # The empty path, which matches every document, has no bit.
-        if not ends.all() or self._fresh_trees(made) + trees > 2 * FRESH_TREES:
+        if not ends.all() or _fresh_trees(made) + trees > _PATIENCE * _most_trees(made):
             return None
         waiting = made.waiting
         if trees:
@@ -169,15 +169,15 @@ class Generations:
             waiting = behind.waiting(None if waiting is None else waiting.by)
         if waiting is not None and self._behind is not None and self._fresh.patterns < waiting.patterns:
             patterns = np.arange(self._fresh.patterns, waiting.patterns, dtype=np.int32)
-            steps, lengths = flat(self._behind.gates(range(self._fresh.patterns, waiting.patterns)))
-            codes, ends = np.concatenate([codes, -1 - patterns]), np.append(ends, table.trie.insert(steps, lengths))
-            self._fresh.patterns, self._fresh.gate_steps = waiting.patterns, self._fresh.gate_steps + len(steps)
+            gates, steps = self._behind.gates(self._fresh.patterns)
+            codes, ends = np.concatenate([codes, -1 - patterns]), np.append(ends, gates[: len(patterns)])
+            self._fresh.patterns, self._fresh.gate_steps = waiting.patterns, self._fresh.gate_steps + steps
             names = max(names, len(table.names))  # those of its gates are among them
         symbols = made.symbols
         if names > made.names:
             symbols = np.zeros(len(made.symbols) + names - made.names, dtype=np.int32)
             symbols[: made.names] = made.symbols[: made.names]
-        if not self._fresh.add(codes, ends, table.trie, symbols, 2 * FRESH_BITS):
+        if not self._fresh.add(codes, ends, table.trie, symbols, 2 * FRESH_BITS + self._fresh.gate_steps):
             return None
         return replace(made, fresh=self._fresh.view(), waiting=waiting, entries=entries, names=names, symbols=symbols)
 
@@ -235,8 +235,7 @@ class Generations:
         with self.lock:
             begun = self.current
             # Gates stay fresh with recent states.
-            gates = self._fresh_trees(begun) > FRESH_TREES // 2 or self._fresh.gate_steps > FRESH_BITS // 2
-            whole = gates or _many(begun)
+            whole = _fresh_trees(begun) > _most_trees(begun) // 2 or _many(begun)
             layout = self._layout(begun.entries) if whole else None
         if whole:
             made, by = self._laid_out(layout, begun.entries, begun.names, begun.states)
@@ -253,7 +252,7 @@ class Generations:
                 made = self._with_trees(made, by)
             else:
                 made = replace(latest, recent=recent, entries=begun.entries)
-                self._fresh = Fresh(made.patterns - self._fresh_trees(made))
+                self._fresh = Fresh(made.patterns - _fresh_trees(made))
             self.current = self._with_fresh(made, latest.entries, latest.names) or self._renewed(made.states)
 
     def _recent(self, begun: Generation) -> States:
@@ -285,6 +284,20 @@ class Generations:
             due = before.bit_length() < behind.documents.bit_length() and behind.documents >= FIRST_CHOICE
             if due and made.waiting is not None:
                 self.current = replace(made, waiting=behind.chosen_again(made.waiting))
+
+
+def _fresh_trees(made: Generation) -> int:
+    """How many trees of a generation have their gates among fresh paths."""
+    return made.patterns - _settled_trees(made)
+
+
+def _settled_trees(made: Generation) -> int:
+    return 0 if made.waiting is None else len(made.waiting.access.gate_of)
+
+
+def _most_trees(made: Generation) -> int:
+    """With how many fresh trees the next generation is begun."""
+    return max(FRESH_TREES, int(TREES_A_ROOT * _settled_trees(made) ** 0.5))
 
 
 def _many(made: Generation) -> bool:
