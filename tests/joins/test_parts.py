@@ -8,7 +8,7 @@ import pytest
 
 from pathcast.errors import ChangeError, QueryError, SchemaError
 from pathcast.joins import Client, Schema, select
-from pathcast.joins.parts import Key, Parts
+from pathcast.joins.parts import REMEMBERED, Key, Parts
 from pathcast.joins.standing import StandingJoins
 from pathcast.joins.written import write_row
 
@@ -126,6 +126,18 @@ def test_an_event_that_comes_again_is_passed_by():
     assert answers[0].error is None
     (answers,) = pieces.run([(4, ("delete", "Stocks", stock(50)))]).values()
     assert "has no row" in answers[0].error.reason
+
+
+def test_an_event_whose_row_is_there_is_passed_by_however_late_it_comes():
+    pieces = Pieces(STANDING)
+    first = (1, ("insert", "Stocks", stock(50)))
+    pieces.run([first])
+    pieces.batch += REMEMBERED
+    pieces.run([(2, ("insert", "Stocks", stock(60)))])
+    assert list(pieces.run([first]).values()) == [[]]
+    (answers,) = pieces.run([(3, ("delete", "Stocks", stock(50))), (4, ("delete", "Stocks", stock(50)))]).values()
+    assert answers[0].error is None
+    assert "has no row" in answers[1].error.reason
 
 
 def test_an_event_that_comes_late_is_made_late():

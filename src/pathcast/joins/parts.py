@@ -10,8 +10,9 @@ edge, its *home*; a table without edges is cut by its rows.
 A row's number is that of the event that brought it, so that all edges know the row by the same.
 
 Invariant: the messages of an event, from all parts together, are those of one server that numbers rows by events; in
-each part they come in the order of events. An event that a part has seen is passed by. An update of a row that is not
-there is an error, and an insertion: the part of the new join value can't know of the old one's.
+each part they come in the order of events. An event that a part has seen is passed by, as long as it is remembered, and
+as long as the row is there that it brought. An update of a row that is not there is an error, and an insertion: the
+part of the new join value can't know of the old one's.
 Cost: a part's rows are written down each time it is run, and laid out unless they lie there from the last time
 (`sites.py`); so run it with many events at once.
 """
@@ -183,9 +184,11 @@ class Parts:
         site = self.site(edge)
         with site.laid_out(state, events) as part:
             known = {sequence for sequences in part.seen.values() for sequence in sequences}
+            rows = {table: site.server.bags[table].rows for table in part.tables}
             fresh: list[Event] = []
             for event in sorted(events, key=itemgetter(0)):
-                if event.sequence not in known:
+                brought = event.new is not None and event.sequence in rows[event.table]
+                if event.sequence not in known and not brought:
                     known.add(event.sequence)
                     fresh.append(event)
             made = make(site, part, fresh)

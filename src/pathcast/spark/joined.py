@@ -9,8 +9,8 @@ look into the store, one entry and few rows a micro-batch.
 
 Invariant: messages are those of one server, in the order of `sequence` under each key. An event is applied with the
 micro-batch that brings it, in the order of `sequence` among those of the batch, under all of its keys alike: one that
-comes late is applied late. One that came within the last `REMEMBERED` micro-batches is passed by. A replayed
-micro-batch gives the same messages.
+comes late is applied late. One that came within the last `REMEMBERED` micro-batches is passed by, and so is one whose
+row is still there. A replayed micro-batch gives the same messages.
 Cost: a look and an entry a key and micro-batch, some 2 ms with all that Spark does for it; a worker that ran the key
 last time need not read it anew. A change takes workers some 30 µs where `pathcast.joins.telling` fits, else some 110.
 """
