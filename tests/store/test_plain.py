@@ -121,9 +121,10 @@ def test_values_nest_up_to_a_depth():
 # Pieces of pickles, ours and others.
 PIECES = [
     b"(", b".", b"0", b"2", b"N", b"K\x01", b"M\x01\x02", b"G@\x00\x00\x00\x00\x00\x00\x00", b"\x8a\x01\x07",
-    b"\x8c\x01a", b"C\x02ab", b"X\x01\x00\x00\x00b", b")", b"]", b"}", b"\x85", b"\x86", b"\x87", b"t", b"a", b"e", b"s",
-    b"u", b"\x94", b"h\x00", b"h\x01", b"h\x02", b"j\x00\x00\x00\x00", b"r\xff\xff\xff\x07", b"\x93", b"R", b"b", b"\x81", b"\x8e",
-    b"\x8c\x08datetime\x8c\x04date\x93", b"C\x04\x07\xea\x01\x02", b"\x8f", b"\x91", b"\x90", b"\x96", b"\xff" * 8,
+    b"\x8c\x01a", b"C\x02ab", b"X\x01\x00\x00\x00b", b")", b"]", b"}", b"\x85", b"\x86", b"\x87", b"t", b"a", b"e",
+    b"s", b"u", b"\x94", b"h\x00", b"h\x01", b"h\x02", b"j\x00\x00\x00\x00", b"r\xff\xff\xff\x07", b"\x93", b"R", b"b",
+    b"\x81", b"\x8e", b"\x8c\x08datetime\x8c\x04date\x93", b"C\x04\x07\xea\x01\x02", b"\x8f", b"\x91", b"\x90", b"\x96",
+    b"\xff" * 8,
 ]  # fmt: skip
 
 
