@@ -11,9 +11,10 @@ import pathcast
 from pathcast import Subscriptions
 from pathcast.documents import Names
 from pathcast.matching.automaton import generations, joins
-from pathcast.matching.automaton.bound import bound_tests
+from pathcast.matching.automaton.bound import bound_tests, demand_at, spine_of
 from pathcast.matching.automaton.join_kernels import DOWN
 from pathcast.patterns import parse
+from pathcast.patterns.linear import PathEncoder
 
 NAMES = ("a", "b", "c")
 LITERALS = ("1", "2", "2.0", "-1", "'x'", "'1'", "' 2 '", "''")
@@ -165,7 +166,10 @@ def test_they_are_saved_opened_and_added_to(tmp_path: Path) -> None:
     }.items(),
 )
 def test_what_one_element_decides(xpath: str, places: list[int]) -> None:
-    assert [place for place, _ in bound_tests(parse(xpath), Names())] == places
+    names = Names()
+    spine = spine_of(parse(xpath), PathEncoder(names))
+    found = [] if spine is None else bound_tests(spine, lambda step, test: demand_at(step, test, names))
+    assert [place for place, _ in found] == places
 
 
 def test_what_must_be_verified_is_looked_at_only_where_its_path_has_its_value() -> None:

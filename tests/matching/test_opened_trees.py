@@ -15,7 +15,7 @@ from pathcast.matching.automaton import behind
 from pathcast.matching.automaton.conditions import Conditions
 from pathcast.matching.automaton.demands import DemandTable
 from pathcast.matching.automaton.verifier import renumbered
-from pathcast.patterns import parse
+from pathcast.patterns import Pattern, parse
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
 from tests.matching.test_differential import Round, drawn
 
@@ -84,7 +84,7 @@ def test_to_open_and_match_no_pattern_is_parsed_or_compiled(tmp_path: Path, monk
         pytest.fail("a pattern was looked at")
 
     monkeypatch.setattr(trees, "parse_printed", refused)
-    monkeypatch.setattr(behind.Behind, "_add", refused)
+    monkeypatch.setattr(behind.Behind, "_add_joined", refused)
     opened = pathcast.open_index(tmp_path / "index")
     assert [found.ids.tolist() for found in opened.match_many(documents)] == wanted  # type: ignore[union-attr]
     assert any(wanted)
@@ -102,13 +102,13 @@ def test_when_the_table_is_compacted_no_pattern_is_compiled_again(
     opened = pathcast.open_index(tmp_path / "index")
     before = opened.subscriptions.table
     taken_up: list[int] = []
-    add = behind.Behind._add
+    add = behind.Behind._add_joined
 
-    def counted(self: behind.Behind, entry: int) -> None:
-        taken_up.append(entry)
-        add(self, entry)
+    def counted(self: behind.Behind, patterns: dict[int, Pattern]) -> dict[int, Pattern]:
+        taken_up.extend(patterns)
+        return add(self, patterns)
 
-    monkeypatch.setattr(behind.Behind, "_add", counted)
+    monkeypatch.setattr(behind.Behind, "_add_joined", counted)
     opened.match(documents[0])
     for id in range(1, 401):
         opened.subscriptions.remove(id)

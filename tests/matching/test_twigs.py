@@ -10,7 +10,7 @@ from pathcast import Subscriptions
 from pathcast.documents import Names
 from pathcast.matching.automaton import behind, generations, twig_joins
 from pathcast.matching.automaton.join_kernels import ANYWHERE, DOWN
-from pathcast.matching.automaton.twigs import ties_of
+from pathcast.matching.automaton.twigs import twig_of
 from pathcast.matching.automaton.verifier import Verifier
 from pathcast.patterns import parse
 from pathcast.patterns.linear import PathEncoder
@@ -60,7 +60,7 @@ def test_twigs_are_what_the_reference_finds(seed: int) -> None:
 def test_nothing_is_verified_that_branches_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     patterns, documents = some(50)
     subscriptions = Subscriptions()
-    trees = [pattern for pattern in patterns if ties_of(parse(pattern), PathEncoder(Names()))]
+    trees = [pattern for pattern in patterns if twig_of(parse(pattern), PathEncoder(Names()))]
     assert len(trees) > 150
     subscriptions.add_many(trees)
     verified = []
@@ -100,7 +100,7 @@ def test_documents_deeper_than_a_word_has_bits_are_verified() -> None:
 
 def test_programs_are_made_for_what_is_verified_alone(tmp_path: Path) -> None:
     patterns, documents = some(66, documents=4)
-    trees = [pattern for pattern in patterns if ties_of(parse(pattern), PathEncoder(Names()))]
+    trees = [pattern for pattern in patterns if twig_of(parse(pattern), PathEncoder(Names()))]
     subscriptions = Subscriptions()
     subscriptions.add_many(trees)
     matcher = equal_to_reference(subscriptions, documents)
@@ -198,8 +198,8 @@ def test_twigs_wait_for_the_branch_that_documents_rarely_have() -> None:
     }.items(),
 )
 def test_what_branches_decide(xpath: str, places: list[object]) -> None:
-    ties = ties_of(parse(xpath), PathEncoder(Names()))
+    twig = twig_of(parse(xpath), PathEncoder(Names()))
     found: list[object] = []
-    for tie in ties:
+    for tie in [] if twig is None else twig.ties:
         found += [tie.place] if tie.path is not None else ["lift", tie.place]
     assert found == places

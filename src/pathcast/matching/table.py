@@ -22,6 +22,7 @@ from ..documents.names import local_part
 from ..errors import LimitError, PatternError
 from ..patterns import Namespaces, Pattern, parse
 from ..patterns.linear import PathEncoder, Steps, path_text, pattern_of
+from ..patterns.model import names_of
 from ..store.texts import Texts, pack
 from .spans import part_of
 from .trees import Trees
@@ -76,6 +77,7 @@ class PatternTable:
         self.trees = Trees(namespaces)
         self._nodes = array("i")  # the trie node of each entry, NONE for a tree
         self._entered: dict[str, int] = {}
+        self._mentioned: set[str] = set()  # by trees, as tests of nodes
         self.unused = 0  # entries without a subscription
         self._origin: tuple[weakref.ref[PatternTable], Int32s] | None = None
 
@@ -234,8 +236,10 @@ class PatternTable:
         entry = self.trees.find(pattern)
         if entry is None:
             entry = len(self)
-            for name in sorted(pattern.names):
-                self.names.add(name)
+            if tests := pattern.tests - self._mentioned:
+                self._mentioned |= tests
+                for name in sorted(names_of(tests)):
+                    self.names.add(name)
             self.trees.add(entry, pattern)
             self._nodes.append(NONE)
         return entry

@@ -49,7 +49,7 @@ class PathEncoder:
             steps = tuple(map(self._pieces.__getitem__, pieces[1:]))
         if len(steps) > self.max_steps:
             return None
-        return normalised(steps) if _ANY_BELOW in steps else steps
+        return normalised(steps)
 
     def _learn(self, piece: str) -> bool:
         """Give a piece its step; False when it is not a plain one."""
@@ -82,6 +82,8 @@ class PathEncoder:
 
 def normalised(steps: Steps) -> Steps:
     """Move each `//` in front of a `*` behind it."""
+    if _ANY_BELOW not in steps:
+        return steps
     result = list(steps)
     for index in range(len(result) - 1):
         if result[index] == _ANY_BELOW:

@@ -187,9 +187,17 @@ class Pattern:
     @property
     def names(self) -> frozenset[str]:
         """All names of elements and attributes that the pattern mentions."""
-        tests = {each.test for each in conditions_in(self.root) if isinstance(each, Node)} if self.root else set()
-        tests -= _NO_NAMES
-        return frozenset([test[1:] if test[0] == "@" else test for test in tests])
+        return names_of(self.tests)
+
+    @property
+    def tests(self) -> set[str]:
+        """What all its nodes are asked to be: names, `*`, attributes, `text()`."""
+        return {each.test for each in conditions_in(self.root) if isinstance(each, Node)} if self.root else set()
+
+
+def names_of(tests: set[str]) -> frozenset[str]:
+    """The names of elements and attributes among tests."""
+    return frozenset([test[1:] if test[0] == "@" else test for test in tests - _NO_NAMES])
 
 
 def conditions_in(condition: Condition) -> list[Condition]:

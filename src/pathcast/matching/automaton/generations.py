@@ -40,6 +40,9 @@ FRESH_BITS = 1 << 13
 FRESH_TREES = 256
 TREES_A_ROOT = 8
 _PATIENCE = 8
+# Trees that were taken over are laid out at once if they are so large a part of all: to try them as fresh ones takes
+# their programs, which are made from objects.
+_MERGED = 8
 # So many paths, on an average, are that many bits.
 _BITS_A_PATH = 6
 # After so many documents patterns choose their access predicates again, and then whenever there are twice as many.
@@ -63,6 +66,7 @@ class Generations:
         self.evictions = self.renewals = 0
         self._fresh = Fresh()
         self._behind = behind
+        self._merged = 0  # trees that were taken over, and that no generation has yet
         self._renewing: threading.Thread | None = None
         self.current = self._restored(saved) if saved else self._renewed(None)
         self.refresh()
@@ -138,7 +142,10 @@ class Generations:
         They are matched from the next `refresh` on.
         """
         with self.lock:
-            self._taken_up(moved.first).merge(arrays, moved)
+            behind = self._taken_up(moved.first)
+            before = len(behind)
+            behind.merge(arrays, moved)
+            self._merged += len(behind) - before
 
     def trees_for(self, table: PatternTable, entries: npt.NDArray[np.int32]) -> "Behind | None":
         """The trees that another table has, which gave the entries of ours new numbers."""
@@ -155,7 +162,7 @@ class Generations:
     def _with_fresh(self, made: Generation, entries: int, names: int) -> Generation | None:
         """With the entries from those of `made` on as fresh ones; None when they are too many, or not fit for it."""
         table = self.table
-        if entries - made.entries > FRESH_BITS:
+        if entries - made.entries > FRESH_BITS or _MERGED * self._merged > made.patterns:
             return None
         ends = table.nodes(made.entries)[: entries - made.entries]
         plain = np.flatnonzero(ends != NONE)
@@ -223,6 +230,7 @@ class Generations:
     def _with_trees(self, made: Generation, by: "Laid | None") -> Generation:
         """With all trees that have been taken up, and nothing fresh."""
         self._fresh = Fresh(0 if by is None else by.patterns)
+        self._merged = 0
         return made if self._behind is None else replace(made, waiting=self._behind.waiting(by))
 
     def _renew_meanwhile(self) -> None:

@@ -7,6 +7,7 @@ the runs of a state (`joins.py`) are then those of its patterns, sorted by numbe
 Invariant: patterns are appended, never changed. Cost: some 20 bytes a test, 40 bytes a pattern laid out.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +15,11 @@ import numpy.typing as npt
 
 from ...documents import Names
 from ...patterns.linear import PathEncoder, Steps, normalised
-from ...patterns.model import Pattern
+from ...patterns.model import Condition, Node, Pattern
 from ..growing import Growing
 from ..spans import gathered, least, part_of
 from ..trie import Trie
-from .bound import bound_tests, chain_of, leading_tests
+from .bound import Spine, bound_tests, chain_of, demand_at, leading_tests
 from .demands import DemandTable, Tests
 from .join_kernels import CALLED, DOWN, PLACES, TEST_BITS
 from .lookup_kernels import D_KIND, HIGH, LOW
@@ -33,6 +34,8 @@ AnyArray = npt.NDArray[Any]
 _DEMANDS = "demands_"
 # What it counts that a test stands further up, beside how likely it is met.
 _HIGHER = 1e-9
+# Conditions whose tests are remembered.
+_REMEMBERED = 1 << 16
 # In the place of a node: the test stands behind the pattern's gate; or nobody can wait for it.
 OWN, UNASKED = -1, -2
 
@@ -63,6 +66,15 @@ class JoinRows(NamedTuple):
     gates_of_tests: Int32s
 
 
+class Bound(NamedTuple):
+    """A pattern's tests, the place and the node of each, and the codes of a chain."""
+
+    tests: list[Demand]
+    places: list[int]
+    nodes: list[Steps | int]
+    codes: list[int]
+
+
 class BoundTests:
     """The bound tests of patterns, which are numbered as they come.
 
@@ -73,6 +85,7 @@ class BoundTests:
     def __init__(self, names: Names) -> None:
         self._names = names
         self.demands = DemandTable(names)
+        self._read: dict[Condition | tuple[int, Condition], Demand | None] = {}
         self.begin = Growing(np.int64, [0])
         self._tests, self._places, self._nodes = Growing(np.int32), Growing(np.int32), PathNodes()
         self._chain_begin, self._chains = Growing(np.int64, [0]), Growing(np.int32)
@@ -80,29 +93,41 @@ class BoundTests:
     def __len__(self) -> int:
         return self.begin.size - 1
 
-    def add(self, pattern: Pattern, encoder: PathEncoder) -> list[Demand]:
-        """Take up a pattern; its tests."""
-        found = bound_tests(pattern, self._names)
-        nodes: list[Steps | int] = [OWN] * len(found)
-        codes = list[int]()
-        if not found:
-            chain = chain_of(pattern, encoder)
-            leading, codes = chain or (leading_tests(pattern, self._names), codes)
-            found = [(0, demand) for _, demand in leading]
-            nodes = [normalised(tuple(map(encoder.step, path))) if path else UNASKED for path, _ in leading]
-        demands = [demand for _, demand in found]
-        self._places.extend(np.array([place for place, _ in found], dtype=np.int32))
-        self._tests.extend(np.array([self.demands.number(demand) for demand in demands], dtype=np.int32))
-        self._nodes.extend(nodes)
-        self.begin.append(self._tests.size)
-        self._chains.extend(np.array(codes, dtype=np.int32))
-        self._chain_begin.append(self._chains.size)
-        return demands
+    def read(self, spine: Spine) -> Bound | None:
+        """A path without branches that one element decides, or a chain; None for another one."""
+        found = bound_tests(spine, self._asked)
+        if found:
+            return Bound([demand for _, demand in found], [place for place, _ in found], [OWN] * len(found), [])
+        chain = chain_of(spine, self._asked)
+        return None if chain is None else _led(chain.tests, chain.codes)
 
-    def add_none(self, count: int) -> None:
-        """Take up so many patterns without value tests."""
-        self.begin.extend(np.full(count, self._tests.size, dtype=np.int64))
-        self._chain_begin.extend(np.full(count, self._chains.size, dtype=np.int64))
+    def read_any(self, pattern: Pattern, encoder: PathEncoder) -> Bound:
+        """Any other pattern."""
+        return _led(leading_tests(pattern, encoder, self._asked), [])
+
+    def _asked(self, step: int, test: Condition) -> Demand | None:
+        """`demand_at`, remembered: patterns repeat their tests."""
+        # Only string-values keep their element's name.
+        key = test if isinstance(test, Node) else (step >> 1, test)
+        if key in self._read:
+            return self._read[key]
+        if len(self._read) >= _REMEMBERED:
+            self._read.clear()
+        found = self._read[key] = demand_at(step, test, self._names)
+        return found
+
+    def extend(self, patterns: Sequence[Bound]) -> None:
+        """Take up patterns."""
+        number = self.demands.number
+        tests = [number(demand) for pattern in patterns for demand in pattern.tests]
+        places = [place for pattern in patterns for place in pattern.places]
+        codes = [code for pattern in patterns for code in pattern.codes]
+        self._nodes.extend(node for pattern in patterns for node in pattern.nodes)
+        self.begin.extend(self._tests.size + np.cumsum([len(pattern.tests) for pattern in patterns]))
+        self._chain_begin.extend(self._chains.size + np.cumsum([len(pattern.codes) for pattern in patterns]))
+        self._tests.extend(np.array(tests, dtype=np.int32))
+        self._places.extend(np.array(places, dtype=np.int32))
+        self._chains.extend(np.array(codes, dtype=np.int32))
 
     def nodes(self, trie: Trie) -> Int32s:
         """The node of each test, all with one from now on."""
@@ -210,6 +235,15 @@ class BoundTests:
         steps = chains < 0
         self._chain_begin.extend(chain_begin[1:] + self._chains.size)
         self._chains.extend(np.where(steps, -1 - moved_steps(np.maximum(-1 - chains, 0), names), chains))
+
+
+NO_TESTS = Bound([], [], [], [])
+
+
+def _led(tests: list[tuple[Steps, Demand]], codes: list[int]) -> Bound:
+    """Tests, each with the path that leads to it, or none."""
+    nodes: list[Steps | int] = [normalised(path) if path else UNASKED for path, _ in tests]
+    return Bound([demand for _, demand in tests], [0] * len(tests), nodes, codes)
 
 
 def moved_steps(steps: Int32s, names: Int32s) -> Int32s:

@@ -25,11 +25,17 @@ class PathNodes:
 
     def __init__(self, nodes: npt.NDArray[Any] | None = None) -> None:
         self._nodes = Growing(np.int32) if nodes is None else Growing.over(nodes)
+        self._inserted = self._nodes.size  # those before it have their nodes
         self._paths: list[Steps] = []  # of those without a node yet
 
     @property
     def size(self) -> int:
         return self._nodes.size
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all paths have their nodes."""
+        return not self._paths
 
     @property
     def view(self) -> Int32s:
@@ -49,10 +55,11 @@ class PathNodes:
     def insert(self, trie: Trie) -> Int32s:
         """Put the paths into the trie; all nodes."""
         if self._paths:
-            pending = np.flatnonzero(self._nodes.view == _PENDING)
+            pending = self._inserted + np.flatnonzero(self._nodes.view[self._inserted :] == _PENDING)
             self._nodes.make_room(1)
             self._nodes.view[pending] = trie.insert(*flat(self._paths))
             self._paths = []
+        self._inserted = self._nodes.size
         return self._nodes.view
 
     def take_over(self, theirs: Int32s, nodes: Int32s) -> None:

@@ -81,7 +81,7 @@ class Twigs:
         return self.begin.size - 1
 
     def extend(self, patterns: Iterable[list[Tie]]) -> None:
-        """Take up patterns, each by its branches and lifts (`ties_of`), none for one that is no twig."""
+        """Take up patterns, each by its branches and lifts (`twig_of`), none for one that is no twig."""
         ties, begin = list[Tie](), list[int]()
         for some in patterns:
             ties += some

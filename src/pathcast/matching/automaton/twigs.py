@@ -32,72 +32,92 @@ class Tie(NamedTuple):
     climb: Steps
 
 
-class _Part(NamedTuple):
-    """A node, its step, those below it, and whether there is a node with several below."""
+class Twig(NamedTuple):
+    """Branches and lifts, from the trunk's lowest node upwards; and the longest path, as `gates.py` has it."""
 
-    node: Node
+    ties: list[Tie]
+    longest: Steps
+
+
+class Part(NamedTuple):
+    """A node's step, those below it, and whether there is a node with several below; if not, all steps from it on.
+
+    And the path from it on with the most names, then the most steps: how many of each, and its steps.
+    """
+
     step: int
-    below: list["_Part"]
+    below: list["Part"]
     branches: bool
+    steps: Steps
+    longest: tuple[int, int, Steps]
 
 
-def ties_of(pattern: Pattern, encoder: PathEncoder) -> list[Tie]:
-    """Branches and lifts, from the trunk's lowest node upwards; none for a pattern that is no twig."""
-    root = None if pattern.root is None else _part(pattern.root, encoder)
+def twig_of(pattern: Pattern, encoder: PathEncoder, parts: dict[Node, Part] | None = None) -> Twig | None:
+    """A pattern as a twig; None when it is none. `parts` remembers nodes, for other patterns that have them too."""
+    root = None if pattern.root is None else _part(pattern.root, encoder, {} if parts is None else parts)
     trunk = [] if root is None else _trunk(root)
+    if root is None or not trunk:
+        return None
+    steps = tuple([part.step for part in trunk])
     found: list[Tie] = []
     below: int | None = None  # the node of the trunk that has been dealt with last
     for index in reversed(range(len(trunk))):
-        leaving = [part for part in trunk[index].below if index + 1 == len(trunk) or part is not trunk[index + 1]]
+        leaving = [part for part in trunk[index].below if not part.branches]
         if not leaving:
             continue
         if below is not None:
-            found.append(_tie(trunk[: below + 1], index)._replace(path=None))
+            found.append(_tie(steps[: below + 1], index)._replace(path=None))
         below = index
-        paths = [trunk[: index + 1] + _chain(part) for part in leaving]
-        ties = [_tie(path, index) for path in paths]
-        if all(tie.place == ANYWHERE for tie in ties):
-            paths.append(trunk[: index + 1])
-            ties.append(_tie(trunk[: index + 1], index))
-        if any(ends_anywhere([part.node for part in path]) for path in paths):
-            return []
+        above = steps[: index + 1]
+        ends = [part.steps for part in leaving]
+        ties = [_tie(above + end, index) for end in ends]
+        if all(tie.climb for tie in ties):
+            ends.append(())
+            ties.append(_tie(above, index))
+        for end in ends:
+            # Most end with a name, which is seen at once.
+            if (not end or end[-1] <= 1) and ends_anywhere(above + end):
+                return None
         found += ties
-    return found
+    return Twig(found, normalised(root.longest[2]))
 
 
-def _tie(path: list[_Part], index: int) -> Tie:
+def _tie(steps: Steps, index: int) -> Tie:
     """The branch that leaves the node of a path with this index, and is the rest of it."""
-    steps = tuple([part.step for part in path])
-    place = place_of([part.node for part in path], index)
-    return Tie(normalised(steps), ANYWHERE if place is None else place, () if place is not None else steps[index + 1 :])
+    place = place_of(steps, index)
+    return (
+        Tie(normalised(steps), place, ()) if place is not None else Tie(normalised(steps), ANYWHERE, steps[index + 1 :])
+    )
 
 
-def _part(node: Node, encoder: PathEncoder) -> _Part | None:
+def _part(node: Node, encoder: PathEncoder, parts: dict[Node, Part]) -> Part | None:
     """A pattern of elements alone, from a node on; None for another one."""
     if not node.is_element:
         return None
-    below: list[_Part] = []
+    step = encoder.step(node)
+    below: list[Part] = []
     branches = len(node.conditions) > 1
+    names, count, path = 0, 0, Steps()
     for condition in node.conditions:
-        part = _part(condition, encoder) if isinstance(condition, Node) else None
-        if part is None:
+        if not isinstance(condition, Node):
             return None
+        part = parts.get(condition)
+        if part is None:
+            part = _part(condition, encoder, parts)
+            if part is None:
+                return None
+            parts[condition] = part
         branches |= part.branches
         below.append(part)
-    return _Part(node, encoder.step(node), below, branches)
+        if part.longest[:2] > (names, count):
+            names, count, path = part.longest
+    longest = (names + (step > 1), count + 1, (step, *path))
+    return Part(step, below, branches, () if branches else longest[2], longest)
 
 
-def _chain(part: _Part) -> list[_Part]:
-    """A node and those below it, down to the end; it has no branches."""
-    chain = [part]
-    while chain[-1].below:
-        chain += chain[-1].below
-    return chain
-
-
-def _trunk(root: _Part) -> list[_Part]:
+def _trunk(root: Part) -> list[Part]:
     """The path down to the lowest node with branches; empty when there are several such nodes, or no branches."""
-    trunk: list[_Part] = []
+    trunk: list[Part] = []
     further = [root] if root.branches else []
     while further:
         trunk += further

@@ -32,6 +32,9 @@ Int64s = npt.NDArray[np.int64]
 AnyArray = npt.NDArray[Any]
 
 _CONDITIONS = "conditions_"
+_NONE = np.zeros(0, dtype=np.int32)
+# In the place of the number of a pattern whose program was not needed yet.
+_UNMADE = -1
 # Sets of elements that are remembered at first, words for them in a large document, and operations on them.
 _SETS = 1 << 11
 _WORDS = 1 << 18
@@ -116,7 +119,7 @@ class Verifier:
         self._slow: set[int] = set()
         self._is_later = Growing(np.bool_)
         self._later: Verifier | None = None  # of the patterns whose programs were made later:
-        self._later_numbers: dict[int, int] = {}
+        self._later_numbers = _NONE
         self._lock = threading.Lock()
         self._scratch = _Scratch()
         for entry in entries:
@@ -226,13 +229,15 @@ class Verifier:
         with self._lock:
             if self._later is None:
                 self._later = Verifier(self.table)
+            if len(self._later_numbers) < len(self):
+                numbers = np.full(len(self) + (len(self) >> 1), _UNMADE, dtype=np.int32)
+                numbers[: len(self._later_numbers)] = self._later_numbers
+                self._later_numbers = numbers
             later, numbers, entries = self._later, self._later_numbers, self._entries.room
-            for pattern in np.unique(candidates).tolist():
-                if pattern not in numbers:
-                    later.add(int(entries[pattern]))
-                    numbers[pattern] = len(later) - 1
-            own = np.array([numbers[pattern] for pattern in candidates.tolist()], dtype=np.int32)
-            programs = later.programs()
+            for pattern in np.unique(candidates[numbers[candidates] == _UNMADE]).tolist():
+                later.add(int(entries[pattern]))
+                numbers[pattern] = len(later) - 1
+            own, programs = numbers[candidates], later.programs()
         return later.verify(batch, offsets, own, programs, translation)
 
     def _by_kernel(
