@@ -95,7 +95,7 @@ def test_a_document_may_match_more_recent_paths_than_there_is_room_for() -> None
     ids = subscriptions.add_many([f"//x{number}/y/y/y/y" for number in range(60)])
     matcher.match(DOCUMENTS[0])
     assert at_rest(matcher).recent is not None
-    matcher.engine._scratch.out = np.empty(16, dtype=np.int32)  # type: ignore[attr-defined]
+    matcher.engine._scratch.mine.out = np.empty(16, dtype=np.int32)  # type: ignore[attr-defined]
     document = "".join(f"<x{number}><y><y><y><y/></y></y></y></x{number}>" for number in range(60))
     assert list(matcher.match(f"<r>{document}</r>")) == list(ids)
 

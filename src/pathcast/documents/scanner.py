@@ -10,6 +10,7 @@ threads go on undisturbed.
 
 import threading
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,11 @@ from .tables_kernels import (
     E_ROWS,
     E_TEXT_BEGIN,
     E_TEXT_END,
+    L_ATTRIBUTES,
+    L_COUNT,
+    L_DEPTH,
+    L_NAME,
+    L_SIZE,
     MAX_BINDINGS,
     N_ARENA,
     N_ATTRIBUTES,
@@ -136,8 +142,7 @@ class Scanner:
 
         `encodings` overrides what documents declare; `failed` are known to be unreadable.
         """
-        offsets = np.zeros(len(documents) + 1, dtype=np.int64)
-        np.cumsum(np.fromiter(map(len, documents), dtype=np.int64, count=len(documents)), out=offsets[1:])
+        offsets = np.array([0, *accumulate(map(len, documents))], dtype=np.int64)
         data = np.frombuffer(b"".join((*documents, _END)), dtype=np.uint8)
         return self._read(data, offsets, encodings or {}, failed or {}, borrowed)
 
@@ -169,9 +174,9 @@ class Scanner:
         if encodings or failed:
             status[[*failed, *(number for number, codec in encodings.items() if codec != "utf-8")]] = ASK
         batch = self._scan(data, data_offsets, names, status, borrowed)
-        asked = np.flatnonzero(status != OK).tolist()
-        if not asked:
+        if ASK not in status.tobytes():
             return batch
+        asked = np.flatnonzero(status != OK).tolist()
         builder = BatchBuilder(self.names, names.known, self.limits, self.entities)
         for number in asked:
             document = data[data_offsets[number] : data_offsets[number + 1]].tobytes()
@@ -199,9 +204,11 @@ class Scanner:
         buffers = self._buffers
         bounds(data, buffers.most)
         # The shortest tag has three bytes, the shortest attribute five: more of them are not well-formed.
-        tags, equals = map(min, buffers.most.tolist(), (len(data) // 3, len(data) // 5))
-        limits = buffers.fit(names, self.limits, tags, equals, len(data))
-        room = buffers.rows(tags, equals, len(data), borrowed)
+        size = len(data)
+        tags, equals = buffers.most.tolist()
+        tags, equals = min(tags, size // 3), min(equals, size // 5)
+        limits = buffers.fit(names, self.limits, tags, equals, size)
+        room = buffers.rows(tags, equals, size, borrowed)
         offsets = np.zeros(len(data_offsets), dtype=np.int64)
         counts = buffers.counts
         scan(
@@ -210,12 +217,13 @@ class Scanner:
             room.elements, room.attributes, room.attribute_start, room.texts, room.text_start, room.arena,
             offsets, status, counts, buffers.stamps, buffers.stack, buffers.waiting, buffers.bindings, buffers.spelling,
         )  # fmt: skip
-        n_elements, n_attributes, n_texts = counts[[N_ELEMENTS, N_ATTRIBUTES, N_TEXTS]].tolist()
-        names.count, names.used, names.crowded = counts[[N_NAMES, N_NAME_BYTES, N_CROWDED]].tolist()
+        written = counts.tolist()
+        n_elements, n_attributes, n_texts = written[N_ELEMENTS], written[N_ATTRIBUTES], written[N_TEXTS]
+        names.count, names.used, names.crowded = written[N_NAMES], written[N_NAME_BYTES], bool(written[N_CROWDED])
         elements, attributes, texts = room.elements, room.attributes, room.texts
         elements[E_ATTRIBUTES, n_elements] = n_attributes
         return DocumentBatch(
-            data=data[: data_offsets[-1]],
+            data=data[: data_offsets.item(-1)],
             data_offsets=data_offsets,
             offsets=offsets,
             name=elements[E_NAME, :n_elements],
@@ -232,7 +240,7 @@ class Scanner:
             text_parent=texts[T_PARENT, :n_texts],
             text_start=room.text_start[:n_texts],
             text_length=texts[T_LENGTH, :n_texts],
-            arena=room.arena[: int(counts[N_ARENA])],
+            arena=room.arena[: written[N_ARENA]],
             known=self.names,
             known_count=names.known,
             own_names=names.own_names(),
@@ -265,6 +273,7 @@ class _Buffers(threading.local):
         self.bindings = np.empty((B_ROWS, MAX_BINDINGS), dtype=np.int64)
         self.spelling = np.zeros(_SPELLING, dtype=np.uint8)
         self.most = np.zeros(2, dtype=np.int64)
+        self.limits = np.zeros(L_COUNT, dtype=np.int64)
         self.lent = _Rows(0, 0, 0)
 
     def current_names(self) -> NameTable:
@@ -287,10 +296,13 @@ class _Buffers(threading.local):
             self.stack = np.empty((S_ROWS, depth + 1), dtype=np.int64)
         if self.waiting.shape[1] < attributes + 1:
             self.waiting = np.empty((W_ROWS, attributes + 1), dtype=np.int64)
-        stamp = self.counts[N_STAMP]
-        self.counts.fill(0)
-        self.counts[N_STAMP], self.counts[N_NAMES], self.counts[N_NAME_BYTES] = stamp, names.count, names.used
-        return np.array([depth, min(limits.size, size), attributes, min(limits.name_length, size)], dtype=np.int64)
+        counts, bound = self.counts, self.limits
+        stamp = counts.item(N_STAMP)
+        counts.fill(0)
+        counts[N_STAMP], counts[N_NAMES], counts[N_NAME_BYTES] = stamp, names.count, names.used
+        bound[L_DEPTH], bound[L_SIZE] = depth, min(limits.size, size)
+        bound[L_ATTRIBUTES], bound[L_NAME] = attributes, min(limits.name_length, size)
+        return bound
 
     def rows(self, tags: int, equals: int, size: int, borrowed: bool) -> _Rows:
         """Rows for so many tags, attributes and bytes: fresh, or lent where that is asked for and they are not many."""

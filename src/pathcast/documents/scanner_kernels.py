@@ -170,7 +170,7 @@ def scan(
         offsets[index + 1] = counts[N_ELEMENTS]
 
 
-@kernel("void(ro_u1[::1], i8[::1])")
+@kernel("void(ro_u1[::1], i8[::1])", brief=True)
 def bounds(data, most):
     """How many elements (and text nodes) and attributes the data can have at most: `<` and `=`."""
     tags, equals = 0, 0

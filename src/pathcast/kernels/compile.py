@@ -2,7 +2,7 @@
 
 A signature is a string: `int64(ro_i4[::1], i8[::1], i4[:, ::1])`. `ro_` arrays are only read, and take read-only
 arrays such as memory-mapped ones; each combination of array kinds would otherwise be compiled again. Kernels release
-the GIL, do not allocate per element, and use NumPy's rules for division.
+the GIL (but for brief ones), do not allocate per element, and use NumPy's rules for division.
 
 Cost: compiled code loads in some 6 ms; compiling takes a second or more, once per source (see `cache.py`).
 """
@@ -65,19 +65,21 @@ _NAMES: dict[str, Any] = {
 }
 
 
-def kernel(signature: str, *, late: bool = False) -> Callable[[Function], Function]:
+def kernel(signature: str, *, late: bool = False, brief: bool = False) -> Callable[[Function], Function]:
     """Compile the function for `signature` now, or load what was compiled before.
 
     `late`: not before it is first called. For kernels that few need, so that others do not wait for them; a call costs
-    some 0.2 µs more.
+    some 0.2 µs more. `brief`: it keeps the GIL. For kernels of a microsecond: when another thread waits for the GIL,
+    handing it over and back takes longer than such a kernel does.
     """
     if late or ALL_LATE:
-        return lambda function: Late(signature, function)
-    return lambda function: _compiled(signature, function)
+        return lambda function: Late(signature, function, brief=brief)
+    return lambda function: _compiled(signature, function, brief)
 
 
-def _compiled(signature: str, function: Function) -> Function:
-    dispatcher: Any = numba.jit(**_KERNEL, pipeline_class=KernelCompiler)(function)
+def _compiled(signature: str, function: Function, brief: bool) -> Function:
+    options = {**_KERNEL, "nogil": not brief}
+    dispatcher: Any = numba.jit(**options, pipeline_class=KernelCompiler)(function)
     dispatcher._cache = cache = KernelCache(function)  # type: ignore[no-untyped-call]
     fresh = not cache.holds_anything()
     if fresh:
@@ -95,10 +97,10 @@ def _compiled(signature: str, function: Function) -> Function:
 class Late:
     """A kernel that is compiled when it is first called."""
 
-    def __init__(self, signature: str, function: Function) -> None:
+    def __init__(self, signature: str, function: Function, *, brief: bool = False) -> None:
         self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
         self.py_func = function
-        self._signature = signature
+        self._signature, self._brief = signature, brief
         self._compiled: Function | None = None
         self._lock = threading.Lock()
 
@@ -106,7 +108,7 @@ class Late:
         """The kernel, compiled by now."""
         with self._lock:
             if self._compiled is None:
-                self._compiled = _compiled(self._signature, self.py_func)
+                self._compiled = _compiled(self._signature, self.py_func, self._brief)
             return self._compiled
 
     def __call__(self, *arguments: Any) -> Any:

@@ -141,9 +141,9 @@ class PatternTable:
                     self._entered.clear()
                 self._entered[expression] = entry
                 return entry, text
-        node = self.trie.insert_one(steps)
-        entry = self.trie.number_one(node, len(self))
-        if entry == len(self):
+        fresh = len(self._nodes)
+        node, entry = self.trie.enter_one(steps, fresh)
+        if entry == fresh:
             self._nodes.append(node)
         return entry, text
 
@@ -249,9 +249,9 @@ class PatternTable:
         node = self._nodes[entry]
         return None if node == NONE else self.trie.path(node)
 
-    def nodes(self, first: int = 0) -> Int32s:
-        """Of the entries from `first` on the trie nodes, `NONE` for those that are no plain paths."""
-        return np.array(self._nodes[first:], dtype=np.int32)
+    def nodes(self, first: int, end: int) -> Int32s:
+        """Of the entries from `first` to `end` the trie nodes, `NONE` for those that are no plain paths."""
+        return np.array(self._nodes[first:end], dtype=np.int32)
 
     def pattern(self, entry: int) -> Pattern:
         """The tree pattern of an entry."""

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..patterns.linear import Steps
-from .trie_kernels import NONE, insert_paths, merge_nodes, number_paths, rebuild_slots
+from .trie_kernels import NONE, enter_path, insert_paths, merge_nodes, number_paths, rebuild_slots
 
 Int32s = npt.NDArray[np.int32]
 
@@ -34,10 +34,7 @@ class Trie:
         self.parent: Int32s = np.zeros(64, dtype=np.int32)
         self.step: Int32s = np.zeros(64, dtype=np.int32)
         self.entry: Int32s = np.full(64, NONE, dtype=np.int32)
-        self._one = (
-            np.empty(1, dtype=np.int32),
-            np.empty(1, dtype=np.int32),
-        )  # length and end of a path that comes alone
+        self._one = np.empty(2, dtype=np.int32)  # last node and entry of a path that comes alone
 
     def insert(self, steps: Int32s, lengths: Int32s) -> Int32s:
         """Insert paths, given as their steps one after the other; the last node of each."""
@@ -55,13 +52,18 @@ class Trie:
 
     def insert_one(self, steps: Steps) -> int:
         """Insert a path; its last node."""
+        return int(self.insert(*flat([steps]))[0])
+
+    def enter_one(self, steps: Steps, fresh: int) -> tuple[int, int]:
+        """Insert a path: its last node and its entry, which is `fresh` if it had none."""
         path = np.array(steps, dtype=np.int32)
         with self._lock:
-            length, end = self._one
-            length[0] = len(steps)
-            self._make_room(len(steps))
-            self.count = insert_paths(path, length, self.slots, self.parent, self.step, self.count, end)
-            return int(end[0])
+            self._make_room(len(path))
+            self.count = enter_path(
+                path, self.slots, self.parent, self.step, self.entry, self.count, fresh, self._one
+            )  # fmt: skip
+            node, entry = self._one.tolist()
+        return node, entry
 
     def merge(self, parent: Int32s, step: Int32s, names: Int32s) -> Int32s:
         """Take over the nodes of another trie, whose names are `names` here; the node that each is here."""
@@ -78,14 +80,6 @@ class Trie:
             return entries, first
         with self._lock:
             return entries, number_paths(ends, self.entry, first, entries)
-
-    def number_one(self, node: int, first: int) -> int:
-        """The entry of the path that ends in a node: `first` if it had none."""
-        with self._lock:
-            entry = int(self.entry[node])
-            if entry == NONE:
-                self.entry[node] = entry = first
-            return entry
 
     def give(self, ends: Int32s, entries: Int32s) -> None:
         """Give the paths that end in these nodes, all different, their entries."""

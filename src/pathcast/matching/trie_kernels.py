@@ -40,31 +40,48 @@ def child(slots, node_parent, node_step, parent, step):
         slot = (slot + 1) & mask
 
 
+@part
+def insert_path(steps, begin, end, slots, node_parent, node_step, count):
+    """Insert one path: its last node, and the new node count."""
+    mask = len(slots) - 1
+    node = np.int64(0)
+    for at in range(begin, end):
+        step = steps[at]
+        slot = edge_slot(node, step, mask)
+        while True:
+            found = np.int64(slots[slot])
+            if found < 0:
+                slots[slot] = count
+                node_parent[count] = node
+                node_step[count] = step
+                found = count
+                count += 1
+                break
+            if node_parent[found] == node and node_step[found] == step:
+                break
+            slot = (slot + 1) & mask
+        node = found
+    return node, count
+
+
 @kernel("int64(ro_i4[::1], ro_i4[::1], i4[::1], i4[::1], i4[::1], int64, i4[::1])")
 def insert_paths(steps, lengths, slots, node_parent, node_step, count, ends):
     """Insert paths, given as their steps one after the other; `ends` gets each path's last node. The new node count."""
-    mask = len(slots) - 1
     at = 0
     for path in range(len(lengths)):
-        node = 0
-        for _ in range(lengths[path]):
-            step = steps[at]
-            at += 1
-            slot = edge_slot(node, step, mask)
-            while True:
-                found = slots[slot]
-                if found < 0:
-                    slots[slot] = count
-                    node_parent[count] = node
-                    node_step[count] = step
-                    found = count
-                    count += 1
-                    break
-                if node_parent[found] == node and node_step[found] == step:
-                    break
-                slot = (slot + 1) & mask
-            node = found
-        ends[path] = node
+        end = at + lengths[path]
+        ends[path], count = insert_path(steps, at, end, slots, node_parent, node_step, count)
+        at = end
+    return count
+
+
+@kernel("int64(ro_i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], int64, int64, i4[::1])", brief=True)
+def enter_path(steps, slots, node_parent, node_step, node_entry, count, fresh, found):
+    """Insert one path, and give it the entry `fresh` if it has none; `found`: its last node and entry. The node count."""
+    node, count = insert_path(steps, 0, len(steps), slots, node_parent, node_step, count)
+    if node_entry[node] < 0:
+        node_entry[node] = fresh
+    found[0], found[1] = node, node_entry[node]
     return count
 
 

@@ -29,17 +29,14 @@ from .generation import Generation
 from .generations import Generations
 from .label_paths import entries_of_paths
 from .open_gates import all_open
-from .scratch import Scratch
+from .scratch import LEVEL_CELLS, Scratches
 from .simulation import simulated
 from .states import NO_STATES, Automaton, States
 from .states_kernels import NONE
-from .walk_kernels import C_ENTRIES, C_GATES, C_WHY, FULL, MISS, MISS_RECENT, walk
+from .walk_kernels import C_ENTRIES, C_GATES, C_WHY, DEEPER, FULL, MISS, MISS_RECENT, walk
 
 if TYPE_CHECKING:
     from .behind import Behind
-
-# More cells than this for a deep document and fresh paths, and these are settled first.
-_FRESH_CELLS = 1 << 22
 
 
 class AutomatonEngine:
@@ -57,7 +54,7 @@ class AutomatonEngine:
         self.table = table
         self.limits = Limits()
         self._generations = Generations(table, saved, behind)
-        self._scratch = Scratch()
+        self._scratch = Scratches()
         self._counting = threading.Lock()
         self._counts: dict[str, int] = dict.fromkeys(
             ("elements", "new label paths", "simulated", "candidates", "candidates that match"), 0
@@ -111,22 +108,22 @@ class AutomatonEngine:
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
         made = self._generations.current
-        deepest = int(batch.depth.max(initial=0))
-        found = None if made.fresh.words * deepest > _FRESH_CELLS else self._walked(made, batch, deepest)
+        found = self._walked(made, batch)
         if found is None:
             made = self._generations.settled()
-            found = self._walked(made, batch, deepest)
+            found = self._walked(made, batch)
             assert found is not None
         offsets, entries, gate_offsets, gates, states = found
-        counts = {"elements": len(batch.name)}
-        if made.waiting is not None:
+        if made.waiting is None:
+            self._count(elements=len(batch.name))
+        else:
             offsets, entries, candidates, verified = made.waiting.add_matches(
                 batch, offsets, entries, gate_offsets, gates, made.told_gates, made.entries, states,
-                self._scratch.states,
+                self._scratch.mine.states,
             )  # fmt: skip
-            counts |= {"candidates": candidates, "candidates that match": verified}
+            counts = {"candidates": candidates, "candidates that match": verified}
+            self._count(elements=len(batch.name), **counts)
             self._generations.seen(len(batch))
-        self._count(**counts)
         return offsets, entries
 
     def match_paths(self, paths: list[tuple[str, ...]]) -> tuple[Offsets, Entries]:
@@ -135,27 +132,29 @@ class AutomatonEngine:
         )
 
     def _walked(
-        self, made: Generation, batch: DocumentBatch, deepest: int
+        self, made: Generation, batch: DocumentBatch
     ) -> tuple[Offsets, Entries, Offsets, npt.NDArray[np.int32], States] | None:
         """The entries of plain paths of each document, the gates that it opens, and the states of its elements.
 
         These are in `scratch`, -1 for the elements of documents that had none, if patterns wait for them.
         None when that takes a generation without fresh paths.
         """
-        offsets = np.zeros(len(batch) + 1, dtype=np.int64)
-        gate_offsets = np.zeros(len(batch) + 1, dtype=np.int64)
+        count = len(batch)
+        offsets, gate_offsets = np.zeros((2, count + 1), dtype=np.int64)
         symbols = made.symbols_of(batch)
-        scratch, fresh = self._scratch, made.fresh
+        scratch, fresh = self._scratch.mine, made.fresh
         scratch.counts[1:] = 0
         kept = made.waiting is not None and made.waiting.needs_states
-        longest = len(batch.name) if kept else int(np.diff(batch.offsets).max(initial=0))
+        longest = len(batch.name)
+        if not kept and count > 1:
+            longest = int(np.diff(batch.offsets).max())
         automaton = made.states.automaton
         recent = NO_STATES if made.recent is None else made.recent.automaton
         done = 0
-        while done < len(batch):
+        while done < count:
             scratch.fit(made.states, automaton.known, made.entries, made.gates, longest)
             scratch.fit_recent(recent.known, longest)
-            scratch.fit_levels(deepest, fresh.words)
+            scratch.fit_levels(0, fresh.words)
             done = walk(
                 batch.offsets, batch.name, batch.parent, batch.depth, symbols, done, kept,
                 *automaton,
@@ -168,6 +167,11 @@ class AutomatonEngine:
             why = scratch.counts[C_WHY]
             if why == FULL:
                 scratch.enlarge()
+            elif why == DEEPER:
+                deepest = int(batch.depth.max())
+                if fresh.words * deepest > LEVEL_CELLS:
+                    return None
+                scratch.fit_levels(deepest, fresh.words)
             elif why == MISS_RECENT and made.recent is not None:
                 learnt = self._learnt(made.recent, batch, symbols, done, generations.MEMORY_LIMIT // 4)
                 if learnt is None:
@@ -201,7 +205,7 @@ class AutomatonEngine:
 
     def _tell_all_gates(self, made: Generation, batch: DocumentBatch, done: int, gate_offsets: Offsets) -> None:
         """Of the documents so far tell all gates, since their states are going to be forgotten."""
-        scratch = self._scratch
+        scratch = self._scratch.mine
         offsets, gates = all_open(
             batch.offsets, gate_offsets[: done + 1], scratch.gates[: scratch.counts[C_GATES]], np.arange(done),
             scratch.states, made.states.automaton,
@@ -235,7 +239,7 @@ class AutomatonEngine:
         gate_offsets: Offsets,
     ) -> None:
         """Match one document's plain paths without states; a document that takes too long gets an error."""
-        scratch = self._scratch
+        scratch = self._scratch.mine
         self._count(simulated=1)
         try:
             entries, gates = simulated(

@@ -23,7 +23,10 @@ ONE = np.uint64(1)
 TOP = np.uint64(63)
 
 
-@kernel("int64(ro_i4[::1], ro_i4[::1], int64, ro_i4[::1], ro_i4[::1], i8[::1], u8[:, ::1], i4[::1], i4[::1], i4[::1])")
+@kernel(
+    "int64(ro_i4[::1], ro_i4[::1], int64, ro_i4[::1], ro_i4[::1], i8[::1], u8[:, ::1], i4[::1], i4[::1], i4[::1])",
+    brief=True,
+)
 def put_fresh(ends, codes, first, node_parent, node_step, sizes, table, rows, entries, symbols):
     """Add paths from number `first` on, given by their last nodes; the first for which there is no room.
 
@@ -87,18 +90,26 @@ def mark_fresh(
 
     `rows` gives each symbol's row of the table (0: no path asks for it), `entries` the entry whose path ends at each
     bit, or -1 - the pattern that waits for it, which stands among gates so. `levels` has a row for each level of the
-    document and one above.
+    document and one above; what it has of an element is good for siblings that follow and have the same name, and for
+    these the plane `SEEN`, of which the row above alone is needed, says in front which row of the table that was.
     """
     for plane in range(PLANES):
         for word in range(words + 1):
             levels[plane, 0, word] = 0
     seen = levels[SEEN, 0]
+    deepest = levels.shape[1] - 1
+    levels[SEEN, 1, 0] = 0
     for element in range(begin, end):
         depth = depths[element]
         symbol = symbols[names[element]]
         row = np.int64(rows[symbol]) if symbol < len(rows) else np.int64(0)
         if row == 0 or row >= table.shape[0]:
             row = np.int64(WILD)  # no path asks for it, or one that came later
+        if levels[SEEN, depth, 0] == np.uint64(row):
+            continue
+        levels[SEEN, depth, 0] = row
+        if depth < deepest:
+            levels[SEEN, depth + 1, 0] = 0
         levels[HERE, depth, 0] = levels[HIGHER, depth, 0] = 0
         follow_fresh(levels[HERE, depth - 1], levels[HIGHER, depth - 1], table[CHILD], table[DEEP], table[FIRST_DEEP],
                      table[WILD], table[row], levels[HERE, depth], levels[HIGHER, depth], seen, words)  # fmt: skip

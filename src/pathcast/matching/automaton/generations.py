@@ -164,12 +164,13 @@ class Generations:
         table = self.table
         if entries - made.entries > FRESH_BITS or _MERGED * self._merged > made.patterns:
             return None
-        ends = table.nodes(made.entries)[: entries - made.entries]
-        plain = np.flatnonzero(ends != NONE)
-        codes, ends, trees = (made.entries + plain).astype(np.int32), ends[plain], len(ends) - len(plain)
-        # The empty path, which matches every document, has no bit.
-        if not ends.all() or _fresh_trees(made) + trees > _PATIENCE * _most_trees(made):
-            return None
+        ends, codes, trees = table.nodes(made.entries, entries), np.arange(made.entries, entries, dtype=np.int32), 0
+        if ends.min(initial=1) <= 0:
+            plain = ends != NONE
+            codes, ends, trees = codes[plain], ends[plain], int(np.count_nonzero(~plain))
+            # The empty path, which matches every document, has no bit.
+            if not ends.all() or _fresh_trees(made) + trees > _PATIENCE * _most_trees(made):
+                return None
         waiting = made.waiting
         if trees:
             behind = self._taken_up(entries)

@@ -10,7 +10,11 @@ from .states import States
 from .walk_kernels import C_COUNTS, C_ENTRIES, C_GATES
 
 
-class Scratch(threading.local):
+# Levels of a deep document for fresh paths have no more cells than this, unless one document needs them.
+LEVEL_CELLS = 1 << 22
+
+
+class Scratch:
     """Buffers that fit the generation and the batch at hand; they are kept from batch to batch."""
 
     def __init__(self) -> None:
@@ -57,7 +61,10 @@ class Scratch(threading.local):
         """Make room for fresh paths of so many words on documents of this depth."""
         _, levels, width = self.levels.shape
         if levels < depth + 1 or width < words + 1:
-            self.levels = np.zeros((PLANES, max(levels, depth + 1), max(width, words + 1)), dtype=np.uint64)
+            levels, width = max(levels, depth + 1), max(width, words + 1)
+            if levels * width > LEVEL_CELLS:
+                levels, width = depth + 1, words + 1
+            self.levels = np.zeros((PLANES, levels, width), dtype=np.uint64)
 
     def enlarge(self) -> None:
         """Double the room for entries and gates, and keep those that there are."""
@@ -73,3 +80,10 @@ class Scratch(threading.local):
         self.gates[gated : gated + len(gates)] = gates
         self.counts[C_ENTRIES] += len(entries)
         self.counts[C_GATES] += len(gates)
+
+
+class Scratches(threading.local):
+    """`mine`: the buffers of the thread that asks."""
+
+    def __init__(self) -> None:
+        self.mine = Scratch()

@@ -18,8 +18,8 @@ from ..marks_kernels import mark, mark_with_summary, read_few_marks, read_marks
 from .fresh_kernels import mark_fresh
 from .states_kernels import next_state
 
-# Where a document's result stands: done, a state or a recent one not known, or no room for it.
-DONE, MISS, MISS_RECENT, FULL = range(4)
+# Where a document's result stands: done, a state or a recent one not known, no room for it, or for as many levels.
+DONE, MISS, MISS_RECENT, FULL, DEEPER = range(5)
 # `counts`: the stamp of the last document, entries and gates written, and why the walk stopped.
 C_STAMP, C_ENTRIES, C_GATES, C_WHY, C_COUNTS = range(5)
 
@@ -45,6 +45,15 @@ def distinct_states(names, parents, symbols, begin, end, base, keys, targets, co
             found[n] = state
             n += 1
     return n
+
+
+@part
+def depth_of(depths, begin, end):
+    """The depth of a document's deepest element."""
+    deepest = np.int32(0)
+    for element in range(begin, end):
+        deepest = max(deepest, depths[element])
+    return deepest
 
 
 @part
@@ -107,6 +116,9 @@ def walk(
         fresh_total = len(fresh_entries) if fresh_words else 0
         if written + total + fresh_total + 8 > len(out) or gated + gate_total + fresh_total > len(out_gates):
             why = FULL
+            break
+        if fresh_words and depth_of(depths, begin, end) >= levels.shape[1]:
+            why = DEEPER
             break
         few = 8 * total < len(marks)
         for k in range(recent):
