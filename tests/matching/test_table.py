@@ -24,6 +24,16 @@ def test_one_by_one_is_all_at_once(expressions: list[str]) -> None:
         assert alone.enter_one(alone.text(entry))[0] == entry
 
 
+def test_paths_of_any_length_are_entered_one_by_one() -> None:
+    paths = ["/a" * length for length in (1, 64, 65, 300, 2)]
+    alone, together = PatternTable(None, 300), PatternTable(None, 300)
+    assert [alone.enter_one(path) for path in paths] == [(entry, None) for entry in range(len(paths))]
+    together.enter(paths)
+    assert [alone.text(entry) for entry in range(len(paths))] == [together.text(entry) for entry in range(len(paths))]
+    assert alone.trie.count == together.trie.count == 301
+    assert [alone.enter_one(path)[0] for path in paths] == list(range(len(paths)))
+
+
 @pytest.mark.parametrize(("expression", "error"), [("//a[", PatternError), ("/a" * 51, LimitError), ("", PatternError)])
 def test_a_bad_expression_makes_no_entry(expression: str, error: type[Exception]) -> None:
     table = PatternTable(None, 50)

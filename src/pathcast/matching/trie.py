@@ -22,6 +22,7 @@ Int32s = npt.NDArray[np.int32]
 # Paths go in in groups, so that room is made for a group's steps and not for those of a million paths at once.
 _GROUP = 1 << 14
 _FEW = 1 << 10
+_STEPS = 64
 
 
 class Trie:
@@ -34,7 +35,10 @@ class Trie:
         self.parent: Int32s = np.zeros(64, dtype=np.int32)
         self.step: Int32s = np.zeros(64, dtype=np.int32)
         self.entry: Int32s = np.full(64, NONE, dtype=np.int32)
-        self._one = np.empty(2, dtype=np.int32)  # last node and entry of a path that comes alone
+        # Of a path that comes alone: its steps, last node and entry, as kernels take them and as Python does.
+        self._one_path, self._one_found = np.empty(_STEPS, dtype=np.int32), np.empty(2, dtype=np.int32)
+        self._steps, self._found = self._one_path.data, self._one_found.data
+        self._room = 0  # how many nodes there is room for; 0: arrays may be read-only
 
     def insert(self, steps: Int32s, lengths: Int32s) -> Int32s:
         """Insert paths, given as their steps one after the other; the last node of each."""
@@ -56,14 +60,22 @@ class Trie:
 
     def enter_one(self, steps: Steps, fresh: int) -> tuple[int, int]:
         """Insert a path: its last node and its entry, which is `fresh` if it had none."""
-        path = np.array(steps, dtype=np.int32)
+        length = len(steps)
         with self._lock:
-            self._make_room(len(path))
+            if self.count + length > self._room:
+                self._make_room(length)
+            if length > len(self._steps):
+                self._one_path = np.empty(2 * length, dtype=np.int32)
+                self._steps = self._one_path.data
+            into = self._steps
+            for place, step in enumerate(steps):
+                into[place] = step
             self.count = enter_path(
-                path, self.slots, self.parent, self.step, self.entry, self.count, fresh, self._one
+                self._one_path, length, self.slots, self.parent, self.step, self.entry, self.count, fresh,
+                self._one_found,
             )  # fmt: skip
-            node, entry = self._one.tolist()
-        return node, entry
+            found = self._found
+            return found[0], found[1]
 
     def merge(self, parent: Int32s, step: Int32s, names: Int32s) -> Int32s:
         """Take over the nodes of another trie, whose names are `names` here; the node that each is here."""
@@ -127,6 +139,7 @@ class Trie:
             rebuild_slots(self.parent, self.step, self.count, self.slots)
         elif not self.slots.flags.writeable:
             self.slots = self.slots.copy()
+        self._room = min(len(self.parent), len(self.slots) // 2)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The trie as arrays; `restore` takes them back. What may be changed in its place is copied."""

@@ -165,7 +165,7 @@ class Generations:
         if entries - made.entries > FRESH_BITS or _MERGED * self._merged > made.patterns:
             return None
         ends, codes, trees = table.nodes(made.entries, entries), np.arange(made.entries, entries, dtype=np.int32), 0
-        if ends.min(initial=1) <= 0:
+        if min(ends.tolist(), default=1) <= 0:
             plain = ends != NONE
             codes, ends, trees = codes[plain], ends[plain], int(np.count_nonzero(~plain))
             # The empty path, which matches every document, has no bit.

@@ -9,7 +9,6 @@ from .fresh_kernels import PLANES
 from .states import States
 from .walk_kernels import C_COUNTS, C_ENTRIES, C_GATES
 
-
 # Levels of a deep document for fresh paths have no more cells than this, unless one document needs them.
 LEVEL_CELLS = 1 << 22
 
