@@ -188,3 +188,19 @@ def test_the_more_trees_there_are_the_more_may_be_fresh(monkeypatch: pytest.Monk
     matcher.match(DOCUMENTS[0])
     assert at_rest(matcher).settled and matcher.statistics()["renewals"] == 1
     check(subscriptions, matcher)
+
+
+@pytest.mark.parametrize("cells", [1 << 22, 200])
+def test_fresh_paths_are_found_at_any_depth(monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
+    for module in ("engine", "scratch"):
+        monkeypatch.setattr(f"pathcast.matching.automaton.{module}.LEVEL_CELLS", cells)
+    monkeypatch.setattr(room, "FRESH_BITS", 1 << 13)
+    subscriptions, matcher = followed(10, 0)
+    for depth in (1, 300, 2, 900, 30):
+        id = subscriptions.add(f"//x{depth}/x{depth}/y")
+        nested = f"<x{depth}>" * depth
+        document = f"<x{depth}>{nested}<y/>{nested.replace('<', '</')}</x{depth}>"
+        assert id in matcher.match(document)
+        check(subscriptions, matcher)
+    made = matcher.engine._generations.current  # type: ignore[attr-defined]
+    assert made.states.entry_limit == (10 if cells > 200 else 14), "few cells: those before a deep one are settled"
