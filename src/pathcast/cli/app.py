@@ -19,6 +19,7 @@ from .doctor import doctor
 from .explain import explain
 from .joins import joins
 from .match import match
+from .renew import renew
 from .run import run
 
 app = typer.Typer(
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 app.command()(match)
 app.command()(explain)
+app.command()(renew)
 app.command()(joins)
 app.command()(run)
 app.add_typer(generate.app, name="generate")

@@ -58,17 +58,17 @@ class Subscriptions:
     """A changing set of XPath subscriptions.
 
     `namespaces` maps the prefixes that expressions use to URIs; `"ignore"` matches local names only. `max_steps` bounds
-    the steps of one expression.
+    the steps of one expression. Ids are given out from `first_id` on.
     """
 
-    def __init__(self, namespaces: Namespaces = None, *, max_steps: int = MAX_STEPS) -> None:
+    def __init__(self, namespaces: Namespaces = None, *, max_steps: int = MAX_STEPS, first_id: int = 1) -> None:
         check_namespaces(namespaces)
         self.namespaces: Namespaces = dict(namespaces) if isinstance(namespaces, Mapping) else namespaces
         self.table = PatternTable(self.namespaces, max_steps)
         self._lock = RLock()
         self._columns = Columns()
         self._owners = Owners()
-        self._next_id = 1
+        self._next_id = first_id
         self._holds = 0  # while there are any, the table is not compacted
         self._rows = Rows(np.zeros(1, dtype=np.int64), _NONE, _NONE, self._owners.names, 0)
         self._rows.table = self.table

@@ -175,9 +175,10 @@ def _open_array(path: Path, facts: Mapping[str, Any], verify: bool) -> AnyArray:
         if path.stat().st_size != facts["bytes"]:
             raise SnapshotError(f"the snapshot is damaged: {path} has another size than written; write it anew")
         array: AnyArray = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
+        changed = verify and _crc32(array) != facts["crc32"]
+    except (OSError, ValueError, TypeError) as error:
         raise SnapshotError(f"the snapshot is damaged: {path} cannot be read ({error}); write it anew") from None
-    if verify and _crc32(array) != facts["crc32"]:
+    if changed:
         raise SnapshotError(f"the snapshot is damaged: {path} has other content than written; write it anew")
     return array
 
