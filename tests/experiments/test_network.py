@@ -37,9 +37,10 @@ def test_payloads_are_measured_with_and_without_repositories():
         physical=40,
     )  # fmt: skip
     rows = list(payloads(run, few))
-    assert [row["repository"] for row in rows] == 2 * [None, 0, 400, None]
+    assert [row["repository"] for row in rows] == 2 * [None, 0, 400, 400, None]
     assert run.checks == {"bytes, hops and deliveries are those of a network in which filters are registered": 4}
-    for plain, none, many, unbounded in (rows[:4], rows[4:]):
+    for plain, none, alone, many, unbounded in (rows[:5], rows[5:]):
+        assert (alone["network"], many["network"]) == ("CN* without homes", "CN*")
         assert plain["headers"] == plain["fetched_bytes"] == unbounded["fetched_bytes"] == 0
         assert none["purging"] == pytest.approx(none["bytes"] - unbounded["bytes"])
         assert none["purging"] >= many["purging"] >= 0

@@ -15,7 +15,7 @@ def run_schedule(seed):
     """A network, its subscriptions, some messages in flight at once, and a schedule of faults, all from one seed."""
     draw = random.Random(seed)
     topology = draw_tree(draw)
-    limits = PayloadLimits(draw.choice([None, 60]), draw.choice([0, 1, None]))
+    limits = PayloadLimits(draw.choice([None, 60]), draw.choice([0, 1, 4, None]))
     plain = [node for node in topology.nodes if draw.random() < 0.2]
     world = World(ContentNetwork.build(topology, payloads=draw.choice([False, limits]), plain=plain))
     for _ in range(20):

@@ -23,7 +23,7 @@ def news(per, photo=PHOTO):
 def test_deliveries_are_whole_whatever_nodes_remember(seed):
     draw = random.Random(seed)
     topology = draw_tree(draw)
-    limits = PayloadLimits(draw.choice([None, 0, 40, 200]), draw.choice([0, 1, 2, None]), draw.choice([300, None]))
+    limits = PayloadLimits(draw.choice([None, 0, 40, 200]), draw.choice([0, 1, 2, 4, None]), draw.choice([300, None]))
     plain = [node for node in topology.nodes if draw.random() < 0.25]
     world = World(ContentNetwork.build(topology, payloads=limits, plain=plain))
     for step in range(40):
@@ -93,7 +93,7 @@ def test_a_payload_is_fetched_from_the_last_node_that_has_it():
 
 
 def test_a_source_that_has_dropped_the_payload_sends_to_the_server():
-    network = ContentNetwork.build(Topology.chain(4), payloads=True)
+    network = ContentNetwork.build(Topology.chain(4), payloads=PayloadLimits(homes=False))
     network.register("r4", compare("per", ">", 45), "ada")
     network.publish(news(50))
     late = network.forwarders[2]
@@ -176,11 +176,15 @@ def test_sizes_are_those_of_the_encoded_message():
         # The source is left out where it is the node that sends, here the server's, or the server.
         for carried, source in (({}, None), (units, 0), (units, 1)):
             whole = message if carried else message.bare()
-            extra = {"*i": b"".join(units), **({"*o": "node"} if source else {})}
+            extra = {**({} if carried else {"*i": b"".join(units)}), **({"*o": "node"} if source else {})}
             encoded = Message({**whole, **(extra if message.payload else {})}, whole.payload).size
             packet = Publication(letter, carried, source, (), 0, (0, 0, 0))
             assert packet.size(names, starred=True) == encoded
             assert packet.size(names, starred=False) == whole.size
+    # Of two attributes one is left out.
+    (first, unit), (other, _) = units.items()
+    half = Message({**message.bare(), **unit, "*i": other}, unit.payload)
+    assert Publication(letter, {first: unit}, 0, (), 0, (0, 0, 0)).size(names, starred=True) == half.size
 
 
 def test_the_server_keeps_payloads_only_while_publications_with_them_are_under_way():

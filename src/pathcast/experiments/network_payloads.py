@@ -19,7 +19,9 @@ from .rows import MissingRowError, Row, Rows
 from .run import Run
 
 OURS, STRAWMAN = "ref-sj-clu+", "ref-j+"
-PLAIN, STARRED, UNBOUNDED = "CN", "CN*", "CN* that forgets nothing"
+# What the paper says how much less the server sends with.
+JUDGED = 400
+PLAIN, STARRED, ALONE, UNBOUNDED = "CN", "CN*", "CN* without homes", "CN* that forgets nothing"
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def payloads(run: Run, parameters: Payloads) -> Iterator[Row]:
                 for carrier in carriers.values():
                     carrier.carry(way)
             run.advance()
-        yield from _rows(scheme, carriers, parameters.insertions - parameters.warm)
+        yield from _rows(scheme, carriers, parameters.insertions - parameters.warm, ways.root)
 
 
 Carriers = dict[tuple[str, int | None], PlainCarrier | Carrier]
@@ -90,12 +92,13 @@ def carriers_of(ways: Ways, distances: Distances, repositories: tuple[int, ...])
     """The networks that are compared, by their names and what nodes keep."""
     found: Carriers = {(PLAIN, None): PlainCarrier(ways)}
     for entries in repositories:
-        limits = PayloadLimits(repository_entries=entries, repository_bytes=None)
-        found[STARRED, entries] = Carrier(ways, distances, limits)
+        for network in (ALONE, STARRED) if entries == JUDGED else (STARRED,):
+            limits = PayloadLimits(repository_entries=entries, repository_bytes=None, homes=network == STARRED)
+            found[network, entries] = Carrier(ways, distances, limits)
     return found | {(UNBOUNDED, None): Carrier(ways, distances, PayloadLimits(None, None, None))}
 
 
-def _rows(scheme: str, carriers: Carriers, pairs: int) -> Iterator[Row]:
+def _rows(scheme: str, carriers: Carriers, pairs: int, root: int) -> Iterator[Row]:
     plain, unbounded = carriers[PLAIN, None].tally, carriers[UNBOUNDED, None].tally
     for (network, repository), carrier in carriers.items():
         tally, counts = carrier.tally, carrier.counts
@@ -109,10 +112,11 @@ def _rows(scheme: str, carriers: Carriers, pairs: int) -> Iterator[Row]:
             "headers": sums.headers / pairs,
             "fetched_bytes": sums.fetched / pairs,
             "server": tally.server.all / pairs,
+            "busiest": tally.busiest(root) / pairs,
             "hop_latency": tally.delivery_hops / max(1, tally.deliveries),
             "fetched": sum(one.fetched for one in counts),
             "evicted": sum(one.evicted for one in counts),
-            "purging": (sums.all - unbounded.everywhere.all) / pairs if network == STARRED else None,
+            "purging": (sums.all - unbounded.everywhere.all) / pairs if network in (STARRED, ALONE) else None,
             "less": plain.everywhere.all / sums.all,
             "less_stress": plain.server.all / tally.server.all,
             "most": plain.server.all / _least(plain),
@@ -198,7 +202,7 @@ def _figures(tally: Tally) -> list[float]:
 
 def _at(rows: Rows, scheme: str, repository: int | None, column: str) -> float:
     for row in rows:
-        if row["scheme"] == scheme and row["repository"] == repository and row["network"] != UNBOUNDED:
+        if row["scheme"] == scheme and row["repository"] == repository and row["network"] in (PLAIN, STARRED):
             return float(row[column])  # type: ignore[arg-type]
     raise MissingRowError(f"no row of '{scheme}' with a repository of {repository}")
 
@@ -250,6 +254,7 @@ _SHOW = {
     "fetched_bytes": "fetching",
     "purging": "cost of forgetting",
     "server": "sent by the server's node",
+    "busiest": "by the busiest other",
     "hop_latency": "hop latency",
     "fetched": "fetched",
     "evicted": "evicted",

@@ -22,7 +22,8 @@ from ..messages import Message
 from ..network import ContentNetwork, PayloadLimits
 from ..network.content import Step
 from ..network.forwarder import Forwarder, Units
-from ..network.packets import Fetch, Letter, Publication, Supply, unit_size, units_of
+from ..network.homes import Homes
+from ..network.packets import Fetch, Letter, Publication, unit_size, units_of
 from ..network.payloads import PayloadCounts
 from ..network.shapes import Probe
 from ..network.transit import Distances, Transit
@@ -147,14 +148,26 @@ class Sums:
 
 @dataclass
 class Tally:
-    """Sums over messages. `first`: payloads that a plain server's node sent over a link for the first time."""
+    """Sums over messages. `first`: payloads that a plain server's node sent over a link for the first time; `sent`:
+    bytes by node.
+    """
 
     everywhere: Sums
     server: Sums
+    sent: list[int]
     first: int = 0
     copies: int = 0
     deliveries: int = 0
     delivery_hops: int = 0
+
+    @classmethod
+    def of(cls, nodes: int) -> "Tally":
+        """Of nothing."""
+        return cls(Sums(), Sums(), [0] * nodes)
+
+    def busiest(self, root: int) -> int:
+        """What the node that sends the most sends, if it is not the server's."""
+        return max(size for node, size in enumerate(self.sent) if node != root)
 
 
 class _Counting(Transit):
@@ -162,7 +175,7 @@ class _Counting(Transit):
 
     def __init__(self, distances: Distances, receive: Any, root: int) -> None:
         super().__init__(distances, receive)
-        self.tally = Tally(Sums(), Sums())
+        self.tally = Tally.of(len(distances.topology.nodes))
         self._root = root
 
     def send(self, source: int, target: int, packet: Any, size: int, kind: str) -> None:
@@ -172,6 +185,7 @@ class _Counting(Transit):
             if source == self._root:
                 self._count(self.tally.server, packet, size, kind)
             self.tally.copies += kind == "message"
+            self.tally.sent[source] += size
         super().send(source, target, packet, size, kind)
 
     def _count(self, sums: Sums, packet: Any, size: int, kind: str) -> None:
@@ -191,14 +205,14 @@ class PlainCarrier:
     """The network whose nodes know nothing of payloads: every leg has the whole message, which is added up."""
 
     def __init__(self, ways: Ways) -> None:
-        self._root = ways.root
+        self._root, self._nodes = ways.root, len(ways.nodes)
         self._over: set[tuple[int, bytes]] = set()
         self.counts: list[PayloadCounts] = []
         self.begin()
 
     def begin(self) -> None:
         """Count from now on."""
-        self.tally = Tally(Sums(), Sums())
+        self.tally = Tally.of(self._nodes)
 
     def carry(self, way: Way) -> None:
         """Add up a message's legs."""
@@ -215,6 +229,7 @@ class PlainCarrier:
                 for sums in (tally.everywhere, tally.server) if node == self._root else (tally.everywhere,):
                     sums.bare += way.letter.bare_size + further.size
                     sums.payload += size
+                tally.sent[node] += way.letter.bare_size + further.size + size
                 if node == self._root:
                     tally.first += sum(unit_size(units[id]) for id in units if (target, id) not in self._over)
                     self._over.update((target, id) for id in units)
@@ -242,6 +257,7 @@ class Carrier:
             )
             for number, routing in enumerate(ways.nodes)
         ]
+        self._homes = Homes(range(len(ways.nodes)), limits)
 
     @property
     def tally(self) -> Tally:
@@ -250,7 +266,7 @@ class Carrier:
 
     def begin(self) -> None:
         """Count from now on."""
-        self._transit.tally = Tally(Sums(), Sums())
+        self._transit.tally = Tally.of(len(self.forwarders))
 
     @property
     def counts(self) -> list[PayloadCounts]:
@@ -268,8 +284,8 @@ class Carrier:
 
     def _receive(self, target: int, source: int, packet: object) -> None:
         if isinstance(packet, Fetch) and packet.server:
-            supply = Supply(packet.payload, self._units.get(packet.payload), packet.origin, server=True)
-            self._transit.send(target, source, supply, supply.size, "payload")
+            whom, answer = self._homes.answer(packet, source, self._units.get(packet.payload), 0)
+            self._transit.send(target, whom, answer, answer.size, "payload")
         else:
             self.forwarders[target].receive(source, packet)
 

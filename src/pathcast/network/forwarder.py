@@ -2,7 +2,10 @@
 
 Algorithm 1 (appendix G of the select-join paper): the payload is left out towards next hops that have acknowledged it
 before, put in from the repository where it is missing, and fetched where the repository lacks it: from `source`, then
-from the server (at once where the server stands at the source). Copies that need no payload do not wait for it.
+from the server (at once where the server stands at the source), which may pass the question on (`homes.py`). Copies
+that need no payload do not wait for it. A node that has asked the server for a payload is a source already: what it is
+asked it answers when it has been answered itself. (One that has asked another node is not: two might wait for each
+other.)
 
 Reliable networks acknowledge a publication when all behind a node have it: a node has a *job* a publication, which ends
 when every copy it sent is acknowledged. What is not acknowledged in time is sent again, in the end by the server. A
@@ -20,7 +23,7 @@ from typing import Protocol
 
 from ..messages import Message
 from .content import Step
-from .packets import ACKNOWLEDGEMENT, REQUEST, Done, Fetch, Letter, Publication, Stored, Supply, Uid
+from .packets import ACKNOWLEDGEMENT, Deposit, Done, Fetch, Letter, Publication, Stored, Supply, Uid
 from .payloads import PayloadLimits, PayloadState
 from .shapes import Probe
 from .transit import Transit
@@ -60,13 +63,16 @@ class _Job:
 
 @dataclass(eq=False)
 class _Wait:
-    """Part of a job that lacks units: who is to get it here and which neighbours, and how often was asked in vain."""
+    """Part of a job that lacks units: who is to get it here and which neighbours; hops of what was asked in vain, and
+    of all that was asked.
+    """
 
     job: _Job
     step: Step
     known: Units
     missing: set[bytes]
-    rounds: int = 1
+    vain: int = 0
+    hops: int = 0
 
 
 class Forwarder:
@@ -103,6 +109,9 @@ class Forwarder:
         self._pending: dict[Uid, tuple[_Job, int, Publication]] = {}
         self._done: OrderedDict[Uid, None] = OrderedDict()
         self._waits: dict[bytes, list[_Wait]] = {}
+        # Of payloads that are waited for: who has asked meanwhile, where the server has been asked; homes without it.
+        self._askers: dict[bytes, list[int]] = {}
+        self._homeless: dict[bytes, int] = {}
 
     def crash(self) -> None:
         """Lose soft state and whatever is in work, and be down."""
@@ -125,12 +134,12 @@ class Forwarder:
                 links, serves = self.routing.outgoing, self.routing.serves
                 for id in units:
                     self.payloads.acknowledged(id, came, links, serves=serves)
-            case Fetch(id, _, origin) if self.payloads is not None and came is not None:
-                self.payloads.need(id)
-                supply = Supply(id, self.payloads.payload(id), origin, server=False)
-                self._transit.send(self.number, came, supply, supply.size, "payload")
+            case Fetch() if self.payloads is not None and came is not None:
+                self._asked(came, packet)
             case Supply():
-                self._supplied(packet)
+                self._supplied(came, packet)
+            case Deposit(id, content) if self.payloads is not None:
+                self.payloads.hold(id, content)
 
     # Publications.
 
@@ -179,6 +188,7 @@ class Forwarder:
             self._deliver(self.number, step.local, job.packet, {id: known[id] for id in units})
             self._use(job.packet, units)
         waiting: list[tuple[int, tuple[Box, ...]]] = []
+        ready: list[tuple[int, tuple[Box, ...], Iterable[bytes]]] = []
         for target, header in step.forwards:
             needed = units if state is None else [id for id in units if not state.sent(id, target)]
             lacking = [id for id in needed if id not in known]
@@ -187,11 +197,13 @@ class Forwarder:
                 waiting.append((target, header))
             else:
                 self._use(job.packet, needed)
-                self._send(job, target, header, {id: known[id] for id in needed})
+                ready.append((target, header, needed))
         if missing:
             assert state is not None, "a node that knows nothing of payloads has got a reference"
             local = step.local if any(id not in known for id in units) else []
             self._wait(_Wait(job, Step(local, waiting), known, missing))
+        for target, header, carried in ready:
+            self._send(job, target, header, {id: known[id] for id in carried})
 
     def _use(self, packet: Publication, units: Iterable[bytes]) -> None:
         """Units that did not come with the packet were needed from the repository."""
@@ -204,7 +216,7 @@ class Forwarder:
         packet, state = job.packet, self.payloads
         source, units = packet.source, packet.letter.units
         if state is not None and units:
-            if all(id in state for id in units):
+            if all(id in state or id in self._askers for id in units):
                 source = self.number
             state.counts.references += len(units) - len(carried)
             state.counts.sent += len(carried)
@@ -270,22 +282,42 @@ class Forwarder:
                 self._waits[id].append(wait)
             else:
                 self._waits[id] = [wait]
-                served = packet.source in (self.number, packet.letter.origin)
+                served = packet.source in (None, self.number, packet.letter.origin)
                 self._ask(id, packet.letter.origin, None if served else packet.source)
 
-    def _ask(self, id: bytes, origin: int, source: int | None) -> None:
+    def _ask(self, id: bytes, origin: int, source: int | None, *, again: bool = False) -> None:
         """Ask a node, or the server, for a payload."""
+        assert self.payloads is not None
         server = source is None
-        fetch = Fetch(id, server, origin)
-        self._transit.send(self.number, origin if source is None else source, fetch, REQUEST, "payload")
+        if server and self.payloads.limits.keeps:
+            self._askers.setdefault(id, [])
+        fetch = Fetch(id, server, origin, again=again)
+        self._transit.send(self.number, origin if source is None else source, fetch, fetch.size, "payload")
         if self.patience is not None:
             self._transit.after(self.patience, lambda: self._ask_again(id, origin, self._incarnation))
 
     def _ask_again(self, id: bytes, origin: int, incarnation: int) -> None:
         if incarnation == self._incarnation and id in self._waits:
-            self._ask(id, origin, None)
+            self._ask(id, origin, None, again=True)
 
-    def _supplied(self, supply: Supply) -> None:
+    def _asked(self, came: int, fetch: Fetch) -> None:
+        """Another node asks, by way of the server if this is the payload's home."""
+        assert self.payloads is not None
+        id, asker = fetch.payload, came if fetch.asker is None else fetch.asker
+        self.payloads.need(id)
+        content = self.payloads.payload(id)
+        if content is None and id in self._askers and fetch.asker is None:
+            self._askers[id].append(asker)
+            return
+        passed = fetch.asker is not None
+        home = passed and content is None and self.payloads.wants()
+        supply = Supply(id, content, fetch.origin, server=False, passed=passed, home=home, hops=3 if passed else 2)
+        self._answer(asker, supply)
+
+    def _answer(self, asker: int, supply: Supply) -> None:
+        self._transit.send(self.number, asker, supply, supply.size, "payload")
+
+    def _supplied(self, came: int | None, supply: Supply) -> None:
         id, state = supply.payload, self.payloads
         if state is None or id not in self._waits:
             return
@@ -294,20 +326,38 @@ class Forwarder:
             return
         if supply.content is None:
             for wait in self._waits[id]:
-                wait.rounds = 2
-            self._ask(id, supply.origin, None)
+                wait.vain = max(wait.vain, supply.hops)
+            if supply.home and came is not None:
+                self._homeless[id] = came
+            self._ask(id, supply.origin, None, again=supply.passed)
             return
         state.counts.fetched += 1
-        state.keep(id, supply.content)
-        for wait in self._waits.pop(id):
+        if supply.server and supply.home:
+            state.hold(id, supply.content)
+        else:
+            state.keep(id, supply.content)
+        waits = self._waits.pop(id)
+        self._pass_to_others(supply, max(wait.vain for wait in waits) + supply.hops)
+        for wait in waits:
             wait.known[id] = supply.content
             wait.missing.discard(id)
+            wait.hops = max(wait.hops, wait.vain + supply.hops)
             if not wait.missing:
-                # A question and its answer are two hops more.
+                # Questions and their answers are so many hops more.
                 wait.job.waiting -= 1
-                wait.job.packet = wait.job.packet.delayed(2 * wait.rounds)
+                wait.job.packet = wait.job.packet.delayed(wait.hops)
                 self._pass_on(wait.job, wait.step, wait.known)
                 self._finish(wait.job)
+
+    def _pass_to_others(self, supply: Supply, hops: int) -> None:
+        """Answer who asked meanwhile, and leave a copy at a home that had none."""
+        id, content = supply.payload, supply.content
+        for asker in self._askers.pop(id, ()):
+            self._answer(asker, Supply(id, content, supply.origin, server=False, hops=hops))
+        home = self._homeless.pop(id, None)
+        if home is not None and content is not None:
+            deposit = Deposit(id, content)
+            self._transit.send(self.number, home, deposit, deposit.size, "payload")
 
     def _give_up(self, id: bytes, supply: Supply) -> None:
         """The server has a payload until all have the publication: copies of older ones were sent too often."""
@@ -315,7 +365,11 @@ class Forwarder:
         later = [wait for wait in waits if wait.job.packet.letter.number >= supply.everywhere]
         if later:
             self._waits[id] = later
-            self._ask(id, supply.origin, None)
+            self._ask(id, supply.origin, None, again=True)
+        else:
+            # Whoever asked meanwhile asks the server.
+            self._homeless.pop(id, None)
+            self._pass_to_others(Supply(id, None, supply.origin, server=False), 2)
         for wait in waits:
             if wait in later:
                 continue
@@ -323,5 +377,7 @@ class Forwarder:
                 self._waits[other].remove(wait)
                 if not self._waits[other]:
                     del self._waits[other]
+                    self._homeless.pop(other, None)
+                    self._pass_to_others(Supply(other, None, supply.origin, server=False), 2)
             wait.job.waiting -= 1
             self._finish(wait.job)

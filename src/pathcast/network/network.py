@@ -21,7 +21,8 @@ from .address_space import AddressSpace
 from .content_tree import ContentTree
 from .faults import Faults
 from .forwarder import Forwarder, Routing
-from .packets import Fetch, Letter, Publication, Supply, joined, units_of
+from .homes import Homes
+from .packets import Fetch, Letter, Publication, joined, units_of
 from .payloads import PayloadLimits, UnderWay
 from .shapes import Probe, Shaped, shape
 from .space import Space
@@ -83,6 +84,8 @@ class ContentNetwork:
         self._next_filter = self._next_registration = 0
         self.registrations: dict[int, Registration] = {}
         self._payloads = UnderWay()
+        members = substrate.members if isinstance(substrate, AddressSpace) else range(len(self.forwarders))
+        self._homes = Homes((number for number in members if number not in self.plain), limits)
         self._published = 0
         self._outbox: dict[int, Letter] = {}
         self._seen: set[tuple[int, Hashable]] = set()
@@ -193,18 +196,22 @@ class ContentNetwork:
         number = self.topology.number(node)
         self._addresses().join(number, contact=None if contact is None else self.topology.number(contact))
         self.forwarders[number].down = False
+        if number not in self.plain:
+            self._homes.add(number)
 
     def leave(self, node: Node) -> None:
         """A node leaves a CAN in order; its zones and filters go to neighbours."""
         number = self.topology.number(node)
         self._addresses().leave(number)
         self.forwarders[number].crash()
+        self._homes.discard(number)
 
     def fail(self, node: Node) -> None:
         """A node of a CAN is gone for good, and its neighbours have noticed: another takes its place."""
         number = self.topology.number(node)
         self._addresses().fail(number)
         self.forwarders[number].crash()
+        self._homes.discard(number)
 
     def _addresses(self) -> AddressSpace:
         if not isinstance(self.substrate, AddressSpace):
@@ -288,8 +295,8 @@ class ContentNetwork:
     def _receive(self, target: int, source: int, packet: object) -> None:
         if isinstance(packet, Fetch) and packet.server:
             found = self._payloads.get(packet.payload)
-            supply = Supply(packet.payload, found, packet.origin, server=True, everywhere=self._published)
-            self._transit.send(target, source, supply, supply.size, "payload")
+            whom, answer = self._homes.answer(packet, source, found, self._published)
+            self._transit.send(target, whom, answer, answer.size, "payload")
         else:
             self.forwarders[target].receive(source, packet)
 

@@ -1,9 +1,10 @@
 """Packets: what nodes send each other, and how many bytes that is.
 
 A publication has the attributes of a message. In a CN* it has two more where the message has a payload (§5 of the
-select-join paper): `*i`, a hash for each attribute that is payload, and `*o`, the last node on the way that may have
-it. The latter is left out where it is the node that sends the copy, or the server that stands there. Which attributes
-are payload stands in the wire form of a message itself. Each such attribute is a *unit* of its own, so that a row of a
+select-join paper): `*i`, a hash for each attribute that is payload and left out (of one that is not, the receiver has
+the content, and so the hash), and `*o`, the last node on the way that may have it. The latter is left out where it is
+the node that sends the copy, or the server that stands there. Which attributes are payload stands in the wire form of
+a message itself. Each such attribute is a *unit* of its own, so that a row of a
 join finds the parts again that came with other rows. A copy has the units that the next hop may lack. A CAN adds the
 part of the region that a copy is for. All other packets are a tag, hashes or a number.
 
@@ -25,6 +26,8 @@ ID, SOURCE = "*i", "*o"
 Uid = tuple[int, int, int]
 ACKNOWLEDGEMENT = 9
 REQUEST = 1 + PAYLOAD_ID
+# Of a node, as the network below it knows it.
+ADDRESS = 6
 
 
 @lru_cache(maxsize=1 << 16)
@@ -37,7 +40,7 @@ _NOTHING = Message({}).size
 
 @lru_cache(maxsize=256)
 def _ids_size(count: int) -> int:
-    return Message({ID: bytes(count * PAYLOAD_ID)}).size - _NOTHING
+    return Message({ID: bytes(count * PAYLOAD_ID)}).size - _NOTHING if count else 0
 
 
 def units_of(message: Message) -> dict[bytes, Message]:
@@ -109,7 +112,7 @@ class Publication(NamedTuple):
         if not letter.units:
             return 0
         source = letter.origin if self.source is None else self.source
-        size = _ids_size(len(letter.units))
+        size = _ids_size(len(letter.units) - len(self.carried))
         return size if source == self.uid[0] else size + _source_size(names[source])
 
     def delayed(self, hops: int) -> "Publication":
@@ -138,18 +141,31 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """Please send this payload; `server`: asked of the server that stands at the node."""
+    """Please send this payload; `server`: asked of the server that stands at the node.
+
+    `asker`: the server passes on what this node asked, which is to get the answer. `again`: the server is to answer
+    itself, since nobody else did.
+    """
 
     payload: bytes
     server: bool
     origin: int
+    asker: int | None = None
+    again: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes on the wire."""
+        return REQUEST if self.asker is None else REQUEST + ADDRESS
 
 
 @dataclass(frozen=True, slots=True)
 class Supply:
     """A payload that was asked for; None: it is not here any more.
 
-    If the server says None, publications with this payload and numbers below `everywhere` are everywhere.
+    If the server says None, publications with this payload and numbers below `everywhere` are everywhere. `passed`:
+    the question came by way of the server. `home`: the home lacks it and wants a copy, or the server sends it to the
+    home. `hops`: how many the question and this answer took.
     """
 
     payload: bytes
@@ -157,8 +173,24 @@ class Supply:
     origin: int
     server: bool
     everywhere: int = 0
+    passed: bool = False
+    home: bool = False
+    hops: int = 2
 
     @property
     def size(self) -> int:
         """Bytes on the wire."""
         return REQUEST + (self.content.size if self.content is not None else 8 * self.server)
+
+
+@dataclass(frozen=True, slots=True)
+class Deposit:
+    """Please keep this payload for others: its home is where you are."""
+
+    payload: bytes
+    content: Message
+
+    @property
+    def size(self) -> int:
+        """Bytes on the wire."""
+        return REQUEST + self.content.size

@@ -9,7 +9,10 @@ purged where nobody has subscribed.
 The repository forgets in two classes: payloads that came once, and those that were needed again: for a subscriber
 here, for a link that lacked them, or by a node that asked. A reference that only passes is no need. Rows that are
 inserted pass once and are many; if they drove out rows that come again, those would be fetched. So payloads of the
-first class go first, down to an eighth of all, and then those whose last need is the oldest.
+first class go first, down to an eighth of all, and then those whose last need is the oldest. Up to a quarter of all are
+*held* for other nodes (`homes.py`); they go last, and among themselves the one whose last need is the oldest. Where a
+quarter is too little, most stay as they are: were each to take the place of another, none would stay until it comes
+again.
 
 Invariant: whatever is lost here costs bytes, never a delivery: no bit means that the payload is sent, no payload that
 it is fetched.
@@ -23,14 +26,26 @@ from dataclasses import dataclass
 from ..messages import Message
 from ..messages.message import PAYLOAD_ID
 
+# The part of a repository that is for other nodes, and how seldom one that is full takes another payload.
+_SHARE, _SELDOM = 4, 16
+
 
 @dataclass(frozen=True, slots=True)
 class PayloadLimits:
-    """Caps on a node's soft state; None is no cap. The directory's is in bytes, as in the paper: 512 kB."""
+    """Caps on a node's soft state; None is no cap. The directory's is in bytes, as in the paper: 512 kB.
+
+    `homes`: nodes keep payloads for each other.
+    """
 
     directory_bytes: int | None = 512 * 1024
     repository_entries: int | None = 3_100
     repository_bytes: int | None = 64 << 20
+    homes: bool = True
+
+    @property
+    def keeps(self) -> bool:
+        """Whether a repository holds anything at all."""
+        return self.repository_entries != 0 and self.repository_bytes != 0
 
 
 @dataclass
@@ -90,14 +105,18 @@ class PayloadState:
         # Payloads that came once, and those that were used again; each with the least recently used first.
         self._once: OrderedDict[bytes, Message] = OrderedDict()
         self._again: OrderedDict[bytes, Message] = OrderedDict()
-        self._bytes = 0
+        # Payloads that are kept for others.
+        self._held: OrderedDict[bytes, Message] = OrderedDict()
+        self._bytes = self._held_bytes = 0
+        self._asked = 0
 
     def clear(self) -> None:
         """Lose everything, as in a crash."""
         self._directory.clear()
         self._once.clear()
         self._again.clear()
-        self._bytes = 0
+        self._held.clear()
+        self._bytes = self._held_bytes = 0
 
     def sent(self, id: bytes, link: int) -> bool:
         """Whether the next hop of a link has acknowledged this payload."""
@@ -127,7 +146,8 @@ class PayloadState:
         if link not in self._bits:
             self._bits[link] = 1 << len(self._bits)
         bits = self._directory[id] = bits | self._bits[link]
-        if not serves and id in self and all(bits & self._bits.get(one, 0) for one in links):
+        own = id in self and id not in self._held
+        if own and not serves and all(bits & self._bits.get(one, 0) for one in links):
             self._drop(id)
             self.counts.purged += 1
 
@@ -137,34 +157,65 @@ class PayloadState:
             return
         self._once[id] = payload
         self._bytes += payload.size
-        entries, size = self.limits.repository_entries, self.limits.repository_bytes
-        while (entries is not None and len(self) > entries) or (size is not None and self._bytes > size):
+        while self._over(len(self), self._bytes):
             # The newest stays, if it is not alone: it can be needed again, and become old.
-            new = len(self._once) > max(1, len(self) // 8) or not self._again
-            self._drop(next(iter(self._once if new else self._again)))
+            new = len(self._once) > max(1, (len(self) - len(self._held)) // 8) or not self._again
+            kept = self._once if new and self._once else self._again or self._held
+            self._drop(next(iter(kept)))
             self.counts.evicted += 1
+
+    def hold(self, id: bytes, payload: Message) -> None:
+        """Keep a payload for others, in up to a quarter of the repository: it is the last that is forgotten."""
+        if id in self:
+            self._drop(id)
+        self.keep(id, payload)
+        if self._once.pop(id, None) is None:
+            return
+        self._held[id] = payload
+        self._held_bytes += payload.size
+        while self._over(_SHARE * len(self._held), _SHARE * self._held_bytes):
+            self._drop(next(iter(self._held)))
+            self.counts.evicted += 1
+
+    def wants(self) -> bool:
+        """Whether to hold one more: where there is room, and now and then where there is none."""
+        self._asked += 1
+        count, size = len(self._held) + 1, self._held_bytes + self._held_bytes // max(1, len(self._held))
+        return self._asked % _SELDOM == 0 or not self._over(_SHARE * count, _SHARE * size)
+
+    def _over(self, count: int, size: int) -> bool:
+        """Whether so many payloads and bytes are too much."""
+        entries, most = self.limits.repository_entries, self.limits.repository_bytes
+        return (entries is not None and count > entries) or (most is not None and size > most)
 
     def payload(self, id: bytes) -> Message | None:
         """The payload, if it is here."""
-        found = self._once.get(id)
-        return self._again.get(id) if found is None else found
+        for kept in (self._once, self._again, self._held):
+            if (found := kept.get(id)) is not None:
+                return found
+        return None
 
     def need(self, id: bytes) -> bool:
-        """A payload is needed again: it is the last to be forgotten; whether it is here."""
+        """A payload is needed again: it is the last of its class to be forgotten; whether it is here."""
         found = self._once.pop(id, None)
         if found is not None:
             self._again[id] = found
             return True
-        if id not in self._again:
-            return False
-        self._again.move_to_end(id)
-        return True
+        for kept in (self._again, self._held):
+            if id in kept:
+                kept.move_to_end(id)
+                return True
+        return False
 
     def _drop(self, id: bytes) -> None:
+        if (held := self._held.pop(id, None)) is not None:
+            self._held_bytes -= held.size
+            self._bytes -= held.size
+            return
         self._bytes -= (self._once if id in self._once else self._again).pop(id).size
 
     def __len__(self) -> int:
-        return len(self._once) + len(self._again)
+        return len(self._once) + len(self._again) + len(self._held)
 
     def __contains__(self, id: bytes) -> bool:
-        return id in self._once or id in self._again
+        return id in self._once or id in self._again or id in self._held
