@@ -5,13 +5,16 @@ from dataclasses import replace
 import pytest
 
 from pathcast.experiments import Rows, Run, find
+from pathcast.experiments.network_measure import UNICAST
+from pathcast.experiments.network_overlay import Cost
 from pathcast.experiments.network_payloads import Payloads, payloads
+from pathcast.experiments.network_spread import times_interval
 from pathcast.experiments.network_star import Mix, Star, network_fig13, network_fig14
 from pathcast.experiments.network_traffic import OURS, SMALL, traffic
 
 TINY = replace(
-    SMALL, subscriptions=(300,), base_rows=(300,), joined_rows=(200,), insertions=4, unicast_events=2, hosts=12,
-    physical=60, checked=40,
+    SMALL, subscriptions=(300,), base_rows=(300,), joined_rows=(200,), insertions=4, unicast_events=2, result_events=3,
+    hosts=12, physical=60, checked=40,
 )  # fmt: skip
 
 
@@ -23,11 +26,29 @@ def test_rows_come_after_counts_were_checked_on_both_networks():
     }
     assert len(run.checks) == 2
     ours = next(row for row in rows if row["network"] == "cbn" and row["scheme"] == OURS)
-    assert ours["times"] == pytest.approx(1.0)
+    assert ours["times"] == ours["times_low"] == ours["times_high"] == pytest.approx(1.0)
     assert ours["last_hop"] >= ours["bytes"]
+    for row in rows:
+        assert row["events"] == (2 if row["scheme"] in UNICAST else 3 if row["scheme"] in ("ref-j", "ref-j+") else 4)
+        assert row["bytes"] <= row["most"] <= row["events"] * row["bytes"]
     for each in find(["network-fig6", "network-fig9", "network-fig18", "network-fig19"]):
         for claim in each.claims:
             assert claim.judge_rows(Rows(rows)).measured
+
+
+def test_a_ratio_of_means_is_told_with_how_far_rare_events_move_it():
+    cost = Cost()
+    for size in (5, 0, 7):
+        cost.bytes += size
+        cost.event_ends()
+    assert (cost.each, cost.bytes) == ([5, 0, 7], 12)
+    rare = [10] * 99 + [1_000]
+    low, high = times_interval([100] * 100, rare)
+    assert low < 100 / 19.9 < high == pytest.approx(10)
+    assert times_interval([3 * size for size in rare], rare) == pytest.approx((3, 3))  # drawn together
+    low, high = times_interval([3 * size for size in rare[:99]], rare)
+    assert low < high == pytest.approx(3)
+    assert times_interval([1, 2], [0, 0]) is None
 
 
 def test_payloads_are_measured_with_and_without_repositories():

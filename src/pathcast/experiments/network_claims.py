@@ -27,16 +27,24 @@ def below(times: float, column: str, rivals: tuple[str, ...]) -> Callable[[Rows]
 
     def judge(rows: Rows) -> Judgement:
         ours = figures(rows, OURS, column)
-        least = {
-            rival: min(_times(theirs, mine) for theirs, mine in zip(figures(rows, rival, column), ours, strict=True))
-            for rival in rivals
-        }
+        least = {}
+        for rival in rivals:
+            found = [_times(theirs, mine) for theirs, mine in zip(figures(rows, rival, column), ours, strict=True)]
+            at = min(range(len(found)), key=found.__getitem__)
+            least[rival] = found[at], _spread(rows, rival, at) if column == "bytes" else ""
         return judged(
-            all(value >= times for value in least.values()),
-            ", ".join(f"{rival} {value:.1f} ×" for rival, value in least.items()),
+            all(value >= times for value, _ in least.values()),
+            ", ".join(f"{rival} {value:.1f} ×{spread}" for rival, (value, spread) in least.items()),
         )
 
     return judge
+
+
+def _spread(rows: Rows, rival: str, at: int) -> str:
+    """Between which values a ratio of bytes may lie, as far as rows tell."""
+    row = [row for row in rows if row["scheme"] == rival and row["network"] == "can"][at]
+    low, high = row.get("times_low"), row.get("times_high")
+    return f" ({low:.1f} to {high:.1f})" if isinstance(low, float) and isinstance(high, float) else ""
 
 
 def usually(times: float, column: str, rivals: tuple[str, ...]) -> Callable[[Rows], Judgement]:

@@ -203,6 +203,8 @@ def measured_in_groups(
         for message in messages:
             recipients = counter.count(message, costs["cbn", change])
             _group(groups, message).counter.count(message, costs["can", change], recipients)
+        for kind in ("can", "cbn"):
+            costs[kind, change].event_ends()
     return costs
 
 

@@ -36,21 +36,41 @@ def overlay(physical: int, hosts: int, seed: int) -> tuple[Topology, Underlay]:
 
 
 @dataclass
-class Cost:
-    """Sums over messages. `server` is what the server hands out; `last_hop` what subscribers get from their nodes."""
+class Packets:
+    """How many copies of messages went from node to node, and how far they had gone where subscribers got them."""
 
-    messages: int = 0
     hops: int = 0
-    bytes: int = 0
-    server: int = 0
-    last_hop: int = 0
     deliveries: int = 0
     delivery_hops: int = 0
+
+    def arrived(self, subscribers: int, hops: int) -> None:
+        """So many have got a message, with so many hops in all."""
+        self.deliveries += subscribers
+        self.delivery_hops += hops
 
     @property
     def hop_latency(self) -> float:
         """Hops to a subscriber, on average."""
         return self.delivery_hops / self.deliveries if self.deliveries else 0.0
+
+
+@dataclass
+class Cost(Packets):
+    """Sums over messages. `server` is what the server hands out; `last_hop` what subscribers get from their nodes;
+    `each` has the bytes of one event after the other.
+    """
+
+    messages: int = 0
+    bytes: int = 0
+    server: int = 0
+    last_hop: int = 0
+    each: list[int] = field(default_factory=list)
+    _before: int = 0
+
+    def event_ends(self) -> None:
+        """All that was added since the last event is one more."""
+        self.each.append(self.bytes - self._before)
+        self._before = self.bytes
 
 
 @dataclass
@@ -74,7 +94,9 @@ class Counter:
 
     def matching(self, message: Message) -> npt.NDArray[np.int64]:
         """The subscriptions that a message is for."""
-        return np.unique(self.table.match(Probe(message.bare() if message.payload else message))[0])
+        wanted = np.zeros(len(self.nodes), bool)
+        wanted[self.table.match(Probe(message.bare() if message.payload else message))[0]] = True
+        return np.flatnonzero(wanted)
 
     def count(self, message: Message, cost: Cost) -> npt.NDArray[np.int64]:
         """Add what one message costs; the subscriptions that it is for, but for one to one alone."""
@@ -85,18 +107,16 @@ class Counter:
             cost.bytes += size
             cost.last_hop += size
             cost.hops += 1
-            cost.deliveries += 1
-            cost.delivery_hops += 1
+            cost.arrived(1, 1)
             return np.empty(0, np.int64)
         found = self.matching(message)
-        at = self.nodes[found]
-        links = int(self._above[np.unique(at)].any(axis=0).sum()) if len(at) else 0
+        there = np.bincount(self.nodes[found], minlength=len(self._depth))
+        links = int(self._above[there > 0].any(axis=0).sum())
         cost.server += size
         cost.hops += links
         cost.bytes += links * size
-        cost.last_hop += len(at) * size
-        cost.deliveries += len(at)
-        cost.delivery_hops += int(self._depth[at].sum())
+        cost.last_hop += len(found) * size
+        cost.arrived(len(found), int(there @ self._depth))
         return found
 
 
@@ -130,8 +150,7 @@ def filled(server: JoinServer, workload: JoinWorkload) -> FilterTable:
 
 def _telling(batch: JoinBatch) -> int:
     """A member whose ends all differ, so that each tells where it comes from."""
-    ends = np.stack([end for pair in batch.ranges.values() for end in pair], axis=1)
-    for member, row in enumerate(ends.tolist()):
+    for member, row in enumerate(zip(*(end for pair in batch.ranges.values() for end in pair), strict=True)):
         if len(set(row)) == len(row) and all(row):
             return member
     raise ValueError("no subscription of the batch has ends that all differ")

@@ -113,7 +113,7 @@ def _rows(scheme: str, carriers: Carriers, pairs: int, root: int) -> Iterator[Ro
             "fetched_bytes": sums.fetched / pairs,
             "server": tally.server.all / pairs,
             "busiest": tally.busiest(root) / pairs,
-            "hop_latency": tally.delivery_hops / max(1, tally.deliveries),
+            "hop_latency": tally.hop_latency,
             "fetched": sum(one.fetched for one in counts),
             "evicted": sum(one.evicted for one in counts),
             "purging": (sums.all - unbounded.everywhere.all) / pairs if network in (STARRED, ALONE) else None,
@@ -195,7 +195,7 @@ class Sent:
 def _figures(tally: Tally) -> list[float]:
     sums = tally.everywhere
     return [
-        sums.all, sums.fetched, sums.acknowledged, tally.server.all, tally.copies, tally.deliveries,
+        sums.all, sums.fetched, sums.acknowledged, tally.server.all, tally.hops, tally.deliveries,
         tally.delivery_hops,
     ]  # fmt: skip
 

@@ -11,7 +11,7 @@ Cost: a step a zone on the way; then some 20 µs a copy and network.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from ..network.shapes import Probe
 from ..network.transit import Distances, Transit
 from ..network.zones import Box, boxes_size
 from ..workloads.joins import JoinWorkload
-from .network_overlay import filled
+from .network_overlay import Packets, filled
 from .network_zones import points_of, space_of, turned
 
 Ints = npt.NDArray[np.int64]
@@ -147,23 +147,20 @@ class Sums:
 
 
 @dataclass
-class Tally:
+class Tally(Packets):
     """Sums over messages. `first`: payloads that a plain server's node sent over a link for the first time; `sent`:
     bytes by node.
     """
 
-    everywhere: Sums
-    server: Sums
-    sent: list[int]
+    everywhere: Sums = field(default_factory=Sums)
+    server: Sums = field(default_factory=Sums)
+    sent: list[int] = field(default_factory=list)
     first: int = 0
-    copies: int = 0
-    deliveries: int = 0
-    delivery_hops: int = 0
 
     @classmethod
     def of(cls, nodes: int) -> "Tally":
         """Of nothing."""
-        return cls(Sums(), Sums(), [0] * nodes)
+        return cls(sent=[0] * nodes)
 
     def busiest(self, root: int) -> int:
         """What the node that sends the most sends, if it is not the server's."""
@@ -184,7 +181,7 @@ class _Counting(Transit):
             self._count(self.tally.everywhere, packet, size, kind)
             if source == self._root:
                 self._count(self.tally.server, packet, size, kind)
-            self.tally.copies += kind == "message"
+            self.tally.hops += kind == "message"
             self.tally.sent[source] += size
         super().send(source, target, packet, size, kind)
 
@@ -221,9 +218,8 @@ class PlainCarrier:
         waiting = [(way.first, self._root, 0)]
         while waiting:
             leg, node, depth = waiting.pop()
-            tally.deliveries += len(leg.step.local)
-            tally.delivery_hops += depth * len(leg.step.local)
-            tally.copies += len(leg.step.forwards)
+            tally.arrived(len(leg.step.local), depth * len(leg.step.local))
+            tally.hops += len(leg.step.forwards)
             for target, further in leg.step.forwards:
                 assert isinstance(further, Leg)
                 for sums in (tally.everywhere, tally.server) if node == self._root else (tally.everywhere,):
@@ -293,5 +289,4 @@ class Carrier:
         if units != self._units:
             raise AssertionError("a subscriber got another payload than was published")
         self._got += len(subscriptions)
-        self.tally.deliveries += len(subscriptions)
-        self.tally.delivery_hops += len(subscriptions) * packet.hops
+        self.tally.arrived(len(subscriptions), len(subscriptions) * packet.hops)

@@ -80,7 +80,7 @@ class ZoneNode:
         self.backup: int | None = None
         self.handled = 0
         self._table = FilterTable()
-        self._arrays: tuple[Ints, Ints, list[int]] | None = None
+        self._faces: tuple[Ints, list[int]] | None = None
         # Clips come again and again: what is left of them, for the cells that it was worked out with.
         self._rests: tuple[tuple[Cell, ...], dict[Box, list[tuple[Box, Box]]]] = (), {}
 
@@ -159,27 +159,29 @@ class ZoneNode:
         """The neighbour with a zone nearest to any of some boxes; first those that get a copy anyway, if any is nearer
         than this node.
         """
-        low, high, owners = self._neighbour_arrays()
-        distances = np.full(len(owners), np.iinfo(np.int64).max)
-        for box in boxes:
-            under, over = np.array(box.low), np.array(box.high)
-            apart = np.where(high <= under, under - high + 1, 0) + np.where(over <= low, low - over + 1, 0)
-            np.minimum(distances, apart.sum(axis=1), out=distances)
+        faces, owners = self._neighbour_faces()
+        distances = _distances(faces, boxes[0])
+        for box in boxes[1:]:
+            np.minimum(distances, _distances(faces, box), out=distances)
         among = set(chosen)
         if among:
             mine = min(zone.distance(box) for zone in self.zones for box in boxes)
             rows = [at for at, owner in enumerate(owners) if owner in among and distances[at] < mine]
             if rows:
                 return owners[min(rows, key=lambda at: int(distances[at]))]
-        return owners[int(np.argmin(distances))]
+        return owners[int(distances.argmin())]
 
-    def _neighbour_arrays(self) -> tuple[Ints, Ints, list[int]]:
-        if self._arrays is None:
+    def _neighbour_faces(self) -> tuple[Ints, list[int]]:
+        """What `_distances` reads: for each neighbour's zone, a row for its upper faces and its lower ones; its owner.
+
+        A box from `low` to `high` is `low - upper face + 1` beyond the one, `lower face - high + 1` before the other.
+        """
+        if self._faces is None:
             rows = [(zone, number) for number, zones in sorted(self.neighbours.items()) for zone in zones]
             low = np.array([zone.low for zone, _ in rows], np.int64)
             high = np.array([zone.high for zone, _ in rows], np.int64)
-            self._arrays = low, high, [number for _, number in rows]
-        return self._arrays
+            self._faces = np.ascontiguousarray(np.concatenate([1 - high, 1 + low], axis=1).T), [one for _, one in rows]
+        return self._faces
 
     # What others tell.
 
@@ -191,7 +193,7 @@ class ZoneNode:
         else:
             self.neighbours.pop(other, None)
             self.loads.pop(other, None)
-        self._arrays = None
+        self._faces = None
 
     def own(self, cells: Iterable[Cell], extents: dict[Box, Extent | None]) -> None:
         """Have other cells, and know these extents, from now on; neighbours that touch none of them are forgotten."""
@@ -281,6 +283,13 @@ class ZoneNode:
             at = max(range(len(zone.low)), key=lambda one: zone.high[one] - zone.low[one])
             return zone.split(at, (zone.low[at] + zone.high[at]) // 2)
         return zone.split(best[1], best[2])
+
+
+def _distances(faces: Ints, box: Box) -> Ints:
+    """How far zones are from a box, as `Box.distance` tells."""
+    beyond = faces + np.array((*box.low, *(-high for high in box.high)), np.int64)[:, np.newaxis]
+    found: Ints = np.maximum(beyond, 0, out=beyond).sum(axis=0)
+    return found
 
 
 def _median(values: Ints) -> int:
