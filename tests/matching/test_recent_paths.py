@@ -204,3 +204,16 @@ def test_fresh_paths_are_found_at_any_depth(monkeypatch: pytest.MonkeyPatch, cel
         check(subscriptions, matcher)
     made = matcher.engine._generations.current  # type: ignore[attr-defined]
     assert made.states.entry_limit == (10 if cells > 200 else 14), "few cells: those before a deep one are settled"
+
+
+def test_the_fewer_paths_there_are_the_fewer_are_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "FRESH_BITS", 1 << 13)
+    for settled, fresh, renewed in ((10, 180, False), (10, 230, True), (6400, 230, False), (6400, 300, True)):
+        subscriptions = Subscriptions()
+        subscriptions.add_many([f"/z{number}" for number in range(settled)])
+        matcher = subscriptions.compile(engine="automaton")
+        for number in range(fresh):  # of five bits each
+            subscriptions.add(f"/x{number}/y/y/y/y")
+        matcher.match(DOCUMENTS[0])
+        at_rest(matcher)
+        assert matcher.statistics()["renewals"] == renewed

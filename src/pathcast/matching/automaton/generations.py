@@ -10,8 +10,9 @@ Invariant: `current` is complete for all entries that the table had when `refres
 changed, and always under the lock; readers take it without one.
 Cost: working out the states of N paths takes N / 2 µs, and that of R recent ones about R µs and a look at each node of
 the trie. With F fresh paths a time, all are worked out when R * R is 2 * F * N: then neither kind takes more than the
-other. Laying out N trees takes some 2 µs each, and a fresh tree is work for every document; so with more trees, more of
-them are fresh at a time, as the root of N.
+other. A fresh path is work for every document, and where there are few others all is soon worked out; so F grows as the
+root of N, up to a bound. Laying out N trees takes some 2 µs each, and a fresh tree is work for every document, too; so
+with more trees, more of them are fresh at a time, as the root of N.
 """
 
 import threading
@@ -33,8 +34,11 @@ if TYPE_CHECKING:
 
 # Above this the states are forgotten and worked out anew: a bound on what hostile documents can make us remember.
 MEMORY_LIMIT = 512 << 20
-# With more bits of fresh paths a new generation is begun; with twice as many it is made at once.
+# With more bits of fresh paths a new generation is begun: `BITS_A_ROOT` for the root of the number of the other paths,
+# not less than a few and not more than `FRESH_BITS`. With twice as many as these it is made at once.
 FRESH_BITS = 1 << 13
+BITS_A_ROOT = 16
+_FEW_BITS = 1 << 10
 # The same with fresh trees: so many, or `TREES_A_ROOT` for the root of their number; with `_PATIENCE` times as many it
 # is made at once.
 FRESH_TREES = 256
@@ -133,7 +137,7 @@ class Generations:
             if entries > made.entries:
                 self.current = self._with_fresh(made, entries, names) or self._renewed(made.states)
                 paths = self._fresh.bits - self._fresh.gate_steps
-                if paths > FRESH_BITS or _fresh_trees(self.current) > _most_trees(self.current):
+                if paths > _most_bits(self.current) or _fresh_trees(self.current) > _most_trees(self.current):
                     self._renew_meanwhile()
 
     def merge(self, arrays: dict[str, npt.NDArray[Any]], moved: Moved) -> None:
@@ -309,7 +313,12 @@ def _most_trees(made: Generation) -> int:
     return max(FRESH_TREES, int(TREES_A_ROOT * _settled_trees(made) ** 0.5))
 
 
+def _most_bits(made: Generation) -> int:
+    """With how many bits of fresh paths the next generation is begun."""
+    return min(FRESH_BITS, max(_FEW_BITS, int(BITS_A_ROOT * made.states.entry_limit**0.5)))
+
+
 def _many(made: Generation) -> bool:
     """Whether the paths that a generation's states lack are so many that they are better worked out with all others."""
     settled = made.states.entry_limit
-    return (made.entries - settled) ** 2 > 2 * FRESH_BITS // _BITS_A_PATH * settled
+    return (made.entries - settled) ** 2 > 2 * _most_bits(made) // _BITS_A_PATH * settled
