@@ -8,11 +8,12 @@ that are wrong or cannot be met.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import typer
 
 from . import generate_options as options
+from .arguments import refuse
 
 if TYPE_CHECKING:
     from pathcast.documents.schema import Schema
@@ -42,9 +43,9 @@ def documents(
     from pathcast.workloads import generate_documents
 
     if output.exists() and not output.is_dir():
-        _refuse(f"{output} is not a folder")
+        refuse(f"{output} is not a folder")
     if not force and output.is_dir() and any(output.iterdir()):
-        _refuse(f"{output} is not empty; --force writes into it all the same")
+        refuse(f"{output} is not empty; --force writes into it all the same")
     size = 0
     with _errors_as_messages(), _progress("documents", count) as advance:
         drawn = generate_documents(
@@ -134,11 +135,11 @@ def _writer(output: Path, *, with_subscribers: bool, force: bool) -> "Writer":
     try:
         write = writer_for(output, with_subscribers=with_subscribers)
     except UnknownFormatError as error:
-        _refuse(str(error))
+        refuse(str(error))
     if output.is_dir():
-        _refuse(f"{output} is a folder")
+        refuse(f"{output} is a folder")
     if output.exists() and not force:
-        _refuse(f"{output} exists; --force replaces it")
+        refuse(f"{output} exists; --force replaces it")
     return write
 
 
@@ -148,11 +149,6 @@ def _schema(dtd: Path | None, root: str | None) -> "Schema":
     if dtd is not None:
         return schema_from_dtd(dtd, root=root)
     return news_schema() if root is None else news_schema().with_root(root)
-
-
-def _refuse(reason: str) -> NoReturn:
-    typer.echo(f"error: {reason}", err=True)
-    raise typer.Exit(2)
 
 
 def _say(sentence: str) -> None:
@@ -171,7 +167,7 @@ def _errors_as_messages() -> Iterator[None]:
     try:
         yield
     except (PathcastError, ValueError) as error:
-        _refuse(str(error))
+        refuse(str(error))
     except OSError as error:
         typer.echo(f"error: cannot write {error.filename}: {error.strerror}", err=True)
         raise typer.Exit(1) from error

@@ -22,6 +22,7 @@ from . import normal
 from .implication import excludes, implies
 from .linear_containment import linear_contains
 from .model import WILDCARD, AllOf, AnyOf, Compare, Condition, First, Node, Not, Pattern, Root, StringTest
+from .printing import height
 
 MOST_STEPS = 20_000
 _TALLEST = 120  # steps above each other that a proof goes down
@@ -34,7 +35,7 @@ def contains(general: Pattern, special: Pattern) -> bool:
     steps, known = general.linear, special.linear
     if steps is not None and known is not None:
         return linear_contains(steps, known)
-    if _height(general.root) > _TALLEST or (special.root is not None and _height(special.root) > _TALLEST):
+    if height(general.root) > _TALLEST or (special.root is not None and height(special.root) > _TALLEST):
         return False
     return Facts(special).prove(general.root)
 
@@ -259,12 +260,3 @@ def _tests(place: Place) -> Iterator[Compare | StringTest]:
 
 def _is_element(test: str) -> bool:
     return test[0] != "@" and test != "text()"
-
-
-def _height(node: Node) -> int:
-    height = 0
-    level = [node]
-    while level:
-        height += 1
-        level = [below for each in level for below in each.conditions if isinstance(below, Node)]
-    return height

@@ -50,17 +50,17 @@ def _continuation(conditions: tuple[Condition, ...]) -> Node | None:
     plain = [c for c in conditions if isinstance(c, Node) and (not c.conditions or c.is_element)]
     if len(plain) < 2:
         return plain[0] if plain else None
-    return max(plain, key=_height)
+    return max(plain, key=height)
 
 
-def _height(node: Node) -> int:
+def height(node: Node) -> int:
     """The number of nodes on the longest way down, the node itself included."""
-    height = 0
+    found = 0
     level = [node]
     while level:
-        height += 1
+        found += 1
         level = [below for each in level for below in each.conditions if isinstance(below, Node)]
-    return height
+    return found
 
 
 def _condition(condition: Condition, around: int) -> str:

@@ -65,13 +65,13 @@ def decode(empty: "RoXSum", data: memoryview, limits: MessageLimits, *, trusted:
         return empty.take_documents(documents, tables.ids, counts.next_id)
 
 
-def decode_documents(reading: "RoXSum | None", data: memoryview, limits: MessageLimits) -> list[bytes]:
-    """The documents of a message: read by an empty batch, if there is one, so as to know that they can be; not kept."""
+def decode_documents(empty: "RoXSum", data: memoryview, limits: MessageLimits, *, trusted: bool) -> list[bytes]:
+    """The documents of a message; unless it is trusted, an empty batch reads them so as to know that they can be."""
     counts, _, contents, tokens = _unpacked(data, limits)
     with _refusing():
         documents = contents.readable(tokens, np.arange(counts.documents, dtype=np.int64))
-        if reading is not None:
-            reading.check_documents(documents)
+        if not trusted:
+            empty.check_documents(documents)
     return [each.encode() if isinstance(each, str) else each for each in documents]
 
 

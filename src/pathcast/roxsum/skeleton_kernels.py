@@ -42,6 +42,8 @@ NO_VALUE = -3
 # Document by document: to be cut, raw because it was asked for, or because it does not fit; or what has no room for it.
 CUT, ASKED, UNFIT, FULL_TOKENS, FULL_COLUMNS, FULL_OUT = range(6)
 MAX_TOKEN = 1 << 12
+# What may stand in a start tag (its end may end the element, too), and between tags; or nothing that is known here.
+ATTRIBUTE, NAMESPACE, TAG_END, EMPTY_END, START_TAG, END_TAG, TEXT, OTHER, DOCUMENT_END, BROKEN = range(10)
 
 
 def _word(text: bytes) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
@@ -195,6 +197,54 @@ def write_piece(
 
 
 @part
+def read_in_tag(data, p, end):
+    """At a place in a start tag: what stands there, its value's kind (the reader's to know) and ends, what is after."""
+    nothing = np.int32(NO_VALUE)
+    if p >= end or (p + 1 == end and data[p] != 62):
+        return BROKEN, nothing, p, p, p
+    if data[p] == 62:
+        return TAG_END, nothing, p, p, p + 1
+    if data[p] == 47:
+        return EMPTY_END, nothing, p, p, p + 2
+    v, w, declares = read_attribute(data, p, end)
+    if w == NONE:
+        return BROKEN, nothing, p, p, p
+    return NAMESPACE if declares else ATTRIBUTE, nothing, v, w, w + 1
+
+
+@part
+def read_between(data, p, end):
+    """At a place in no tag: what stands there, the kind of its value, where that begins and ends, what is after."""
+    nothing = np.int32(NO_VALUE)
+    if p >= end:
+        return DOCUMENT_END, nothing, p, p, p
+    if data[p] != 60:
+        after = w = find_byte(data, p, end, 60)
+        while is_space(data[w - 1]):
+            w -= 1
+        return TEXT, np.int32(K_TEXT), p, w, after
+    if p + 2 >= end:
+        return BROKEN, nothing, p, p, p
+    if data[p + 1] == 47:
+        after = find_byte(data, p, end, 62) + 1
+        return END_TAG if after <= end else BROKEN, nothing, p, p, after
+    if data[p + 1] == 33 or data[p + 1] == 63:
+        instructs = data[p + 1] == 63
+        kind, v, w, after = read_instruction(data, p, end) if instructs else read_declaration(data, p, end)
+        return OTHER if after != NONE else BROKEN, kind, v, w, after
+    while p < end and data[p] != 62 and data[p] != 47 and not is_space(data[p]):
+        p += 1
+    return START_TAG, nothing, p, p, p
+
+
+@part
+def text_follows(data, p, end):
+    """Whether the next that is no white space is text: it goes on the token of the tag before it."""
+    after = skip_space(data, p, end)
+    return after < end and data[after] != 60
+
+
+@part
 def cut_document(
     data, begin, end, first_element, last_element, paths, node_parent, node_kind, attribute_begin, attribute_kind,
     column_slots, column_node, column_kind, slots, hashes, meta, token_offsets, stored, counts,
@@ -212,70 +262,43 @@ def cut_document(
     start = begin
     p = begin + len(BOM) if stands_at(data, begin, end, BOM) else begin
     while True:
-        kind, v, w = np.int32(NO_VALUE), p, p
         p = skip_space(data, p, end)
-        if in_tag:
-            if p + 1 >= end and (p >= end or data[p] != 62):
-                return UNFIT
-            if data[p] == 62 or data[p] == 47:
-                if attribute != attribute_begin[element + 1]:
-                    return UNFIT
-                if data[p] == 47:
-                    flags |= CLOSES
-                    current = node_parent[current]
-                    p += 1
-                p += 1
-                in_tag = False
-            else:
-                v, w, declares = read_attribute(data, p, end)
-                if w == NONE or (not declares and attribute >= attribute_begin[element + 1]):
-                    return UNFIT
-                p = w + 1
-                if declares:
-                    continue
-                kind = attribute_kind[attribute]
-                attribute += 1
-        elif p >= end:
-            if current != NONE or element + 1 != last_element:
-                return UNFIT
-            if start == end:
-                return CUT
-        elif data[p] != 60:
-            if current == NONE:
-                return UNFIT
-            kind, v = np.int32(K_TEXT), p
-            p = w = find_byte(data, p, end, 60)
-            while is_space(data[w - 1]):
-                w -= 1
-        elif p + 2 >= end:
-            return UNFIT
-        elif data[p + 1] == 47:
-            p = find_byte(data, p, end, 62) + 1
-            if current == NONE or p > end:
-                return UNFIT
-            tag_node = current
-            flags |= CLOSES
-            current = node_parent[current]
-        elif data[p + 1] == 33 or data[p + 1] == 63:
-            instructs = data[p + 1] == 63
-            kind, v, w, p = read_instruction(data, p, end) if instructs else read_declaration(data, p, end)
-            if p == NONE:
-                return UNFIT
-        else:
+        what, kind, v, w, p = read_in_tag(data, p, end) if in_tag else read_between(data, p, end)
+        if what == NAMESPACE:
+            continue
+        if what == START_TAG:
             element += 1
             if element >= last_element or node_parent[paths[element]] != current:
                 return UNFIT
             current = tag_node = paths[element]
             attribute = np.int64(attribute_begin[element])
             flags |= OPENS
-            while p < end and data[p] != 62 and data[p] != 47 and not is_space(data[p]):
-                p += 1
             in_tag = True
             continue
+        if what == ATTRIBUTE:
+            if attribute >= attribute_begin[element + 1]:
+                return UNFIT
+            kind = attribute_kind[attribute]
+            attribute += 1
+        elif what == DOCUMENT_END:
+            if current != NONE or element + 1 != last_element:
+                return UNFIT
+            if start == end:
+                return CUT
+        elif what == BROKEN or (what != OTHER and current == NONE):
+            return UNFIT
+        elif in_tag:
+            if attribute != attribute_begin[element + 1]:
+                return UNFIT
+            in_tag = False
+        elif what == END_TAG:
+            tag_node = current
+        if what == END_TAG or what == EMPTY_END:
+            flags |= CLOSES
+            current = node_parent[current]
         if kind == NO_VALUE:
-            # A tag has ended. Text goes on its token; white space before the next tag on the next token.
-            after = skip_space(data, p, end)
-            if after < end and data[after] != 60:
+            # A tag has ended. White space before the next tag goes on the next token.
+            if text_follows(data, p, end):
                 continue
             v = w = p
         result = write_piece(

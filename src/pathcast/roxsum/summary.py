@@ -21,7 +21,7 @@ Not done: a batch, and the batches that came of it, are for one thread at a time
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,19 @@ from .targets import Target, Targets
 
 # Documents are read in groups of so many bytes.
 _GROUP_BYTES = 16 << 20
+
+
+class Terms(TypedDict, total=False):
+    """On what terms a message is taken: within which limits, of the message and of its documents.
+
+    Unless `trusted`, every document is read anew from the bytes that come out, so that its summary is right whoever
+    wrote the message. `trusted` takes the sender's word for the summary; use it for messages of one's own brokers.
+    """
+
+    limits: MessageLimits | None
+    document_limits: Limits | None
+    entities: Entities
+    trusted: bool
 
 
 class RoXSum(Holding):
@@ -203,40 +216,26 @@ class RoXSum(Holding):
         return encode(self, level=level)
 
     @classmethod
-    def decode(
-        cls,
-        data: bytes | bytearray | memoryview,
-        *,
-        limits: MessageLimits | None = None,
-        document_limits: Limits | None = None,
-        entities: Entities = "refuse",
-        trusted: bool = False,
-    ) -> "RoXSum":
-        """The batch that a message carries; `MessageError` when it is truncated, corrupted or not what it claims.
-
-        Unless `trusted`, every document is read anew from the bytes that come out, so that its summary is right whoever
-        wrote the message. `trusted` takes the sender's word for the summary; use it for messages of one's own brokers.
-        """
+    def decode(cls, data: bytes | bytearray | memoryview, **terms: Unpack[Terms]) -> "RoXSum":
+        """The batch that a message carries; `MessageError` when it is truncated, corrupted or not what it claims."""
         from .decode import decode
 
-        empty = cls(limits=document_limits, entities=entities)
-        return decode(empty, memoryview(data), limits or MessageLimits(), trusted=trusted)
+        return decode(*cls._received(data, terms), trusted=terms.get("trusted", False))
 
     @classmethod
-    def decode_documents(
-        cls,
-        data: bytes | bytearray | memoryview,
-        *,
-        limits: MessageLimits | None = None,
-        document_limits: Limits | None = None,
-        entities: Entities = "refuse",
-        trusted: bool = False,
-    ) -> list[bytes]:
+    def decode_documents(cls, data: bytes | bytearray | memoryview, **terms: Unpack[Terms]) -> list[bytes]:
         """The documents of a message, in the order of their ids; as `decode`, where nobody asks for the summary."""
         from .decode import decode_documents
 
-        reading = None if trusted else cls(limits=document_limits, entities=entities)
-        return decode_documents(reading, memoryview(data), limits or MessageLimits())
+        return decode_documents(*cls._received(data, terms), trusted=terms.get("trusted", False))
+
+    @classmethod
+    def _received(
+        cls, data: bytes | bytearray | memoryview, terms: Terms
+    ) -> "tuple[RoXSum, memoryview, MessageLimits]":
+        """An empty batch for what a message brings, the message, and its limits."""
+        empty = cls(limits=terms.get("document_limits"), entities=terms.get("entities", "refuse"))
+        return empty, memoryview(data), terms.get("limits") or MessageLimits()
 
     # What decoding uses.
 
