@@ -113,13 +113,14 @@ def test_there_is_room_for_every_step_of_a_fresh_path(monkeypatch: pytest.Monkey
     assert words == sum(2 + number % 4 for number in range(80)) + 63 >> 6
 
 
-def test_gates_of_fresh_patterns_stay_where_paths_become_recent() -> None:
+def test_fresh_patterns_are_no_longer_fresh_where_paths_become_recent() -> None:
     subscriptions, matcher = followed(300, 0)
     subscriptions.add_many(TREES)
     subscriptions.add_many(PATHS[300:360])
     matcher.match(DOCUMENTS[0])
     made = at_rest(matcher)
-    assert made.recent is not None and made.fresh.words and made.patterns == len(TREES)
+    assert made.recent is not None and made.lately is not None and not made.fresh.words
+    assert made.patterns == made.lately.patterns == len(TREES)
     check(subscriptions, matcher)
     subscriptions.add_many(TREES[:2])
     check(subscriptions, matcher)
@@ -168,25 +169,6 @@ def test_recent_states_that_outgrow_their_memory_are_worked_out_with_all_others(
     reference = subscriptions.compile(engine="reference")
     assert matcher.match(document).ids.tolist() == reference.match(document).ids.tolist()
     assert at_rest(matcher).recent is None
-    check(subscriptions, matcher)
-
-
-def test_the_more_trees_there_are_the_more_may_be_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "FRESH_TREES", 4)
-    xpaths = generate_subscriptions(news_schema(), 180, seed=8, max_depth=5, predicates=1, distinct=True)
-    subscriptions = Subscriptions()
-    subscriptions.add_many(xpaths[:100])
-    matcher = subscriptions.compile(engine="automaton")
-    matcher.match(DOCUMENTS[0])
-    for xpath in xpaths[100:170]:  # 80 may be
-        subscriptions.add(xpath)
-        matcher.match(DOCUMENTS[0])
-    assert at_rest(matcher).fresh.words and matcher.statistics()["renewals"] == 0
-    check(subscriptions, matcher)
-    subscriptions.add_many(xpaths[170:])
-    subscriptions.add_many(TREES)
-    matcher.match(DOCUMENTS[0])
-    assert at_rest(matcher).settled and matcher.statistics()["renewals"] == 1
     check(subscriptions, matcher)
 
 

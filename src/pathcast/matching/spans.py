@@ -1,5 +1,6 @@
 """Spans: lists of numbers that lie one after the other in an array; and arrays by the first part of their names."""
 
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,11 @@ def least(begin: Int64s, costs: AnyArray) -> Int64s:
         # The last that is written counts.
         found[owner[::-1]] = best[::-1]
     return found
+
+
+def ends_of(lengths: list[int], begin: int) -> Int64s:
+    """Where lists of these lengths end that lie one after the other from `begin` on."""
+    return np.array(list(accumulate(lengths, initial=begin))[1:], dtype=np.int64)
 
 
 def part_of(arrays: dict[str, AnyArray], prefix: str) -> dict[str, AnyArray]:

@@ -24,7 +24,7 @@ from ...patterns.model import Node, Pattern
 from ..contract import Entries, Offsets
 from ..expansion_kernels import merge_joined
 from ..growing import Growing
-from ..spans import gathered, part_of
+from ..spans import ends_of, gathered, part_of
 from ..table import Moved, PatternTable
 from .access import DECIDED, Access, AccessRows, laid_out, rarest
 from .bound import spine_of
@@ -159,14 +159,22 @@ class Behind:
 
     def take_up(self, entries: int) -> None:
         """Take up all patterns below an entry that were not looked at yet."""
+        self.add(self.table.trees.between(self.until, entries))
+        self.until = entries
+
+    def add(self, entries: list[int]) -> None:
+        """Take up the patterns of these entries."""
         trees = self.table.trees
-        found = trees.between(self.until, entries)
         others: dict[int, Pattern] = {}
-        for first in range(0, len(found), _AT_A_TIME):
-            others |= self._add_joined({entry: trees[entry] for entry in found[first : first + _AT_A_TIME]})
+        for first in range(0, len(entries), _AT_A_TIME):
+            others |= self._add_joined({entry: trees[entry] for entry in entries[first : first + _AT_A_TIME]})
         if others:
             self._add_others(others if len(others) < _MANY else {entry: others[entry] for entry in in_order(others)})
-        self.until = entries
+
+    def entries(self, first: int, end: int) -> list[int]:
+        """The entries of some patterns."""
+        found: list[int] = self._verifier.entries[first:end].tolist()
+        return found
 
     def _add_joined(self, patterns: dict[int, Pattern]) -> dict[int, Pattern]:
         """Take up those that are joined, by a state or by branches; the others.
@@ -203,7 +211,7 @@ class Behind:
             self._verifier.add(entry)
         self._bound.extend(bound)
         self._twigs.extend([_NO_TIES] * len(patterns))
-        self._tests_begin.extend(self._tests.size + np.cumsum([len(its) for its in tests]))
+        self._tests_begin.extend(ends_of([len(its) for its in tests], self._tests.size))
         self._tests.extend(np.array([test for its in tests for test in its], dtype=np.int32))
         self._ends.extend(gate(pattern, encoder) for pattern in patterns.values())
 
@@ -211,15 +219,15 @@ class Behind:
         """Give gates to the patterns that have none yet; all that it takes to lay them out."""
         return self._layout(self._ends.insert(self.table.trie).copy(), self._laid_twigs)
 
-    def gates(self, first: int) -> tuple[Int32s, int]:
-        """The trie nodes of the gates of patterns from a number on, as fresh paths, and how many steps these have.
+    def gates(self, first: int, end: int) -> Int32s:
+        """The trie nodes of the gates of some patterns, as fresh paths.
 
         A fresh path has at least one step: where a pattern demands no element any will do, which all documents have.
         """
-        ends = self._ends.insert(self.table.trie)[first:].copy()
+        ends = self._ends.insert(self.table.trie)[first:end].copy()
         if not ends.all():
             ends[ends == 0] = self.table.trie.insert_one(_ANY)
-        return ends, len(self.table.trie.paths(ends)[0])
+        return ends
 
     def _layout(self, ends: Int32s, before: TwigRows | None) -> "Layout":
         return Layout(

@@ -29,7 +29,7 @@ from .generation import Generation
 from .generations import Generations
 from .label_paths import entries_of_paths
 from .open_gates import all_open
-from .scratch import LEVEL_CELLS, Scratches
+from .scratch import LEVEL_CELLS, Scratch, Scratches
 from .simulation import simulated
 from .states import NO_STATES, Automaton, States
 from .states_kernels import NONE
@@ -54,7 +54,7 @@ class AutomatonEngine:
         self.table = table
         self.limits = Limits()
         self._generations = Generations(table, saved, behind)
-        self._scratch = Scratches()
+        self._scratch, self._late_scratch = Scratches(), Scratches()
         self._counting = threading.Lock()
         self._counts: dict[str, int] = dict.fromkeys(
             ("elements", "new label paths", "simulated", "candidates", "candidates that match"), 0
@@ -108,10 +108,11 @@ class AutomatonEngine:
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
         made = self._generations.current
-        found = self._walked(made, batch)
+        scratch = self._scratch.mine
+        found = self._walked(made, batch, scratch)
         if found is None:
             made = self._generations.settled()
-            found = self._walked(made, batch)
+            found = self._walked(made, batch, scratch)
             assert found is not None
         offsets, entries, gate_offsets, gates, states = found
         if made.waiting is None:
@@ -119,12 +120,28 @@ class AutomatonEngine:
         else:
             offsets, entries, candidates, verified = made.waiting.add_matches(
                 batch, offsets, entries, gate_offsets, gates, made.told_gates, made.entries, states,
-                self._scratch.mine.states,
+                scratch.states,
             )  # fmt: skip
+            if made.lately is not None:
+                offsets, entries, *more = self._with_lately(made, made.lately, batch, offsets, entries)
+                candidates, verified = candidates + more[0], verified + more[1]
             counts = {"candidates": candidates, "candidates that match": verified}
             self._count(elements=len(batch.name), **counts)
             self._generations.seen(len(batch))
         return offsets, entries
+
+    def _with_lately(
+        self, made: Generation, lately: Generation, batch: DocumentBatch, offsets: Offsets, entries: Entries
+    ) -> tuple[Offsets, Entries, int, int]:
+        """A batch's entries and those of the trees that came lately; how many were candidates and matched."""
+        scratch = self._late_scratch.mine
+        found = self._walked(lately, batch, scratch)
+        assert found is not None
+        assert lately.waiting is not None
+        _, _, gate_offsets, gates, states = found
+        return lately.waiting.add_matches(
+            batch, offsets, entries, gate_offsets, gates, lately.told_gates, made.entries, states, scratch.states
+        )
 
     def match_paths(self, paths: list[tuple[str, ...]]) -> tuple[Offsets, Entries]:
         return entries_of_paths(
@@ -132,7 +149,7 @@ class AutomatonEngine:
         )
 
     def _walked(
-        self, made: Generation, batch: DocumentBatch
+        self, made: Generation, batch: DocumentBatch, scratch: Scratch
     ) -> tuple[Offsets, Entries, Offsets, npt.NDArray[np.int32], States] | None:
         """The entries of plain paths of each document, the gates that it opens, and the states of its elements.
 
@@ -142,7 +159,7 @@ class AutomatonEngine:
         count = len(batch)
         offsets, gate_offsets = np.zeros((2, count + 1), dtype=np.int64)
         symbols = made.symbols_of(batch)
-        scratch, fresh = self._scratch.mine, made.fresh
+        fresh = made.fresh
         scratch.counts[1:] = 0
         kept = made.waiting is not None and made.waiting.needs_states
         longest = len(batch.name)
@@ -184,13 +201,13 @@ class AutomatonEngine:
                     continue
                 if not made.settled:
                     return None
-                self._simulate(made, batch, symbols, done, offsets, gate_offsets)
+                self._simulate(made, batch, symbols, done, offsets, gate_offsets, scratch)
                 if kept:
                     scratch.states[batch.offsets[done] : batch.offsets[done + 1]] = NONE
                 done += 1
                 if made.states.full:
                     if kept:
-                        self._tell_all_gates(made, batch, done, gate_offsets)
+                        self._tell_all_gates(made, batch, done, gate_offsets, scratch)
                     made = replace(made, states=self._generations.forgotten(made.states))
                     scratch.states[: batch.offsets[done]] = NONE  # numbers of states that are forgotten
                 automaton = made.states.automaton
@@ -203,9 +220,10 @@ class AutomatonEngine:
             made.states,
         )
 
-    def _tell_all_gates(self, made: Generation, batch: DocumentBatch, done: int, gate_offsets: Offsets) -> None:
+    def _tell_all_gates(
+        self, made: Generation, batch: DocumentBatch, done: int, gate_offsets: Offsets, scratch: Scratch
+    ) -> None:
         """Of the documents so far tell all gates, since their states are going to be forgotten."""
-        scratch = self._scratch.mine
         offsets, gates = all_open(
             batch.offsets, gate_offsets[: done + 1], scratch.gates[: scratch.counts[C_GATES]], np.arange(done),
             scratch.states, made.states.automaton,
@@ -237,9 +255,9 @@ class AutomatonEngine:
         document: int,
         offsets: Offsets,
         gate_offsets: Offsets,
+        scratch: Scratch,
     ) -> None:
         """Match one document's plain paths without states; a document that takes too long gets an error."""
-        scratch = self._scratch.mine
         self._count(simulated=1)
         try:
             entries, gates = simulated(
@@ -261,14 +279,15 @@ class AutomatonEngine:
     def statistics(self) -> dict[str, int | float]:
         made = self._generations.current
         states, waiting = made.states, made.waiting
+        all_states = [each for each in (states, made.recent, made.lately and made.lately.states) if each]
         return {
             **self._counts,
             "evictions": self._generations.evictions,
             "renewals": self._generations.renewals,
             "states": len(states),
             "transitions": states.transitions,
-            "memo bytes": states.bytes + (0 if made.recent is None else made.recent.bytes),
-            "fresh patterns": made.entries - (states if made.recent is None else made.recent).entry_limit,
+            "memo bytes": sum(each.bytes for each in all_states),
+            "fresh patterns": made.entries - max(each.entry_limit for each in all_states),
             "gates": made.gates,
             "values": waiting.access.values + waiting.joins.values if waiting else 0,
             "patterns for the reference embedding": waiting.verifier.slow if waiting else 0,

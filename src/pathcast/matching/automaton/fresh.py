@@ -17,6 +17,7 @@ from ..trie import Trie
 from .fresh_kernels import F_BITS, F_ROWS, F_SIZES, ROWS, put_fresh
 
 Int32s = npt.NDArray[np.int32]
+_ANY_NUMBER = 1 << 62
 
 
 class FreshPaths(NamedTuple):
@@ -65,6 +66,13 @@ class Fresh:
                 return self.bits <= most
             self._make_room(len(trie.path(int(ends[done]))))
         return False
+
+    def add_gates(self, ends: Int32s, trie: Trie, symbols: Int32s) -> None:
+        """Take up the gates of the patterns that come next, however many bits they have."""
+        before = self.bits
+        codes = -1 - np.arange(self.patterns, self.patterns + len(ends), dtype=np.int32)
+        self.add(codes, ends, trie, symbols, _ANY_NUMBER)
+        self.patterns, self.gate_steps = self.patterns + len(ends), self.gate_steps + self.bits - before
 
     def view(self) -> FreshPaths:
         """All paths as of now."""

@@ -4,6 +4,7 @@
           ──▶ paths that came since ────▶ states of these alone, `recent`         (plain paths)
           ──▶ paths that came then ─────▶ fresh paths, bits                       (plain paths)
           ──▶ trees ────────────────────▶ gates, values, conditions               (other patterns)
+          ──▶ trees that came since ────▶ a generation of these alone, `lately`   (other patterns)
 
 Threads that match take a generation and stay with it to the end of their batch. A change of the subscriptions makes a
 new one: mostly with the same states and some more fresh paths, now and then with recent states, or with all states, of
@@ -34,7 +35,8 @@ _OTHER_NAMES = 1 << 13
 class Generation:
     """`entries` is how many entries it knows, `names` how many names, `symbols` each name's symbol and many zeros.
 
-    Of its gates the first `told_gates` have patterns behind them that are not joined.
+    Of its gates the first `told_gates` have patterns behind them that are not joined. `lately` has trees alone, those
+    that came since the others were laid out and are no longer fresh.
     """
 
     table: PatternTable
@@ -47,11 +49,12 @@ class Generation:
     entries: int
     names: int
     symbols: Int32s
+    lately: "Generation | None" = None
 
     @property
     def settled(self) -> bool:
-        """Whether `states` has all plain paths."""
-        return self.recent is None and not self.fresh.words
+        """Whether `states` has all plain paths, and the gates of all trees."""
+        return self.recent is None and self.lately is None and not self.fresh.words
 
     @property
     def patterns(self) -> int:

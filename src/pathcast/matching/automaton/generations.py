@@ -3,16 +3,16 @@
 A few new patterns make a generation with the same states: plain paths are fresh ones (`fresh.py`), and so are the gates
 of trees. When they have become some hundreds, a thread works out states for them, for the label paths that the old
 generation knows; until it is ready, fresh ones go on to be added. Mostly these are `recent` states, of the plain paths
-alone that the large ones lack. When such paths have become many, all states are worked out anew. A bulk load is taken
-up at once.
+alone that the large ones lack, and a small generation of the trees alone that the large one lacks (`lately.py`). When
+such paths or trees have become many, all is worked out anew. A bulk load is taken up at once.
 
 Invariant: `current` is complete for all entries that the table had when `refresh` last returned. It is replaced, never
 changed, and always under the lock; readers take it without one.
 Cost: working out the states of N paths takes N / 2 µs, and that of R recent ones about R µs and a look at each node of
 the trie. With F fresh paths a time, all are worked out when R * R is 2 * F * N: then neither kind takes more than the
 other. A fresh path is work for every document, and where there are few others all is soon worked out; so F grows as the
-root of N, up to a bound. Laying out N trees takes some 2 µs each, and a fresh tree is work for every document, too; so
-with more trees, more of them are fresh at a time, as the root of N.
+root of N, up to a bound. The same holds for trees, which take some 2 µs each to be laid out, and documents some time to
+get used to them.
 """
 
 import threading
@@ -27,6 +27,7 @@ from ..table import Moved, PatternTable
 from ..trie_kernels import NONE
 from .fresh import Fresh
 from .generation import Generation, symbols_for
+from .lately import Lately
 from .states import States
 
 if TYPE_CHECKING:
@@ -39,11 +40,13 @@ MEMORY_LIMIT = 512 << 20
 FRESH_BITS = 1 << 13
 BITS_A_ROOT = 16
 _FEW_BITS = 1 << 10
-# The same with fresh trees: so many, or `TREES_A_ROOT` for the root of their number; with `_PATIENCE` times as many it
-# is made at once.
-FRESH_TREES = 256
-TREES_A_ROOT = 8
-_PATIENCE = 8
+# The same with fresh trees: so many, or a part of those that came lately; with `_PATIENCE` times as many it is made at
+# once.
+FRESH_TREES = 1024
+_LATELY_A_FRESH = 8
+_PATIENCE = 4
+# So many plain paths take as long to work out as a tree.
+_PATHS_A_TREE = 4
 # Trees that were taken over are laid out at once if they are so large a part of all: to try them as fresh ones takes
 # their programs, which are made from objects.
 _MERGED = 8
@@ -70,6 +73,7 @@ class Generations:
         self.evictions = self.renewals = 0
         self._fresh = Fresh()
         self._behind = behind
+        self._lately: Lately | None = None
         self._merged = 0  # trees that were taken over, and that no generation has yet
         self._renewing: threading.Thread | None = None
         self.current = self._restored(saved) if saved else self._renewed(None)
@@ -175,20 +179,19 @@ class Generations:
             # The empty path, which matches every document, has no bit.
             if not ends.all() or _fresh_trees(made) + trees > _PATIENCE * _most_trees(made):
                 return None
-        waiting = made.waiting
+        waiting, gates = made.waiting, _NO_GATES
         if trees:
             behind = self._taken_up(entries)
             waiting = behind.waiting(None if waiting is None else waiting.by)
         if waiting is not None and self._behind is not None and self._fresh.patterns < waiting.patterns:
-            patterns = np.arange(self._fresh.patterns, waiting.patterns, dtype=np.int32)
-            gates, steps = self._behind.gates(self._fresh.patterns)
-            codes, ends = np.concatenate([codes, -1 - patterns]), np.append(ends, gates[: len(patterns)])
-            self._fresh.patterns, self._fresh.gate_steps = waiting.patterns, self._fresh.gate_steps + steps
+            gates = self._behind.gates(self._fresh.patterns, waiting.patterns)
             names = max(names, len(table.names))  # those of its gates are among them
         symbols = made.symbols
         if names > made.names:
             symbols = np.zeros(len(made.symbols) + names - made.names, dtype=np.int32)
             symbols[: made.names] = made.symbols[: made.names]
+        if len(gates):
+            self._fresh.add_gates(gates, table.trie, symbols)
         if not self._fresh.add(codes, ends, table.trie, symbols, 2 * FRESH_BITS + self._fresh.gate_steps):
             return None
         return replace(made, fresh=self._fresh.view(), waiting=waiting, entries=entries, names=names, symbols=symbols)
@@ -235,6 +238,7 @@ class Generations:
     def _with_trees(self, made: Generation, by: "Laid | None") -> Generation:
         """With all trees that have been taken up, and nothing fresh."""
         self._fresh = Fresh(0 if by is None else by.patterns)
+        self._lately = None
         self._merged = 0
         return made if self._behind is None else replace(made, waiting=self._behind.waiting(by))
 
@@ -247,13 +251,17 @@ class Generations:
     def _renew(self) -> None:
         with self.lock:
             begun = self.current
-            # Gates stay fresh with recent states.
-            whole = _fresh_trees(begun) > _most_trees(begun) // 2 or _many(begun)
+            whole = _many(begun)
             layout = self._layout(begun.entries) if whole else None
+            trees = [] if self._behind is None else self._behind.entries(_settled_trees(begun), begun.patterns)
+            if self._lately is None:
+                self._lately = Lately(self.table)
+            lately = self._lately
         if whole:
             made, by = self._laid_out(layout, begun.entries, begun.names, begun.states)
         else:
             recent = self._recent(begun)
+            late = lately.renewed(trees, begun, MEMORY_LIMIT // 8)
         with self.lock:
             self._renewing = None
             latest = self.current
@@ -264,12 +272,15 @@ class Generations:
             if whole:
                 made = self._with_trees(made, by)
             else:
-                made = replace(latest, recent=recent, entries=begun.entries)
+                made = replace(latest, recent=recent, lately=late, entries=begun.entries)
                 self._fresh = Fresh(made.patterns - _fresh_trees(made))
             self.current = self._with_fresh(made, latest.entries, latest.names) or self._renewed(made.states)
 
-    def _recent(self, begun: Generation) -> States:
+    def _recent(self, begun: Generation) -> States | None:
         """The states of the paths that the states of a generation lack, for the label paths that these know."""
+        first = begun.states.entry_limit
+        if not (self.table.nodes(first, begun.entries) != NONE).any():
+            return None
         nowhere = np.full(self.table.trie.count, NONE, dtype=np.int32)
         recent = States(self.table.trie, nowhere, begun.entries, begun.states.entry_limit)
         recent.relearn(begun.states, MEMORY_LIMIT // 8, begun.symbols)
@@ -301,16 +312,20 @@ class Generations:
 
 def _fresh_trees(made: Generation) -> int:
     """How many trees of a generation have their gates among fresh paths."""
-    return made.patterns - _settled_trees(made)
+    return made.patterns - _settled_trees(made) - _late_trees(made)
 
 
 def _settled_trees(made: Generation) -> int:
-    return 0 if made.waiting is None else len(made.waiting.access.gate_of)
+    return 0 if made.waiting is None else made.waiting.by.patterns
+
+
+def _late_trees(made: Generation) -> int:
+    return 0 if made.lately is None else made.lately.patterns
 
 
 def _most_trees(made: Generation) -> int:
     """With how many fresh trees the next generation is begun."""
-    return max(FRESH_TREES, int(TREES_A_ROOT * _settled_trees(made) ** 0.5))
+    return max(FRESH_TREES, _late_trees(made) // _LATELY_A_FRESH)
 
 
 def _most_bits(made: Generation) -> int:
@@ -319,6 +334,10 @@ def _most_bits(made: Generation) -> int:
 
 
 def _many(made: Generation) -> bool:
-    """Whether the paths that a generation's states lack are so many that they are better worked out with all others."""
-    settled = made.states.entry_limit
-    return (made.entries - settled) ** 2 > 2 * _most_bits(made) // _BITS_A_PATH * settled
+    """Whether the paths or trees that a generation's states lack are so many that they are better worked out with all
+    others.
+    """
+    settled, trees = made.states.entry_limit, _settled_trees(made)
+    late = made.patterns - trees
+    many_paths = (made.entries - settled - late) ** 2 > 2 * _most_bits(made) // _BITS_A_PATH * settled
+    return many_paths or late**2 > 2 * FRESH_TREES * (trees + settled // _PATHS_A_TREE)

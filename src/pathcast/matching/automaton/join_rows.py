@@ -17,7 +17,7 @@ from ...documents import Names
 from ...patterns.linear import PathEncoder, Steps, normalised
 from ...patterns.model import Condition, Node, Pattern
 from ..growing import Growing
-from ..spans import gathered, least, part_of
+from ..spans import ends_of, gathered, least, part_of
 from ..trie import Trie
 from .bound import Spine, bound_tests, chain_of, demand_at, leading_tests
 from .demands import DemandTable, Tests
@@ -123,8 +123,8 @@ class BoundTests:
         places = [place for pattern in patterns for place in pattern.places]
         codes = [code for pattern in patterns for code in pattern.codes]
         self._nodes.extend(node for pattern in patterns for node in pattern.nodes)
-        self.begin.extend(self._tests.size + np.cumsum([len(pattern.tests) for pattern in patterns]))
-        self._chain_begin.extend(self._chains.size + np.cumsum([len(pattern.codes) for pattern in patterns]))
+        self.begin.extend(ends_of([len(pattern.tests) for pattern in patterns], self._tests.size))
+        self._chain_begin.extend(ends_of([len(pattern.codes) for pattern in patterns], self._chains.size))
         self._tests.extend(np.array(tests, dtype=np.int32))
         self._places.extend(np.array(places, dtype=np.int32))
         self._chains.extend(np.array(codes, dtype=np.int32))

@@ -301,6 +301,10 @@ class Joins:
         entries_found, called = scratch.out[: offsets[-1]], scratch.called_out[: called_offsets[-1]]
         return Joined(offsets, entries_found, called_offsets, called, unknown, int(scratch.counts[J_LOOKED]))
 
+    def cover(self, states: States) -> None:
+        """Make the regions of all states that there are, as far as there is room."""
+        self._of(states).cover(np.arange(len(states)))
+
     def _of(self, states: States) -> _Regions:
         """The regions of these states; only the latest are kept."""
         regions = self._regions

@@ -211,12 +211,15 @@ class Verifier:
         `programs` is given where patterns may be added at the same time, `translation` where it is known.
         """
         answers = np.zeros(len(candidates), dtype=np.bool_)
+        if not len(candidates):
+            return answers
         if translation is None:
             translation = self.table.translation(batch)
-        self._by_kernel(programs or self.programs(), batch, translation, offsets, candidates, answers)
+        later = self._is_later.room[candidates]
+        if not later.all():
+            self._by_kernel(programs or self.programs(), batch, translation, offsets, candidates, answers)
         if self._slow:
             self._by_embedding(batch, translation, offsets, candidates, answers)
-        later = self._is_later.room[candidates]
         if later.any():
             counts = np.concatenate([[0], np.cumsum(later)])[offsets].astype(np.int64)
             answers[later] = self._verify_later(batch, counts, candidates[later], translation)
