@@ -35,6 +35,7 @@ VERSION = 1
 MANIFEST = "manifest.json"
 _DATA = "data-"
 _PIECE = 1 << 24
+_FLUSHES = 16
 _NAME = re.compile(r"[^/\\\0]+")
 
 AnyArray = npt.NDArray[Any]
@@ -69,9 +70,14 @@ def write_snapshot(
 
 
 def _write(folder: Path, fresh: Path, manifest: dict[str, Any], arrays: Mapping[str, AnyArray]) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
     fresh.mkdir()
     described = {name: _write_array(fresh / f"{name}.npy", array) for name, array in arrays.items()}
-    _flush_folder(fresh)
+    # Many at a time: a file system does together what it is asked for at once, in a tenth of the time.
+    with ThreadPoolExecutor(_FLUSHES) as pool:
+        list(pool.map(_flush, [fresh / f"{name}.npy" for name in arrays]))
+    _flush(fresh)
     manifest = {"format": FORMAT, "version": VERSION, **manifest, "arrays": described}
     manifest["checksum"] = _checksum(manifest)
     _replace(folder / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False))
@@ -161,8 +167,6 @@ def _write_array(path: Path, array: AnyArray) -> dict[str, Any]:
     array = np.ascontiguousarray(array)
     with open(path, "wb") as file:
         np.save(file, array, allow_pickle=False)
-        file.flush()
-        os.fsync(file.fileno())
     return {"bytes": path.stat().st_size, "crc32": _crc32(array)}
 
 
@@ -204,11 +208,11 @@ def _replace(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
-    _flush_folder(path.parent)
+    _flush(path.parent)
 
 
-def _flush_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
