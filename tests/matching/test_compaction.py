@@ -7,9 +7,11 @@ from random import Random
 import pytest
 
 import pathcast
-from pathcast import Subscriptions
+from pathcast import Matcher, Subscriptions
 from pathcast.documents import read as read_document
 from pathcast.matching import engines, table
+from pathcast.matching.contract import Engine
+from pathcast.matching.table import PatternTable
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
 
 DOCUMENTS = list(generate_documents(news_schema(), 12, seed=5))
@@ -168,3 +170,34 @@ def test_threads_match_while_names_are_given_back(monkeypatch: pytest.MonkeyPatc
         thread.join()
     assert not wrong
     assert subscriptions.table.names is not before
+
+
+@pytest.mark.parametrize("engine", ["automaton", "yfilter"])
+def test_who_changes_makes_the_engine_for_the_next_table_and_no_match_does(
+    monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    subscriptions = Subscriptions()
+    ids = list(subscriptions.add_many(PATTERNS[:300]))
+    used, unused = (subscriptions.compile(engine=engine) for _ in range(2))
+    tables = [subscriptions.table]
+    matching, make = False, Matcher._engine_for
+
+    def engine_for(matcher: Matcher, table: PatternTable) -> Engine:
+        assert not matching
+        return make(matcher, table)
+
+    monkeypatch.setattr(Matcher, "_engine_for", engine_for)
+    elements = []
+    while ids:
+        for _ in range(10):
+            subscriptions.remove(ids.pop())
+        if subscriptions.table is not tables[-1]:
+            tables.append(subscriptions.table)
+        matching = True
+        assert answers(used) == anew(subscriptions)
+        matching = False
+        elements.append(used.statistics().get("elements", 0))
+    assert len(tables) > 3 and used.engine.table is tables[-1]
+    assert elements == [elements[0] * (place + 1) for place in range(len(elements))], "counts go on"
+    assert unused.engine.table is tables[0], "nobody matched with it"
+    assert answers(unused) == anew(subscriptions)

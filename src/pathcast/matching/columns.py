@@ -11,6 +11,8 @@ Cost: some 1 µs to add, find or remove; closing gaps some 10 ns a slot, without
 
 from array import array
 from bisect import bisect_left
+from collections.abc import Sequence
+from operator import index
 
 import numpy as np
 import numpy.typing as npt
@@ -112,6 +114,19 @@ class Columns:
         else:
             slot = self._cells[self._place(id)] - 1
         return slot if slot >= 0 and self.entries[slot] != GONE else -1
+
+    def slot(self, id: int) -> int:
+        """The slot of an id; `KeyError` when there is none."""
+        slot = self.find(index(id))
+        if slot < 0:
+            raise KeyError(f"there is no subscription {id}")
+        return slot
+
+    def check_free(self, ids: Sequence[int] | None) -> None:
+        """Refuse an id that is in use."""
+        for number in ids if ids and self.count else ():
+            if self.find(number) >= 0:
+                raise ValueError(f"id {number} is in use")
 
     def text(self, slot: int) -> str | None:
         """The text of a subscription; None where it is that of its entry."""

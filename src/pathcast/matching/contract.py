@@ -74,6 +74,10 @@ class Learning(Protocol):
         """Take over what another engine of the same kind has learnt."""
         ...
 
+    def count_on(self, other: Engine) -> None:
+        """Go on with the counts of another engine of the same kind."""
+        ...
+
     def compiled(self) -> dict[str, npt.NDArray[Any]]:
         """Of `arrays`, what is not learnt from documents."""
         ...

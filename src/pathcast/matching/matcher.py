@@ -98,10 +98,12 @@ class Matcher:
         if isinstance(engine, Limited):
             engine.limits = self._reader.limits
         self._followed: tuple[Engine, int] | None = None
+        self._next: Engine | None = None  # for the table that is about to take the place of the engine's own
         self._subscriber_rows: tuple[Expansion, SubscriberRows] | None = None
         self._lock, self._counting = threading.Lock(), threading.Lock()
         self._turn = nullcontext() if isinstance(engine, Concurrent) else threading.Lock()
         self._documents = self._unreadable = self._matches = 0
+        subscriptions.followed_by(self)
 
     @property
     def engine_name(self) -> str:
@@ -244,21 +246,36 @@ class Matcher:
             self._followed = engine, version
         return engine, expansion
 
+    def prepare(self, before: PatternTable, table: PatternTable) -> None:
+        """Make the engine for a table that is about to take the place of another, so that no match waits for it."""
+        with self._lock:
+            # A matcher that nobody has used since an earlier change of tables is left alone until somebody does.
+            self._next = self._engine_for(table) if self.engine.table is before else None
+
+    def _engine_for(self, table: PatternTable) -> Engine:
+        """An engine for another table; what the engine has learnt it knows, too, if their names are the same."""
+        entries = table.entries_of(self.engine.table)
+        if entries is not None and isinstance(self.engine, Mergeable):
+            engine = self.engine.successor(table, entries)
+        else:
+            engine = engine_class(self.engine.name).build(table)
+        if table.names is self.engine.table.names and isinstance(engine, Learning):
+            engine.learn_from(self.engine)
+        return engine
+
     def _change_table(self) -> None:
         """Go on with an engine for the table that took the place of the engine's own."""
         with self._lock:
             table = self.subscriptions.expansion().rows.table
             if table is not None and self.engine.table is not table:
-                entries = table.entries_of(self.engine.table)
-                if entries is not None and isinstance(self.engine, Mergeable):
-                    engine = self.engine.successor(table, entries)
-                else:
-                    engine = engine_class(self.engine.name).build(table)
+                engine, self._next = self._next, None
+                if engine is None or engine.table is not table:
+                    engine = self._engine_for(table)
                 if table.names is not self.engine.table.names:
                     # What was learnt speaks of other names. (A batch that was read with those is still understood.)
                     self._reader = Reader(table.names, self._reader.limits, self._reader.entities)
                 elif isinstance(engine, Learning):
-                    engine.learn_from(self.engine)
+                    engine.count_on(self.engine)
                 if isinstance(engine, Limited):
                     engine.limits = self._reader.limits
                 self.engine = engine

@@ -14,9 +14,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral
-from operator import index
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -73,6 +73,7 @@ class Subscriptions:
         self._rows = Rows(np.zeros(1, dtype=np.int64), _NONE, _NONE, self._owners.names, 0)
         self._rows.table = self.table
         self._expansion = Expansion(self._rows)
+        self._matchers: WeakSet[Matcher] = WeakSet()
 
     # Changes.
 
@@ -84,7 +85,7 @@ class Subscriptions:
                 id = check_next(self._next_id, 1)
             else:
                 id = checked_id(id)
-                self._check_free([id])
+                self._columns.check_free([id])
             self._compact()
             known = len(self.table)
             entry, text = self.table.enter_one(xpath)
@@ -136,7 +137,7 @@ class Subscriptions:
         owners = checked_subscribers(subscribers, len(xpaths))
         numbers = None if ids is None else checked_ids(ids, len(xpaths))
         with self._lock:
-            self._check_free(numbers)
+            self._columns.check_free(numbers)
             self._compact()
             known = len(self.table)
             with collector_resting():
@@ -165,7 +166,7 @@ class Subscriptions:
         checked_subscribers(names, len(names))
         numbers = None if ids is None else checked_ids(ids.tolist(), len(entered.entries))
         with self._lock:
-            self._check_free(numbers)
+            self._columns.check_free(numbers)
             first = check_next(self._next_id, len(entered.entries)) if numbers is None else 0
             given = range(first, first + len(entered.entries)) if numbers is None else numbers
             owned = np.array([*map(self._owners.number, names), NOBODY], dtype=np.int32)[owners]
@@ -191,7 +192,7 @@ class Subscriptions:
     def remove(self, id: int) -> None:
         """Take one subscription away; `KeyError` when there is none with this id."""
         with self._lock:
-            slot = self._slot(id)
+            slot = self._columns.slot(id)
             rows = self._open_rows(died=1)
             columns = self._columns
             entry = columns.entries[slot]
@@ -206,7 +207,7 @@ class Subscriptions:
         """Give a subscription another expression; its id and subscriber stay."""
         with self._lock:
             self._compact()
-            slot = self._slot(id)
+            slot = self._columns.slot(id)
             known = len(self.table)
             entry, text = self.table.enter_one(xpath)
             rows = self._open_rows(added=1, died=1)
@@ -248,7 +249,11 @@ class Subscriptions:
     def _compact(self) -> None:
         """When most patterns are unused, go on with a table of the others."""
         if self.table.is_wasteful and not self._holds:
-            self.table, moved = self.table.compacted(self.live_counts() > 0)
+            table, moved = self.table.compacted(self.live_counts() > 0)
+            # Matches go on with the old table until all is ready.
+            for matcher in list(self._matchers):
+                matcher.prepare(self.table, table)
+            self.table = table
             self._columns.renumber_entries(moved)
             self._lay_out(self.version)
 
@@ -268,7 +273,7 @@ class Subscriptions:
 
     def __getitem__(self, id: int) -> Subscription:
         with self._lock:
-            slot = self._slot(id)
+            slot = self._columns.slot(id)
             columns = self._columns
             owner = columns.owners[slot]
             text = columns.text(slot) or self.table.text(columns.entries[slot])
@@ -315,6 +320,11 @@ class Subscriptions:
                 yield
             finally:
                 self._holds -= 1
+
+    def followed_by(self, matcher: "Matcher") -> None:
+        """Let a matcher know when another table is going to take the place of the one there is."""
+        with self._lock:
+            self._matchers.add(matcher)
 
     def expansion(self) -> Expansion:
         """Which ids and subscribers stand behind each pattern, as of now and for good."""
@@ -382,16 +392,3 @@ class Subscriptions:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Subscriptions.restore, self.state()
-
-    # Inside.
-
-    def _slot(self, id: int) -> int:
-        slot = self._columns.find(index(id))
-        if slot < 0:
-            raise KeyError(f"there is no subscription {id}")
-        return slot
-
-    def _check_free(self, ids: Sequence[int] | None) -> None:
-        for number in ids if ids and len(self) else ():
-            if self._columns.find(number) >= 0:
-                raise ValueError(f"id {number} is in use")

@@ -99,10 +99,14 @@ class AutomatonEngine:
         return AutomatonEngine(table, None, self._generations.trees_for(table, entries))
 
     def learn_from(self, other: Engine) -> None:
-        """Work out the states of the label paths that another engine knows, and go on with its counts."""
+        """Work out the states of the label paths that another engine knows."""
         if isinstance(other, AutomatonEngine):
             self._generations.learn_from(other._generations)
+
+    def count_on(self, other: Engine) -> None:
+        if isinstance(other, AutomatonEngine):
             self._counts = dict(other._counts)
+            self._generations.count_on(other._generations)
 
     # Matching.
 

@@ -127,9 +127,12 @@ class Generations:
     def learn_from(self, other: "Generations") -> None:
         """Work out the states of the label paths that another one knows; names have the same numbers in both tables."""
         with self.lock:
-            self.evictions, self.renewals = other.evictions, other.renewals
             made = self.current
             made.states.relearn(other.current.states, MEMORY_LIMIT // 2, made.symbols)
+
+    def count_on(self, other: "Generations") -> None:
+        """Go on with the counts of another one."""
+        self.evictions, self.renewals = other.evictions, other.renewals
 
     # Following the table.
 
