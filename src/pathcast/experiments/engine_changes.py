@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from random import Random
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING
 
@@ -22,18 +23,27 @@ ADD, ADD_AGAIN, REMOVE, REPLACE, ADD_TREES = (
     "add a pattern with a predicate",
 )
 QUIET, CHANGING = "match, quiet", "match, during changes"
+QUIET_TREES = "match against patterns with predicates, quiet"
+CHANGING_TREES = "match, during changes of patterns with predicates"
 ONE, TWO = "match_many, 1 thread", "match_many, 2 threads"
+# By our claim, so many times as long takes a match while patterns with predicates change.
+TREES_SLOWER = 3
 
 
 @dataclass(frozen=True)
 class EngineChanges:
-    """`size` subscriptions to begin with, `changes` of each kind, `rate` changes a second while matching `seconds`."""
+    """`size` subscriptions to begin with, `changes` of each kind, `rate` changes a second while matching `seconds`.
+
+    And the same with `trees` patterns with predicates, `tree_rate` changes a second.
+    """
 
     size: int = 100_000
     changes: int = 20_000
     rate: int = 10_000
     seconds: float = 6.0
     documents: int = 200
+    trees: int = 20_000
+    tree_rate: int = 2_000
 
 
 def _at_least(limit: float, *series: str) -> Callable[[Rows], Judgement]:
@@ -55,6 +65,15 @@ def _p99(rows: Rows) -> Judgement:
     )
 
 
+def _trees(rows: Rows) -> Judgement:
+    quiet, changing = (rows.number("p50_us", series=name) for name in (QUIET_TREES, CHANGING_TREES))
+    rate = rows.number("changes_per_second", series=CHANGING_TREES)
+    return judged(
+        changing <= TREES_SLOWER * quiet,
+        f"{changing:,.0f} µs against {quiet:,.0f} µs ({changing / quiet:.1f} ×), at {rate:,.0f} a second",
+    )
+
+
 def _threads(rows: Rows) -> Judgement:
     found = rows.number("per_second", series=TWO) / rows.number("per_second", series=ONE)
     return judged(found >= 1.5, f"{found:.2f} times as many documents a second")
@@ -68,6 +87,11 @@ def _threads(rows: Rows) -> Judgement:
     claims=(
         Claim("at least 50,000 adds and removes a second", "target", _at_least(50_000, ADD, REMOVE)),
         Claim("during 10,000 changes a second, the 99th percentile of a match at most triples", "target", _p99),
+        Claim(
+            "while 2,000 patterns with predicates a second come and go, the median match takes at most 3 times as long",
+            "ours",
+            _trees,
+        ),
         Claim("two threads match at least 1.5 times as many documents as one", "target", _threads),
     ),
     show={
@@ -83,7 +107,8 @@ def engine_changes(run: Run, parameters: EngineChanges) -> Iterator[Row]:
     """Changes are made one call at a time, by one thread, and are seen by the next match.
 
     For the percentiles one thread matches one document after the other, while another one adds and removes at the given
-    rate. In the end the answers are compared with those of an index built anew.
+    rate; plain paths first, then, against an index of their own, patterns with a value or a nested path. In the end the
+    answers are compared with those of an index built anew.
     """
     import pathcast
 
@@ -105,7 +130,8 @@ def engine_changes(run: Run, parameters: EngineChanges) -> Iterator[Row]:
     run.begin("matching, quiet")
     yield {"series": QUIET, **_latencies(matcher, documents, parameters.seconds / 2)}
     run.begin("matching, during changes")
-    yield {"series": CHANGING, **_while_changing(parameters, subscriptions, matcher, documents, fresh)}
+    seconds = parameters.seconds
+    yield {"series": CHANGING, **_while_changing(parameters.rate, seconds, subscriptions, matcher, documents, fresh)}
     run.begin("threads")
     many = documents * (20_000 // len(documents) + 1)
     for series, threads in ((ONE, 1), (TWO, 2)):
@@ -114,6 +140,14 @@ def engine_changes(run: Run, parameters: EngineChanges) -> Iterator[Row]:
             pass
         yield {"series": series, "per_second": len(many) / (perf_counter() - begin)}
     yield from _alone(run, parameters, subscriptions, matcher, documents, known, fresh, trees)
+    _check(run, subscriptions, matcher, documents)
+    yield from _trees_alone(run, parameters, documents)
+
+
+def _check(run: Run, subscriptions: "Subscriptions", matcher: "Matcher", documents: list[bytes]) -> None:
+    """A matcher that has followed its subscriptions answers as one that is made now."""
+    import pathcast
+
     anew = pathcast.Subscriptions()
     ids, xpaths = zip(*((each.id, each.xpath) for each in subscriptions), strict=True)
     anew.add_many(xpaths, ids=ids)
@@ -125,6 +159,33 @@ def engine_changes(run: Run, parameters: EngineChanges) -> Iterator[Row]:
             "anew": [again.match(document).ids.tolist() for document in documents],
         },
     )
+
+
+def _trees_alone(run: Run, parameters: EngineChanges, documents: list[bytes]) -> Iterator[Row]:
+    """Matches against patterns with predicates alone, quiet and while these change."""
+    import pathcast
+
+    from ..workloads import generate_subscriptions, news_schema
+
+    run.begin("patterns with predicates")
+    patterns: list[str] = []
+    schema, count = news_schema(), 2 * parameters.trees
+    for values, nested in ((1, 0), (0, 1)):
+        found = generate_subscriptions(schema, count, seed=run.seed, max_depth=9, predicates=values, nested=nested)
+        patterns += [xpath for xpath in dict.fromkeys(found) if "[" in xpath]
+    Random(run.seed).shuffle(patterns)
+    subscriptions = pathcast.Subscriptions()
+    subscriptions.add_many(patterns[: parameters.trees])
+    matcher = subscriptions.compile(engine="automaton")
+    for _ in range(3):  # so that patterns have chosen what they wait for
+        for _ in matcher.match_many(documents):
+            pass
+    run.begin("matching patterns with predicates, quiet")
+    yield {"series": QUIET_TREES, **_latencies(matcher, documents, parameters.seconds / 2)}
+    run.begin("matching, during changes of patterns with predicates")
+    rate, seconds, fresh = parameters.tree_rate, parameters.seconds, patterns[parameters.trees :]
+    yield {"series": CHANGING_TREES, **_while_changing(rate, seconds, subscriptions, matcher, documents, fresh)}
+    _check(run, subscriptions, matcher, documents)
 
 
 def _alone(
@@ -183,7 +244,8 @@ def _latencies(
 
 
 def _while_changing(
-    parameters: EngineChanges,
+    rate: int,
+    seconds: float,
     subscriptions: "Subscriptions",
     matcher: "Matcher",
     documents: list[bytes],
@@ -197,7 +259,7 @@ def _while_changing(
         ids: list[int] = []
         begin = perf_counter()
         while not stop.is_set():
-            due = int((perf_counter() - begin) * parameters.rate)
+            due = int((perf_counter() - begin) * rate)
             while made[0] < due and not stop.is_set():
                 if len(ids) > 200:
                     subscriptions.remove(ids.pop(0))
@@ -210,7 +272,7 @@ def _while_changing(
     begin = perf_counter()
     thread.start()
     try:
-        found = _latencies(matcher, documents, parameters.seconds)
+        found = _latencies(matcher, documents, seconds)
     finally:
         stop.set()
         thread.join()
