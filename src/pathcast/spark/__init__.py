@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from .routed import disseminate, route_documents, visits_as_rows
     from .sessions import session
     from .structured import parse_documents
-    from .subscriptions import SubscriptionReport, compile_subscriptions
+    from .subscriptions import compile_subscriptions
     from .summaries import expand, summarize
+    from .telling import SubscriptionReport
     from .versions import latest, pack_index, publish
 
 __all__ = [
@@ -76,7 +77,7 @@ _FILES = {
     "JoinsVersion": "join_versions",
     "ProgressListener": "metrics",
     "StructuredFormatter": "metrics",
-    "SubscriptionReport": "subscriptions",
+    "SubscriptionReport": "telling",
     "compile_subscriptions": "subscriptions",
     "dead_letters": "delivery",
     "deliver": "delivery",

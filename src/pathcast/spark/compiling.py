@@ -1,46 +1,146 @@
-"""Patterns compiled by workers: large sets of expressions with predicates become shards, which the driver merges.
+"""Patterns compiled by workers: large sets of expressions with predicates become pieces, which one task merges.
 
-    10,000 expressions a row ──mapInArrow──▶ their shard, a binary value ──▶ merged by the driver
+    distinct expressions ── 10,000 at a time ──▶ compiled into a file ── its name ──▶ merged by the task that publishes
 
-A worker parses, normalises and compiles a row's expressions into the tables of a small index
-(`matching/shards.py`). The driver makes no object for any of them. Only what is worth it goes this way: expressions
-with predicates, and only many, since workers have to start and to load the kernels. A plain path costs the driver 2 µs,
-less than its way to a worker and back.
+A worker parses, normalises and compiles expressions into the tables of a small index (`matching/shards.py`) and writes
+these beside the versions of the index; rows of Spark's have only the names of the files. The task that publishes makes
+no object for any pattern. Only what is worth it goes this way: expressions with predicates, and only many, since
+workers have to start and to load the kernels. A plain path costs the task 2 µs, less than its way to another worker.
 
-Invariant: entries, reasons and columns are those that the driver alone would have come to.
-Cost: some 120 µs an expression, shared by the workers, and 5 µs of the driver's time. With two workers it pays from
-some tens of thousands on.
+Invariant: entries, reasons and columns are those that the task alone would have come to, whatever the pieces: what is
+in none of them, or was compiled for other settings than those that the index has by then, the task parses itself.
+Cost: some 120 µs an expression, shared by the workers, and 5 µs of the last task. With two workers it pays from some
+tens of thousands on.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import json
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
-from pathcast.matching.contract import Engine, Mergeable
+from pathcast.matching import Matcher
+from pathcast.matching.contract import Mergeable
+from pathcast.matching.registry import engine_class
 from pathcast.matching.shards import Arrays, compile_shard, merge_shard, packed, unpacked
-from pathcast.matching.table import PatternTable
 from pathcast.patterns import Namespaces
+from pathcast.patterns.parse import MAX_STEPS
+from pathcast.store.snapshot import read_manifest
+from pathcast.store.texts import pack
 
-# Fewer expressions with predicates than this are compiled by the driver alone, unless somebody asks for another bound:
-# it takes that long until two workers are ready. One worker alone is never quicker.
+from .versions import check_home, parts_folder, version_folder, versions
+
+# Fewer expressions with predicates than this are compiled by one task alone, unless somebody asks for another bound: it
+# takes that long until two workers are ready. One worker alone is never quicker.
 MANY = 50_000
-# So many are compiled at a time: a worker has some 10 kB for each, and makes one value of all.
+# So many are compiled at a time: a worker has some 10 kB for each, and makes one file of all.
 SHARD = 10_000
-# So many are on their way through Spark at a time: the driver's JVM has some 200 bytes for each.
-ROUND = 500_000
-_CODEC = "lz4"
-_PARALLELISM = "spark.sql.leafNodeDefaultParallelism"
 # What tells expressions that are no plain paths.
-_PREDICATES = r"[\[@(]"
+PREDICATES = r"[\[@(]"
+PIECES = "part string, of int"
+_SETTINGS, _TEXTS, _OFFSETS = "settings", "texts", "text_offsets"
 
 Batches = Iterator[pa.RecordBatch]
 Int32s = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What an expression is parsed and compiled with."""
+
+    namespaces: Namespaces
+    max_steps: int
+    engine: str | None
+
+    @classmethod
+    def of(cls, matcher: Matcher) -> "Settings":
+        """Those of a matcher."""
+        table = matcher.subscriptions.table
+        return cls(table.namespaces, table.max_steps, matcher.engine_name)
+
+    @classmethod
+    def newest(cls, folder: str) -> "Settings | None":
+        """Those of the newest version in a folder, if there is one."""
+        known = versions(folder)
+        if not known:
+            return None
+        facts = read_manifest(version_folder(folder, known[-1]))["facts"]
+        return cls(facts["namespaces"], facts["max_steps"], facts["engine"])
+
+    def written(self) -> bytes:
+        """As bytes, to tell whether they are the same."""
+        return json.dumps([self.namespaces, self.max_steps, self.engine], sort_keys=True).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Compiling:
+    """What workers do with expressions; with `fresh` for a new index with these settings, else for the newest one."""
+
+    folder: str
+    token: str
+    settings: Settings
+    fresh: bool
+    size: int
+
+    def function(self) -> Callable[[Batches], Batches]:
+        """The function that a task runs on its expressions."""
+
+        def compiled(batches: Batches) -> Batches:
+            settings = self._settings()
+            for of, expressions in _chunks(batches, self.size):
+                name = self._compile(expressions, settings)
+                yield pa.RecordBatch.from_pydict({"part": pa.array([name]), "of": pa.array([of], pa.int32())})
+
+        return compiled
+
+    def _settings(self) -> Settings:
+        found = None if self.fresh else Settings.newest(self.folder)
+        return self.settings if found is None else found
+
+    def _compile(self, expressions: list[str], settings: Settings) -> str:
+        """Compile expressions into a file of their own; its name."""
+        engine = settings.engine
+        assert engine is not None
+        arrays = compile_shard(expressions, settings.namespaces, settings.max_steps, engine)
+        arrays[_SETTINGS] = np.frombuffer(settings.written(), dtype=np.uint8)
+        arrays[_TEXTS], arrays[_OFFSETS] = pack(expressions)
+        check_home(self.folder)
+        home = parts_folder(self.folder, self.token)
+        home.mkdir(exist_ok=True)
+        name = f"piece-{secrets.token_hex(8)}"  # each attempt has its own
+        (home / name).write_bytes(packed(arrays))
+        return name
+
+
+def compiled_pieces(rows: DataFrame, work: Compiling) -> DataFrame:
+    """The names of the files into which workers compile the rows' expressions with predicates, and whose they are."""
+    chosen = rows.where(f.col("xpath").rlike(PREDICATES)).select("xpath", "of").distinct()
+    return chosen.mapInArrow(work.function(), PIECES)
+
+
+def bound_of(spark: SparkSession, many: int | None) -> int | None:
+    """From how many expressions on workers compile them; None: never."""
+    if many is not None:
+        return max(1, many)
+    return MANY if _has_several_workers(spark) else None
+
+
+def has_many(expressions: Iterable[pa.Array], bound: int | None) -> bool:
+    """Whether there are so many expressions with predicates, counted in each array, where none is twice."""
+    if bound is None:
+        return False
+    some = list(expressions)
+    if sum(map(len, some)) < bound:
+        return False
+    return sum(pc.sum(pc.match_substring_regex(each, PREDICATES)).as_py() or 0 for each in some) >= bound
 
 
 class Compiled:
@@ -55,30 +155,51 @@ class Compiled:
         self.left: npt.NDArray[np.int64] = np.arange(count)
 
 
-def compile_in_parallel(
-    spark: SparkSession, expressions: pa.Array, table: PatternTable, engine: Engine, many: int | None = None
-) -> Compiled:
-    """Compile the expressions with predicates, if there are many and the engine can merge them; the others are left."""
+def merge_pieces(home: Path, names: list[str], matcher: Matcher, expressions: pa.Array) -> Compiled:
+    """Merge pieces into a matcher's table and engine; what became of the expressions, of which some are in no piece."""
     compiled = Compiled(len(expressions))
-    if many is None:
-        many = MANY if _has_several_workers(spark) else len(expressions) + 1
-    if not isinstance(engine, Mergeable) or len(expressions) < many:
+    engine = matcher.engine
+    if not names or not isinstance(engine, Mergeable):
         return compiled
-    has_predicates = pc.match_substring_regex(expressions, _PREDICATES)
-    chosen = np.flatnonzero(has_predicates.to_numpy(zero_copy_only=False))
-    if len(chosen) < max(1, many):
-        return compiled
+    settings = Settings.of(matcher).written()
     looked_at = np.zeros(len(expressions), dtype=np.bool_)
-    for begin in range(0, len(chosen), ROUND):
-        some = chosen[begin : begin + ROUND]
-        for place, shard in _shards(spark, expressions.take(pa.array(some)), table, engine.name):
-            merged = merge_shard(table, engine, shard)
-            places = some[place : place + len(merged.entries)]
-            compiled.entries[places] = merged.entries
-            compiled.refused |= {int(places[at]): (reason, column) for at, reason, column in merged.refused}
-            looked_at[np.delete(places, merged.left)] = True
+    values = expressions.cast(pa.large_string())
+    for name in sorted(names):
+        arrays = unpacked((home / name).read_bytes())
+        if arrays[_SETTINGS].tobytes() != settings:  # another index was published meanwhile
+            continue
+        merged = merge_shard(matcher.subscriptions.table, engine, arrays)
+        places = pc.index_in(_texts(arrays), value_set=values).fill_null(-1).to_numpy()
+        known = places >= 0
+        compiled.entries[places[known]] = merged.entries[known]
+        for at, reason, column in merged.refused:
+            compiled.refused[int(places[at])] = reason, column
+        known[merged.left] = False
+        looked_at[places[known]] = True
+    compiled.refused.pop(-1, None)
     compiled.left = np.flatnonzero(~looked_at)
     return compiled
+
+
+def _texts(arrays: Arrays) -> pa.Array:
+    buffers = [None, pa.py_buffer(arrays[_OFFSETS]), pa.py_buffer(arrays[_TEXTS])]
+    return pa.LargeStringArray.from_buffers(len(arrays[_OFFSETS]) - 1, *buffers[1:])
+
+
+def _chunks(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[tuple[int, list[str]]]:
+    """Expressions by whose rows they are of, so many at a time."""
+    held: dict[int, list[str]] = {}
+    for batch in batches:
+        xpaths, ofs = batch["xpath"], batch["of"]
+        for of in pc.unique(ofs).to_pylist():
+            mine = held.setdefault(of, [])
+            mine += xpaths.filter(pc.equal(ofs, of)).to_pylist()
+            while len(mine) >= size:
+                yield of, mine[:size]
+                del mine[:size]
+    for of, rest in held.items():
+        if rest:
+            yield of, rest
 
 
 def _has_several_workers(spark: SparkSession) -> bool:
@@ -89,58 +210,8 @@ def _has_several_workers(spark: SparkSession) -> bool:
         return True
 
 
-def _shards(
-    spark: SparkSession, expressions: pa.Array, table: PatternTable, engine: str
-) -> Iterator[tuple[int, Arrays]]:
-    """The shards of expressions, each with the place of its first one."""
-    begins = range(0, len(expressions), SHARD)
-    texts = [_written(expressions.slice(begin, SHARD)) for begin in begins]
-    frame = spark.createDataFrame(pa.table({"place": list(begins), "xpaths": texts}), "place bigint, xpaths binary")
-    compiler = _compiler(table.namespaces, table.max_steps, engine)
-    with _a_task_for_each(spark, len(texts)):
-        shards = frame.mapInArrow(compiler, "place bigint, bytes bigint, shard binary").toArrow()
-    for place, size, shard in zip(*(shards[name].to_pylist() for name in shards.column_names), strict=True):
-        yield place, unpacked(pa.decompress(shard, size, _CODEC).to_pybytes())
-
-
-def _compiler(namespaces: Namespaces, max_steps: int, engine: str) -> Callable[[Batches], Batches]:
-    """What a worker does with its rows."""
-
-    def compiled(batches: Batches) -> Batches:
-        for batch in batches:
-            for place, texts in zip(batch["place"], batch["xpaths"], strict=True):
-                data = packed(compile_shard(_read(texts.as_buffer()), namespaces, max_steps, engine))
-                columns = [[place.as_py()], [len(data)], [pa.compress(data, _CODEC, asbytes=True)]]
-                yield pa.RecordBatch.from_arrays([pa.array(column) for column in columns], ["place", "bytes", "shard"])
-
-    return compiled
-
-
-def _written(texts: pa.Array) -> bytes:
-    """Texts as bytes, small."""
-    sink = pa.BufferOutputStream()
-    schema = pa.schema([("text", texts.type)])
-    with pa.ipc.new_stream(sink, schema, options=pa.ipc.IpcWriteOptions(compression=_CODEC)) as stream:
-        stream.write_table(pa.table([texts], schema))
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def _read(data: pa.Buffer) -> list[str]:
-    with pa.ipc.open_stream(data) as stream:
-        texts: list[str] = stream.read_all()["text"].to_pylist()
-    return texts
-
-
-@contextmanager
-def _a_task_for_each(spark: SparkSession, rows: int) -> Iterator[None]:
-    """While the block runs, each row of a frame that the driver makes is a task."""
-    before = spark.conf.get(_PARALLELISM, None)
-    spark.conf.set(_PARALLELISM, str(rows))
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(_PARALLELISM)
-        else:
-            spark.conf.set(_PARALLELISM, before)
+def default_settings(namespaces: Namespaces, engine: str | None) -> Settings:
+    """Those of a new index."""
+    return Settings(
+        dict(namespaces) if isinstance(namespaces, Mapping) else namespaces, MAX_STEPS, engine_class(engine).name
+    )

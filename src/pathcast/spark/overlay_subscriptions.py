@@ -14,8 +14,7 @@ Cost: some 20 µs a subscription to parse, and some 100 µs for each router betw
 memory of one worker.
 """
 
-import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,26 +32,11 @@ from pathcast.routing import Overlay, Policy
 from pathcast.transmission import Topology
 
 from .overlays import AnyPath, publish_overlay
-from .parsing import ADDED, INVALID, REMOVED
-from .subscriptions import SubscriptionReport
+from .parsing import ADDED, CHANGES, NOBODY, REMOVED, TABLE
+from .telling import REPORTED, TOLD, Batches, Counts, SubscriptionReport, report, telling, told, told_by
 
 _NEEDED = ("id", "subscriber", "xpath", "router")
 _TEXTS = ("given", "subscriber", "xpath", "router", "change")
-# Whose row it is: nobody's, so that there is one at least; the table's; the changes'.
-_NOBODY, _TABLE, _CHANGES = range(3)
-_COUNTS = ("version", "subscriptions", "added", "removed", "invalid")
-_REPORT = f"{', '.join(f'{name}_count bigint' for name in _COUNTS)}, failure binary, {INVALID}"
-_SCHEMA = pa.schema(
-    [
-        *((f"{name}_count", pa.int64()) for name in _COUNTS),
-        ("failure", pa.binary()),
-        ("id", pa.int64()),
-        *((name, pa.string()) for name in ("subscriber", "xpath", "change", "reason")),
-        ("column", pa.int32()),
-    ]
-)
-_AT_ONCE = 1000
-Batches = Iterator[pa.RecordBatch]
 
 
 def compile_overlay(
@@ -76,14 +60,7 @@ def compile_overlay(
     """
     work = _Work(str(Path(folder).absolute()), topology, keep, at, Policy.read(policy), namespaces, limits)
     rows = _in_order(subscriptions, changes)
-    # Rows that are wrong are asked for later; by then nothing must be published again.
-    told = rows.mapInArrow(work.function(), _REPORT).localCheckpoint()
-    (report,) = told.where("reason is null").select(*(f"{name}_count" for name in _COUNTS), "failure").collect()
-    if report.failure is not None:
-        raise pickle.loads(report.failure)  # noqa: S301 - what a worker of our own wrote
-    invalid = told.where("reason is not null").select("id", "subscriber", "xpath", "change", "reason", "column")
-    version, count, added, removed, invalid_count = report[: len(_COUNTS)]
-    return SubscriptionReport(version, count, added, removed, invalid_count, invalid)
+    return report(*told_by(rows.mapInArrow(work.function(), TOLD)))
 
 
 def _in_order(subscriptions: DataFrame, changes: DataFrame | None) -> DataFrame:
@@ -94,19 +71,19 @@ def _in_order(subscriptions: DataFrame, changes: DataFrame | None) -> DataFrame:
     nobody = subscriptions.sparkSession.range(1).select(
         none.cast("bigint").alias("id"),
         *(none.cast("string").alias(name) for name in _TEXTS),
-        f.lit(_NOBODY).alias("_of"),
+        f.lit(NOBODY).alias("_of"),
         none.cast(sequence).alias("_sequence"),
         f.lit(0).cast("bigint").alias("_place"),
     )
-    rows = nobody.union(_rows(subscriptions, _TABLE, none.cast(sequence)))
+    rows = nobody.union(_rows(subscriptions, TABLE, none.cast(sequence)))
     if changes is not None:
-        rows = rows.union(_rows(changes, _CHANGES, f.col("sequence") if sequenced else none.cast(sequence)))
+        rows = rows.union(_rows(changes, CHANGES, f.col("sequence") if sequenced else none.cast(sequence)))
     return rows.repartition(1).sortWithinPartitions("_of", "_sequence", "_place")
 
 
 def _rows(frame: DataFrame, of: int, sequence: Any) -> DataFrame:
-    what = "changes" if of == _CHANGES else "subscriptions"
-    for name in (*_NEEDED, *(["change"] if of == _CHANGES else [])):
+    what = "changes" if of == CHANGES else "subscriptions"
+    for name in (*_NEEDED, *(["change"] if of == CHANGES else [])):
         if name not in frame.columns:
             raise PipelineError(
                 f"the {what} of an overlay have no column '{name}'; their columns are {', '.join(frame.columns)}"
@@ -115,7 +92,7 @@ def _rows(frame: DataFrame, of: int, sequence: Any) -> DataFrame:
         f.expr("try_cast(id as bigint)").alias("id"),
         f.col("id").cast("string").alias("given"),
         *(f.col(name).cast("string") for name in ("subscriber", "xpath", "router")),
-        (f.col("change").cast("string") if of == _CHANGES else f.lit(ADDED)).alias("change"),
+        (f.col("change").cast("string") if of == CHANGES else f.lit(ADDED)).alias("change"),
         f.lit(of).alias("_of"),
         sequence.alias("_sequence"),
         f.monotonically_increasing_id().alias("_place"),
@@ -138,32 +115,20 @@ class _Work:
         """The function that the task runs on all rows, in their order."""
 
         def compiled(batches: Batches) -> Batches:
-            rows = (row for batch in batches for row in batch.to_pylist())
-            yield from _written(*self._published(rows))
+            yield from telling(lambda: self._published(row for batch in batches for row in batch.to_pylist()))
 
         return compiled
 
-    def _published(self, rows: Iterable[dict[str, Any]]) -> tuple[dict[str, Any], "list[_Refused]"]:
-        """Publish an overlay; what is to be told of it, and the rows that are wrong."""
-        try:
-            reading = _Reading(Overlay(self.topology, namespaces=self.namespaces, limits=self.limits), self.namespaces)
-            added, removed = reading.read_all(rows)
-            reading.overlay.subscribe_patterns(reading.wanted.values())
-            reading.overlay.advertise(self.keep)
-            version = publish_overlay(reading.overlay, self.folder, at=self.at, policy=self.policy)
-        except PathcastError as error:  # raised by the driver
-            return {"failure": pickle.dumps(error)}, []
-        counts = (version, len(reading.wanted), added, removed, len(reading.invalid))
-        return {f"{name}_count": count for name, count in zip(_COUNTS, counts, strict=True)}, reading.invalid
-
-
-def _written(told: dict[str, Any], invalid: "list[_Refused]") -> Batches:
-    rows = [told]
-    for row, wrong in invalid:
-        kept = {name: row[name] for name in ("id", "subscriber", "xpath", "change")}
-        rows.append(kept | {"reason": wrong.reason, "column": wrong.column})
-    for begin in range(0, len(rows), _AT_ONCE):
-        yield pa.RecordBatch.from_pylist(rows[begin : begin + _AT_ONCE], _SCHEMA)
+    def _published(self, rows: Iterable[dict[str, Any]]) -> pa.Table:
+        """Publish an overlay; what is to be told of it."""
+        reading = _Reading(Overlay(self.topology, namespaces=self.namespaces, limits=self.limits), self.namespaces)
+        added, removed = reading.read_all(rows)
+        reading.overlay.subscribe_patterns(reading.wanted.values())
+        reading.overlay.advertise(self.keep)
+        version = publish_overlay(reading.overlay, self.folder, at=self.at, policy=self.policy)
+        invalid = [row | {"reason": wrong.reason, "column": wrong.column} for row, wrong in reading.invalid]
+        counts = Counts(version, len(reading.wanted), added, removed, len(invalid))
+        return told(counts, pa.Table.from_pylist(invalid, REPORTED))
 
 
 class _Wrong(Exception):  # noqa: N818 - told, not raised to anybody
@@ -190,9 +155,9 @@ class _Reading:
         """Take the rows of a table and make changes; how many subscriptions have come and gone."""
         added = removed = 0
         for row in rows:
-            if row["_of"] == _TABLE:
+            if row["_of"] == TABLE:
                 added += self.take(row)
-            elif row["_of"] == _CHANGES:
+            elif row["_of"] == CHANGES:
                 come, gone = self.change(row)
                 added, removed = added + come, removed + gone
         return added, removed

@@ -1,13 +1,15 @@
-"""The rows of a table of subscriptions, or of changes to one, checked and parsed.
+"""The rows of a table of subscriptions, or of changes to one: put in order by Spark, checked and parsed by a task.
 
-Spark reads the table, in parallel and from wherever it is, and hands it to the driver as Arrow columns; the driver
-checks ids and parses plain paths. Large sets of patterns with predicates are parsed and compiled by workers
-(`compiling.py`).
+`in_order` numbers rows by the order that the table has, so that a task which gets them from a shuffle can put them back
+into it. `Parsed` checks ids and words and parses expressions, those of a large set excepted that other workers have
+compiled (`compiling.py`).
 
 Invariant: each row is among the good ones, with an entry (removals: without), or among the bad ones, with a reason.
 """
 
 import os
+from collections.abc import Callable
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -22,67 +24,50 @@ from pathcast.matching.bulk import collector_resting
 from pathcast.matching.files import LARGEST_ID
 from pathcast.matching.table import Entered
 
-from .compiling import compile_in_parallel
+from .compiling import Compiled
+from .telling import REPORTED
 
 ADDED, REMOVED = "added", "removed"
-# What a report has of a row.
-INVALID = "id bigint, subscriber string, xpath string, change string, reason string, column int"
-_REPORTED = pa.schema(
-    [
-        ("id", pa.int64()),
-        ("subscriber", pa.string()),
-        ("xpath", pa.string()),
-        ("change", pa.string()),
-        ("reason", pa.string()),
-        ("column", pa.int32()),
-    ]
-)
+# Whose row it is: nobody's, so that a task has one at least; the table's; the changes'.
+NOBODY, TABLE, CHANGES = range(3)
+# What a row says, whose it is (`of`), and its `place` in the order of these; `given` is the id as it was written.
+ROWS = "id bigint, subscriber string, xpath string, change string, given string, of int, place bigint"
 # In place of an entry: there is none.
 _NOTHING = -1
+
+Reasons = dict[int, tuple[str, int | None]]
+# Of distinct expressions, what other workers have compiled.
+Pieces = Callable[[pa.Array], Compiled]
 
 
 class Parsed:
     """The rows of a table: `good` ones, and `bad` ones with a reason."""
 
-    def __init__(
-        self, rows: pa.Table, matcher: Matcher, spark: SparkSession, *, has_id: bool, many: int | None
-    ) -> None:
-        self._matcher, self._kept, self._spark, self._many = matcher, matcher.subscriptions, spark, many
-        kept = self._kept
+    def __init__(self, rows: pa.Table, matcher: Matcher, pieces: Pieces, *, has_id: bool) -> None:
+        self._kept = kept = matcher.subscriptions
         self._known = len(kept.table)
-        ids, changes = rows["id"], rows["change"]
-        reasons: dict[int, tuple[str, int | None]] = {}
-        is_added = _true(pc.equal(changes, ADDED))
-        usable = np.ones(len(rows), dtype=np.bool_)
-        if has_id:
-            usable = _true(pc.and_(pc.greater(ids, 0), pc.less_equal(ids, LARGEST_ID)))
-            for row in np.flatnonzero(~usable).tolist():
-                given = rows["given"][row].as_py()
-                reasons[row] = f"id {given}: an id is a whole number from 1 to {LARGEST_ID:,}", None
-        for row in np.flatnonzero(~is_added & ~_true(pc.equal(changes, REMOVED))).tolist():
-            reasons[row] = f"change {changes[row].as_py()}: must be '{ADDED}' or '{REMOVED}'", None
-        entries, own = self._parse(rows["xpath"], np.flatnonzero(is_added & usable), reasons)
+        reasons, chosen = checked(rows, has_id=has_id)
+        entries, own = self._parse(rows["xpath"], chosen, pieces, reasons)
         rows = pa.table(
             [
-                *(ids, rows["subscriber"], rows["xpath"], changes),
-                _sparse(len(rows), {row: reason for row, (reason, _) in reasons.items()}, pa.string()),
-                _sparse(len(rows), {row: column for row, (_, column) in reasons.items()}, pa.int32()),
+                *(rows[name] for name in ("id", "subscriber", "xpath", "change")),
+                *reason_columns(len(rows), reasons),
                 *(pa.array(entries), pa.array(own)),
             ],
-            names=[*_REPORTED.names, "entry", "own"],
+            names=[*REPORTED.names, "entry", "own"],
         )
         is_good = pc.is_null(rows["reason"])
         self.good: pa.Table = rows.filter(is_good)
         self.bad: pa.Table = reported(rows.filter(pc.invert(is_good)))
 
     def _parse(
-        self, xpaths: pa.ChunkedArray, rows: npt.NDArray[np.int64], reasons: dict[int, tuple[str, int | None]]
+        self, xpaths: pa.ChunkedArray, rows: npt.NDArray[np.int64], pieces: Pieces, reasons: Reasons
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
         """The entries of some rows, and whether each has a text of its own; what is wrong goes to the reasons."""
         distinct = pc.dictionary_encode(xpaths.take(pa.array(rows)).combine_chunks())
         expressions, places = distinct.dictionary, distinct.indices.to_numpy()
         table = self._kept.table
-        compiled = compile_in_parallel(self._spark, expressions, table, self._matcher.engine, self._many)
+        compiled = pieces(expressions)
         entries, wrong = compiled.entries, compiled.refused
         own = entries != _NOTHING  # what workers compile is no plain path, and these alone are not kept as text
         with collector_resting():
@@ -115,18 +100,53 @@ class Parsed:
         )
 
 
-def parse_rows(frame: DataFrame, matcher: Matcher, *, changes: bool, many: int | None) -> Parsed:
-    """Check and parse the rows of a table for a matcher; many patterns with predicates are compiled by workers."""
-    needed = ["xpath", *(["id", "change"] if changes else [])]
-    for name in needed:
+def checked(rows: pa.Table, *, has_id: bool) -> tuple[Reasons, npt.NDArray[np.int64]]:
+    """What is wrong with the ids and words of rows, and the rows whose expressions are to be parsed."""
+    ids, changes = rows["id"], rows["change"]
+    reasons: Reasons = {}
+    is_added = _true(pc.equal(changes, ADDED))
+    usable = np.ones(len(rows), dtype=np.bool_)
+    if has_id:
+        usable = usable_ids(ids)
+        for row in np.flatnonzero(~usable).tolist():
+            given = rows["given"][row].as_py()
+            reasons[row] = f"id {given}: an id is a whole number from 1 to {LARGEST_ID:,}", None
+    for row in np.flatnonzero(~is_added & ~_true(pc.equal(changes, REMOVED))).tolist():
+        reasons[row] = f"change {changes[row].as_py()}: must be '{ADDED}' or '{REMOVED}'", None
+    return reasons, np.flatnonzero(is_added & usable)
+
+
+def usable_ids(ids: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    """Which of some numbers can be ids."""
+    return _true(pc.and_(pc.greater(ids, 0), pc.less_equal(ids, LARGEST_ID)))
+
+
+def in_order(subscriptions: DataFrame | None, changes: DataFrame | None) -> DataFrame:
+    """The rows of a table and of changes to it, each with its place; nobody's is there in any case."""
+    frames = [_rows(frame, of) for frame, of in ((subscriptions, TABLE), (changes, CHANGES)) if frame is not None]
+    return reduce(DataFrame.union, [nobodys_rows(frames[0].sparkSession, 1), *frames])
+
+
+def nobodys_rows(spark: SparkSession, count: int) -> DataFrame:
+    """So many rows that are nobody's, their places from 0 on."""
+    names = ("id", "subscriber", "xpath", "change", "given")
+    kinds = ("bigint", *("string" for _ in names[1:]))
+    nothing = (f.lit(None).cast(kind).alias(name) for name, kind in zip(names, kinds, strict=True))
+    return spark.range(0, count, 1, 1).select(*nothing, f.lit(NOBODY).alias("of"), f.col("id").alias("place"))
+
+
+def _rows(frame: DataFrame, of: int) -> DataFrame:
+    """Rows of a table, or of changes, that are to be checked and parsed, with their places."""
+    changes = of == CHANGES
+    for name in ["xpath", *(["id", "change"] if changes else [])]:
         if name not in frame.columns:
             what = "changes" if changes else "subscriptions"
             raise PipelineError(f"the {what} have no column '{name}'; their columns are {', '.join(frame.columns)}")
     if "sequence" in frame.columns and changes:
-        frame = frame.orderBy("sequence")
+        frame = frame.orderBy("sequence", f.monotonically_increasing_id())
     has_id, has_subscriber = "id" in frame.columns, "subscriber" in frame.columns
     nothing = f.lit(None)
-    rows = frame.select(
+    return frame.select(
         (f.expr("try_cast(id as bigint)") if has_id else nothing.cast("bigint")).alias("id"),
         # Nobody's, as in files, where the name is empty.
         (f.expr("nullif(cast(subscriber as string), '')") if has_subscriber else nothing.cast("string")).alias(
@@ -135,8 +155,15 @@ def parse_rows(frame: DataFrame, matcher: Matcher, *, changes: bool, many: int |
         f.coalesce(f.col("xpath").cast("string"), f.lit("")).alias("xpath"),
         (f.col("change").cast("string") if changes else f.lit(ADDED)).alias("change"),
         (f.col("id").cast("string") if has_id else f.lit("")).alias("given"),
+        f.lit(of).alias("of"),
+        f.monotonically_increasing_id().alias("place"),
     )
-    return Parsed(rows.toArrow().combine_chunks(), matcher, frame.sparkSession, has_id=has_id, many=many)
+
+
+def put_in_order(rows: pa.Table, of: int) -> pa.Table:
+    """Of rows that came from a shuffle those of the table, or of the changes, in their order."""
+    mine = rows.filter(pc.equal(rows["of"], of))
+    return mine.take(pa.array(np.argsort(mine["place"].to_numpy(), kind="stable"))).combine_chunks()
 
 
 def read_table(spark: SparkSession, path: str | os.PathLike[str], form: str | None = None) -> DataFrame:
@@ -152,10 +179,18 @@ def read_table(spark: SparkSession, path: str | os.PathLike[str], form: str | No
 
 def reported(rows: pa.Table, reasons: list[str] | None = None) -> pa.Table:
     """What a report has of rows, with these reasons."""
-    rows = rows.select(_REPORTED.names).cast(_REPORTED)
+    rows = rows.select(REPORTED.names).cast(REPORTED)
     if reasons is None:
         return rows
-    return rows.set_column(_REPORTED.get_field_index("reason"), "reason", pa.array(reasons, pa.string()))
+    return rows.set_column(REPORTED.get_field_index("reason"), "reason", pa.array(reasons, pa.string()))
+
+
+def reason_columns(count: int, reasons: Reasons) -> tuple[pa.Array, pa.Array]:
+    """The columns `reason` and `column` of so many rows."""
+    return (
+        _sparse(count, {row: reason for row, (reason, _) in reasons.items()}, pa.string()),
+        _sparse(count, {row: column for row, (_, column) in reasons.items()}, pa.int32()),
+    )
 
 
 def _sparse(count: int, values: dict[int, str] | dict[int, int | None], kind: pa.DataType) -> pa.Array:

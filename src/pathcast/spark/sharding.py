@@ -8,7 +8,8 @@ ids. Documents are parsed once and meet every shard as structure (`structured.py
 
 Invariant: every subscription is in one shard, under its id; which one depends on the subscriber's name alone, or else
 on the id.
-Cost: each shard is compiled anew; so the driver needs the memory of the whole and of one shard.
+Cost: each shard is compiled anew. `save_shards` takes them from a set that is in memory as a whole; where that has no
+room, tasks write them from a table (`shard_writing.py`).
 """
 
 import os
@@ -28,10 +29,15 @@ def shard_of(subscriber: str | None, id: int, shards: int) -> int:
     return (id if subscriber is None else crc32(subscriber.encode())) % shards
 
 
-def save_shards(matcher: Matcher, folder: AnyPath, shards: int) -> None:
-    """Write a matcher's index as so many shards into a folder that is empty or not there."""
+def check_shards(shards: int) -> None:
+    """Refuse a number of shards that is none."""
     if shards < 1:
         raise PipelineError(f"shards={shards}: must be a whole number from 1 up")
+
+
+def save_shards(matcher: Matcher, folder: AnyPath, shards: int) -> None:
+    """Write a matcher's index as so many shards into a folder that is empty or not there."""
+    check_shards(shards)
     place = Path(folder)
     if place.exists() and any(place.iterdir()):
         raise PipelineError(f"{place} is not empty; shards go to a folder of their own")

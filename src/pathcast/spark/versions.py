@@ -8,6 +8,10 @@ A version is written beside the others under a name that no reader looks at, and
 see all of it or nothing. Publishers take turns by a lock. A folder that is itself a snapshot serves too: then there is
 one version, without a number, and whoever writes it anew replaces it for everybody at once.
 
+A task that Spark runs twice publishes once: both attempts have one token, and before the rename what there is to tell
+is left under it (`.told-…`). Where that stands and what was to be renamed is gone, the version is out. What several
+tasks write for one version lies in `.parts-…`, each attempt in a folder of its own, until a last task takes its turn.
+
 Pruning removes a version only when `keep` newer ones stand, no pin names it, and its successor has stood for `grace`
 seconds: whoever looked for the latest version before that has pinned or opened it by then.
 """
@@ -17,7 +21,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -32,7 +36,11 @@ from .sharding import save_shards
 KEEP = 3
 GRACE = 600.0
 _VERSIONS = "versions"
-_FRESH, _GONE = ".fresh-", ".gone-"
+_FRESH, _GONE, _TOLD, _PARTS = ".fresh-", ".gone-", ".told-", ".parts-"
+# Among the parts: the version that is made of them.
+_WHOLE = "whole"
+# Seconds after which no task of a program that may have been killed goes on with what it began.
+_FORGOTTEN = 86_400.0
 _DIGITS = 8
 
 AnyPath = str | os.PathLike[str]
@@ -60,27 +68,125 @@ def publish_version(folder: AnyPath, save: Callable[[Path], None], *, keep: int 
 
     `save` is called when no other publisher is at work.
     """
+    with turn(folder, secrets.token_hex(8), keep=keep, grace=grace) as mine:
+        return mine.publish(save)
+
+
+class Turn:
+    """The turn of a publisher, who is alone with a folder's versions for as long as it has it."""
+
+    def __init__(self, place: Path, token: str, keep: int, grace: float) -> None:
+        self._place, self._keep, self._grace = place, keep, grace
+        self._home = place / _VERSIONS
+        self._fresh, self._told = self._home / (_FRESH + token), self._home / (_TOLD + token)
+        self._parts = self._home / (_PARTS + token)
+
+    def publish(self, save: Callable[[Path], None], tell: Callable[[int], bytes] | None = None) -> int:
+        """Have `save` write the next version, and return its number; what it tells then can be read by `earlier`."""
+        try:
+            save(self._fresh)
+            return self._commit(self._fresh, tell)
+        except BaseException:
+            shutil.rmtree(self._fresh, ignore_errors=True)
+            raise
+
+    def publish_parts(self, parts: Mapping[str, str], tell: Callable[[int], bytes]) -> int:
+        """Make the next version of folders among the parts, each under the name that it has there; its number.
+
+        Whoever was killed at that can begin again.
+        """
+        whole = self._parts / _WHOLE
+        whole.mkdir(parents=True, exist_ok=True)
+        for name, part in parts.items():
+            if not (whole / name).exists():
+                try:
+                    (self._parts / part).rename(whole / name)
+                except FileNotFoundError:
+                    raise PipelineError(
+                        f"{self._parts / part}, which another Spark worker wrote, is not there; "
+                        "publish to a folder that all workers share"
+                    ) from None
+        number = self._commit(whole, tell)
+        self.drop_parts()
+        return number
+
+    def drop_parts(self) -> None:
+        """Remove what tasks wrote for this version and nobody needs any more."""
+        shutil.rmtree(self._parts, ignore_errors=True)
+
+    def earlier(self) -> bytes | None:
+        """What was told of the version that an earlier attempt published; None if there was none."""
+        if self._fresh.exists() or (self._parts / _WHOLE).exists():
+            return None
+        try:
+            return self._told.read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def _commit(self, fresh: Path, tell: Callable[[int], bytes] | None) -> int:
+        number = max(versions(self._place), default=0) + 1
+        if tell is not None:
+            self._told.write_bytes(tell(number))
+        try:
+            fresh.rename(version_folder(self._place, number))
+        except OSError:
+            self._told.unlink(missing_ok=True)
+            raise
+        _flush(self._home)
+        _prune(self._place, self._keep, self._grace)
+        return number
+
+
+@contextmanager
+def turn(folder: AnyPath, token: str, *, keep: int = KEEP, grace: float = GRACE) -> Iterator[Turn]:
+    """Wait until no other publisher is at work; `token` is one for all attempts to publish the same."""
+    check_keep(keep)
+    place = Path(folder)
+    home = check_home(place)
+    with _alone(place):
+        for left in home.glob(_FRESH + "*"):  # by a publisher that was killed
+            (home / (_TOLD + left.name.removeprefix(_FRESH))).unlink(missing_ok=True)  # it was never published
+            shutil.rmtree(left, ignore_errors=True)
+        for gone in home.glob(_GONE + "*"):
+            shutil.rmtree(gone, ignore_errors=True)
+        _forget(home)
+        yield Turn(place, token, keep, grace)
+
+
+def check_keep(keep: int) -> None:
+    """Refuse to keep no version."""
     if keep < 1:
         raise PipelineError(f"keep={keep}: at least the newest version must stay")
+
+
+def check_home(folder: AnyPath) -> Path:
+    """Where versions of a folder lie, made now if it is not there; `PipelineError` when it is one plain index."""
     place = Path(folder)
     if (place / MANIFEST).exists():
         raise PipelineError(f"{place} is one index without versions; publish to another folder")
     home = place / _VERSIONS
     home.mkdir(parents=True, exist_ok=True)
-    with _alone(place):
-        for left in (*home.glob(_FRESH + "*"), *home.glob(_GONE + "*")):  # by a publisher that was killed
-            shutil.rmtree(left, ignore_errors=True)
-        fresh = home / (_FRESH + secrets.token_hex(8))
+    return home
+
+
+def parts_folder(folder: AnyPath, token: str) -> Path:
+    """Where tasks write what belongs to a version that is yet to be published."""
+    return Path(folder) / _VERSIONS / (_PARTS + token)
+
+
+def _forget(home: Path) -> None:
+    """Remove what was left for attempts that nobody makes any more."""
+    before = time.time() - _FORGOTTEN
+    for left in (*home.glob(_PARTS + "*"), *home.glob(_TOLD + "*")):
         try:
-            save(fresh)
-            number = max(versions(place), default=0) + 1
-            fresh.rename(version_folder(place, number))
-        except BaseException:
-            shutil.rmtree(fresh, ignore_errors=True)
-            raise
-        _flush(home)
-        _prune(place, keep, grace)
-    return number
+            if left.stat().st_mtime > before:
+                continue
+        except FileNotFoundError:  # whoever wrote it has removed it just now
+            continue
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
 
 
 def versions(folder: AnyPath) -> list[int]:

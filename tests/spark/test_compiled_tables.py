@@ -1,0 +1,174 @@
+"""A table of subscriptions becomes the index that a few plain lines make of its rows, whoever compiles it."""
+
+import random
+
+import pytest
+
+import pathcast
+from pathcast.errors import PathcastError
+from pathcast.matching.files import LARGEST_ID
+from pathcast.spark import compile_subscriptions
+from pathcast.spark.sharding import shard_folder, shard_of, shards_in
+from pathcast.spark.versions import version_folder, versions
+from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+
+NEWS = [*generate_documents(news_schema(), 12, seed=3), b"<b xmlns='urn:n' k='1'/>"]
+NAMESPACES = {"n": "urn:n"}
+COLUMNS = "id string, subscriber string, xpath string"
+CHANGES = f"{COLUMNS}, change string, sequence int"
+WRONG = ["//p[", "/a/following::b", "//m:b", "", None, "//a[b = ]"]
+
+
+def drawn(count, seed, first=1):
+    """Rows with all that can be right or wrong in them."""
+    draw = random.Random(seed)
+    xpaths = generate_subscriptions(news_schema(), 30, seed=seed, predicate_probability=0.3)
+    xpaths += ["//n:b", "//n:b[@k = 1]", *generate_subscriptions(news_schema(), 30, seed=seed, predicates=2)]
+    rows = []
+    for number in range(first, first + count):
+        id = draw.choice([str(number)] * 8 + [str(draw.randrange(first, first + count)), "0", "x", None])
+        name = draw.choice([None, "", *(f"reader-{at}" for at in range(7))])
+        rows.append((id, name, draw.choice(WRONG) if draw.random() < 0.15 else draw.choice(xpaths)))
+    return rows
+
+
+def drawn_changes(rows, count, seed):
+    """Changes to some of these rows, several to one id, some made already, some impossible; shuffled."""
+    draw = random.Random(seed)
+    changes = []
+    for sequence, row in enumerate(drawn(count, seed, first=len(rows) - count // 2)):
+        word = draw.choice(["added", "added", "added", "removed", "removed", "moved", None])
+        changes.append((*(draw.choice(rows) if draw.random() < 0.3 else row), word, sequence))
+    draw.shuffle(changes)
+    return changes
+
+
+class Expected:
+    """What is to come of rows: `kept` subscriptions in their order, counts, and the rows that are `invalid`."""
+
+    def __init__(self):
+        self.kept, self.added, self.removed, self.invalid = {}, 0, 0, []
+
+    def take(self, rows, *, has_id=True):
+        for given, name, xpath in rows:
+            id = self._checked(given, name, xpath, "added", has_id=has_id)
+            if id in self.kept:
+                self._refuse(id, name, xpath, "added", f"id {id} is given twice")
+            elif id is not None:
+                self.kept[id] = xpath, name or None
+                self.added += 1
+        return self
+
+    def change(self, changes):
+        last = {}
+        for given, name, xpath, word, _ in sorted(changes, key=lambda row: row[-1]):
+            id = self._checked(given, name, xpath, word)
+            if id is not None:
+                last.pop(id, None)
+                last[id] = name or None, xpath, word
+        fresh = {}
+        for id, (name, xpath, word) in last.items():
+            if word == "removed" and id not in self.kept:
+                self._refuse(id, name, xpath, word, f"there is no subscription {id} to remove")
+            elif word == "removed" or self.kept.get(id) != (xpath, name):
+                self.removed += self.kept.pop(id, None) is not None
+                if word == "added":
+                    fresh[id] = xpath, name
+        self.added += len(fresh)
+        self.kept |= fresh
+        return self
+
+    def _checked(self, given, name, xpath, word, *, has_id=True):
+        """The id, if nothing is wrong."""
+        id = (int(given) if (given or "").isdecimal() else None) if has_id else len(self.kept) + 1
+        if word not in ("added", "removed"):
+            reason, column = f"change {word}: must be 'added' or 'removed'", None
+        elif id is None or not 0 < id <= LARGEST_ID:
+            reason, column = f"id {given}: an id is a whole number from 1 to {LARGEST_ID:,}", None
+        else:
+            reason, column = wrong_with(xpath or "") if word == "added" else (None, None)
+        if reason is None:
+            return id
+        self._refuse(id if has_id else None, name, xpath, word, reason, column)
+        return None
+
+    def _refuse(self, id, name, xpath, word, reason, column=None):
+        self.invalid.append((id, name or None, xpath or "", word, reason, column))
+
+    def counts(self, version):
+        return version, len(self.kept), self.added, self.removed, len(self.invalid)
+
+
+def wrong_with(xpath):
+    try:
+        pathcast.Subscriptions(NAMESPACES).add(xpath)
+    except PathcastError as error:
+        return error.reason, error.column
+    return None, None
+
+
+def in_order(invalid):
+    return sorted(map(tuple, invalid), key=repr)
+
+
+def check(report, folder, expected, version=1, shards=None):
+    """Hold a report, and the version that it tells of, to what is expected."""
+    found = report.version, report.subscriptions, report.added, report.removed, report.invalid_count
+    assert found == expected.counts(version)
+    assert in_order(report.invalid.collect()) == in_order(expected.invalid)
+    place = version_folder(folder, version)
+    assert shards_in(place) == (shards or 0)
+    parts = [place] if shards is None else [shard_folder(place, number) for number in range(shards)]
+    for number, part in enumerate(parts):
+        matcher, plain = pathcast.open_index(part), pathcast.Subscriptions(NAMESPACES)
+        for id, (xpath, name) in expected.kept.items():
+            if shards is None or shard_of(name, id, shards) == number:
+                plain.add(xpath, name, id)
+        assert list(matcher.subscriptions) == list(plain)
+        ours, theirs = (
+            [(each.ids.tolist(), each.subscribers) for each in one.match_many(NEWS)]
+            for one in (matcher, plain.compile("reference"))
+        )
+        assert ours == theirs
+    assert expected.kept and expected.invalid
+
+
+@pytest.mark.parametrize("shards", [None, 3], ids=["whole", "shards"])
+def test_without_ids_they_are_given_out_in_the_order_of_the_rows_that_are_right(spark, tmp_path, shards):
+    rows = [(None, name, xpath) for _, name, xpath in drawn(60, 1)]
+    frame = spark.createDataFrame(rows, COLUMNS).repartition(3, "xpath").drop("id")
+    frame = spark.createDataFrame([tuple(row) for row in frame.collect()], "subscriber string, xpath string")
+    in_their_order = [(None, *row) for row in frame.collect()]
+    report = compile_subscriptions(frame, tmp_path, namespaces=NAMESPACES, shards=shards)
+    check(report, tmp_path, Expected().take(in_their_order, has_id=False), shards=shards)
+
+
+@pytest.mark.parametrize("many", [None, 10], ids=["alone", "together"])
+def test_a_table_then_changes_then_nothing_new(spark, tmp_path, many):
+    rows = drawn(80, 2)
+    table = spark.createDataFrame(rows, COLUMNS)
+    report = compile_subscriptions(table, tmp_path, namespaces=NAMESPACES, many=many)
+    expected = Expected().take(rows)
+    check(report, tmp_path, expected)
+    changes = drawn_changes(rows, 60, 2)
+    frame = spark.createDataFrame(changes, CHANGES)
+    expected.added = expected.removed = 0
+    expected.invalid = []
+    report = compile_subscriptions(None, tmp_path, changes=frame, many=many)
+    check(report, tmp_path, expected.change(changes), 2)
+    assert report.added and report.removed
+    expected.added = expected.removed = 0
+    expected.invalid = []
+    report = compile_subscriptions(None, tmp_path, changes=frame, many=many)
+    check(report, tmp_path, expected.change(changes), 2)
+    assert versions(tmp_path) == [1, 2]
+
+
+@pytest.mark.parametrize("shards", [None, 1, 2, 3, 4])
+def test_a_table_and_changes_to_it_at_once(spark, tmp_path, shards):
+    rows = drawn(70, shards or 9)
+    changes = drawn_changes(rows, 50, shards or 9)
+    table = spark.createDataFrame(rows, COLUMNS)
+    frame = spark.createDataFrame(changes, CHANGES)
+    report = compile_subscriptions(table, tmp_path, changes=frame, namespaces=NAMESPACES, shards=shards)
+    check(report, tmp_path, Expected().take(rows).change(changes), shards=shards)
