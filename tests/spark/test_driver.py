@@ -12,9 +12,8 @@ FETCHING = {
 }  # fmt: skip
 # What is fetched all the same, and why.
 ALLOWED = {
-    ("overlay_subscriptions", "compile_overlay", "collect"): "one row of counts",
-    ("parsing", "parse_rows", "toArrow"): "a table of subscriptions, of which the driver writes an index",
-    ("compiling", "_shards", "toArrow"): "parts of that index, which workers compiled",
+    ("telling", "told_by", "collect"): "one row of counts, of an index or an overlay that a task published",
+    ("shard_writing", "write_shards", "collect"): "one row of counts, of an index that tasks published in shards",
     ("pipeline_rivals", "found", "toArrow"): "a measurement checks its answers",
     ("rivals", "answers", "collect"): "a measurement checks its answers",
     ("rivals", "xpath_boolean", "collect"): "a measurement adds up counts",

@@ -183,18 +183,3 @@ def test_a_table_without_what_it_needs_is_refused(spark, tmp_path):
     with pytest.raises(PipelineError, match="give subscriptions, changes, or both"):
         compile_subscriptions(None, tmp_path)
     assert versions(tmp_path) == []
-
-
-def test_changes_that_leave_most_patterns_unused_find_their_own(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("pathcast.matching.table.FEW_UNUSED", 10)
-    rows = [(number, f"/a/b{number}[c]") for number in range(1, 61)]
-    compile_subscriptions(spark.createDataFrame(rows, "id long, xpath string"), tmp_path)
-    changes = [(number, "", "removed") for number in range(1, 56)] + [
-        (number, f"/x[@y = {number}]", "added") for number in range(100, 110)
-    ]
-    frame = spark.createDataFrame(changes, "id long, xpath string, change string").coalesce(1)
-    report = compile_subscriptions(None, tmp_path, changes=frame)
-    assert (report.added, report.removed, report.subscriptions) == (10, 55, 15)
-    matcher = pathcast.open_index(version_folder(tmp_path, 2))
-    assert matcher.match("<x y='104'/>").ids.tolist() == [104]
-    assert matcher.match("<a><b58><c/></b58></a>").ids.tolist() == [58]

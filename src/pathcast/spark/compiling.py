@@ -29,6 +29,7 @@ from pyspark.sql import functions as f
 
 from pathcast.matching import Matcher
 from pathcast.matching.contract import Mergeable
+from pathcast.matching.files import LARGEST_ID
 from pathcast.matching.registry import engine_class
 from pathcast.matching.shards import Arrays, compile_shard, merge_shard, packed, unpacked
 from pathcast.patterns import Namespaces
@@ -46,6 +47,8 @@ SHARD = 10_000
 # What tells expressions that are no plain paths.
 PREDICATES = r"[\[@(]"
 PIECES = "part string, of int"
+# Which rows have an expression that is to be parsed, as `parsing.checked` has it; without ids, none is `given`.
+PARSED = f"change = 'added' and (id between 1 and {LARGEST_ID} or given = '')"
 _SETTINGS, _TEXTS, _OFFSETS = "settings", "texts", "text_offsets"
 
 Batches = Iterator[pa.RecordBatch]
@@ -95,7 +98,7 @@ class Compiling:
 
         def compiled(batches: Batches) -> Batches:
             settings = self._settings()
-            for of, expressions in _chunks(batches, self.size):
+            for of, expressions in _chunks(batches, 2 * self.size):  # most tasks have so many, some a few more
                 name = self._compile(expressions, settings)
                 yield pa.RecordBatch.from_pydict({"part": pa.array([name]), "of": pa.array([of], pa.int32())})
 
@@ -120,10 +123,14 @@ class Compiling:
         return name
 
 
-def compiled_pieces(rows: DataFrame, work: Compiling) -> DataFrame:
-    """The names of the files into which workers compile the rows' expressions with predicates, and whose they are."""
-    chosen = rows.where(f.col("xpath").rlike(PREDICATES)).select("xpath", "of").distinct()
-    return chosen.mapInArrow(work.function(), PIECES)
+def compiled_pieces(rows: DataFrame, work: Compiling, count: int) -> DataFrame:
+    """The names of the files into which workers compile the rows' expressions with predicates, and whose they are.
+
+    There are some `count` of them.
+    """
+    chosen = rows.where(f.col("xpath").rlike(PREDICATES)).where(PARSED).select("xpath", "of")
+    spread = chosen.repartition(-(-count // work.size), "xpath", "of").distinct()
+    return spread.mapInArrow(work.function(), PIECES)
 
 
 def bound_of(spark: SparkSession, many: int | None) -> int | None:
@@ -133,14 +140,9 @@ def bound_of(spark: SparkSession, many: int | None) -> int | None:
     return MANY if _has_several_workers(spark) else None
 
 
-def has_many(expressions: Iterable[pa.Array], bound: int | None) -> bool:
-    """Whether there are so many expressions with predicates, counted in each array, where none is twice."""
-    if bound is None:
-        return False
-    some = list(expressions)
-    if sum(map(len, some)) < bound:
-        return False
-    return sum(pc.sum(pc.match_substring_regex(each, PREDICATES)).as_py() or 0 for each in some) >= bound
+def count_with_predicates(expressions: pa.Array) -> int:
+    """How many expressions have predicates."""
+    return pc.sum(pc.match_substring_regex(expressions, PREDICATES)).as_py() or 0
 
 
 class Compiled:

@@ -22,14 +22,15 @@ import pyarrow.compute as pc
 from pathcast.matching import Matcher, Subscriptions, open_index
 from pathcast.matching.contract import Mergeable
 
-from .compiling import Settings, has_many, merge_pieces
+from .compiling import Settings, count_with_predicates, merge_pieces
 from .parsing import ADDED, CHANGES, REMOVED, TABLE, Parsed, Pieces, checked, put_in_order, reported
 from .telling import Batches, Counts, read, telling, told, written
 from .versions import parts_folder, turn, version_folder, versions
 
 # Whose row it is: the name of a piece, in the column of expressions, and in the column of places whose piece it is.
 PIECE = 3
-# In place of a version: nothing was published, since other workers had better compile the expressions first.
+# In place of a version: nothing was published, since other workers had better compile the expressions first; there are
+# as many as it tells in place of subscriptions.
 TOO_MANY = 0
 
 
@@ -65,8 +66,10 @@ class Publishing:
             fresh = self.table or not known
             matcher = self._empty() if fresh else open_index(version_folder(self.folder, known[-1]))
             tables = {of: put_in_order(rows, of) for of in self._tables()}
-            if isinstance(matcher.engine, Mergeable) and has_many(map(_expressions, tables.values()), self.bound):
-                return told(Counts(TOO_MANY, 0, 0, 0, 0))
+            if self.bound is not None and isinstance(matcher.engine, Mergeable):
+                many = sum(count_with_predicates(_expressions(each)) for each in tables.values())
+                if many >= self.bound:
+                    return told(Counts(TOO_MANY, many, 0, 0, 0))
             before = len(matcher.subscriptions)
             added, removed, invalid = self._enter(matcher, tables, rows.filter(pc.equal(rows["of"], PIECE)))
             count = len(matcher.subscriptions)

@@ -93,7 +93,7 @@ def _published(rows: DataFrame, work: Publishing) -> SubscriptionReport:
     counts, invalid = told_by(rows.repartition(1).mapInArrow(work.function(), TOLD))
     if counts.version == TOO_MANY:
         compiling = Compiling(work.folder, work.token, work.settings, fresh=work.table, size=SHARD)
-        pieces = compiled_pieces(rows, compiling)
+        pieces = compiled_pieces(rows, compiling, counts.subscriptions)
         nothing = [f.lit(None).cast(rows.schema[name].dataType) for name in rows.columns]
         columns = dict(zip(rows.columns, nothing, strict=True))
         columns |= {"xpath": f.col("part"), "of": f.lit(PIECE), "place": f.col("of").cast("bigint")}
