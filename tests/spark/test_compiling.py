@@ -114,9 +114,8 @@ def test_pieces_give_entries_and_reasons_and_leave_the_rest(tmp_path):
     assert found.left.tolist() == [0, 1, 6]
     assert list(found.refused) == [3] and found.refused[3][1] is not None
     texts = [matcher.subscriptions.table.text(entry) for entry in found.entries[[2, 4, 5]].tolist()]
-    plain = pathcast.Subscriptions()
-    plain.add_many([xpaths[3], xpaths[1], xpaths[0]])
-    assert texts == [plain.table.text(entry) for entry in range(3)]
+    plain = pathcast.Subscriptions().table
+    assert texts == [plain.text(plain.enter_one(xpath)[0]) for xpath in (xpaths[3], xpaths[1], xpaths[0])]
     assert (found.entries[[0, 1, 3, 6]] == -1).all()
 
 
