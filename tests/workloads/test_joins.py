@@ -16,6 +16,7 @@ SMALL: dict[str, Callable[..., JoinWorkload]] = {
     "stock": lambda count=200, **given: stock_joins(count, 50, days=3, **given),
     "alike stock": lambda count=200, **given: stock_joins(count, 50, days=3, setting=ALIKE, **given),
     "mixed": lambda count=200, **given: mixed_joins(count, 50, join_values=4, **given),
+    "alike mixed": lambda count=200, **given: mixed_joins(count, 50, join_values=4, setting=ALIKE, **given),
     "star": lambda count=200, **given: star_joins(count, 50, facts=200, dimension=20, **given),
     "wide star": lambda count=200, **given: star_joins(count, 50, facts=200, dimension=20, setting=STAR, **given),
 }
@@ -188,6 +189,19 @@ def test_the_mix_has_the_papers_rows_to_a_join_value() -> None:
     ]  # fmt: skip
     changed = Counter(table for _, table, _ in workload.changes)
     assert set(changed) == set("RSTU") and min(changed.values()) > 140
+
+
+def test_where_rows_of_a_join_value_are_alike_a_mixs_are_so_in_all_tables() -> None:
+    workload = mixed_joins(170, 400, seed=8, setting=ALIKE)
+    assert Counter(table for _, table, _ in workload.rows) == {"R": 1_000, "S": 7_000, "T": 7_000, "U": 3_000}
+    facts = rows_of(workload, "S")
+    assert all(row["x"] == row["y"] == row["z"] for row in facts)
+    for table, key, column in [("R", "x", "a"), ("S", "x", "c"), ("T", "y", "d"), ("U", "z", "e")]:
+        rows = [row for row in rows_of(workload, table) if row[key] == 7]
+        coming = [row for change, name, row in workload.changes if (change, name) == ("insert", table)]
+        every = [row[column] for row in rows_of(workload, table)]
+        assert np.std([row[column] for row in rows]) < 2_000 and np.std(every) > 8_000
+        assert all(abs(row[column] - rows[0][column]) < 8_000 for row in coming if row[key] == 7)
 
 
 @pytest.mark.parametrize(("total", "kinds"), [(5_100, 70), (70, 70), (10, 70), (0, 70), (71, 70), (1_000, 1)])

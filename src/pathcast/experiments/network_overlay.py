@@ -57,10 +57,11 @@ class Packets:
 @dataclass
 class Cost(Packets):
     """Sums over messages. `server` is what the server hands out; `last_hop` what subscribers get from their nodes;
-    `each` has the bytes of one event after the other.
+    `served` how many nodes of zones had subscribers that got one; `each` has the bytes of one event after the other.
     """
 
     messages: int = 0
+    served: int = 0
     bytes: int = 0
     server: int = 0
     last_hop: int = 0

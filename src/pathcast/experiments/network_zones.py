@@ -110,5 +110,6 @@ class ZoneCounter:
             cost.hops += len(further)
             cost.bytes += sum(size + boxes_size(parts) for _, parts in further)
         owners = self._owners[recipients]
+        cost.served += len(np.unique(owners))
         if (owners < 0).any() or not reached[owners].all():
             raise AssertionError("a message does not come to all zones in which it has recipients")

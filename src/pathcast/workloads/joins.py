@@ -67,16 +67,17 @@ Change = tuple[str, str, Row]
 @dataclass(frozen=True)
 class JoinSetting:
     """Width and its deviation of ranges on an R-like and an S-like attribute; `alike`: the deviations of c between join
-    values and among the rows of one, None if rows are anywhere.
+    values and among the rows of one, None if rows are anywhere; `facts`: the table in the middle of several is R-like.
     """
 
     width_a: tuple[float, float]
     width_c: tuple[float, float]
     alike: tuple[float, float] | None = None
+    facts: bool = False
 
 
 DENSE = JoinSetting((7_500.0, 1_000.0), (3_500.0, 500.0))
-STAR = JoinSetting((40_000.0, 5_000.0), (10_000.0, 1_500.0))
+STAR = JoinSetting((40_000.0, 5_000.0), (10_000.0, 1_500.0), facts=True)
 ALIKE = JoinSetting((20_000.0, 3_000.0), (3_500.0, 500.0), (10_000.0, 1_000.0))
 
 
@@ -189,7 +190,7 @@ def stock_joins(
         ratings, rough = stars * DOMAIN / 4, 5_000.0
     else:
         # A star is a fifth of the domain.
-        ratings = np.array(_middles(draw, kinds, setting.alike[0]))[who] + draw.normal(0, DOMAIN / 5 / 4, 460)
+        ratings = np.array(middles(draw, kinds, setting.alike[0]))[who] + draw.normal(0, DOMAIN / 5 / 4, 460)
         rough = setting.alike[1]
     rated = np.repeat(who, 5)
     ratings = reflected(np.repeat(ratings, 5) + draw.normal(0, rough, 2_300)).round(3)
@@ -247,11 +248,11 @@ def _joined_values(
     if alike is None:
         yield from (values(draw, count) for count in counts)
         return
-    for middle, count in zip(_middles(draw, len(counts), alike[0]), counts, strict=True):
+    for middle, count in zip(middles(draw, len(counts), alike[0]), counts, strict=True):
         yield reflected(draw.normal(middle, alike[1], count)).round(3).tolist()
 
 
-def _middles(draw: np.random.Generator, count: int, deviation: float) -> list[float]:
+def middles(draw: np.random.Generator, count: int, deviation: float) -> list[float]:
     """Values that are spread as a normal distribution around the middle of the domain, in some order."""
     law = NormalDist(DOMAIN / 2, deviation)
     return [law.inv_cdf((place + 0.5) / count) for place in draw.permutation(count).tolist()]

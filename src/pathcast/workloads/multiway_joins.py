@@ -4,14 +4,19 @@
                          └───────── U(z, e, u)      its own
 
 Subscriptions are 50 : 50 : 50 : 20 to R ⋈ S, R ⋈ S ⋈ T, R ⋈ S ⋈ T ⋈ U and S ⋈ T ⋈ U, with a range on each table; ranges
-and values are those of `joins.py` (c as there, the others like a). With `setting=STAR` it is the other way round: S
-changes, and has wide ranges and the wide deviation of centres; dimensions have the narrow ones. A subscriber then has
-most dimension rows before a fact asks for them. Its widths (40,000 ± 5,000 and 10,000 ± 1,500) are ours, chosen by how
-the paper's strawmen stand to each other in Figure 14: Enum-J 25 and Ref-J 1.8 times Rel-Sel (ours: Enum-J some 22).
+and values are those of `joins.py` (c as there, the others like a): the paper has them "generated using normal
+distributions as before", and no more.
 
 `mixed_joins` has 10, 70, 70 and 30 rows of R, S, T and U to each of 100 values of a join column; all tables change as
-often as each other. In `star_joins` S is a fact table that has a row of each dimension for every row of its own, and is
-what changes.
+often as each other. Where rows of a join value are alike (`setting=ALIKE`), they are so in all four tables, around a
+middle of the table's own, and a row of S has the same value in all its join columns: a stock has prices, ratings, news
+and filings, and all four tables speak of one stock.
+
+In `star_joins` S is a fact table that has a row of each dimension for every row of its own, and is what changes. With
+`setting=STAR` it has the wide ranges and the wide deviation of centres, as R has, which is what changes elsewhere;
+dimensions have the narrow ones, as S has elsewhere. A subscriber then has most dimension rows before a fact asks for
+them. Widths (40,000 ± 5,000 and 10,000 ± 1,500) are ours, chosen by how the paper's strawmen stand to each other in
+Figure 14: Enum-J 25 and Ref-J 1.8 times Rel-Sel.
 
 Invariant: every table keeps its size. The same settings give the same workload in every process.
 """
@@ -19,6 +24,7 @@ Invariant: every table keeps its size. The same settings give the same workload 
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from ..joins import select
 from .joins import (
@@ -26,13 +32,14 @@ from .joins import (
     DEVIATION_A,
     DEVIATION_C,
     JOIN_VALUES,
-    STAR,
     JoinBatch,
     JoinSetting,
     JoinWorkload,
     Row,
     balanced,
+    middles,
     ranges,
+    reflected,
     values,
 )
 
@@ -52,17 +59,24 @@ _JOINED = {"R": "x", "T": "y", "U": "z"}
 
 def mixed_joins(
     subscriptions: int, insertions: int, *, seed: int = 0, events: int = 0, join_values: int = JOIN_VALUES,
-    payload: int = 100,
+    payload: int = 100, setting: JoinSetting = DENSE,
 ) -> JoinWorkload:  # fmt: skip
     """The general mix: every table has several rows to a join value. `subscriptions` are all of them together."""
     draw = np.random.default_rng((seed, events, 5))
+    around = {table: _middles(draw, join_values, setting) for table in TABLES}
 
     def rows(table: str, count: int) -> list[Row]:
-        return _drawn(draw, table, count, join_values, payload)
+        found = _drawn(draw, table, count, join_values, payload)
+        if setting.alike is not None:
+            for row, rough in zip(found, draw.normal(0, setting.alike[1], count).tolist(), strict=True):
+                keys = [name for name in _JOINED.values() if name in row]
+                row.update(dict.fromkeys(keys, row[keys[0]]))
+                row[SELECTED[table]] = float(reflected(around[table][row[keys[0]]] + rough).round(3))
+        return found
 
     present = {table: rows(table, count * join_values) for table, count in ROWS_PER_VALUE.items()}
     changed = [str(table) for table in draw.choice(list(TABLES), insertions)]
-    return _workload(subscriptions, seed, present, changed, lambda table: rows(table, 1)[0])
+    return _workload(subscriptions, seed, present, changed, lambda table: rows(table, 1)[0], setting)
 
 
 def star_joins(
@@ -113,9 +127,14 @@ def _batches(subscriptions: int, seed: int, setting: JoinSetting) -> list[JoinBa
 
 def _ranges(table: str, count: int, seed: tuple[int, ...], setting: JoinSetting) -> tuple[np.ndarray, np.ndarray]:
     """Ranges on a table: like those on c for S, or in a star's own setting, for all others."""
-    like_c = (table == "S") != (setting is STAR)
+    like_c = (table == "S") != setting.facts
     deviation, width = (DEVIATION_C, setting.width_c) if like_c else (DEVIATION_A, setting.width_a)
     return ranges(count, (*seed, "RSTU".index(table)), deviation, width)
+
+
+def _middles(draw: np.random.Generator, join_values: int, setting: JoinSetting) -> npt.NDArray[np.float64]:
+    """Around which value of a table's column the rows of each join value lie, where they are alike."""
+    return np.array([] if setting.alike is None else middles(draw, join_values, setting.alike[0]))
 
 
 def _drawn(draw: np.random.Generator, table: str, count: int, join_values: int, payload: int) -> list[Row]:
