@@ -24,7 +24,7 @@ from ..network import ContentNetwork, Space, join_space, result_space
 from ..transmission import Topology
 from ..workloads.joins import DOMAIN, JoinBatch, JoinWorkload
 from ..workloads.multiway_joins import SELECTED
-from .network_overlay import Cost, Counter, events, filters_of, single, subscriptions_of
+from .network_overlay import Cost, Counter, events, filters_of, let_go, single, subscriptions_of
 from .network_zones import ZoneCounter, points_of, turned, zoned
 
 Tables = tuple[str, ...]
@@ -200,7 +200,7 @@ def measured_in_groups(
     for group in groups:
         group.expect(filters=True)
     for change, messages in events(server, workload, insertions):
-        for message in messages:
+        for message in let_go(messages):
             recipients = counter.count(message, costs["cbn", change])
             _group(groups, message).counter.count(message, costs["can", change], recipients)
         for kind in ("can", "cbn"):

@@ -18,7 +18,7 @@ from ..transmission import Topology
 from ..workloads.joins import JoinWorkload
 from .network_claims import OURS, STRAWMEN
 from .network_groups import GroupZones, carried, measured_in_groups
-from .network_overlay import Cost, Counter, events, filled, filters_of, placed, subscriptions_of
+from .network_overlay import Cost, Counter, events, filled, filters_of, let_go, placed, subscriptions_of
 from .network_zones import ZoneCounter, points_of, space_of, turned, zoned
 from .run import Run
 
@@ -98,7 +98,7 @@ def measured(workload: JoinWorkload, parameters: Setting, scheme: str, world: Wo
     zones.expect(points_of(workload.batches[0], zones.addresses.space))
     costs = {(kind, change): Cost() for kind in NETWORKS for change in ("insert", "delete")}
     for change, messages in events(server, workload, events_of(parameters, scheme)):
-        for message in messages:
+        for message in let_go(messages):
             zones.count(message, costs["can", change], counter.count(message, costs["cbn", change]))
         for kind in NETWORKS:
             costs[kind, change].event_ends()

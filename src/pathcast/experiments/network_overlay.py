@@ -180,6 +180,15 @@ def events(server: JoinServer, workload: JoinWorkload, count: int) -> Iterator[t
         yield change[0], server.apply([change])
 
 
+def let_go(messages: list[Message]) -> Iterator[Message]:
+    """One message after the other, each taken off the list: with large payloads their wire forms together are too
+    much.
+    """
+    messages.reverse()
+    while messages:
+        yield messages.pop()
+
+
 def subscriptions_of(workload: JoinWorkload, count: int) -> JoinWorkload:
     """The same with the first subscriptions of each batch alone."""
     batches = tuple(

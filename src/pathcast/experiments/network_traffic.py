@@ -18,7 +18,7 @@ from .run import Run
 SMALL = Setting()
 FEWER = ("enum-j", "rel-sel", "ref-j", "ref-j+", "enum-sj", "ref-sj-tup", OURS)
 PAPER = Setting(
-    subscriptions=(100_000,), insertions=1_000, result_events=100, physical=20_000, hosts=1_000, checked=1_000
+    subscriptions=(100_000,), insertions=400, result_events=100, physical=20_000, hosts=1_000, checked=1_000
 )
 _SHOW = {
     "subscriptions": "subscriptions",
