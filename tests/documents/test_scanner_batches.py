@@ -100,6 +100,24 @@ def test_a_document_known_to_be_unreadable_keeps_its_place() -> None:
     assert [batch[0].name(0), batch[2].name(0)] == ["a", "c"]
 
 
+def test_names_that_come_between_reads_are_known_from_then_on() -> None:
+    names = Names(["a"])
+    scanner = Scanner(names, Limits(), "refuse")
+    document = b"<a><n0/><n1/><n2/><long-name/><n3/></a>"
+    written = ["a", "n0", "n1", "n2", "long-name", "n3"]
+    for come in (["n2"], [], ["long-name", "n0"], ["{uri}x"], ["n3"], ["n1"]):
+        batch = scanner.read([document])
+        numbers = batch.name.tolist()
+        assert [batch.name_of(number) for number in numbers] == written
+        assert [number < batch.known_count for number in numbers] == [name in names for name in written]
+        assert [number for number in numbers if number < len(names)] == [
+            names.get(name) for name in written if name in names
+        ]
+        for name in come:
+            names.add(name)
+    assert scanner.read([document]).name.tolist() == [names.get(name) for name in written]
+
+
 def test_more_names_than_the_kernels_table_holds_are_all_kept() -> None:
     documents = [b"<a n%d='%d'><m%d/></a>" % (n, n, n) for n in range(OWN_NAMES)]
     assert len(passed_on(documents)) > len(documents) / 3

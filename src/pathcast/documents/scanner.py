@@ -83,12 +83,17 @@ class NameTable:
     that were made to collide, or to be many, send documents of a batch or two to the expat reader, and are forgotten.
     """
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, before: "NameTable | None" = None) -> None:
+        """`before` is the table of the same names when there were fewer; what it has is not made again."""
         self.known = len(names)
-        encoded = [names[number].encode() for number in range(self.known)]
-        self._encoded = np.frombuffer(b"".join(encoded), dtype=np.uint8)
-        self._edges = np.zeros(self.known + 1, dtype=np.int64)
-        np.cumsum([len(name) for name in encoded], out=self._edges[1:])
+        first = 0 if before is None else before.known
+        encoded = [names[number].encode() for number in range(first, self.known)]
+        edges = np.zeros(len(encoded) + 1, dtype=np.int64)
+        np.cumsum([len(name) for name in encoded], out=edges[1:])
+        self._encoded, self._edges = np.frombuffer(b"".join(encoded), dtype=np.uint8), edges
+        if before is not None:
+            self._encoded = np.concatenate([before._encoded, self._encoded])
+            self._edges = np.concatenate([before._edges, before._edges[-1] + edges[1:]])
         self.renew()
 
     def renew(self) -> None:
@@ -279,7 +284,7 @@ class _Buffers(threading.local):
     def current_names(self) -> NameTable:
         """The table of names, made anew when there are more known ones, renewed when there was no place for others."""
         if self.names.known != len(self.known):
-            self.names = NameTable(self.known)
+            self.names = NameTable(self.known, self.names)
         elif self.names.crowded:
             self.names.renew()
         return self.names
