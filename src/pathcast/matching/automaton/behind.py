@@ -51,6 +51,8 @@ _ANY: Steps = (0,)
 _MANY = 1_000
 # So many at a time are read and then put into columns.
 _AT_A_TIME = 1 << 14
+# Fewer than so many at a time are fresh for a while, and are verified then: they get their programs at once.
+_SOON = 64
 _NO_TIES: list[Tie] = []
 
 
@@ -195,7 +197,11 @@ class Behind:
             else:
                 others[entry] = pattern
         if joined := [*paths, *twigs]:
-            self._verifier.add_later(joined)
+            if len(joined) < _SOON:
+                for entry in joined:
+                    self._verifier.add(entry)
+            else:
+                self._verifier.add_later(joined)
             self._bound.extend([*paths.values(), *[NO_TESTS] * len(twigs)])
             self._twigs.extend([*[_NO_TIES] * len(paths), *(twig.ties for twig in twigs.values())])
             self._tests_begin.extend(np.full(len(joined), self._tests.size, dtype=np.int64))
