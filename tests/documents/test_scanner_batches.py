@@ -100,6 +100,17 @@ def test_a_document_known_to_be_unreadable_keeps_its_place() -> None:
     assert [batch[0].name(0), batch[2].name(0)] == ["a", "c"]
 
 
+@pytest.mark.parametrize("piece", [1, 7, 64])
+def test_there_is_room_for_all_tags_however_they_are_counted(monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
+    monkeypatch.setattr("pathcast.documents.scanner._PIECE", piece)
+    documents = [b"<a k='1' l='2'>" + b"<b m='3'>text</b>" * count + b"</a>" for count in range(9)]
+    assert _agree(documents)
+    scanner = Scanner(Names(), Limits(), "refuse")
+    scanner.read(documents, borrowed=True)
+    data, lent = b"".join(documents), scanner._buffers.lent
+    assert (lent.tags, lent.equals) == (2 * data.count(b"<"), 2 * data.count(b"="))
+
+
 def test_names_that_come_between_reads_are_known_from_then_on() -> None:
     names = Names(["a"])
     scanner = Scanner(names, Limits(), "refuse")

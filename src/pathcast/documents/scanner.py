@@ -72,6 +72,8 @@ _END = bytes(PADDING)
 _SPELLING = 8192
 # Batches up to this size can share the scanner's buffers: fresh pages from the system cost as much as scanning them.
 _LENDABLE = 16 << 20
+# So many bytes are counted at a time: other threads need not wait for longer than that takes.
+_PIECE = 1 << 18
 # Limits up to this get their room at once, larger ones when documents can reach them.
 _ROOM = 1 << 12
 
@@ -207,10 +209,12 @@ class Scanner:
     ) -> DocumentBatch:
         """The batch of what the kernel accepts; `status` says which documents it may try, then which it accepted."""
         buffers = self._buffers
-        bounds(data, buffers.most)
+        size, tags, equals = len(data), 0, 0
+        for begin in range(0, size, _PIECE):
+            bounds(data[begin : begin + _PIECE], buffers.most)
+            more = buffers.most.tolist()
+            tags, equals = tags + more[0], equals + more[1]
         # The shortest tag has three bytes, the shortest attribute five: more of them are not well-formed.
-        size = len(data)
-        tags, equals = buffers.most.tolist()
         tags, equals = min(tags, size // 3), min(equals, size // 5)
         limits = buffers.fit(names, self.limits, tags, equals, size)
         room = buffers.rows(tags, equals, size, borrowed)
