@@ -132,18 +132,28 @@ def test_a_node_that_has_asked_the_server_answers_when_it_is_answered():
 
 
 def test_nodes_that_ask_each_other_do_not_wait_for_each_other():
-    topology = Topology.chain(4, latency=0.1, bandwidth="8kb/s")
-    network = ContentNetwork.build(topology, payloads=PayloadLimits(homes=False))
+    network = ContentNetwork.build(Topology.chain(4, latency=0.1), payloads=PayloadLimits(homes=False))
     for node in ("r2", "r3"):
         network.register(node, compare("per", ">", 45), node)
-    messages = [news(50, 0), news(51, 0)]
     for at in ("r1", "r4"):
-        network.publish(messages[0], at)
+        network.publish(news(50, 0), at)
     (id,) = ids(1)
+
+    def forgetting(forwarder):
+        send = forwarder._send
+
+        def send_and_forget(*arguments):
+            send(*arguments)
+            if id in forwarder.payloads:
+                forwarder.payloads._drop(id)
+
+        return send_and_forget
+
     for node in (1, 2):
-        network.forwarders[node].payloads._drop(id)
-    # From both ends at once: each has the other on its way.
-    network._inject(0, messages[0])
-    network._inject(3, messages[1])
+        network.forwarders[node]._send = forgetting(network.forwarders[node])
+    # From both ends at once: each says to the other that it has the payload, and has it no more when it is asked.
+    network._inject(0, news(51, 0))
+    network._inject(3, news(52, 0))
     trace = network.publish_all([])
+    assert trace.traffic.messages("payload") == 8
     assert sorted(one.subscriber for one in trace.deliveries) == ["r2", "r2", "r3", "r3"]
