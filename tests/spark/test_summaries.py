@@ -131,6 +131,27 @@ def test_a_document_that_breaks_pathcast_costs_its_neighbours_nothing(monkeypatc
     assert "ZeroDivisionError: in a kernel" in reason
 
 
+def test_a_fault_that_no_document_is_to_blame_for_is_raised(monkeypatch):
+    """Messages could be made group by group all the same, but then nobody would ever know."""
+
+    def broken(*_, **__):
+        raise ZeroDivisionError("in a kernel")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RoXSum, "renumbered", broken)
+        with pytest.raises(ZeroDivisionError):
+            summarised(NEWS)
+    build, calls = RoXSum.build, []
+
+    def first_broken(documents, **options):
+        calls.append(documents)
+        return build(documents, **options) if len(calls) > 1 else broken()
+
+    monkeypatch.setattr(RoXSum, "build", first_broken)
+    with pytest.raises(ZeroDivisionError):
+        summarised(NEWS)
+
+
 def test_on_spark_documents_come_back_as_they_went(spark):
     documents = spark.createDataFrame(NEWS, "target string, number long, xml binary")
     batched = summarize(documents, by=["target"])

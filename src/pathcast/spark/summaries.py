@@ -140,11 +140,14 @@ class Messages:
     def __init__(self, documents: Documents, by: list[str], document: str, level: int, limits: Limits | None) -> None:
         self._documents, self._by, self._document = documents, by, document
         self._level, self._limits = level, limits
+        self._faults = 0  # that rows tell of
 
     def rows(self, given: Given) -> Batches:
         """A row for the message of each group, and one for each document that can't be in it."""
         failed: dict[int, PathcastError] = {}
-        shared = self._read({number for numbers in given.documents for number in numbers})
+        before = self._faults
+        read = self._read({number for numbers in given.documents for number in numbers})
+        shared = read if isinstance(read, _Shared) else None
         messages: list[Message] = []
         begin = size = 0
         for numbers in given.documents:
@@ -157,25 +160,42 @@ class Messages:
                 messages, failed, size = [], {}, 0
         if messages or failed:
             yield self._as_rows(given, messages, failed)
+        if isinstance(read, Exception):
+            self._check_told(read, before)
 
-    def _read(self, numbers: set[int]) -> "_Shared | None":
-        """Documents as one batch; None when they don't go together."""
+    def _read(self, numbers: set[int]) -> "_Shared | Exception | None":
+        """Documents as one batch; None when they don't go together; an error where Pathcast failed on them."""
         known = [(number, value) for number in sorted(numbers) if (value := self._documents.value(number)) is not None]
         try:
             batch = RoXSum.build([value for _, value in known], limits=self._limits, errors="return")
-        except Exception:  # noqa: BLE001 - more label paths than a batch holds, or a document that breaks Pathcast
+        except PathcastError:  # more label paths than a batch holds
             return None
+        except Exception as error:  # noqa: BLE001 - raised, unless the row of one of the documents tells of it
+            return error
         return _Shared(batch, {number: id for id, (number, _) in enumerate(known)})
 
     def _messages(
         self, shared: "_Shared | None", places: list[int], numbers: list[int], failed: dict[int, PathcastError]
     ) -> list[Message]:
         """The messages of a group, one unless its documents don't go together."""
-        if shared is not None:
-            try:
-                return self._from_shared(shared, places, numbers, failed)
-            except Exception:  # noqa: BLE001, S110 - tried again by itself, and told if that fails
-                pass
+        if shared is None:
+            return self._each_by_itself(places, numbers, failed)
+        before = self._faults
+        try:
+            return self._from_shared(shared, places, numbers, failed)
+        except PathcastError:
+            return self._each_by_itself(places, numbers, failed)
+        except Exception as error:  # noqa: BLE001 - raised, unless the row of one of the documents tells of it
+            found = self._each_by_itself(places, numbers, failed)
+            self._check_told(error, before)
+            return found
+
+    def _check_told(self, error: Exception, before: int) -> None:
+        """Raise an error of Pathcast's own that documents, each by itself, did not meet again: it lies elsewhere."""
+        if self._faults == before:
+            raise error
+
+    def _each_by_itself(self, places: list[int], numbers: list[int], failed: dict[int, PathcastError]) -> list[Message]:
         there = []
         for place, number in zip(places, numbers, strict=True):
             value = self._documents.value(number)
@@ -215,6 +235,7 @@ class Messages:
             if len(documents) > 1:
                 middle = len(documents) // 2
                 return [m for half in (documents[:middle], documents[middle:]) for m in self._by_itself(half, failed)]
+            self._faults += not isinstance(error, PathcastError)
             failed[places[0]] = error if isinstance(error, PathcastError) else fault(error)
             return []
         failed.update((places[id], error) for id, error in batch.errors.items())
