@@ -17,9 +17,11 @@ from .run import Run
 
 SMALL = Setting()
 FEWER = ("enum-j", "rel-sel", "ref-j", "ref-j+", "enum-sj", "ref-sj-tup", OURS)
+# A hundred insertions have each join value once.
 PAPER = Setting(
-    subscriptions=(100_000,), insertions=400, result_events=100, physical=20_000, hosts=1_000, checked=1_000
-)
+    subscriptions=(100_000,), insertions=400, unicast_events=100, result_events=100, physical=20_000, hosts=1_000,
+    checked=1_000,
+)  # fmt: skip
 _SHOW = {
     "subscriptions": "subscriptions",
     "base_rows": "R",
@@ -218,7 +220,7 @@ def network_fig10(run: Run, parameters: Setting) -> Iterator[Row]:
     "network-fig18",
     title="Select-joins, Figure 18: traffic by the size of payloads",
     small=replace(SMALL, schemes=FEWER, subscriptions=(5_000,), payload=(1, 10_000)),
-    paper=replace(PAPER, payload=(1, 10, 100, 1_000, 10_000, 100_000)),
+    paper=replace(PAPER, payload=(1, 10, 100, 1_000, 10_000, 100_000), unicast_events=20),
     claims=(
         Claim(
             "Ref-SJ-Clu+ saves more traffic of every strawman with larger payloads",
