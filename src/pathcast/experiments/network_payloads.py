@@ -34,12 +34,12 @@ class Payloads:
 
     subscriptions: int = 300
     base_rows: int = 100
-    joined_rows: int = 500
+    joined_rows: int = 2_000
     payload: int = 1_000
     repositories: tuple[int, ...] = (0, 20, 400, 3_100)
     schemes: tuple[str, ...] = (OURS, STRAWMAN)
-    insertions: int = 4_000
-    warm: int = 2_000
+    insertions: int = 2_400
+    warm: int = 1_800
     physical: int = 500
     hosts: int = 24
     checked: int = 60
@@ -291,10 +291,11 @@ _SHOW = {
 )  # fmt: skip
 def network_fig11(run: Run, parameters: Payloads) -> Iterator[Row]:
     """An insertion and a deletion are a pair of changes; the first `warm` pairs only fill repositories. R is small, so
-    that insertions expose many S rows. Every message is carried packet by packet in each CN*, acknowledgements and
-    fetched payloads counted; the way of its copies is worked out once for all. Everybody whom it is for gets it once,
-    with the payload that was published. "Cost of forgetting": bytes more than where nodes forget nothing. "At most":
-    how much less the server's node could send if each payload left it once a link, and references were free.
+    that insertions expose many S rows; how many decides what can be saved, since the inserted row is new each time.
+    Every message is carried packet by packet in each CN*, acknowledgements and fetched payloads counted; the way of its
+    copies is worked out once for all. Everybody whom it is for gets it once, with the payload that was published. "Cost
+    of forgetting": bytes more than where nodes forget nothing. "At most": how much less the server's node could send if
+    each payload left it once a link, and references were free.
 
     Payloads come again when their join value does, after a hundred insertions; until then the busier nodes need several
     times as many others as a repository of 400 holds. "Without homes" what they have forgotten is asked of the server,
@@ -307,7 +308,7 @@ def network_fig11(run: Run, parameters: Payloads) -> Iterator[Row]:
 @experiment(
     "network-fig12",
     title="Select-joins, Figure 12: hop latency where R is very small",
-    small=replace(Payloads(), base_rows=40, repositories=(0, 20, 400), insertions=2_000, warm=1_000),
+    small=replace(Payloads(), base_rows=40, joined_rows=500, repositories=(0, 20, 400), insertions=2_000, warm=1_000),
     paper=replace(PAPER, base_rows=200, repositories=(0, 400), insertions=400, warm=300),
     claims=(Claim("hop latency stays within a fifth with 400 entries", "select-join paper, §6.2", _latency),),
     plots=(
