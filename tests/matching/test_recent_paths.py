@@ -190,7 +190,7 @@ def test_fresh_paths_are_found_at_any_depth(monkeypatch: pytest.MonkeyPatch, cel
 
 def test_the_fewer_paths_there_are_the_fewer_are_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "FRESH_BITS", 1 << 13)
-    for settled, fresh, renewed in ((10, 180, False), (10, 230, True), (6400, 230, False), (6400, 300, True)):
+    for settled, fresh, renewed in ((10, 180, False), (10, 230, True), (6400, 380, False), (6400, 450, True)):
         subscriptions = Subscriptions()
         subscriptions.add_many([f"/z{number}" for number in range(settled)])
         matcher = subscriptions.compile(engine="automaton")

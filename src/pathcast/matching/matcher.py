@@ -112,8 +112,11 @@ class Matcher:
 
     def match(self, document: Readable | Document) -> Matches:
         """The subscriptions that a document matches; `DocumentError` or `LimitError` when it cannot be read."""
+        # The subscriptions first: a match that has to wait for somebody who changes them while it reads its document need
+        # not take up these changes, too.
+        engine, expansion = self._follow()
         batch = document.alone() if isinstance(document, Document) else self._reader.read([document], borrowed=True)
-        _, entries, expansion = self._match(batch)
+        _, entries = self._matched(engine, batch)
         if 0 in batch.errors:
             raise batch.errors[0]
         return Matches(entries, expansion)
@@ -282,13 +285,16 @@ class Matcher:
 
     def _match(self, batch: DocumentBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], Expansion]:
         engine, expansion = self._follow()
+        return *self._matched(engine, batch), expansion
+
+    def _matched(self, engine: Engine, batch: DocumentBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         with self._turn:
             offsets, entries = engine.match_batch(batch)
         with self._counting:
             self._documents += len(batch)
             self._unreadable += len(batch.errors)
             self._matches += len(entries)
-        return offsets, entries, expansion
+        return offsets, entries
 
 
 def _groups(documents: Iterable[Readable | Document]) -> Iterator[Group]:

@@ -14,7 +14,6 @@ Threads: a walk takes no lock; whoever meets a new label path works it out under
 """
 
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -212,7 +211,7 @@ class AutomatonEngine:
                 if made.states.full:
                     if kept:
                         self._tell_all_gates(made, batch, done, gate_offsets, scratch)
-                    made = replace(made, states=self._generations.forgotten(made.states))
+                    made = made._replace(states=self._generations.forgotten(made.states))
                     scratch.states[: batch.offsets[done]] = NONE  # numbers of states that are forgotten
                 automaton = made.states.automaton
         counts = scratch.counts

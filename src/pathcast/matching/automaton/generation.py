@@ -11,8 +11,7 @@ new one: mostly with the same states and some more fresh paths, now and then wit
 its own.
 """
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +30,7 @@ Int32s = npt.NDArray[np.int32]
 _OTHER_NAMES = 1 << 13
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Generation:
+class Generation(NamedTuple):
     """`entries` is how many entries it knows, `names` how many names, `symbols` each name's symbol and many zeros.
 
     Of its gates the first `told_gates` have patterns behind them that are not joined. `lately` has trees alone, those

@@ -16,7 +16,6 @@ get used to them.
 """
 
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +37,7 @@ MEMORY_LIMIT = 512 << 20
 # With more bits of fresh paths a new generation is begun: `BITS_A_ROOT` for the root of the number of the other paths,
 # not less than a few and not more than `FRESH_BITS`. With twice as many as these it is made at once.
 FRESH_BITS = 1 << 13
-BITS_A_ROOT = 16
+BITS_A_ROOT = 26
 _FEW_BITS = 1 << 10
 # The same with fresh trees: so many, or a part of those that came lately; with `_PATIENCE` times as many it is made at
 # once.
@@ -142,9 +141,10 @@ class Generations:
             made = self.current
             entries, names = len(self.table), len(self.table.names)
             if entries > made.entries:
-                self.current = self._with_fresh(made, entries, names) or self._renewed(made.states)
-                paths = self._fresh.bits - self._fresh.gate_steps
-                if paths > _most_bits(self.current) or _fresh_trees(self.current) > _most_trees(self.current):
+                self.current = made = self._with_fresh(made, entries, names) or self._renewed(made.states)
+                if self._fresh.bits - self._fresh.gate_steps > _most_bits(made) or (
+                    made.waiting is not None and _fresh_trees(made) > _most_trees(made)
+                ):
                     self._renew_meanwhile()
 
     def merge(self, arrays: dict[str, npt.NDArray[Any]], moved: Moved) -> None:
@@ -197,7 +197,7 @@ class Generations:
             self._fresh.add_gates(gates, table.trie, symbols)
         if not self._fresh.add(codes, ends, table.trie, symbols, 2 * FRESH_BITS + self._fresh.gate_steps):
             return None
-        return replace(made, fresh=self._fresh.view(), waiting=waiting, entries=entries, names=names, symbols=symbols)
+        return made._replace(fresh=self._fresh.view(), waiting=waiting, entries=entries, names=names, symbols=symbols)
 
     def _taken_up(self, entries: int) -> "Behind":
         """The store of tree patterns, with all below an entry."""
@@ -243,7 +243,7 @@ class Generations:
         self._fresh = Fresh(0 if by is None else by.patterns)
         self._lately = None
         self._merged = 0
-        return made if self._behind is None else replace(made, waiting=self._behind.waiting(by))
+        return made if self._behind is None else made._replace(waiting=self._behind.waiting(by))
 
     def _renew_meanwhile(self) -> None:
         """Let a thread work out the next generation."""
@@ -275,7 +275,7 @@ class Generations:
             if whole:
                 made = self._with_trees(made, by)
             else:
-                made = replace(latest, recent=recent, lately=late, entries=begun.entries)
+                made = latest._replace(recent=recent, lately=late, entries=begun.entries)
                 self._fresh = Fresh(made.patterns - _fresh_trees(made))
             self.current = self._with_fresh(made, latest.entries, latest.names) or self._renewed(made.states)
 
@@ -296,7 +296,7 @@ class Generations:
         with self.lock:
             if self.current.states is states:
                 self.evictions += 1
-                self.current = replace(self.current, states=states.emptied())
+                self.current = self.current._replace(states=states.emptied())
             current = self.current.states
             return current if current.gate_of_node is states.gate_of_node else states.emptied()
 
@@ -310,7 +310,7 @@ class Generations:
             before, behind.documents = behind.documents, behind.documents + documents
             due = before.bit_length() < behind.documents.bit_length() and behind.documents >= FIRST_CHOICE
             if due and made.waiting is not None:
-                self.current = replace(made, waiting=behind.chosen_again(made.waiting))
+                self.current = made._replace(waiting=behind.chosen_again(made.waiting))
 
 
 def _fresh_trees(made: Generation) -> int:
