@@ -112,8 +112,8 @@ class Matcher:
 
     def match(self, document: Readable | Document) -> Matches:
         """The subscriptions that a document matches; `DocumentError` or `LimitError` when it cannot be read."""
-        # The subscriptions first: a match that has to wait for somebody who changes them while it reads its document need
-        # not take up these changes, too.
+        # The subscriptions first: a match that has to wait for somebody who changes them, while it reads its document,
+        # need not take up these changes, too.
         engine, expansion = self._follow()
         batch = document.alone() if isinstance(document, Document) else self._reader.read([document], borrowed=True)
         _, entries = self._matched(engine, batch)
