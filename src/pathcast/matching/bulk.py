@@ -1,13 +1,23 @@
-"""Making many objects that stay: meanwhile the collector of cyclic garbage rests.
+"""Many objects that stay, and the collector of cyclic garbage.
 
 It looks at all young objects whenever some hundred more have been made than freed, and at all objects whenever those
-have grown by a quarter. Patterns have no cycles, and hundreds of thousands of them are made in a row: looking at them
-again and again takes half as long as making them.
+have grown by a quarter, while everybody waits. Of patterns there are hundreds of thousands, each some ten objects, and
+there are no cycles in them: a node is made after what it holds, and never changes. So the collector can find nothing
+there. It rests while many are made in a row (half of the time would be its own), and those that stay are left out of
+its lists, as Python itself does with tuples of plain values; they are freed as always when nobody refers to them.
+
+Cost: some 3 µs to leave out a pattern. To look at a million patterns takes the collector 10 to 20 s.
 """
 
+import ctypes
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from ..patterns.model import AllOf, AnyOf, First, Node, Pattern, conditions_in
+
+_leave_out = ctypes.pythonapi.PyObject_GC_UnTrack
+_leave_out.argtypes, _leave_out.restype = [ctypes.py_object], None
 
 
 @contextmanager
@@ -21,3 +31,14 @@ def collector_resting() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+def leave_out(pattern: Pattern) -> None:
+    """Leave a pattern that stays, and all that it is made of, out of the collector's lists."""
+    _leave_out(pattern)
+    for part in conditions_in(pattern.root) if pattern.root is not None else ():
+        _leave_out(part)
+        if isinstance(part, (Node, AllOf, AnyOf)):
+            _leave_out(part.conditions)
+        elif isinstance(part, First):
+            _leave_out(part.steps)

@@ -3,7 +3,7 @@
 Text in normal form tells patterns apart as they do themselves. So to find a pattern among those of a snapshot or of
 another process, to save them again or to leave some out, none of them is parsed; but all are to find one with a number
 that can be written in several ways, all of them long (`has_one_text`). A pattern that is added is kept as an object
-until somebody wants the texts.
+until somebody wants the texts, out of sight of the collector of cyclic garbage (`bulk.py`).
 
 Invariant: entries ascend. Texts lie in arrays that are appended to, or replaced by larger copies.
 Cost: to find a pattern, one hash look-up; among texts some 15 µs more, to print it, and once 0.1 µs for each of them.
@@ -21,6 +21,7 @@ from ..patterns import Namespaces, Pattern
 from ..patterns.parse import parse_printed
 from ..patterns.printing import has_one_text
 from ..store.texts import pack
+from .bulk import leave_out
 from .growing import Growing
 from .texts_kernels import find_text, gather_texts, index_texts, merge_texts
 
@@ -60,6 +61,7 @@ class Trees:
             begin, end = self._offsets.room[place : place + 2].tolist()
             text = self._data.room[begin:end].tobytes().decode()
             pattern = self._patterns[entry] = parse_printed(text, self._namespaces)
+            leave_out(pattern)
         return pattern
 
     def find(self, pattern: Pattern) -> int | None:
@@ -77,6 +79,7 @@ class Trees:
 
     def add(self, entry: int, pattern: Pattern) -> None:
         """Enter a pattern that `find` does not know, under a number larger than all others."""
+        leave_out(pattern)
         self._patterns[entry] = pattern
         self._numbers[pattern] = entry
         self._added.append(entry)
