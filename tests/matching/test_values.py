@@ -1,5 +1,7 @@
 """Value tests of the automaton: what a document does not have costs it nothing, and what it has is found."""
 
+from time import process_time
+
 import pytest
 
 from pathcast import Subscriptions
@@ -135,6 +137,31 @@ def test_only_the_first_node_of_a_path_counts_and_the_kernel_finds_it() -> None:
     answers = [matcher.match(document).ids.tolist() for document in documents]
     assert answers == [reference.match(document).ids.tolist() for document in documents]
     assert len({tuple(answer) for answer in answers}) == len(documents)
+
+
+MANY_FIRSTS = {
+    "a child": ("//i[contains(t, 'some word')]", None, "<i><t>x</t></i>"),
+    "one further down": ("//i[contains(.//t/u, 'some word')]", None, "<i><a><t><u>x</u></t></a></i>"),
+    "under not": ("//i[not(contains(t, 'x'))]", None, "<i><t>x</t></i>"),
+    "an attribute": ("//i[contains(@t, 'some word')]", "ignore", "<i t='x'/>"),
+}
+
+
+@pytest.mark.parametrize("kind", MANY_FIRSTS)
+def test_first_nodes_of_many_elements_cost_each_its_own(kind: str) -> None:
+    """And not all those before it: then it would be hundreds of times as much."""
+    xpath, namespaces, item = MANY_FIRSTS[kind]
+    document = f"<r><b>some word</b>{20_000 * item}</r>"
+    times = []
+    for text in (xpath, "//i[contains(., 'some word')]"):
+        subscriptions = Subscriptions(namespaces=namespaces)  # type: ignore[arg-type]
+        subscriptions.add(text)
+        matcher = subscriptions.compile()
+        matcher.match("<i t='some word'><t>some word<u/></t></i>")
+        began = process_time()
+        assert matcher.match(document).ids.tolist() == []
+        times.append(process_time() - began)
+    assert times[0] < 20 * times[1]
 
 
 def test_conditions_that_need_more_room_than_there_is_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

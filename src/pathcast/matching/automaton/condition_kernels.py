@@ -27,6 +27,9 @@ C_BEFORE = C_LITERAL
 K_EPOCH, K_SET, K_COLUMNS = range(3)
 # Rows of `lists`: the next element of the name, the next attribute, and each attribute's element.
 L_ELEMENT, L_ATTRIBUTE, L_OWNER, L_ROWS = range(4)
+# Rows of `heads`, each twice, for elements and for attributes: the first one of a name; the first from some element on,
+# when it was last asked for; and that element. Rows of their stamps: the first two.
+H_FIRST, H_LATER, H_FROM, H_ROWS, H_STAMPS = 0, 2, 4, 6, 4
 # Rows of the values that were worked out: of attributes and of text nodes; and of their stamps.
 V_ATTRIBUTE, V_TEXT, V_ROWS = range(3)
 ONE = np.uint64(1)
@@ -162,6 +165,24 @@ def link(first, count, names, translation, attribute_begin, attribute_names, sta
 
 
 @part
+def first_from(which, name, low, stamp, heads, head_stamps, lists):
+    """The first element (`which` 0) or attribute (1) of a name from element `low` on, or -1.
+
+    Contexts come in document order, so what was found for the last one is where the search goes on.
+    """
+    if head_stamps[H_FIRST + which, name] != stamp:
+        return np.int64(-1)
+    at = np.int64(heads[H_FIRST + which, name])
+    if head_stamps[H_LATER + which, name] == stamp and heads[H_FROM + which, name] <= low:
+        at = np.int64(heads[H_LATER + which, name])
+    while at >= 0 and (lists[L_OWNER, at] if which else at) < low:
+        at = np.int64(lists[L_ATTRIBUTE if which else L_ELEMENT, at])
+    heads[H_LATER + which, name], heads[H_FROM + which, name] = at, low
+    head_stamps[H_LATER + which, name] = stamp
+    return at
+
+
+@part
 def is_inside(element, context, own, axis_deep, parents, first, bits, word):
     """Whether an element lies below one of a set inside `context` (-1: the document); `own`: or is one itself.
 
@@ -213,7 +234,7 @@ def first_passes(
             if name == ANY_NAME:
                 element = low
             else:
-                element = np.int64(heads[0, name] if head_stamps[0, name] == stamp else -1)
+                element = first_from(0, name, low, stamp, heads, head_stamps, lists)
             found = False
             while 0 <= element < high:
                 if at_document:
@@ -237,13 +258,13 @@ def first_passes(
             at_document = False
         elif kind == PATH_ATTRIBUTE:
             base = attribute_begin[first]
-            attribute = np.int64(heads[1, name] if head_stamps[1, name] == stamp else -1)
+            attribute = first_from(1, name, low, stamp, heads, head_stamps, lists)
             while attribute >= 0 and lists[L_OWNER, attribute] < high:
                 owner = np.int64(lists[L_OWNER, attribute])
                 if at_document:
                     held = deep
                 else:
-                    held = owner >= low and is_inside(owner, low, True, deep, parents, first, scratch, here)
+                    held = is_inside(owner, low, True, deep, parents, first, scratch, here)
                 start, length = attribute_start[base + attribute], np.int64(attribute_length[base + attribute])
                 if held and passes_all(start, length, step, rows, limits, literals, parts, data, arena):
                     return test_passes(row, start, length, rows, limits, literals, data, arena)

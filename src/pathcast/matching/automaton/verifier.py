@@ -22,7 +22,7 @@ from ..growing import Growing
 from ..reference.embedding import Embedding
 from ..spans import gathered, part_of
 from ..table import PatternTable
-from .condition_kernels import K_COLUMNS, L_ROWS, V_ROWS
+from .condition_kernels import H_ROWS, H_STAMPS, K_COLUMNS, L_ROWS, V_ROWS
 from .conditions import ConditionArrays, Conditions, Unsupported
 from .set_kernels import T_COUNTS, T_STAMP
 from .verify_kernels import M_COLUMNS, MOST_ASKS, NOTHING, P_ASKS, P_COLUMNS, P_NAME, P_STEP, verify
@@ -54,8 +54,8 @@ class _Scratch(threading.local):
         self.slots = np.zeros(2 * _SETS, dtype=np.int64)
         self.results = np.zeros((_RESULTS, 2), dtype=np.int64)
         self.width = np.zeros(0, dtype=np.uint64)
-        self.heads = np.zeros((2, 0), dtype=np.int32)
-        self.head_stamps = np.zeros((2, 0), dtype=np.int64)
+        self.heads = np.zeros((H_ROWS, 0), dtype=np.int32)
+        self.head_stamps = np.zeros((H_STAMPS, 0), dtype=np.int64)
         self.lists = np.zeros((L_ROWS, 0), dtype=np.int32)
         self.hashes = np.zeros((V_ROWS, 0), dtype=np.uint64)
         self.numbers = np.zeros((V_ROWS, 0), dtype=np.float64)
@@ -78,8 +78,8 @@ class _Scratch(threading.local):
         if len(self.width) < 2 * width:
             self.width = np.zeros(4 * width, dtype=np.uint64)
         if self.heads.shape[1] < names:
-            self.heads = np.zeros((2, 2 * names), dtype=np.int32)
-            self.head_stamps = np.zeros((2, 2 * names), dtype=np.int64)
+            self.heads = np.zeros((H_ROWS, 2 * names), dtype=np.int32)
+            self.head_stamps = np.zeros((H_STAMPS, 2 * names), dtype=np.int64)
         if self.lists.shape[1] < rows:
             self.lists = np.zeros((L_ROWS, 2 * rows), dtype=np.int32)
             self.hashes = np.zeros((V_ROWS, 2 * rows), dtype=np.uint64)
