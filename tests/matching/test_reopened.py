@@ -26,3 +26,14 @@ def test_a_pattern_with_predicates_may_be_the_first_addition(tmp_path):
     again.add_many([])
     number = again.add("/a[@b]")
     assert again.compile().match("<a b=''/>").ids.tolist() == [1, number]
+
+
+def test_an_index_with_one_value_test_beside_twigs_is_laid_out_anew(tmp_path):
+    subscriptions = Subscriptions()
+    subscriptions.add_many(["/a[contains(., 'some')]", "/a[b]/c"])
+    subscriptions.compile().save(tmp_path / "index")
+    matcher = pathcast.open_index(tmp_path / "index")
+    matcher.subscriptions.add("/a[c]/d")
+    matcher.save(tmp_path / "again")
+    for each in (matcher, pathcast.open_index(tmp_path / "again")):
+        assert each.match("<a><b/><c>some</c><d/></a>").ids.tolist() == [1, 2, 3]

@@ -76,7 +76,8 @@ class AccessRows(NamedTuple):
 
 def laid_out(tests: Tests, gate_of: Int32s, gates: int, chosen: Int32s) -> AccessRows:
     """Patterns by their gates, of which there are so many, and access predicates."""
-    kinds = np.where(chosen < 0, -1, tests.rows[D_KIND][chosen]) if tests.tests else np.full(len(chosen), -1)
+    kinds = np.full(len(chosen), -1)
+    kinds[chosen >= 0] = tests.rows[D_KIND][chosen[chosen >= 0]]
     ranged = (kinds == LOW) | (kinds == HIGH)
     groups, limits = tests.group_of[: tests.tests], tests.numbers[: tests.tests]
     range_kinds = np.full(tests.groups, LOW, dtype=np.int32)
