@@ -193,8 +193,9 @@ TestAnyHistory.settings = settings(max_examples=40, stateful_step_count=20, dead
 
 
 def test_a_text_file_gives_ids_by_line(tmp_path: Path) -> None:
-    (tmp_path / "s.txt").write_bytes("\ufeff//a\r\n\n  //é  \n\n".encode())
-    assert [tuple(s) for s in Subscriptions.read(tmp_path / "s.txt")] == [(1, "//a", None), (3, "//é", None)]
+    (tmp_path / "s.txt").write_bytes("\ufeff//a\r\n\n  //é  \n\r//b\r".encode())
+    found = [tuple(s) for s in Subscriptions.read(tmp_path / "s.txt")]
+    assert found == [(1, "//a", None), (3, "//é", None), (5, "//b", None)]
 
 
 def test_csv_and_parquet_bring_ids_and_subscribers(tmp_path: Path) -> None:
@@ -221,8 +222,13 @@ FAULTS = {
     "u.csv": (b"id,xpath\n1,//a\n2,//b[\n", "line 3, column 5"),
     "v.csv": (b"id,xpath\n1,//a\n1,//b\n", "line 3: id 1 is given twice"),
     "w.csv": (b"id,xpath\n-4,//a\n", "line 2: id -4: an id is"),
+    "quote.csv": (b'xpath,subscriber\n//a,ada\n//b,"bob\n//c,eve\n', "line 3: .*a quote is not closed"),
+    "comma.csv": (b"id,xpath\n1,//a[contains(b, 'c')]\n", "line 2: .*the row has 3 fields, the heading 2"),
+    "twice.csv": (b"xpath,id,xpath\n//a,1,//b\n", "two columns 'xpath'"),
+    "heading.csv": (b"x" * 200_000 + b",xpath\n", "line 1: .*not CSV: field larger"),
     "s.parquet": (b"nonsense", "not Parquet"),
     "s.txt.gz": (b"nonsense", "cannot read"),
+    "t.txt.gz": (gzip.compress(b"//a")[:10] + b"\xff" * 20, "cannot read .*invalid block type"),
 }
 
 
@@ -232,6 +238,17 @@ def test_a_faulty_file_names_its_line(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(PatternError, match=message):
         Subscriptions.read(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [("xpath", [7], "'xpath' holds int64"), ("xpath", [b"\xff"], "holds binary"), ("id", [1.5], "line 1: .*id 1.5")],
+    ids=["numbers", "bytes", "halves"],
+)
+def test_a_column_of_another_kind_is_refused(column: str, values: list, message: str, tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"xpath": ["//a"]} | {column: values}), tmp_path / "s.parquet")
+    with pytest.raises(PatternError, match=message):
+        Subscriptions.read(tmp_path / "s.parquet")
 
 
 def test_a_missing_file_says_so(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from pathcast.joins.schema_file import read_schema_file
 from pathcast.joins.standing import StandingJoins
 from pathcast.messages import decode
 from pathcast.spark import open_joins, publish, publish_joins
-from pathcast.spark.join_files import check_joins, publish_file
+from pathcast.spark.join_files import check_joins, publish_file, read_join_subscriptions
 from pathcast.spark.pipeline_file import Pipeline, read_pipeline
 from pathcast.spark.plan import plan
 from pathcast.spark.run import JoinReport, join_reports_of, run
@@ -252,3 +252,27 @@ def test_a_folder_without_versions_says_how_to_begin(folder):
     (folder / "join-versions").rename(folder / "others")
     publish_joins(made.versions, StandingJoins(schema, [ADA]))
     assert check_joins(made).subscriptions == 1
+
+
+def test_a_query_may_take_several_lines_of_its_file(tmp_path):
+    (tmp_path / "joins.csv").write_text('subscriber,query\nada,"select *\nfrom Stocks"\n,select * from Reviews\n')
+    found = read_join_subscriptions(str(tmp_path / "joins.csv"))
+    assert found == {"ada": ["select *\nfrom Stocks"], None: ["select * from Reviews"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('subscriber,query\nada,"select * from Stocks\nbob,select * from Reviews\n', "line 3: not CSV"),
+        (
+            "subscriber,query\nada,select * from Stocks, Reviews\n",
+            "line 2: a query that holds a comma stands in quotes",
+        ),
+        ("", "its columns are none"),
+    ],
+    ids=["quote", "comma", "empty"],
+)
+def test_a_file_of_joins_that_is_no_table_says_where(tmp_path, text, reason):
+    (tmp_path / "joins.csv").write_text(text)
+    with pytest.raises(PipelineError, match=reason):
+        read_join_subscriptions(str(tmp_path / "joins.csv"))

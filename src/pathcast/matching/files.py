@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import os
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +50,7 @@ def _read(path: str | os.PathLike[str]) -> Rows:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise PatternError(f"{file} is not UTF-8 text (byte {error.start})") from None
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise PatternError(
             f"cannot read the subscriptions {file}: {getattr(error, 'strerror', None) or error}"
         ) from None
@@ -57,25 +58,31 @@ def _read(path: str | os.PathLike[str]) -> Rows:
 
 
 def _plain(text: str) -> Rows:
-    lines = text.replace("\r\n", "\n").split("\n")
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     numbers = [number for number, line in enumerate(lines, 1) if line.strip()]
     return Rows([lines[number - 1].strip() for number in numbers], numbers, None, numbers)
 
 
 def _csv(file: Path, text: str) -> Rows:
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    columns = reader.fieldnames or []
-    _check_columns(file, columns)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)  # else an open quote takes in all that follows
     rows, lines = [], []
     try:
+        columns = next(reader, [])
+        _check_columns(file, columns)
         for row in reader:
-            rows.append(row)
-            lines.append(reader.line_num)
+            if len(row) > len(columns):
+                fields = f"{len(row)} fields, the heading {len(columns)}; one that holds a comma stands in quotes"
+                raise PatternError(f"{file}: the row has {fields}", line=reader.line_num)
+            if row:
+                rows.append(dict(zip(columns, row, strict=False)))
+                lines.append(reader.line_num)
     except csv.Error as error:
+        if "end of data" in str(error):
+            raise PatternError(f"{file}: a quote is not closed", line=lines[-1] + 1 if lines else 2) from None
         raise PatternError(f"{file} is not CSV: {error}", line=reader.line_num) from None
-    ids = [_id(file, row["id"], line) for row, line in zip(rows, lines, strict=True)] if "id" in columns else None
-    subscribers = [row["subscriber"] or None for row in rows] if "subscriber" in columns else None
-    return Rows([row["xpath"] or "" for row in rows], ids, subscribers, lines)
+    ids = [_id(file, row.get("id"), line) for row, line in zip(rows, lines, strict=True)] if "id" in columns else None
+    subscribers = [row.get("subscriber") or None for row in rows] if "subscriber" in columns else None
+    return Rows([row.get("xpath", "") for row in rows], ids, subscribers, lines)
 
 
 def _parquet(file: Path, data: bytes) -> Rows:
@@ -83,11 +90,17 @@ def _parquet(file: Path, data: bytes) -> Rows:
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(pyarrow.BufferReader(data))
+        table = parquet.ParquetFile(pyarrow.BufferReader(data)).read()
     except pyarrow.ArrowException as error:
         raise PatternError(f"{file} is not Parquet: {error}") from None
     _check_columns(file, table.column_names)
-    xpaths = ["" if xpath is None else xpath for xpath in table["xpath"].to_pylist()]
+    kind = table["xpath"].type
+    try:
+        if pyarrow.types.is_primitive(kind):  # numbers would pass for strings
+            raise pyarrow.ArrowTypeError
+        xpaths = [xpath or "" for xpath in table["xpath"].cast(pyarrow.string()).to_pylist()]
+    except pyarrow.ArrowException:
+        raise PatternError(f"{file}: column 'xpath' holds {kind}, not strings") from None
     lines = range(1, len(xpaths) + 1)
     ids = None
     if "id" in table.column_names:
@@ -100,10 +113,16 @@ def _check_columns(file: Path, columns: Sequence[str]) -> None:
     if "xpath" not in columns:
         found = ", ".join(columns) or "none"
         raise PatternError(f"{file} has no column 'xpath' (its columns: {found})", line=1)
+    for name in ("xpath", "id", "subscriber"):
+        if columns.count(name) > 1:
+            raise PatternError(f"{file} has two columns '{name}'", line=1)
 
 
 def _id(file: Path, value: object, line: int) -> int:
     try:
-        return int(value)  # type: ignore[call-overload, no-any-return]
-    except (TypeError, ValueError):
-        raise PatternError(f"{file}: id {value!r} is not a whole number", line=line) from None
+        number = int(value)  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or (isinstance(value, float) and number != value):
+        raise PatternError(f"{file}: id {value!r} is not a whole number", line=line)
+    return number

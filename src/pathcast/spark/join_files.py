@@ -8,6 +8,7 @@ Invariant: after `publish_file` the newest version has the subscriptions of the 
 """
 
 import csv
+import io
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
@@ -37,19 +38,25 @@ def read_join_subscriptions(file: str) -> Queries:
     """The queries of a file by subscriber: CSV of `subscriber` and `query`, or text with a query a line, of nobody."""
     path = Path(file)
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise PipelineError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise PipelineError(f"{path} is not UTF-8") from None
-    found: Queries = {}
     if path.suffix != ".csv":
-        return {None: [line.strip() for line in lines if line.strip()]}
-    reader = csv.DictReader(lines)
-    if not {"subscriber", "query"} <= set(reader.fieldnames or ()):
-        raise PipelineError(f"{path}: its columns are {', '.join(reader.fieldnames or ())}, not subscriber, query")
-    for row in reader:
-        found.setdefault(row["subscriber"] or None, []).append(row["query"] or "")
+        return {None: [line.strip() for line in text.split("\n") if line.strip()]}
+    found: Queries = {}
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    try:
+        if not {"subscriber", "query"} <= set(reader.fieldnames or ()):
+            columns = ", ".join(reader.fieldnames or ()) or "none"
+            raise PipelineError(f"{path}: its columns are {columns}, not subscriber, query")
+        for row in reader:
+            if None in row:
+                raise PipelineError(f"{path}, line {reader.line_num}: a query that holds a comma stands in quotes")
+            found.setdefault(row["subscriber"] or None, []).append(row["query"] or "")
+    except csv.Error as error:
+        raise PipelineError(f"{path}, line {reader.reader.line_num}: not CSV: {error}") from None
     return found
 
 
