@@ -47,6 +47,25 @@ def test_bad_arguments_give_exit_status_2(arguments):
     assert "Traceback" not in answer.stderr
 
 
+@pytest.mark.parametrize(
+    ("where", "status", "said"),
+    [("> /dev/full", 74, "error: the output can't be written: No space left on device\n"), ("<&- >&-", 1, "")],
+    ids=["full", "closed"],
+)
+def test_output_that_can_not_be_written_is_no_answer(tmp_path, where, status, said):
+    (tmp_path / "s.txt").write_text("/b")
+    (tmp_path / "d.xml").write_text("<a/>")
+    program = f'"{sys.executable}" -c "from pathcast.cli.app import main; main()"'
+    answer = subprocess.run(
+        ["sh", "-c", f"exec {program} explain s.txt 1 d.xml {where}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (answer.returncode, answer.stderr) == (status, said)
+
+
 def test_an_error_of_ours_is_a_message_with_exit_status_2(monkeypatch, capsys):
     def fail():
         raise PatternError("not supported", column=3, expression="/a~b", offending="~")

@@ -42,7 +42,7 @@ class Outcome:
         names = [str(folder / name) for name in ("schema", "subscriptions", "changes")]
         if changes is not None:
             names[2] = "-"
-        result = CliRunner().invoke(app, [*names, *options], input=changes)
+        result = CliRunner().invoke(app, [*names, *options], input=(changes or "").encode("utf-8", "surrogateescape"))
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         self.status, self.out, self.err = result.exit_code, result.stdout, result.stderr
@@ -76,7 +76,11 @@ def test_json_has_the_bytes_and_who_takes_them(tmp_path: Path) -> None:
     ("line", "reason"),
     [
         ("{", "no JSON"),
+        pytest.param("[" * 100_000, "no change", id="deep"),
+        pytest.param('{"change": "\udcff"}', "a change reads", id="bytes"),
         ('{"change": "insert", "table": "Stocks"}', "a change reads"),
+        ('{"change": "insert", "table": ["Stocks"], "row": {}}', "a table has a name, not ['Stocks']"),
+        ('{"change": "update", "table": "Reviews", "row": {"symbol": "X", "rating": 1}}', "not an update without them"),
         ('{"change": "insert", "table": "Nope", "row": {}}', "there is no table 'Nope'"),
         ('{"change": "delete", "table": "Reviews", "row": {"symbol": "X", "rating": 1}}', "has no row"),
         (
@@ -113,6 +117,25 @@ def test_what_is_wrong_from_the_start_ends_with_status_2(
 ) -> None:
     outcome = Outcome(tmp_path, *options, **files)
     assert outcome.status == 2 and outcome.err.startswith("error: ") and reason in outcome.err and not outcome.out
+
+
+def test_a_line_ends_where_json_says_and_a_terminal_is_not_acted_on(tmp_path: Path) -> None:
+    row = {"symbol": "G\x1b[1m\u2028", "rating": 7}
+    line = json.dumps({"change": "insert", "table": "Reviews", "row": row}, ensure_ascii=False)
+    outcome = Outcome(tmp_path, "--rows", changes="\ufeff" + line, subscriptions="\ufeffselect * from Reviews\n")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert "G·[1m·" in outcome.out and "\x1b" not in outcome.out
+    (tmp_path / "changes").write_text("\ufeff" + line)
+    result = CliRunner().invoke(
+        app, [str(tmp_path / one) for one in ("schema", "subscriptions", "changes")] + ["--rows"]
+    )
+    assert (result.exit_code, result.stdout) == (0, outcome.out)
+
+
+def test_stdin_is_read_once(tmp_path: Path) -> None:
+    (tmp_path / "schema").write_text(SCHEMA)
+    result = CliRunner().invoke(app, [str(tmp_path / "schema"), "-", "-"], input=SUBSCRIPTIONS)
+    assert result.exit_code == 2 and "can't both come from stdin" in result.stderr
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -12,11 +12,12 @@ from typer.testing import CliRunner
 
 from pathcast.cli import match as room
 from pathcast.cli.match import match
+from pathcast.cli.output import READER_GONE
 
 app = typer.Typer()
 app.command()(match)
 
-SCRIPT = "import typer; from pathcast.cli.match import match; app = typer.Typer(); app.command()(match); app()"
+SCRIPT = "from pathcast.cli.app import main; main()"
 
 
 class Outcome:
@@ -243,7 +244,7 @@ def test_a_reader_that_goes_away_is_no_reason_to_complain(subscriptions: Path, s
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     documents = [str(stories / "a.xml")] * 3000
     process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(subscriptions), *documents, "--format", "json"],
+        [sys.executable, "-c", SCRIPT, "match", str(subscriptions), *documents, "--format", "json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment,
@@ -254,4 +255,4 @@ def test_a_reader_that_goes_away_is_no_reason_to_complain(subscriptions: Path, s
     process.stdout.close()
     errors = process.stderr.read()
     process.stderr.close()
-    assert (process.wait(timeout=60), errors) == (room.READER_GONE, b"")
+    assert (process.wait(timeout=60), errors) == (READER_GONE, b"")

@@ -52,8 +52,8 @@ def test_ends_next_to_zero_are_keys_of_floats() -> None:
 @pytest.mark.parametrize(
     ("kind", "value", "reason"),
     [
-        (INT, 1.5, "a int belongs there, not 1.5"),
-        (INT, True, "a int belongs there, not True"),
+        (INT, 1.5, "an int belongs there, not 1.5"),
+        (INT, True, "an int belongs there, not True"),
         (INT, 1 << 63, "64 bits"),
         (FLOAT, (1 << 53) + 1, "between two floats"),
         (FLOAT, float("nan"), "NaN"),

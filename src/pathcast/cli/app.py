@@ -3,7 +3,8 @@
 Importing this file imports no command's work, only its arguments: heavy parts load when a command runs, so that
 `--help` and shell completion answer at once.
 
-Exit status 2 stands for bad arguments and whatever else a `PathcastError` says; commands define others for themselves.
+Exit status 2 stands for bad arguments and whatever else a `PathcastError` says; what can't be written has statuses of
+its own (output.py); commands define others for themselves.
 """
 
 import sys
@@ -19,11 +20,13 @@ from .doctor import doctor
 from .explain import explain
 from .joins import joins
 from .match import match
+from .output import Commands, open_what_is_closed
 from .renew import renew
 from .run import run
 
 app = typer.Typer(
     name="pathcast",
+    cls=Commands,
     help="Deliver XML documents and changes of tables to the subscribers whose standing queries they match.",
     epilog="First steps: pathcast doctor, pathcast demo, pathcast match --help",
     no_args_is_help=True,
@@ -45,6 +48,7 @@ app.command()(doctor)
 
 def main() -> None:
     """Run `pathcast`."""
+    open_what_is_closed()
     try:
         app()
     except PathcastError as error:

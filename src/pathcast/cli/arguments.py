@@ -1,4 +1,6 @@
-"""Arguments that several commands take: a file of subscriptions, namespaces; and what to say when they are wrong."""
+"""What commands share: a file of subscriptions and namespaces as arguments, what to say when they are wrong, and text
+that a terminal may be shown.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,6 +16,11 @@ def refuse(reason: str) -> NoReturn:
     """Leave with a reason and status 2."""
     typer.echo(f"error: {reason}", err=True)
     raise typer.Exit(2)
+
+
+def printable(text: str) -> str:
+    """Text without characters that would act on the terminal."""
+    return "".join(character if character.isprintable() else "·" for character in text)
 
 
 def namespaces_of(options: Iterable[str]) -> dict[str, str] | Literal["ignore"] | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .arguments import refuse
+from .arguments import printable, refuse
 
 if TYPE_CHECKING:
     from pathcast.joins import Client, JoinServer, Schema
@@ -28,7 +28,10 @@ def joins(
         typer.Argument(metavar="SCHEMA.TOML", help="joins = ['A.x = B.x'], and \\[tables] with A = 'x int, y', …"),
     ],
     subscriptions: Annotated[
-        Path, typer.Argument(metavar="SUBSCRIPTIONS", help="One query in SQL a line; its id is the line's number.")
+        Path,
+        typer.Argument(
+            metavar="SUBSCRIPTIONS", help="One query in SQL a line; its id is the line's number. - for stdin."
+        ),
     ],
     changes: Annotated[
         Path, typer.Argument(metavar="CHANGES.JSONL", help="A change as a JSON object a line; - for stdin.")
@@ -51,6 +54,8 @@ def joins(
     """
     from pathcast.errors import ChangeError
 
+    if str(subscriptions) == str(changes) == "-":
+        refuse("subscriptions and changes can't both come from stdin")
     server, clients = _prepared(_schema(schema), subscriptions, scheme)
     totals = [0, 0, 0]
     refused = 0
@@ -68,7 +73,7 @@ def joins(
                 _print({"line": line, "bytes": message.size, "to": takers, "message": message.encode().hex()})
             else:
                 named = ", ".join(map(str, takers)) or "nobody"
-                typer.echo(f"{line}: {message.size} bytes to {named}: {message}")
+                typer.echo(f"{line}: {message.size} bytes to {named}: {printable(str(message))}")
     _finish(clients, totals, as_json=as_json, rows=rows)
     if refused:
         raise typer.Exit(1)
@@ -80,7 +85,7 @@ def _finish(clients: "dict[int, Client]", totals: list[int], *, as_json: bool, r
     for id, client in clients.items() if rows else ():
         found = [write_row(dict(zip(client.columns, row, strict=True))) for row in client.rows()]
         for row in sorted(found):
-            typer.echo(f'{{"subscription": {id}, "row": {row}}}' if as_json else f"subscription {id}: {row}")
+            typer.echo(f'{{"subscription": {id}, "row": {row}}}' if as_json else f"subscription {id}: {printable(row)}")
     messages, size, deliveries = totals
     typer.echo(f"{messages:,} messages, {size:,} bytes, {deliveries:,} deliveries", err=as_json)
 
@@ -123,6 +128,8 @@ def _change(schema: "Schema", text: str) -> tuple[Any, ...]:
         given = json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"no JSON: {error}") from None
+    except RecursionError:
+        raise ValueError("no change: JSON that is nested so deeply is none") from None
     needed = {"change", "table", "row"}
     if not isinstance(given, dict) or not needed <= given.keys() <= {*needed, "values"}:
         raise ValueError(f"a change reads {_CHANGE}; an update has 'values' as well")
@@ -134,7 +141,7 @@ def _row(schema: "Schema", table: Any, row: Any) -> Any:
     """Values of JSON as the columns' kinds read them; what is no row of the table the server refuses."""
     from pathcast.joins.written import read_value
 
-    if not isinstance(row, dict) or table not in schema.columns:
+    if not isinstance(row, dict) or not isinstance(table, str) or table not in schema.columns:
         return row
     values = {}
     for name, value in row.items():
@@ -148,13 +155,18 @@ def _row(schema: "Schema", table: Any, row: Any) -> Any:
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:
     """The lines that are not blank, with their numbers."""
-    lines: Iterable[str] = sys.stdin if str(file) == "-" else _read(file).splitlines()
+    lines: Iterable[str] = _stdin() if str(file) == "-" else _read(file).split("\n")  # JSON may hold other line ends
     return ((number, line.strip()) for number, line in enumerate(lines, 1) if line.strip())
+
+
+def _stdin() -> Iterator[str]:
+    """The lines of stdin, as they come; bytes that are no UTF-8 are left for their line to be refused."""
+    return (line.decode("utf-8-sig", "surrogateescape") for line in sys.stdin.buffer)
 
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")
     except OSError as error:
         refuse(f"{file}: {error.strerror}")
     except UnicodeDecodeError:

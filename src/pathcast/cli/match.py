@@ -3,12 +3,10 @@
 Documents are read and matched in batches that fit in memory, and each batch is printed before the next is read. A
 document that cannot be read is a row with the reason, in its place; the others go on.
 
-Exit status: 0 when every document was read, 1 when one was not, 2 for bad arguments or subscriptions, 141 when whoever
-reads the output has gone.
+Exit status: 0 when every document was read, 1 when one was not, 2 for bad arguments or subscriptions.
 """
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -19,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from .arguments import load_subscriptions, namespaces_of, refuse
+from .arguments import load_subscriptions, namespaces_of, printable, refuse
 
 if TYPE_CHECKING:
     from pathcast.documents import Limits
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
 BATCH_DOCUMENTS = 256
 BATCH_BYTES = 32 << 20
 SHOWN = 10
-READER_GONE = 141  # what a shell reports for a process that SIGPIPE ended
 
 
 class Format(StrEnum):
@@ -97,19 +94,14 @@ def match(
     else:
         row = _TextRow(loaded, None if show_all else SHOWN)
     unread = 0
-    try:
-        if hasattr(sys.stdout, "reconfigure"):
-            sys.stdout.reconfigure(errors="backslashreplace")  # names of files may hold anything
-        with _progress(len(sources)) as advance:
-            for name, found in _matched(match_many, sources):
-                unread += isinstance(found, Exception)
-                sys.stdout.write(row(name, found))
-                advance()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Python flushes stdout once more on its way out: its documentation advises to let that go nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(READER_GONE) from None
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names of files may hold anything
+    with _progress(len(sources)) as advance:
+        for name, found in _matched(match_many, sources):
+            unread += isinstance(found, Exception)
+            sys.stdout.write(row(name, found))
+            advance()
+    sys.stdout.flush()
     if unread:
         raise typer.Exit(1)
 
@@ -128,7 +120,7 @@ def _sources(arguments: Iterable[Path], largest: int) -> Iterator[Source]:
         elif argument.is_dir():
             files = sorted(file for file in argument.glob("*.xml") if file.is_file())
             if not files:
-                typer.echo(f"note: no *.xml in {_printable(str(argument))}", err=True)
+                typer.echo(f"note: no *.xml in {printable(str(argument))}", err=True)
             yield from (Source(str(file), file) for file in files)
         else:
             yield Source(str(argument), argument)
@@ -175,26 +167,21 @@ class _TextRow:
         self._shown = shown
 
     def __call__(self, name: str, found: "Matches | PathcastError") -> str:
-        name = _printable(name)
+        name = printable(name)
         if isinstance(found, Exception):
             return f"{name}: error: {found}\n"
         count = len(found)
         lines = [f"{name}: {'no match' if count == 0 else '1 match' if count == 1 else f'{count:,} matches'}"]
         shown = [self._subscriptions[number] for number in found.ids[: self._shown].tolist()]
-        width = max((len(_printable(one.xpath)) for one in shown if one.subscriber), default=0)
+        width = max((len(printable(one.xpath)) for one in shown if one.subscriber), default=0)
         for one in shown:
-            line = f"  {one.id:>10}  {_printable(one.xpath)}"
+            line = f"  {one.id:>10}  {printable(one.xpath)}"
             if one.subscriber:
-                line = f"{line:<{14 + width}}  {_printable(one.subscriber)}"
+                line = f"{line:<{14 + width}}  {printable(one.subscriber)}"
             lines.append(line)
         if left := count - len(shown):
             lines.append(f"  {'…':>10}  and {left:,} more (--all shows them)")
         return "\n".join(lines) + "\n"
-
-
-def _printable(text: str) -> str:
-    """Text without characters that would act on the terminal."""
-    return "".join(character if character.isprintable() else "·" for character in text)
 
 
 @contextmanager

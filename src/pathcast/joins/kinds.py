@@ -125,12 +125,17 @@ class Kind:
         """Whether the key stands for just this value (and not for one that lies nearest to it)."""
         return self.lowest <= key <= self.highest and self.value(key) == value
 
+    @property
+    def noun(self) -> str:
+        """A value of this kind, in words."""
+        return {"int": "an int", "bytes": "a value of bytes"}.get(self.name, f"a {self.name}")
+
     def check(self, value: object) -> str | None:
         """Why a value can't be in a column of this kind; None when it can."""
         if value is None:
             return None
         if type(value) not in self.types:
-            return f"a {self.name} belongs there, not {value!r:.60}"
+            return f"{self.noun} belongs there, not {value!r:.60}"
         try:
             check_scalar(value)
         except MessageError as error:

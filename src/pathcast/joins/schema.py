@@ -70,7 +70,7 @@ class Schema:
             raise SchemaError("a schema has at least one table")
         self.edges: tuple[Edge, ...] = ()
         self._joined: dict[str, frozenset[str]] = {}
-        for join in joins:
+        for join in _texts(joins, "joins are a list, such as ['A.x = B.y']"):
             self._add_edge(join)
         self.inside: SplitSchema | None = None
         if payloads:
@@ -91,7 +91,11 @@ class Schema:
         if isinstance(columns, Mapping):
             declared = list(columns.items())
         else:
-            parts = columns.split(",") if isinstance(columns, str) else list(columns)
+            parts = (
+                columns.split(",")
+                if isinstance(columns, str)
+                else _texts(columns, f"table '{table}' is 'name kind, …'")
+            )
             declared = [_declared(part, table) for part in parts]
         if not declared:
             raise SchemaError(f"table '{table}' has no columns")
@@ -203,7 +207,7 @@ class Draft:
         if not kind.ordered:
             return f"{table}.{column} holds bytes, which have no order"
         if kind.family != kind_of(value).family:
-            return f"{table}.{column} holds a {kind.name}, and a {kind_of(value).family} does not compare with it"
+            return f"{table}.{column} holds {kind.noun}, and a {kind_of(value).family} does not compare with it"
         return None
 
     def row(self, table: str, given: Mapping[str, Any]) -> Row:
@@ -216,7 +220,9 @@ class Draft:
             raise ChangeError(f"table '{table}' has no column '{unknown[0]}'; it has {', '.join(columns)}")
         missing = [name for name in columns if name not in given]
         if missing:
-            raise ChangeError(f"the row for '{table}' lacks '{missing[0]}'; a NULL is written as None")
+            raise ChangeError(
+                f"the row for '{table}' lacks '{missing[0]}'; NULL is written as well (None, in JSON null)"
+            )
         joined = self.schema.join_columns(table)
         for column in columns:
             value = given[column]
@@ -267,4 +273,14 @@ def _kind(name: str, table: str, column: str) -> Kind:
 
 
 def _names(columns: str | Iterable[str]) -> tuple[str, ...]:
-    return tuple(one.strip() for one in (columns.split(",") if isinstance(columns, str) else columns))
+    given = columns.split(",") if isinstance(columns, str) else _texts(columns, "payloads are columns, 'photo, text'")
+    return tuple(one.strip() for one in given)
+
+
+def _texts(given: Any, shape: str) -> list[str]:
+    """A list of strings, as a file or a program gives it; `shape` says how it reads."""
+    if isinstance(given, Iterable) and not isinstance(given, str):
+        texts = list(given)
+        if all(isinstance(one, str) for one in texts):
+            return texts
+    raise SchemaError(f"{shape}, not {given!r:.60}")

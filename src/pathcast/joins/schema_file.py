@@ -39,7 +39,7 @@ class SchemaFile(NamedTuple):
 def read_schema_file(file: str | os.PathLike[str]) -> SchemaFile:
     """The schema of a file; `SchemaError` names the file and what is wrong with it."""
     try:
-        given = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+        given = tomllib.loads(Path(file).read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise SchemaError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -50,6 +50,8 @@ def read_schema_file(file: str | os.PathLike[str]) -> SchemaFile:
     if unknown or not isinstance(given.get("tables"), dict):
         named = f"there is no '{unknown[0]}'" if unknown else "[tables] is missing"
         raise SchemaError(f"{file}: {named}; a schema has [tables], joins, [payloads] and [rows.TABLE]")
+    if not isinstance(given.get("payloads", {}), dict):
+        raise SchemaError(f"{file}: payloads: write [payloads], and there TABLE = 'column, column'")
     try:
         schema = Schema(given["tables"], given.get("joins", ()), given.get("payloads"))
         return SchemaFile(schema, tuple(_extractions(schema, given.get("rows", {}))))

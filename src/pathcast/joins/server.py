@@ -370,6 +370,8 @@ def _step(draft: Draft, change: Any) -> Step:
     if not isinstance(change, tuple) or len(change) < 3:
         raise ChangeError(f"a change is ('insert', table, row) or the like, not {change!r:.80}")
     verb, table, row, *more = change
+    if not isinstance(table, str):
+        raise ChangeError(f"a table has a name, not {table!r:.80}")
     if not isinstance(row, Mapping) or not all(isinstance(one, Mapping) for one in more):
         raise ChangeError("a row is a mapping of columns to values")
     if verb == "insert" and not more:
@@ -379,4 +381,6 @@ def _step(draft: Draft, change: Any) -> Step:
     if verb == "update" and len(more) == 1:
         old = draft.row(table, row)
         return Step(table, old, draft.row(table, {**row, **more[0]}))
-    raise ChangeError(f"a change is an insert, a delete or an update with new values, not '{verb}'")
+    known = {"insert": "an insert with them", "delete": "a delete with them", "update": "an update without them"}
+    wrong = known.get(verb) if isinstance(verb, str) else None
+    raise ChangeError(f"a change is an insert, a delete or an update with new values, not {wrong or repr(verb)}")

@@ -31,7 +31,7 @@ def read_value(kind: Kind, text: str | float | None) -> Scalar:
     try:
         value: Scalar = _READERS[kind.name](text)
     except (ValueError, TypeError, OverflowError):
-        raise ValueError(f"a {kind.name} belongs there, not {text!r:.60}") from None
+        raise ValueError(f"{kind.noun} belongs there, not {text!r:.60}") from None
     wrong = kind.check(value)
     if wrong is not None:
         raise ValueError(wrong)

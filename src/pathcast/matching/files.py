@@ -121,8 +121,8 @@ def _check_columns(file: Path, columns: Sequence[str]) -> None:
 def _id(file: Path, value: object, line: int) -> int:
     try:
         number = int(value)  # type: ignore[call-overload]
+        if not isinstance(value, float) or number == value:
+            return int(number)
     except (TypeError, ValueError, OverflowError):
-        number = None
-    if number is None or (isinstance(value, float) and number != value):
-        raise PatternError(f"{file}: id {value!r} is not a whole number", line=line)
-    return number
+        pass
+    raise PatternError(f"{file}: id {value!r} is not a whole number", line=line)
