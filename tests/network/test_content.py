@@ -78,6 +78,17 @@ def test_a_covered_filter_is_not_told_and_is_told_when_the_wide_one_goes():
     assert network.publish(Message({"a": 3})).subscribers == ["narrow"]
 
 
+def test_a_filter_is_told_when_one_goes_that_only_in_turn_covered_it():
+    network = ContentNetwork.build(Topology.chain(3))
+    network.publish(Message({"a": 1}))
+    middle = network.register("r3", In("a", Interval(5, 8)), "middle")
+    network.register("r3", Filter((In("a", Interval(5, 9)), In("a", Interval(1, 7)))), "least")
+    most = network.register("r3", Filter((In("a", Interval(0, 10)), In("a", Interval(5, 20)))), "most")
+    network.unregister(middle)
+    network.unregister(most)
+    assert network.publish(Message({"a": 6})).subscribers == ["least"]
+
+
 def test_a_message_passes_no_link_behind_which_nobody_wants_it():
     network = ContentNetwork.build(Topology.tree(3))
     network.register("r4", compare("a", ">", 5), "ada")

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathcast.messages import Between, Box, Filter, In, Interval, Message, Points, SomePoint, compare
+from pathcast.messages import Between, Box, Covers, Filter, In, Interval, Message, Points, SomePoint, compare
 from pathcast.network.points import BLOCK, PointSet, maximal
 from pathcast.network.shapes import Probe, shape
 from pathcast.network.table import FilterTable
@@ -53,6 +53,55 @@ def test_covering_of_plain_ranges_is_complete(pairs, low, high):
     assert sorted(table.covering(shaped)) == wide
     narrow = [at for at, each in enumerate(ranges) if one.holds(each)]
     assert sorted(table.covered(shaped)) == narrow
+
+
+def draw_around_five(draw):
+    def around():
+        return Interval(draw.choice([None, 1, 2, 3]), draw.choice([None, 7, 8, 9]), draw.random() < 0.3)
+
+    def term():
+        boxed = SomePoint("s", Box.of({axis: around() for axis in draw.choice(["c", "d", "cd"])}))
+        rare = [
+            compare("a", "=", 5),
+            compare("k", "=", 5),
+            boxed,
+            Covers("l", "h", around()),
+            Between("l", "h", around()),
+        ]
+        return draw.choice([In("a", around()), In("a", around()), draw.choice(rare)])
+
+    return Filter(tuple(term() for _ in range(draw.randrange(1, 4))))
+
+
+def test_what_is_covered_by_something_that_is_covered_is_covered_in_turn():
+    draw = random.Random(4)
+    further = 0
+    for _ in range(40):
+        filters = [draw_around_five(draw) for _ in range(12)]
+        shaped, table = [shape(one) for one in filters], table_of(filters)
+        below = [set(table.covered(one)) for one in shaped]
+        for at, one in enumerate(shaped):
+            for other in table.covering(one):
+                below[other].add(at)
+        for at, one in enumerate(shaped):
+            found = set(table.covered_in_turn(one))
+            in_turn = {at}
+            while more := set().union(*(below[other] for other in in_turn)) - in_turn:
+                in_turn |= more
+            assert in_turn <= found
+            further += len(in_turn - below[at]) - (at not in below[at])
+    assert further > 10
+
+
+def test_open_ends_are_told_from_whole_numbers_beyond_53_bits_and_from_infinity():
+    inf, big = float("inf"), 1 << 53
+    for end in (big, -big, float(big), 1e18, -1e18, inf, -inf):
+        filters = [Filter((compare("a", operator, end),)) for operator in ("<", "<=", ">", ">=")]
+        table = table_of(filters)
+        for value in (end, *((int(end) - 1, int(end) + 1) if abs(end) < inf else (0,))):
+            message = Message({"a": value})
+            flat = [at for at, one in enumerate(filters) if one.matches(message)]
+            assert sorted(table.match(Probe(message))[0].tolist()) == flat
 
 
 def test_a_large_table_answers_from_few_blocks():

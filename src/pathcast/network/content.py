@@ -7,7 +7,8 @@ another one it has told covers; so a table holds, a neighbour, the widest filter
     told(u) ⊂ filters from others than u, and every such wanted is covered by one of told(u)
 
 That holds after every change: a new filter is told unless covered, and replaces those that it covers; when one goes,
-what it covered is looked at again. Hence a message that matches a filter is passed on at every node on the way to it.
+what it covered is looked at again, and what that covered in turn. Hence a message that matches a filter is passed on
+at every node on the way to it.
 
 Locality: a node reads its own table and the message or announcement in its hands.
 Cost: matching as in `table.py`; a change asks once a node for what covers it and, if it is told, what it covers.
@@ -196,7 +197,7 @@ class ContentNode:
         told.remove(wanted)
         announcement.drop(wanted)
         bare = {}
-        for entry in self.table.covered(shaped):
+        for entry in self.table.covered_in_turn(shaped):
             number, one = self._filters[entry]
             if self._sources[number] - {uplink}:
                 bare[number] = one

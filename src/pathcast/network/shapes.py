@@ -154,11 +154,20 @@ def _ends(one: Interval) -> tuple[float, float, bool]:
     low, sharp_low = (-inf, True) if one.low is None else key(one.low)
     high, sharp_high = (inf, True) if one.high is None else key(one.high)
     sharp = sharp_low and sharp_high and not one.empty
-    if sharp and one.low is not None and one.low_open:
-        low = nextafter(low, inf)
-    if sharp and one.high is not None and one.high_open:
-        high = nextafter(high, -inf)
+    # Beyond 53 bits there are whole numbers between an open end and the next float; beyond infinity there is none.
+    if one.low is not None and one.low_open:
+        low, exact = _beyond(low, inf, sharp=sharp_low)
+        sharp &= exact
+    if one.high is not None and one.high_open:
+        high, exact = _beyond(high, -inf, sharp=sharp_high)
+        sharp &= exact
     return low, high, sharp and low <= high
+
+
+def _beyond(end: float, way: float, *, sharp: bool) -> tuple[float, bool]:
+    """The first float beyond an open end and whether it is the first value, too; the end itself where it is not."""
+    exact = sharp and abs(end) < _EXACT
+    return nextafter(end, way) if exact else end, exact
 
 
 def key(value: Scalar) -> tuple[float, bool]:

@@ -5,8 +5,9 @@ attribute and value, or else an attribute; filters that demand none are always l
 signature, each a set of points (`points.py`). A message is looked up by its attributes and values, so what it costs
 follows the message and what matches, not the number of filters.
 
-Invariant: `match` gives exactly the entries whose filters match; `covering` and `covered` only what `Filter.covers`
-would confirm (sound; not complete across signatures, which costs traffic and no delivery).
+Invariant: `match` gives exactly the entries whose filters match. What `covering` and `covered` give is so, but not all
+of it: that costs traffic and no delivery. So a filter may be found to cover one which is found to cover a third, and
+not to cover the third itself; `covered_in_turn` has that as well.
 Cost: a dictionary look-up or two an attribute; then the groups found, as in `points.py`.
 """
 
@@ -84,6 +85,37 @@ class Group:
             else:
                 bounds += [np.inf] * (2 * len(slot.axes))
         return Region(np.array([bounds]).reshape(1, -1))
+
+    def within(self, other: Shaped) -> Rows:
+        """Rows of all filters that another covers, that one which it covers does, and so on; and of some more.
+
+        However filters are found to be covered, the tightest of their ranges on a value is not wider. Of other terms of
+        a kind about the same attributes any may be why, so they tell only where there is one.
+        """
+        mine, theirs = _slots(self.signature), _slots(other.signature)
+        least = [-np.inf] * self.signature.width
+        several: list[tuple[list[int], Floats]] = []
+        for kind in mine.keys() & theirs.keys():
+            places, others = mine[kind], theirs[kind]
+            if kind[0] == "in":
+                if kind[1][0] in dict(self.signature.equal):
+                    continue
+            elif len(places) > 1 or len(others) > 1 or places[0][0] != others[0][0]:
+                continue
+            elif kind[0] == "no" and not other.signature.exact:
+                continue  # an empty box, perhaps: that lies in all
+            first, width = places[0][1], 2 * len(places[0][0])
+            tightest = np.max([other.point[at : at + width] for _, at in others], axis=0)
+            if len(places) == 1:
+                least[first : first + width] = tightest
+            else:
+                several.append(([at for _, at in places], tightest))
+        rows = self.points.above(least)
+        for columns, tightest in several:
+            for end in (0, 1):
+                part = self.points.columns[rows][:, [at + end for at in columns]]
+                rows = rows[part.max(axis=1) >= tightest[end]]
+        return rows
 
 
 _NONE: Rows = np.zeros(0, np.int64)
@@ -188,14 +220,20 @@ class FilterTable:
 
     def covered(self, shaped: Shaped) -> Iterator[int]:
         """Entries whose filters this one covers."""
-        for signature, (_, group) in list(self._groups.items()):
-            if signature == shaped.signature:
-                rows = group.points.above(shaped.point)
-            elif _may_imply(signature, shaped.signature):
-                rows = group.points.all()
-            else:
-                continue
+        for group in self._demanding(shaped.signature):
+            same = group.signature == shaped.signature
+            rows = group.points.above(shaped.point) if same else group.within(shaped)
             yield from self._confirmed(group, rows, shaped, wider=False)
+
+    def covered_in_turn(self, shaped: Shaped) -> Iterator[int]:
+        """Entries that may be covered by this filter, by one that it covers, and so on: some more than are."""
+        for group in self._demanding(shaped.signature):
+            rows = group.within(shaped)
+            yield from group.points.entries[rows].tolist()
+
+    def _demanding(self, mine: Signature) -> list[Group]:
+        """The groups whose filters demand all that those of a signature demand."""
+        return [group for theirs, (_, group) in self._groups.items() if theirs == mine or _may_imply(theirs, mine)]
 
     def _confirmed(self, group: Group, rows: Rows, shaped: Shaped, *, wider: bool) -> Iterator[int]:
         """Entries of rows, those that coordinates don't decide asked one by one."""
@@ -254,3 +292,11 @@ def _may_imply(theirs: Signature, mine: Signature) -> bool:
         return False
     terms = {(slot.kind, slot.names) for slot in theirs.slots} | {("in", (name,)) for name in pairs}
     return all((slot.kind, slot.names) in terms for slot in mine.slots)
+
+
+def _slots(signature: Signature) -> dict[tuple[str, tuple[str, ...]], list[tuple[tuple[str, ...], int]]]:
+    """Slots by their kind and attributes: their axes and first column each."""
+    found: dict[tuple[str, tuple[str, ...]], list[tuple[tuple[str, ...], int]]] = {}
+    for slot, at in zip(signature.slots, signature.columns(), strict=True):
+        found.setdefault((slot.kind, slot.names), []).append((slot.axes, at))
+    return found
