@@ -60,8 +60,10 @@ def run_schedule(seed):
     at = draw.choice(nodes)
     faults = Faults.drawn(seed, nodes)
     if draw.random() < 0.5:
-        other = draw.choice([node for node in nodes if node != at])
-        faults = Faults(seed, faults.drop, faults.duplicate, faults.delay, 1.0, [Crash(other, draw.random() / 5, None)])
+        # One is gone for good, perhaps the server's own, and crashes again when it is no member any more.
+        gone = draw.choice(nodes)
+        crashes = [Crash(gone, draw.random() / 5, None), Crash(gone, draw.uniform(2, 4), 0.1)]
+        faults = Faults(seed, faults.drop, faults.duplicate, faults.delay, 1.0, crashes)
     world.publish_all([draw_message(draw) for _ in range(3)], at, faults, 0.05)
     network.substrate.check()
 
@@ -260,8 +262,26 @@ def test_what_cannot_be_is_refused_by_name():
         network.leave("r1")
     with pytest.raises(TopologyError, match="'r2' is no member of the network; let it join"):
         network.publish(Message({"a": 1}), "r2")
-    with pytest.raises(MessageError, match="axis 'a' reaches from 5 to 5"):
-        Axis("a", 5, 5)
+    for low, high in ((5, 5), (0, float("inf"))):
+        with pytest.raises(MessageError, match=f"axis 'a' reaches from {low} to {high}"):
+            Axis("a", low, high)
+
+
+def test_registrations_of_which_one_is_refused_are_none():
+    space = Space.of(Axis("a", 0, 9, required=True))
+    network = ContentNetwork.build(Topology.chain(3), kind="can", space=space, members=["r1", "r2"])
+    for node, wanted, reason in (
+        ("r2", compare("b", ">", 5), "no range on 'a'"),
+        ("r3", compare("a", ">", 5), "'r3' is no member"),
+        ("r9", compare("a", ">", 5), "no node 'r9'"),
+        ("r2", "a > 5", r"a filter is Filter\(\(…,\)\) or a term"),
+        ("r2", Filter(("a > 5",)), "a filter is"),
+    ):
+        with pytest.raises((MessageError, TopologyError), match=reason):
+            network.register_many([("r1", compare("a", ">", 3), "ada"), (node, wanted, "bob")])
+        assert not network.registrations
+        assert network.publish(Message({"a": 7, "b": 7})).subscribers == []
+    network.substrate.check()
 
 
 def test_the_filters_of_a_standing_join_stand_at_one_point_and_keep_its_clients_right():

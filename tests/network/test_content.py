@@ -5,9 +5,9 @@ import random
 
 import pytest
 
-from pathcast.errors import TopologyError
+from pathcast.errors import MessageError, TopologyError
 from pathcast.messages import Filter, In, Interval, Message, compare
-from pathcast.network import ContentNetwork
+from pathcast.network import ContentNetwork, Crash, Faults, PayloadLimits
 from pathcast.network.shapes import Probe
 from pathcast.transmission import Topology
 
@@ -140,3 +140,41 @@ def test_what_cannot_be_is_refused_by_name():
         network.register("r9", compare("a", "=", 1), "ada")
     with pytest.raises(TopologyError, match="no registration 5"):
         network.unregister(5)
+    mine = network.register("r2", compare("a", "=", 1), "ada")
+    other = ContentNetwork.build(Topology.chain(2)).register("r2", compare("a", "=", 2), "ada")
+    with pytest.raises(TopologyError, match="registration 0 is one of another network"):
+        network.unregister(other)
+    with pytest.raises(TopologyError, match=r"known by its hash, and \['ada'\] has none"):
+        network.register("r2", compare("a", "=", 1), ["ada"])
+    assert network.registrations == {0: mine}
+    for options, reason in (({"payloads": 400}, "payloads is True, False or"), ({"sample": [Filter()]}, "or sample")):
+        with pytest.raises(TopologyError, match=reason):
+            ContentNetwork.build(Topology.chain(2), **options)
+    with pytest.raises(TopologyError, match="repository_entries is 0 or more"):
+        PayloadLimits(repository_entries=-1)
+
+
+def test_what_is_not_published_does_not_come_with_the_next_message():
+    network = ContentNetwork.build(Topology.chain(3), payloads=True)
+    network.register("r3", compare("a", ">", 0), "ada")
+    good, crash = Message({"a": 1, "p": b"payload"}, ["p"]), Crash("r2", 0.0, 9.0)
+    broken = iter([good, 1 / 2])
+    for messages, faults, reason in (
+        ([good, {"a": 1}], None, "what is published is a Message"),
+        (broken, None, "not 0.5"),
+        ([good], Faults(crashes=[crash, Crash("r9", 0, 1)]), "no node 'r9'"),
+        ([good], Faults(crashes=[crash, Crash("r3", 0, None)]), "only a CAN"),
+    ):
+        with pytest.raises((MessageError, TopologyError), match=reason):
+            network.publish_all(messages, faults=faults)
+        assert len(network.publish(good).deliveries) == 1
+    deliver = network.forwarders[2]._deliver
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    network.forwarders[2]._deliver = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        network.publish_all([good, good], faults=Faults(crashes=[crash]), gap=1.0)
+    network.forwarders[2]._deliver = deliver
+    assert [one.message for one in network.publish(good).deliveries] == [good]

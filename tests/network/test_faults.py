@@ -68,3 +68,7 @@ def test_without_faults_nothing_is_acknowledged():
 def test_probabilities_are_checked():
     with pytest.raises(Exception, match="drop is a probability below 1, not 1"):
         Faults(drop=1)
+    with pytest.raises(Exception, match="late by 0 seconds or more, not by up to -1"):
+        Faults(longest=-1)
+    with pytest.raises(Exception, match="a crash at -1 seconds"):
+        Crash("r1", -1, None)

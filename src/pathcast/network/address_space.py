@@ -47,15 +47,20 @@ class AddressSpace:
 
     # Messages and subscriptions.
 
+    def require(self, number: int) -> None:
+        """Refuse a node that is no member."""
+        if number not in self.members:
+            raise TopologyError(f"'{self.topology.nodes[number]}' is no member of the network; let it join")
+
     def header(self, node: int, probe: Probe) -> tuple[Box, ...]:
         """A message begins with the whole space to serve."""
-        self._require(node)
+        self.require(node)
         self.telling.tell()
         return (self.space.whole,)
 
     def register(self, node: int, rows: Sequence[tuple[int, Shaped, int]], *, together: bool = False) -> None:
         """Filters of a node's subscribers go to the owners of their points."""
-        self._require(node)
+        self.require(node)
         by_point: dict[tuple[int, ...], list[Member]] = {}
         shared = self.space.point(*(shaped.filter for _, shaped, _ in rows)) if together else None
         for wanted, shaped, registration in rows:
@@ -119,7 +124,7 @@ class AddressSpace:
             newcomer.settled()
             return
         start = contact if contact is not None else min(self.members)
-        self._require(start)
+        self.require(start)
         near = self.nodes[self._route(start, point or self._somewhere(), NOTICE)]
         owner = self.nodes[self._most_loaded(near)]
         which = max(range(len(owner.zones)), key=lambda at: self._held(owner, at))
@@ -139,7 +144,7 @@ class AddressSpace:
 
     def leave(self, number: int) -> None:
         """A member leaves in order: its zones and filters go to neighbours."""
-        self._require(number)
+        self.require(number)
         if len(self.members) == 1:
             raise TopologyError("the last member can't leave")
         self.telling.tell()
@@ -160,7 +165,7 @@ class AddressSpace:
 
     def fail(self, number: int) -> None:
         """A member falls silent; its backup takes its place."""
-        self._require(number)
+        self.require(number)
         if len(self.members) == 1:
             raise TopologyError("the last member can't be replaced")
         self.telling.tell()
@@ -260,10 +265,6 @@ class AddressSpace:
     def _somewhere(self) -> tuple[int, ...]:
         whole = self.space.whole
         return tuple(self._draw.randrange(low, high) for low, high in zip(whole.low, whole.high, strict=True))
-
-    def _require(self, number: int) -> None:
-        if number not in self.members:
-            raise TopologyError(f"'{self.topology.nodes[number]}' is no member of the network; let it join")
 
     def check(self) -> None:
         """Raise unless what the invariant says holds, looked at from outside: for tests."""

@@ -39,6 +39,9 @@ class ContentTree:
                     self._spread(number, self.nodes[number].open(int(rooted.parent[number])))
         return ()
 
+    def require(self, node: int) -> None:
+        """Every node is part of the tree."""
+
     def header(self, node: int, probe: Probe) -> tuple[Box, ...]:
         """What a message starts with at its publisher."""
         return self.publish_from(node)

@@ -27,6 +27,10 @@ class Crash:
     at: float
     down: float | None
 
+    def __post_init__(self) -> None:
+        if not self.at >= 0 or not (self.down is None or self.down >= 0):
+            raise TopologyError(f"a crash at {self.at} seconds for {self.down} can't be: times are 0 or more")
+
 
 @dataclass
 class Faults:
@@ -44,6 +48,8 @@ class Faults:
         for name in ("drop", "duplicate", "delay"):
             if not 0 <= getattr(self, name) < 1:
                 raise TopologyError(f"{name} is a probability below 1, not {getattr(self, name)!r}")
+        if not self.longest >= 0:
+            raise TopologyError(f"packets are late by 0 seconds or more, not by up to {self.longest!r}")
         self._draw = random.Random(self.seed)
 
     @classmethod

@@ -11,10 +11,10 @@ Invariant: a subscriber gets a message once if one of its filters matches, and e
 Cost: as in the files named; publishing is single-threaded, and not safe for several threads at once.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from ..errors import TopologyError
+from ..errors import MessageError, PathcastError, TopologyError
 from ..messages import Filter, Message, Term
 from ..transmission import Topology, Underlay
 from .address_space import AddressSpace
@@ -24,7 +24,8 @@ from .forwarder import Forwarder, Routing
 from .homes import Homes
 from .packets import Fetch, Letter, Publication, joined, units_of
 from .payloads import PayloadLimits, UnderWay
-from .shapes import Probe, Shaped, shape
+from .registrations import Made, Registrations, filter_of
+from .shapes import Probe, Shaped
 from .space import Space
 from .trace import Delivery, Registration, Trace
 from .traffic import Traffic
@@ -41,6 +42,8 @@ class Substrate(Protocol):
 
     @property
     def nodes(self) -> Sequence[Routing]: ...
+
+    def require(self, node: int) -> None: ...
 
     def header(self, node: int, probe: Probe) -> tuple[Box, ...]: ...
 
@@ -79,10 +82,8 @@ class ContentNetwork:
             )
             for number, routing in enumerate(substrate.nodes)
         ]
-        self._numbers: dict[Filter, int] = {}
-        self._shapes: dict[int, tuple[Shaped, int]] = {}
-        self._next_filter = self._next_registration = 0
-        self.registrations: dict[int, Registration] = {}
+        self._books = Registrations(topology)
+        self.registrations = self._books.all
         self._payloads = UnderWay()
         members = substrate.members if isinstance(substrate, AddressSpace) else range(len(self.forwarders))
         self._homes = Homes((number for number in members if number not in self.plain), limits)
@@ -103,7 +104,7 @@ class ContentNetwork:
         underlay: Underlay | None = None,
         space: Space | None = None,
         members: Iterable[Node] | None = None,
-        sample: Iterable[Filter] = (),
+        sample: Iterable[Filter | Term] = (),
         seed: int = 0,
     ) -> "ContentNetwork":
         """A network over the nodes of a topology.
@@ -116,78 +117,62 @@ class ContentNetwork:
         if kind not in KINDS:
             raise TopologyError(f"there is no kind of network {kind!r}; there are {', '.join(KINDS)}")
         topology.require_connected()
+        if not isinstance(payloads, bool | PayloadLimits):
+            raise TopologyError(f"payloads is True, False or PayloadLimits(…), not {payloads!r}")
         limits = payloads if isinstance(payloads, PayloadLimits) else PayloadLimits() if payloads else None
         traffic = Traffic(topology)
+        wanted = [filter_of(one) for one in sample]
         if kind == "cbn":
-            if space is not None or members is not None:
-                raise TopologyError("a content-based network has no space and no members; kind='can' has")
+            if space is not None or members is not None or wanted:
+                raise TopologyError("a content-based network has no space, members or sample; kind='can' has")
             substrate: Substrate = ContentTree(topology, traffic)
         else:
-            substrate = _addressed(topology, traffic, space, members, sample, seed)
+            substrate = _addressed(topology, traffic, space, members, wanted, seed)
         return cls(topology, substrate, traffic, limits=limits, plain=plain, underlay=underlay)
 
     # Subscriptions.
 
     def register(self, node: Node, filter: Filter | Term, subscriber: Hashable = None) -> Registration:  # noqa: A002
-        """Let a subscriber at a node have all messages that a filter matches."""
+        """Let a subscriber at a node have all messages that a filter matches.
+
+        A subscriber gets a message once, however many of its filters match; all without a name are one.
+        """
         return self.register_many([(node, filter, subscriber)])[0]
 
     def register_many(self, rows: Iterable[tuple[Node, Filter | Term, Hashable]]) -> list[Registration]:
         """Many at once, which is quicker than one after the other: (node, filter, subscriber) each."""
-        made: list[Registration] = []
-        by_node: dict[int, list[tuple[int, Shaped, int]]] = {}
-        for node, given, subscriber in rows:
-            number = self.topology.number(node)
-            registration, row = self._registered(number, given, subscriber)
-            made.append(registration)
-            by_node.setdefault(number, []).append(row)
-        for number, part in by_node.items():
-            self.substrate.register(number, part)
-        return made
+        made = self._books.add(rows)
+        by_node: dict[int, list[Made]] = {}
+        for one in made:
+            by_node.setdefault(self.topology.number(one[0].node), []).append(one)
+        self._place(by_node, together=False)
+        return [registration for registration, _ in made]
 
     def register_together(
         self, node: Node, filters: Iterable[Filter | Term], subscriber: Hashable = None
     ) -> list[Registration]:
         """The filters of one subscription; in a CAN they stand at one point, so that one node dispatches for it."""
-        number = self.topology.number(node)
-        made = [self._registered(number, one, subscriber) for one in filters]
-        self.substrate.register(number, [row for _, row in made], together=True)
+        made = self._books.add((node, one, subscriber) for one in filters)
+        self._place({self.topology.number(node): made}, together=True)
         return [registration for registration, _ in made]
 
-    def _registered(
-        self, number: int, given: Filter | Term, subscriber: Hashable
-    ) -> tuple[Registration, tuple[int, Shaped, int]]:
-        one = given if isinstance(given, Filter) else Filter((given,))
-        id = self._next_registration
-        self._next_registration += 1
-        found = self.registrations[id] = Registration(id, self.topology.nodes[number], one, subscriber)
-        return found, (*self._numbered(one), id)
+    def _place(self, parts: Mapping[int, Sequence[Made]], *, together: bool) -> None:
+        """Let nodes have filters: all of them, or none if one is refused."""
+        waiting = dict(parts)
+        try:
+            for number, part in parts.items():
+                self.substrate.register(number, [row for _, row in part], together=together)
+                del waiting[number]
+        except PathcastError:
+            for number, part in parts.items():
+                for registration, _ in part:
+                    (self._books.remove if number in waiting else self.unregister)(registration)
+            raise
 
     def unregister(self, registration: Registration | int) -> None:
         """Forget a registration."""
-        number = registration if isinstance(registration, int) else registration.number
-        found = self.registrations.pop(number, None)
-        if found is None:
-            raise TopologyError(f"there is no registration {number}")
-        assert isinstance(found.filter, Filter)
-        wanted = self._numbers[found.filter]
-        shaped, count = self._shapes[wanted]
-        self.substrate.unregister(self.topology.number(found.node), wanted, shaped, number)
-        if count > 1:
-            self._shapes[wanted] = shaped, count - 1
-        else:
-            del self._numbers[found.filter], self._shapes[wanted]
-
-    def _numbered(self, one: Filter) -> tuple[int, Shaped]:
-        """A filter's number, the same for equal ones, and its shape."""
-        number = self._numbers.get(one)
-        if number is None:
-            number = self._numbers[one] = self._next_filter
-            self._next_filter += 1
-            self._shapes[number] = shape(one), 0
-        shaped, count = self._shapes[number]
-        self._shapes[number] = shaped, count + 1
-        return number, shaped
+        found = self._books.find(registration)
+        self.substrate.unregister(self.topology.number(found.node), *self._books.remove(found), found.number)
 
     # Members of a CAN.
 
@@ -229,24 +214,49 @@ class ContentNetwork:
     ) -> Trace:
         """Send messages `gap` seconds after each other, without waiting for one to be everywhere before the next."""
         origin = self.topology.number(self.topology.root if at is None else at)
+        self.substrate.require(origin)
+        crashes = [(self.topology.number(one.node), one) for one in (faults.crashes if faults else ())]
+        if any(one.down is None for _, one in crashes):
+            self._addresses()
+        given = [_message(message) for message in messages]
+        if gap < 0:
+            raise TopologyError(f"messages follow each other after 0 seconds or more, not {gap}")
         transit = self._transit
         transit.faults, transit.traffic = faults, Traffic(self.topology)
         begin = transit.now
         self._deliveries = []
         for forwarder in self.forwarders:
             forwarder.patience = None if faults is None else PATIENCE
-        for crash in faults.crashes if faults else ():
-            self._schedule(self.topology.number(crash.node), crash.at, crash.down)
-        for place, message in enumerate(messages):
+        for number, crash in crashes:
+            self._schedule(number, crash.at, crash.down)
+        for place, message in enumerate(given):
             transit.after(place * gap, lambda message=message: self._inject(origin, message))  # type: ignore[misc]
-        transit.run()
+        try:
+            transit.run()
+        except BaseException:
+            self._abandon()
+            raise
         if faults is None:
-            for letter in list(self._outbox.values()):
-                self._finished(letter)
+            self._finish_all()
         self._seen.clear()
         self._begun.clear()
         self.traffic.add(transit.traffic)
         return Trace(tuple(self._deliveries), transit.traffic, transit.now - begin)
+
+    def _abandon(self) -> None:
+        """Let nothing of a run that was broken off come into the next one: nodes lose what they have in hand."""
+        self._transit.clear()
+        self._finish_all()
+        self._seen.clear()
+        self._begun.clear()
+        for number, forwarder in enumerate(self.forwarders):
+            forwarder.crash()
+            self._rise(number)
+
+    def _rise(self, number: int) -> None:
+        """A node is back, unless it is no member any more."""
+        addresses = self.substrate if isinstance(self.substrate, AddressSpace) else None
+        self.forwarders[number].down = addresses is not None and number not in addresses.members
 
     def _inject(self, origin: int, message: Message) -> None:
         """The server hands a message to the node that it stands at, and in a reliable network keeps at it."""
@@ -261,24 +271,37 @@ class ContentNetwork:
     def _hand_over(self, letter: Letter, units: dict[bytes, Message], attempt: int) -> None:
         if letter.number not in self._outbox:
             return
-        header = self.substrate.header(letter.origin, letter.probe)
-        uid = (-1, 0, letter.number)
-        forwarder = self.forwarders[letter.origin]
-        forwarder.receive(None, Publication(letter, units, None, header, 0, uid))
+        forwarder = self.forwarders[self._entrance(letter.origin)]
+        header = self.substrate.header(forwarder.number, letter.probe)
+        copy = Publication(letter, units, None, header, 0, (-1, 0, letter.number))
+        if forwarder.number != letter.origin:
+            self._transit.traffic.carry(
+                letter.origin, forwarder.number, copy.size(self.topology.nodes, starred=False), "message"
+            )
+        forwarder.receive(None, copy)
         if forwarder.patience is not None:
             wait = forwarder.patience * 2 ** min(attempt, 6)
             self._transit.after(wait, lambda: self._hand_over(letter, units, attempt + 1))
+
+    def _entrance(self, origin: int) -> int:
+        """The node that the server hands messages to: its own, or the nearest member if that is gone for good."""
+        if not isinstance(self.substrate, AddressSpace) or origin in self.substrate.members:
+            return origin
+        distances = self._transit.distances
+        return min(self.substrate.members, key=lambda member: (distances.between(origin, member)[0], member))
 
     def _finished(self, letter: Letter) -> None:
         """All have it; where nothing is acknowledged, that is when nothing is under way any more."""
         if self._outbox.pop(letter.number, None) is not None:
             self._payloads.end(letter.units)
 
-    def _schedule(self, node: int, at: float, down: float | None) -> None:
-        forwarder = self.forwarders[node]
+    def _finish_all(self) -> None:
+        for letter in list(self._outbox.values()):
+            self._finished(letter)
 
+    def _schedule(self, node: int, at: float, down: float | None) -> None:
         def rise() -> None:
-            forwarder.down = False
+            self._rise(node)
 
         def noticed() -> None:
             if node in self._addresses().members and len(self._addresses().members) > 1:
@@ -287,7 +310,7 @@ class ContentNetwork:
                 rise()
 
         def fall() -> None:
-            forwarder.crash()
+            self.forwarders[node].crash()
             self._transit.after(PATIENCE if down is None else down, noticed if down is None else rise)
 
         self._transit.after(at, fall)
@@ -325,7 +348,7 @@ def _addressed(
     seed: int,
 ) -> AddressSpace:
     """A CAN whose members have joined one after the other, while a sample of filters stood for the load."""
-    if space is None:
+    if not isinstance(space, Space):
         raise TopologyError("a CAN needs a space: Space.of(Axis('per', 0, 100), …)")
     found = AddressSpace(topology, traffic, space, seed=seed)
     root = topology.number(topology.root)
@@ -339,3 +362,9 @@ def _addressed(
         found.join(number, contact=order[0], point=found.draw(points))
     found.unweigh()
     return found
+
+
+def _message(given: Message) -> Message:
+    if not isinstance(given, Message):
+        raise MessageError(f"what is published is a Message({{'per': 46}}), not {given!r:.80}")
+    return given

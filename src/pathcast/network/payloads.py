@@ -23,6 +23,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ..errors import TopologyError
 from ..messages import Message
 from ..messages.message import PAYLOAD_ID
 
@@ -41,6 +42,12 @@ class PayloadLimits:
     repository_entries: int | None = 3_100
     repository_bytes: int | None = 64 << 20
     homes: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("directory_bytes", "repository_entries", "repository_bytes"):
+            most = getattr(self, name)
+            if most is not None and most < 0:
+                raise TopologyError(f"{name} is 0 or more, or None for no limit, not {most!r}")
 
     @property
     def keeps(self) -> bool:

@@ -85,7 +85,7 @@ class Axis:
     required: bool = False
 
     def __post_init__(self) -> None:
-        if not self.low < self.high:
+        if not -inf < self.low < self.high < inf:
             raise MessageError(f"axis '{self.name}' reaches from {self.low} to {self.high}")
         if not self.readings:
             object.__setattr__(self, "readings", (Reading(self.name),))

@@ -94,6 +94,11 @@ class Transit:
         self._caused += 1
         heapq.heappush(self._events, (time, self._caused, None, target, source, packet))
 
+    def clear(self) -> None:
+        """Nothing is under way any more."""
+        self._events.clear()
+        self._last.clear()
+
     def run(self) -> None:
         """Until nothing is under way."""
         events, receive = self._events, self.receive
