@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 from pathcast.cli import match as room
 from pathcast.cli.match import match
 from pathcast.cli.output import READER_GONE
+from pathcast.matching import Subscriptions
+from pathcast.spark.versions import publish
 
 app = typer.Typer()
 app.command()(match)
@@ -238,6 +240,24 @@ def test_of_a_document_without_end_no_more_is_read_than_it_takes_to_refuse_it(mo
 
 def test_help_shows_an_example() -> None:
     assert "Example: pathcast match subscriptions.txt" in Outcome("--help").out
+
+
+@pytest.mark.parametrize("kind", ["index", "versions"])
+def test_an_index_is_matched_as_its_file_is(subscriptions: Path, stories: Path, tmp_path: Path, kind: str) -> None:
+    matcher = Subscriptions.read(subscriptions).compile()
+    for _ in range(2) if kind == "versions" else ():
+        publish(matcher, tmp_path / kind)
+    if kind == "index":
+        matcher.save(tmp_path / kind)
+    for options in ([], ["--engine", "reference"]):
+        assert Outcome(tmp_path / kind, stories, *options).out == Outcome(subscriptions, stories, *options).out
+    refused = Outcome(tmp_path / kind, stories, "--namespaces", "ignore")
+    assert refused.status == 2 and "leave the option out" in refused.err
+
+
+def test_a_folder_without_an_index_is_refused(stories: Path) -> None:
+    refused = Outcome(stories, stories)
+    assert refused.status == 2 and "holds no manifest.json" in refused.err
 
 
 def test_a_reader_that_goes_away_is_no_reason_to_complain(subscriptions: Path, stories: Path) -> None:

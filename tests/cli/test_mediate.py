@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pathcast.cli.app import app
+from pathcast.errors import PathcastError
 from pathcast.mediation import Mapping
 
 GLOBAL = "staff\n  person*\n    name #text\n    room? #text\n"
@@ -62,6 +63,7 @@ def test_pairs_that_are_known_are_taken(folder: Path) -> None:
 
 def test_schemas_are_integrated_to_one_that_can_be_used(folder: Path) -> None:
     file = folder / "both.tree"
+    (folder / "global.tree").write_text("\ufeff" + GLOBAL)  # as some editors write it
     assert Outcome("mediate", "integrate", folder / "global.tree", folder / "annex.tree", "-o", file).status == 0
     assert "    badge? #text" in file.read_text().splitlines()
     again = Outcome("mediate", "map", file, folder / "annex.tree")
@@ -86,3 +88,29 @@ def test_what_is_wrong_is_said(
     found = Outcome("mediate", *arguments)
     assert found.status == 2
     assert reason in found.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["integrate", "global.tree", "samples"], "samples.b.xml: no element found"),
+        (["integrate", "bad.dtd"], "bad.dtd: not a usable DTD"),
+        (["integrate", "bytes.tree"], "bytes.tree: the file is not UTF-8"),
+        (["check", "bytes.tree"], "bytes.tree: the file is not UTF-8"),
+    ],
+    ids=["sample", "dtd", "tree", "mapping"],
+)
+def test_a_file_that_can_not_be_read_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], reason: str
+) -> None:
+    monkeypatch.chdir(folder)
+    Path("samples").mkdir()
+    for file, content in {
+        "samples/a.xml": b"<a/>",
+        "samples/b.xml": b"<a>",
+        "bad.dtd": b"<",
+        "bytes.tree": b"\xff",
+    }.items():
+        Path(file).write_bytes(content)
+    with pytest.raises(PathcastError, match=reason):
+        Outcome("mediate", *arguments)

@@ -1,6 +1,4 @@
-"""What commands share: a file of subscriptions and namespaces as arguments, what to say when they are wrong, and text
-that a terminal may be shown.
-"""
+"""What commands share: subscriptions and namespaces as arguments, what to say when they are wrong, printable text."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 import typer
 
 if TYPE_CHECKING:
-    from pathcast.matching import Subscriptions
+    from pathcast.matching import Matcher, Subscriptions
 
 
 def refuse(reason: str) -> NoReturn:
@@ -43,10 +41,24 @@ def load_subscriptions(file: Path, namespaces: dict[str, str] | Literal["ignore"
     from pathcast.errors import PathcastError
     from pathcast.matching import Subscriptions
 
-    if not file.exists() or file.is_dir():  # a pipe will do
+    if not file.exists():  # a pipe will do
         refuse(f"{file}: there is no such file with subscriptions")
     try:
         return Subscriptions.read(file, namespaces=namespaces)
     except (PathcastError, ValueError) as error:
         reason = str(error)
         refuse(reason if str(file) in reason.partition("\n")[0] else f"{file}: {reason}")
+
+
+def open_folder(folder: Path, namespaces: Iterable[str]) -> "Matcher":
+    """The matcher of an index; of a folder with versions, as pipelines have it, the newest."""
+    from pathcast.errors import PathcastError
+    from pathcast.matching import open_index
+    from pathcast.spark.versions import is_versioned, latest, version_folder
+
+    if namespaces:
+        refuse(f"--namespaces: the index {folder} was made with namespaces of its own; leave the option out")
+    try:
+        return open_index(version_folder(folder, latest(folder)) if is_versioned(folder) else folder)
+    except PathcastError as error:
+        refuse(f"{folder}: {error}")

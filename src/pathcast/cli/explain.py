@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import load_subscriptions, namespaces_of, refuse
+from .arguments import load_subscriptions, namespaces_of, open_folder, refuse
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,17 +68,9 @@ def explain(
 
 def _subscriptions(path: Path, namespaces: list[str]) -> "Subscriptions":
     """The subscriptions of a file or an index."""
-    if not path.is_dir():
-        return load_subscriptions(path, namespaces_of(namespaces))
-    from pathcast.errors import PathcastError
-    from pathcast.matching import open_index
-
-    if namespaces:
-        refuse(f"--namespaces: the index {path} was made with namespaces of its own; leave the option out")
-    try:
-        return open_index(path).subscriptions
-    except PathcastError as error:
-        refuse(f"{path}: {error}")
+    if path.is_dir():
+        return open_folder(path, namespaces).subscriptions
+    return load_subscriptions(path, namespaces_of(namespaces))
 
 
 def _document(path: Path) -> "Document":

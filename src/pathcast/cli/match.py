@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from .arguments import load_subscriptions, namespaces_of, printable, refuse
+from .arguments import load_subscriptions, namespaces_of, open_folder, printable, refuse
 
 if TYPE_CHECKING:
     from pathcast.documents import Limits
     from pathcast.errors import PathcastError
-    from pathcast.matching import Matches, Subscriptions
+    from pathcast.matching import Matcher, Matches, Subscriptions
 
     MatchMany = Callable[[list[Path | bytes]], Iterable[Matches | PathcastError]]
 
@@ -50,7 +50,8 @@ def match(
         Path,
         typer.Argument(
             metavar="SUBSCRIPTIONS",
-            help="One XPath a line (its id is the line's number), or .csv or .parquet with a column xpath.",
+            help="A file (one XPath a line, its id is the line's number; or .csv or .parquet with a column xpath), "
+            "or the folder of an index.",
         ),
     ],
     documents: Annotated[
@@ -63,7 +64,10 @@ def match(
     ] = Format.text,
     namespaces: Annotated[
         list[str] | None,
-        typer.Option(metavar="PREFIX=URI…|ignore", help="Prefixes of the subscriptions, or ignore; may be repeated."),
+        typer.Option(
+            metavar="PREFIX=URI…|ignore",
+            help="Prefixes of a file's subscriptions, or ignore; may be repeated. An index has its own.",
+        ),
     ] = None,
     mapping: Annotated[
         Path | None,
@@ -81,13 +85,20 @@ def match(
 
     Example: pathcast match subscriptions.txt annex/ --mapping annex.toml
 
+    Example: pathcast match index/ stories/
+
     Example: cat story.xml | pathcast match subscriptions.txt - --namespaces f=http://example.org/f
     """
     from pathcast.documents import Limits
 
     limits = Limits()
-    loaded = load_subscriptions(subscriptions, namespaces_of(namespaces or []))
-    match_many = _compile(loaded, engine, limits, mapping)
+    opened = open_folder(subscriptions, namespaces or []) if subscriptions.is_dir() else None
+    loaded = (
+        opened.subscriptions
+        if opened is not None
+        else load_subscriptions(subscriptions, namespaces_of(namespaces or []))
+    )
+    match_many = _compile(loaded, opened, engine, limits, mapping)
     sources = list(_sources(documents, limits.size))
     if output_format is Format.json:
         row: Callable[[str, Matches | PathcastError], str] = _json_row
@@ -202,7 +213,13 @@ def _progress(documents: int) -> Iterator[Callable[[], None]]:
 # What can be wrong with the arguments.
 
 
-def _compile(subscriptions: "Subscriptions", engine: str | None, limits: "Limits", mapping: Path | None) -> "MatchMany":
+def _compile(
+    subscriptions: "Subscriptions",
+    opened: "Matcher | None",
+    engine: str | None,
+    limits: "Limits",
+    mapping: Path | None,
+) -> "MatchMany":
     """What matches a group of documents, each with its matches or its error."""
     from pathcast.matching import engines
 
@@ -210,7 +227,9 @@ def _compile(subscriptions: "Subscriptions", engine: str | None, limits: "Limits
     if engine is not None and engine not in known:
         refuse(f"--engine {engine}: there is no such engine; there are: {', '.join(known)}")
     if mapping is None:
-        return partial(subscriptions.compile(engine, limits=limits).match_many, errors="return")
+        if opened is None or engine not in (None, opened.engine_name):
+            opened = subscriptions.compile(engine, limits=limits)
+        return partial(opened.match_many, errors="return")
     from pathcast.mediation import Mapping, Mediator
 
     found = Mapping.open(mapping)

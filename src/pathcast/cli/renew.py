@@ -9,13 +9,14 @@ import typer
 def renew(
     index: Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.")],
     to: Annotated[
-        Path | None, typer.Argument(metavar="[FOLDER]", help="Where the new one goes; default: in the old one's place.")
+        Path | None, typer.Argument(metavar="FOLDER", help="Where the new one goes; default: in the old one's place.")
     ] = None,
 ) -> None:
     """Compile an index anew, from its subscriptions alone.
 
-    For an index that comes from elsewhere: opening one believes what was compiled, and a forged one can end the process
-    that matches with it. Nothing of that is believed here: subscriptions are read as text, checked, and compiled.
+    For an index that comes from elsewhere: opening one believes what was compiled, and a forged one can end a process.
+
+    Nothing of that is believed here: subscriptions are read as text, checked, and compiled.
 
     Exit status 0: the new index is written; 2: what is there holds no subscriptions that could be read.
 

@@ -138,9 +138,11 @@ class Mapping:
     def open(cls, path: str | os.PathLike[str]) -> "Mapping":
         """Read a file that `save` wrote, or that somebody edited."""
         try:
-            return cls.read(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise MappingError(f"{os.fspath(path)}: can't be read: {getattr(error, 'strerror', error)}") from None
+            return cls.read(Path(path).read_text(encoding="utf-8-sig"))
+        except UnicodeDecodeError:
+            raise MappingError(f"{os.fspath(path)}: the file is not UTF-8") from None
+        except OSError as error:
+            raise MappingError(f"{os.fspath(path)}: can't be read: {error.strerror}") from None
         except MappingError as error:
             raise MappingError(f"{os.fspath(path)}: {error.reason}") from None
 

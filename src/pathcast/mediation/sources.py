@@ -15,7 +15,7 @@ from ..documents import read_batch
 from ..documents.dtd import read_dtd
 from ..documents.reader import Readable
 from ..documents.schema import Occurrence
-from ..errors import LimitError, MappingError
+from ..errors import LimitError, MappingError, PathcastError
 from .items import Item, item_of
 from .mapping import read_tree
 from .schema_tree import LIMIT, Recursion, SchemaNode, SchemaTree
@@ -34,8 +34,12 @@ def tree_of_dtd(
 
 
 def infer_tree(documents: Iterable[Readable]) -> SchemaTree:
-    """The tree of the schema that sample documents show."""
-    samples = [item_of(document) for document in read_batch(list(documents))]
+    """The tree of the schema that sample documents show; of one that can't be read, the error has its `index`."""
+    batch = read_batch(list(documents), errors="return")
+    for number, error in batch.errors.items():
+        error.index = number
+        raise error
+    samples = [item_of(document) for document in batch]
     if not samples:
         raise MappingError("a schema can't be inferred from no document")
     if len(roots := {sample.name for sample in samples}) > 1:
@@ -176,24 +180,28 @@ def open_schema(
     a sample; a folder of samples.
     """
     file = Path(path)
-    if file.is_dir():
-        return infer_tree(sorted(file.glob("*.xml")))
+    samples = sorted(file.glob("*.xml")) if file.is_dir() else [file]
+    try:
+        if file.is_dir() or file.suffix == ".xml":
+            return infer_tree(samples)
+        return _declared(file, root, recursion)
+    except UnicodeDecodeError:
+        raise MappingError(f"{file}: the file is not UTF-8") from None
+    except OSError as error:
+        raise MappingError(f"{file}: can't be read: {error.strerror}") from None
+    except PathcastError as error:
+        named = file if error.index is None else samples[error.index]
+        if str(named) not in error.reason:
+            error.reason = f"{named}: {error.reason}"
+        raise
+
+
+def _declared(file: Path, root: str | None, recursion: Recursion) -> SchemaTree:
     match file.suffix:
         case ".dtd":
             return tree_of_dtd(file, root=root, recursion=recursion)
         case ".xsd":
             return tree_of_xsd(file, root=root, recursion=recursion)
         case ".tree":
-            return _tree_of_text(file)
-        case ".xml":
-            return infer_tree([file])
-    raise MappingError(f"{file}: a schema is a .dtd, a .xsd, a .tree, a sample .xml or a folder of samples")
-
-
-def _tree_of_text(file: Path) -> SchemaTree:
-    try:
-        return read_tree(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise MappingError(f"{file}: can't be read: {getattr(error, 'strerror', error)}") from None
-    except MappingError as error:
-        raise MappingError(f"{file}: {error.reason}") from None
+            return read_tree(file.read_text(encoding="utf-8-sig"))
+    raise MappingError("a schema is a .dtd, a .xsd, a .tree, a sample .xml or a folder of samples")
