@@ -190,3 +190,12 @@ def test_a_connect_server_has_a_port_that_is_a_number(folder):
     answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml"), "--remote", "sc://here:there"])
     assert answer.exit_code == 2
     assert "error: --remote sc://here:there: Port could not be cast to integer value" in answer.output
+
+
+@pytest.mark.parametrize(
+    ("option", "url"), [("--master", "here"), ("--master", "local[4"), ("--remote", "here:15002")], ids=str
+)
+def test_a_url_of_no_spark_is_refused_before_anything_starts(folder, option, url):
+    answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml"), option, url])
+    assert answer.exit_code == 2
+    assert f"error: {option} {url}: give " in answer.output

@@ -5,8 +5,10 @@ import signal
 import subprocess
 import sys
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
+from pyspark.errors import PySparkRuntimeError
 
 import pathcast.spark
 from pathcast.errors import PipelineError
@@ -115,6 +117,23 @@ def test_without_pyspark_the_way_to_install_it_is_said():
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'matcher'"):
         _ = pathcast.spark.matcher
+
+
+def test_a_spark_that_does_not_start_says_so_in_a_line(monkeypatch):
+    class Builder:
+        def appName(self, name):  # noqa: N802
+            return self
+
+        def config(self, key, value):
+            return self
+
+        def getOrCreate(self):  # noqa: N802
+            raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
+
+    monkeypatch.setattr(sessions, "running", lambda: None)
+    monkeypatch.setattr(sessions, "SparkSession", SimpleNamespace(builder=Builder()))
+    with pytest.raises(PipelineError, match=r"^Spark did not start: \[JAVA_GATEWAY_EXITED\] .*`pathcast doctor`"):
+        session()
 
 
 def asked_for(monkeypatch, settings) -> dict[str, str]:

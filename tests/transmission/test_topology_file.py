@@ -36,7 +36,7 @@ def test_a_shape_with_one_faster_link(tmp_path):
 
 
 def test_links_one_by_one(tmp_path):
-    listed = read(tmp_path, 'nodes = ["lonely"]\n[[link]]\nbetween = ["b", "a"]\nlatency = "1s"\n')
+    listed = read(tmp_path, '\ufeffnodes = ["lonely"]\n[[link]]\nbetween = ["b", "a"]\nlatency = "1s"\n')
     assert listed.nodes == ("lonely", "b", "a") and listed.link("a", "b").latency == 1 and not listed.is_connected
 
 

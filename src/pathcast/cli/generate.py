@@ -99,6 +99,8 @@ def subscriptions(
     """Write XPath subscriptions, drawn by a random walk over a DTD."""
     from pathcast.workloads import assign_subscribers, generate_subscriptions
 
+    if sample is not None and match_rate is None:
+        refuse("--sample: documents to measure a match rate on; give --match-rate as well")
     write = _writer(output, with_subscribers=readers > 0, force=force)
     with _errors_as_messages(), _progress("subscriptions", count) as advance:
         drawn = generate_subscriptions(

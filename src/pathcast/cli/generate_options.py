@@ -40,7 +40,9 @@ Root = Annotated[
     typer.Option(metavar="NAME", help="The root element, where the DTD leaves a choice.", show_default=False),
 ]
 Seed = Annotated[int, typer.Option(help="Same seed, same output. Share it so that predicates fit the documents.")]
-Largest = Annotated[int, typer.Option(min=1, help="Values are 1..max, with max drawn per attribute from 1..LARGEST.")]
+Largest = Annotated[
+    int, typer.Option(min=1, max=1_000_000, help="Values are 1..max, with max drawn per attribute from 1..LARGEST.")
+]
 Style = Annotated[Text, typer.Option("--text", help="Values as integers, or readable words as in news.")]
 Force = Annotated[bool, typer.Option("--force", help="Write although something is there; same names are replaced.")]
 

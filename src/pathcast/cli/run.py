@@ -5,6 +5,7 @@ by Ctrl-C, 143 by SIGTERM. A stream that was stopped goes on where it was when i
 """
 
 import json
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,14 +17,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .arguments import refuse
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pathcast.spark.pipeline_file import Pipeline
     from pathcast.spark.run import JoinReport, Report
 
-FAILED, WRONG = 1, 2
+FAILED = 1
 CONNECT_PORT = 15002
+_MASTER = re.compile(r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|(spark|k8s)://.+|yarn")
 
 
 class Stop(Event):
@@ -72,16 +76,15 @@ def run(
     from pathcast.spark.plan import plan
 
     if master is not None and remote is not None:
-        typer.echo("error: give --master or --remote, not both", err=True)
-        raise typer.Exit(WRONG)
+        refuse("give --master or --remote, not both")
+    if master is not None and not _MASTER.fullmatch(master):
+        refuse(f"--master {master}: give local[4], local[*], spark://host:7077, k8s://host:443 or yarn")
+    if remote is not None and not remote.startswith(("sc://", "local")):
+        refuse(f"--remote {remote}: give sc://host:15002, or local[2] for a server that is started here")
     pipeline = read_pipeline(file)
     table, joins = pipeline.subscriptions.table, pipeline.joins
     if publish and table is None and (joins is None or joins.versions is None or joins.subscriptions is None):
-        typer.echo(
-            f"error: {file}: there is no subscriptions.table to publish, nor joins.subscriptions with joins.versions",
-            err=True,
-        )
-        raise typer.Exit(WRONG)
+        refuse(f"{file}: there is no subscriptions.table to publish, nor joins.subscriptions with joins.versions")
     lines = list(plan(pipeline))
     if dry_run:
         width = max(len(heading) for heading, _ in lines)
@@ -150,8 +153,7 @@ def _must_answer(remote: str) -> None:
         place = address.hostname or "", address.port or CONNECT_PORT
         create_connection(place, timeout=10).close()
     except ValueError as error:
-        typer.echo(f"error: --remote {remote}: {error}", err=True)
-        raise typer.Exit(WRONG) from None
+        refuse(f"--remote {remote}: {error}")
     except OSError as error:
         reason = f"no Spark Connect server answers at {place[0]}:{place[1]}: {error.strerror or error}"
         typer.echo(f"error: --remote {remote}: {reason}", err=True)

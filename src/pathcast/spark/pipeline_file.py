@@ -58,7 +58,7 @@ def read_pipeline(file: str | os.PathLike[str]) -> Pipeline:
     """Read a pipeline file; `PipelineFileError` tells all that is wrong with it."""
     path = Path(file)
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = path.read_bytes().decode("utf-8-sig")
         given = tomllib.loads(text)
     except OSError as error:
         raise _refused(path, Problem(None, "", f"can't be read: {error.strerror}")) from None

@@ -15,7 +15,9 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from pathcast.errors import PipelineError
@@ -85,8 +87,9 @@ def session(
     try:
         with _interrupts_held():
             return builder.getOrCreate()
-    except OSError as error:
-        raise PipelineError(f"Spark did not start: {error}; `pathcast doctor` says what is missing") from error
+    except (OSError, PySparkException, Py4JError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise PipelineError(f"Spark did not start: {reason}; `pathcast doctor` says what is missing") from error
 
 
 def running() -> SparkSession | None:

@@ -50,7 +50,7 @@ def read_topology(file: str | PathLike[str]) -> Topology:
     """Read a file; what is wrong with it is a `TopologyError` that begins with the file's name and the key."""
     name = fspath(file)
     try:
-        table = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+        table = tomllib.loads(Path(file).read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise TopologyError(f"{name}: can't be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

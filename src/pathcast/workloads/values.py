@@ -17,6 +17,10 @@ from pathcast.documents.schema import Attribute, Schema
 TextStyle = Literal["integers", "words"]
 
 
+# The most values that a domain may have: each of them is laid out.
+LARGEST = 1_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class Domain:
     """The values that one attribute or text takes, each equally likely. Numeric ones have an order."""
@@ -35,8 +39,8 @@ class Values:
     """The domains of a schema's attributes and texts for one seed."""
 
     def __init__(self, schema: Schema, *, seed: int = 0, largest: int = 20, text: TextStyle = "integers") -> None:
-        if largest < 1:
-            raise ValueError(f"largest must be at least 1, not {largest}")
+        if not 1 <= largest <= LARGEST:
+            raise ValueError(f"largest must be from 1 to {LARGEST:,}, not {largest}")
         if text not in ("integers", "words"):
             raise ValueError(f"text must be 'integers' or 'words', not {text!r}")
         self.schema = schema
