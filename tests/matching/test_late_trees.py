@@ -1,16 +1,15 @@
 """Trees that come while documents are matched: fresh ones first, then an index of their own, then with all others."""
 
 from pathlib import Path
-from time import sleep
 
 import pytest
 
 from pathcast import Matcher, Subscriptions, open_index
-from pathcast.matching.automaton import AutomatonEngine
 from pathcast.matching.automaton import generations as room
-from pathcast.matching.automaton.generation import Generation
 from pathcast.matching.automaton.verifier import Verifier
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+
+from .renewing import at_rest
 
 DOCUMENTS = list(generate_documents(news_schema(), 20, seed=5))
 JOINED = [
@@ -33,17 +32,6 @@ OTHERS = [
 def early_renewals(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few fresh trees are many."""
     monkeypatch.setattr(room, "FRESH_TREES", 6)
-
-
-def at_rest(matcher: Matcher) -> Generation:
-    """The generation, when nobody works on the next one."""
-    engine = matcher.engine
-    assert isinstance(engine, AutomatonEngine)
-    for _ in range(3000):
-        if engine._generations._renewing is None:
-            break
-        sleep(0.01)
-    return engine._generations.current
 
 
 def followed(first: list[str], then: list[str]) -> tuple[Subscriptions, Matcher]:

@@ -1,17 +1,17 @@
 """Paths that come while documents are matched: fresh ones first, then with recent states, then with all others."""
 
 from random import Random
-from time import sleep
 
 import numpy as np
 import pytest
 
 from pathcast import Matcher, Subscriptions
-from pathcast.matching.automaton import AutomatonEngine
 from pathcast.matching.automaton import generations as room
 from pathcast.matching.automaton.generation import Generation
 from pathcast.matching.automaton.states import States
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+
+from .renewing import at_rest
 
 DOCUMENTS = list(generate_documents(news_schema(), 30, seed=5))
 PATHS = generate_subscriptions(news_schema(), 500, seed=6, max_depth=7, distinct=True)
@@ -22,17 +22,6 @@ TREES = generate_subscriptions(news_schema(), 12, seed=7, max_depth=5, predicate
 def early_renewals(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few dozen fresh paths are many."""
     monkeypatch.setattr(room, "FRESH_BITS", 256)
-
-
-def at_rest(matcher: Matcher) -> Generation:
-    """The generation, when nobody works on the next one."""
-    engine = matcher.engine
-    assert isinstance(engine, AutomatonEngine)
-    for _ in range(3000):
-        if engine._generations._renewing is None:
-            break
-        sleep(0.01)
-    return engine._generations.current
 
 
 def followed(first: int, paths: int) -> tuple[Subscriptions, Matcher]:

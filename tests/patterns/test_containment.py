@@ -17,10 +17,8 @@ from pathcast.patterns.minimal import minimised
 from pathcast.patterns.model import Compare, StringTest
 from pathcast.patterns.values import holds
 from tests import oracle
-from tests.generators import NAMESPACES, expression, random_document, random_pattern, varied
 from tests.generators.documents import COMMON, NUMBERS, WORDS
-
-DOCUMENTS, VARIANTS, PATTERNS = 8, 5, 60
+from tests.generators.rounds import drawn
 
 
 def contained(general: str, special: str) -> bool:
@@ -116,46 +114,12 @@ def test_a_test_implies_or_excludes_another_only_if_no_value_objects(
         assert not any(holds(other, value) for value in passing)
 
 
-class Round:
-    """Patterns and, for each, the documents that match it."""
-
-    def __init__(self, seed: int) -> None:
-        random = Random(seed)
-        bases = [random_document(random, size=14) for _ in range(DOCUMENTS)]
-        documents = [varied(random, base) for base in bases for _ in range(VARIANTS)]
-        self.trees = [oracle.read(document.data) for document in documents]
-        self.patterns: list[Pattern] = []
-        self.matched: list[set[int]] = []
-        for _ in range(PATTERNS):
-            drawn = random_pattern(random, random.choice(self.trees).getroot())
-            text = expression(drawn)
-            self.patterns.append(parse(text, NAMESPACES))
-            self.matched.append(self.matches(text))
-
-    def matches(self, text: str) -> set[int]:
-        question = oracle.ask(text, NAMESPACES)
-        return {number for number, tree in enumerate(self.trees) if oracle.answer(question, tree)}
-
-    def asked(self, pattern: Pattern) -> set[int]:
-        """The documents that match a pattern that was made from others; names in namespaces get their prefixes."""
-        text = str(pattern)
-        for prefix, uri in NAMESPACES.items():
-            text = text.replace(f"Q{{{uri}}}", f"{prefix}:")
-        text = text.replace("Q{http://www.w3.org/XML/1998/namespace}", "xml:")
-        return self.matches(text)
-
-
-@functools.lru_cache(maxsize=8)
-def drawn(seed: int) -> Round:
-    return Round(seed)
-
-
 SEEDS = range(1, 7)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_document_that_matches_the_special_pattern_matches_the_general_one(seed: int) -> None:
-    this = drawn(seed)
+    this = drawn(seed, documents=8)
     for (special, theirs), (general, ours) in product(zip(this.patterns, this.matched, strict=True), repeat=2):
         if contains(general, special):
             assert theirs <= ours, (str(general), str(special))
@@ -163,7 +127,7 @@ def test_a_document_that_matches_the_special_pattern_matches_the_general_one(see
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_generalised_patterns_contain_and_match_more(seed: int) -> None:
-    this, random = drawn(seed), Random(seed)
+    this, random = drawn(seed, documents=8), Random(seed)
     for pattern, matched in zip(this.patterns, this.matched, strict=True):
         current = pattern
         for _ in range(4):
@@ -185,9 +149,9 @@ def test_generalisation_ends_with_what_every_document_matches() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_bound_is_matched_by_what_matches_either(seed: int) -> None:
-    this, random = drawn(seed), Random(seed)
+    this, random = drawn(seed, documents=8), Random(seed)
     for _ in range(60):
-        one, other = random.randrange(PATTERNS), random.randrange(PATTERNS)
+        one, other = random.randrange(len(this.patterns)), random.randrange(len(this.patterns))
         bound = upper_bound(this.patterns[one], this.patterns[other])
         assert size(bound) <= max(size(this.patterns[one]), size(this.patterns[other]))
         assert this.matched[one] | this.matched[other] <= this.asked(bound), (
@@ -199,7 +163,7 @@ def test_a_bound_is_matched_by_what_matches_either(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_minimal_pattern_matches_the_same(seed: int) -> None:
-    this = drawn(seed)
+    this = drawn(seed, documents=8)
     for pattern, matched in zip(this.patterns, this.matched, strict=True):
         minimal = minimised(pattern)
         assert size(minimal) <= size(pattern)

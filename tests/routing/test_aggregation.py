@@ -11,7 +11,7 @@ from pathcast.routing import Aggregation, aggregate
 from pathcast.routing.aggregation import Clusters
 from pathcast.routing.covering import covers
 from pathcast.workloads import generate_subscriptions, news_schema
-from tests.routing.patterns_drawn import drawn
+from tests.generators.rounds import drawn
 
 
 def aggregated(texts: list[str], keep: float) -> Aggregation:

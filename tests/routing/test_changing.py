@@ -18,7 +18,7 @@ from pathcast.routing.derived import Budget, ChangingDerived
 from pathcast.routing.simple import SimpleAggregates
 from pathcast.transmission import Topology
 from pathcast.workloads import generate_subscriptions, news_schema
-from tests.routing.patterns_drawn import drawn
+from tests.generators.rounds import drawn
 
 TEXTS = [
     f"{first}{second}{third}"

@@ -7,7 +7,7 @@ import pytest
 from pathcast.patterns import Pattern, parse
 from pathcast.patterns.generalisation import Change, generalisations, generalised, size
 from pathcast.routing.clustering import LOSSES, clusters
-from tests.routing.patterns_drawn import drawn
+from tests.generators.rounds import drawn
 
 
 def plain_clusters(patterns: list[Pattern]) -> dict[Pattern, set[int]]:

@@ -16,7 +16,7 @@ from pathcast.routing.derived import Budget, Derived, derive
 from pathcast.routing.simple import Simple, SimpleAggregates
 from pathcast.routing.wildcards import Bindings, Wildcards, bound
 from tests import oracle
-from tests.routing.patterns_drawn import drawn
+from tests.generators.rounds import drawn
 from tests.routing.plain_bindings import document_bindings
 
 NAMES = "abcd"

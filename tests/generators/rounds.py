@@ -1,11 +1,13 @@
-"""Patterns and documents for tests of aggregation and of what is derived from it; lxml says what matches."""
+"""Rounds of patterns and documents that many tests ask the same of; lxml says what matches."""
 
 import functools
 from random import Random
 
 from pathcast.patterns import Pattern, parse
 from tests import oracle
-from tests.generators import NAMESPACES, expression, random_document, random_pattern, varied
+from tests.generators.documents import NAMESPACES, random_document, varied
+from tests.generators.expressions import expression
+from tests.generators.patterns import random_pattern
 
 
 class Round:
@@ -38,5 +40,6 @@ class Round:
 
 
 @functools.lru_cache(maxsize=8)
-def drawn(seed: int, count: int = 60) -> Round:
-    return Round(seed, count)
+def drawn(seed: int, count: int = 60, documents: int = 6) -> Round:
+    """The round of a seed; the same one for all who ask."""
+    return Round(seed, count, documents)
