@@ -10,7 +10,7 @@ from pathcast.joins import Schema, select
 from pathcast.joins.parts import Parts
 from pathcast.joins.sites import read_state
 from pathcast.joins.standing import StandingJoins
-from pathcast.messages import decode, wire, wire_kernels
+from pathcast.messages import decode, wire_kernels, wire_values
 
 DAY, NOON = date(2026, 1, 1), datetime.fromisoformat("2026-01-01T12:00:00")
 # How a value of a kind is made of a small number, so that equal ones, and neighbours, come up.
@@ -148,4 +148,4 @@ def test_semijoins_of_other_shapes_are_told_by_the_server(where):
 def test_kernels_write_the_tags_of_the_wire():
     names = ["NULL", "WHOLE", "WHOLE_FLOAT", "FLOAT", "STRING", "DATE", "TIMESTAMP", "BYTES", "POINTS", "SKYLINE"]
     names += ["SAME_COLUMN", "MIXED_COLUMN"]
-    assert [getattr(wire, name) for name in names] == [getattr(wire_kernels, name) for name in names]
+    assert [getattr(wire_values, name) for name in names] == [getattr(wire_kernels, name) for name in names]

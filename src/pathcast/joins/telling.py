@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ChangeError, PathcastError
-from ..messages.wire import begun, written_attribute, written_name
+from ..messages.wire import begun, written_attribute
 from ..messages.wire_kernels import DATE, FLOAT, SKYLINE, TIMESTAMP, WHOLE
+from ..messages.wire_values import written_name
 from .bags import Bag
 from .groups import Group
 from .kinds import Kind

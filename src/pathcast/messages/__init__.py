@@ -4,7 +4,8 @@ from .filters import Between, Box, Covers, Differs, Filter, In, NoPoint, SomePoi
 from .intervals import Interval
 from .message import Message
 from .values import Points, Scalar, Value
-from .wire import WireLimits, decode, decode_filter, encode, encode_filter
+from .wire import decode, decode_filter, encode, encode_filter
+from .wire_values import WireLimits
 
 __all__ = [
     "Between",
