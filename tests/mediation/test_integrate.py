@@ -46,6 +46,11 @@ def test_a_global_schema_is_stable_when_schemas_are_added() -> None:
         before = set(nodes_of(glob))
 
 
+def test_what_the_global_schema_has_stays_where_a_local_one_has_another_thing_of_that_name() -> None:
+    glob, local = read_tree("r\n  a\n    b #text\n  c"), read_tree("r\n  a #text\n    d")
+    assert extended(glob, local, {"r": "r"}) == read_tree("r\n  a?\n    b? #text\n    d?\n  c?")
+
+
 def test_documents_of_integrated_schemas_are_matched_in_one() -> None:
     import pathcast
 

@@ -52,11 +52,12 @@ def extended(glob: SchemaTree, local: SchemaTree, correspondence: Mapping[str, s
         above, name = nodes[over], name_of(path)
         if is_attribute(path):
             above.attributes.setdefault(name)
-        elif name not in above.children:
+            continue
+        place = places[path] = f"{over}/{name}"
+        if place not in nodes:  # else what is there stays, and takes up what the local one has below
             node = local[path]
-            above.children[name] = f"{over}/{name}"
-            nodes[f"{over}/{name}"] = _Growing(SchemaNode(name, _OPTIONAL[node.cardinality], node.has_text))
-            places[path] = f"{over}/{name}"
+            above.children[name] = place
+            nodes[place] = _Growing(SchemaNode(name, _OPTIONAL[node.cardinality], node.has_text))
     return SchemaTree(_frozen(nodes, steps_of(next(iter(glob.paths)))[0]))
 
 
