@@ -122,6 +122,13 @@ def test_an_operator_does_what_it_says(name: str) -> None:
     assert rewritten(document, *operators) == expected
 
 
+def test_attributes_get_their_names_all_at_once() -> None:
+    document = "<r><a k='1' l='2'/></r>"
+    swapped = rewritten(document, Rename("r/a/@k", "l"), Rename("r/a/@l", "k"))
+    assert swapped == "<r><a l='1' k='2'/></r>".replace("'", '"')
+    assert rewritten(document, Rename("r/a/@k", "l"), ToElement("r/a", "l")) == '<r><a l="1"><l>2</l></a></r>'
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_operators_travel_as_plain_data(name: str) -> None:
     for operator in EXAMPLES[name][2]:

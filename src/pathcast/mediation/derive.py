@@ -17,7 +17,7 @@ Invariant: what no rule explains is left as it is, and is in `unexplained`, with
 Cost: linear in both trees and in what is inserted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import MappingError
@@ -79,8 +79,7 @@ class _Deriving:
         groups: dict[tuple[str, str, tuple[str, ...] | str], set[str]] = {}
         for path, node in self.local.paths.items():
             self._rename(path)
-            for attribute in node.attributes:
-                self._attribute(path, attribute)
+            self._attributes(path, node.attributes)
             if path in parents and path in self.of:
                 self._move(path, parents[path], parents, children, groups)
         self.found.operators[:0] = exchanges
@@ -115,20 +114,35 @@ class _Deriving:
         if there is not None and name_of(there) != name_of(path):
             self.found.operators.append(Rename(path, name_of(there)))
 
-    def _attribute(self, path: str, attribute: str) -> None:
-        here = f"{path}/@{attribute}"
-        there = self.of.get(here)
-        if there is None:
-            return
+    def _attributes(self, path: str, attributes: Sequence[str]) -> None:
         owner = self.of.get(path)
-        if owner is None or parent_of(there) != owner:
-            self.found.unexplained[here] = f"'{there}' does not belong to what '{path}' is, {_named(owner)}"
-        elif is_attribute(there):
-            if name_of(there) != attribute:
-                self.found.operators.append(Rename(here, name_of(there)))
-        else:
+        moved: dict[str, Operator] = {}
+        for attribute in attributes:
+            there = self.of.get(f"{path}/@{attribute}")
+            if there is None:
+                continue
             name = name_of(there)
-            self.found.operators.append(ToElement(path, attribute, None if name == attribute else name))
+            if owner is None or parent_of(there) != owner:
+                reason = f"'{there}' does not belong to what '{path}' is, {_named(owner)}"
+                self.found.unexplained[f"{path}/@{attribute}"] = reason
+            elif not is_attribute(there):
+                moved[attribute] = ToElement(path, attribute, None if name == attribute else name)
+            elif name != attribute:
+                moved[attribute] = Rename(f"{path}/@{attribute}", name)
+        self._keep_apart(path, attributes, moved)
+        self.found.operators += moved.values()
+
+    def _keep_apart(self, path: str, attributes: Sequence[str], moved: dict[str, Operator]) -> None:
+        """Leave attributes as they are whose new name is that of another one that stays; then they stay, too."""
+        waiting = [attribute for attribute in attributes if attribute not in moved]
+        wanted = {each.name: attribute for attribute, each in moved.items() if isinstance(each, Rename)}
+        while waiting:
+            stays = waiting.pop()
+            refused = wanted.get(stays)
+            if refused is not None:
+                del moved[refused]
+                self.found.unexplained[f"{path}/@{refused}"] = f"'{path}' has an attribute '{stays}' that stays"
+                waiting.append(refused)
 
     def _move(
         self,

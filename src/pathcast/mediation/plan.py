@@ -76,6 +76,7 @@ class Plan:
         for operator in self.operators:
             self._enter(operator)
         for plan in self.nodes.values():
+            self._check_attributes(plan)
             self._check_circles(plan)
 
     def __getitem__(self, path: str) -> NodePlan:
@@ -121,9 +122,6 @@ class Plan:
             return
         plan, attribute = self._node(operator, parent_of(path)), name_of(path)
         self._attribute(operator, plan, attribute)
-        others = (plan.attributes.get(name, name) for name in self.tree[plan.path].attributes if name != attribute)
-        if operator.name in others:
-            _refuse(operator, f"'{plan.path}' would have two attributes '{operator.name}'")
         plan.attributes[attribute] = operator.name
 
     def _to_element(self, operator: ToElement) -> None:
@@ -157,6 +155,17 @@ class Plan:
         known = self.children[self._node(operator, operator.node).path]
         if child not in known:
             _refuse(operator, f"'{operator.node}' has no child '{child}'; it has {', '.join(known) or 'none'}")
+
+    def _check_attributes(self, plan: NodePlan) -> None:
+        gone = {attribute for attribute, _ in plan.elements}
+        taken: dict[str, str] = {}
+        for attribute in self.tree[plan.path].attributes if plan.attributes else ():
+            name = plan.attributes.get(attribute, attribute)
+            if attribute not in gone and (other := taken.setdefault(name, attribute)) != attribute:
+                renamed = attribute if attribute in plan.attributes else other
+                raise MappingError(
+                    f"rename at '{plan.path}/@{renamed}': '{plan.path}' would have two attributes '{name}'"
+                )
 
     def _check_circles(self, plan: NodePlan) -> None:
         for child in plan.places:
