@@ -5,8 +5,18 @@ import re
 import pytest
 
 from pathcast.documents import read
-from pathcast.errors import MappingError
-from pathcast.mediation import Downgrade, Exchange, Insert, Operator, Rename, ToElement, Upgrade
+from pathcast.errors import LimitError, MappingError
+from pathcast.mediation import (
+    Downgrade,
+    Exchange,
+    Insert,
+    Operator,
+    Rename,
+    SchemaNode,
+    SchemaTree,
+    ToElement,
+    Upgrade,
+)
 from pathcast.mediation.items import item_of, to_bytes
 from pathcast.mediation.mapping import Mapping, read_tree
 
@@ -181,3 +191,33 @@ def test_what_is_wrong_in_a_file_is_named(tmp_path, text: str, reason: str) -> N
     with pytest.raises(MappingError, match=re.escape(reason)) as caught:
         Mapping.open(tmp_path / "m.toml")
     assert str(caught.value).startswith(str(tmp_path / "m.toml"))
+
+
+def test_attributes_may_change_names_with_one_another_but_not_take_that_of_one_that_stays() -> None:
+    local = read_tree("r\n  a @id @code @kind #text")
+    mapping = Mapping.derive(
+        "x", local, read_tree("r\n  a @code @number @kind"),
+        {"r": "r", "r/a": "r/a", "r/a/@id": "r/a/@code", "r/a/@code": "r/a/@number", "r/a/@kind": "r/a/@kind"},
+    )  # fmt: skip
+    assert mapping.operators == (Rename("r/a/@id", "code"), Rename("r/a/@code", "number"))
+    taken = {"r": "r", "r/a": "r/a", "r/a/@id": "r/a/@code", "r/a/@code": "r/a/@kind"}
+    mapping = Mapping.derive("x", local, read_tree("r\n  a @code @kind"), taken)
+    assert mapping.operators == ()
+    assert mapping.unexplained == {
+        "r/a/@code": "'r/a' has an attribute 'kind' that stays",
+        "r/a/@id": "'r/a' has an attribute 'code' that stays",
+    }
+
+
+@pytest.mark.parametrize("address", ["http://example.org/a/b", "urn:a b", "urn:a\\b", 'urn:"""', "urn:a'b"])
+def test_a_file_has_namespaces_as_they_are(address: str) -> None:
+    a, b, k = (f"{{{address}}}{name}" for name in "abk")
+    tree = SchemaTree(SchemaNode(a, children=(SchemaNode(b, "*", attributes=(k,), has_text=True),)))
+    mapping = Mapping("x\x7f", tree, (Rename(f"{a}/{b}", "c"),))
+    assert Mapping.read(mapping.write()) == mapping
+
+
+def test_a_schema_too_large_for_a_table_of_its_names_is_refused() -> None:
+    tree = read_tree("r\n" + "\n".join(f"  a{number}" for number in range(8200)))
+    with pytest.raises(LimitError, match="the schema of 'x' has 8,201 elements of 8,201 names; a mapping may have"):
+        Mapping("x", tree, ())

@@ -25,6 +25,7 @@ Invariant: a mapping never changes; `Mapping.read(mapping.write())` is equal to 
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
@@ -34,7 +35,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ..documents.schema import Occurrence
-from ..errors import MappingError
+from ..errors import LimitError, MappingError
 from .correspond import nodes_of
 from .derive import derive
 from .items import Item
@@ -43,6 +44,10 @@ from .plan import Plan
 from .schema_tree import SchemaNode, SchemaTree
 from .static import rewrite
 
+# Rewriting looks children up in a table of nodes and names, four bytes a pair.
+_MOST_PAIRS = 1 << 26
+# A word of a line; the address of a namespace may hold blanks.
+_WORD = re.compile(r"(?:\{[^}]*\}|\S)+")
 _KEYS = ("name", "version", "schema", "correspondence", "operators", "unexplained")
 
 
@@ -61,6 +66,12 @@ class Mapping:
     """Sixteen bytes that tell mappings apart."""
 
     def __post_init__(self) -> None:
+        names = {node.name for node in self.local.paths.values()}
+        if len(self.local) * len(names) > _MOST_PAIRS:
+            raise LimitError(
+                f"the schema of '{self.name}' has {len(self.local):,} elements of {len(names):,} names; a mapping may "
+                f"have {_MOST_PAIRS:,} pairs of these: map a part of the schema"
+            )
         object.__setattr__(self, "plan", Plan(self.local, self.operators))
         object.__setattr__(self, "fingerprint", blake2b(self.write().encode(), digest_size=16).digest())
 
@@ -95,7 +106,14 @@ class Mapping:
 
     def write(self) -> str:
         """The mapping as the text of a TOML file."""
-        lines = [f"name = {_text(self.name)}", f"version = {self.version}", "", 'schema = """', str(self.local), '"""']
+        lines = [
+            f"name = {_text(self.name)}",
+            f"version = {self.version}",
+            "",
+            'schema = """',
+            _lines(self.local),
+            '"""',
+        ]
         for key, table in (("correspondence", self.correspondence), ("unexplained", self.unexplained)):
             if table:
                 lines += ["", f"[{key}]", *(f"{_text(path)} = {_text(value)}" for path, value in table.items())]
@@ -152,29 +170,30 @@ def read_tree(text: str) -> SchemaTree:
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:
         raise MappingError("schema: there is no element")
-    nodes: list[tuple[int, SchemaNode]] = []  # those that are open, with their children so far
+    nodes: list[tuple[SchemaNode, list[SchemaNode]]] = []  # those that are open, with their children so far
     for number, line in lines:
         depth = (len(line) - len(line.lstrip(" "))) // 2
         if depth > len(nodes) or (nodes and depth == 0):
             raise MappingError(f"schema, line {number}: '{line.strip()}' is indented as no line above it allows")
         _close(nodes, depth)
-        nodes.append((number, _read_node(line.strip(), number)))
+        nodes.append((_read_node(line.strip(), number), []))
     _close(nodes, 1)
-    return SchemaTree(nodes[0][1])
+    return SchemaTree(_with_children(*nodes[0]))
 
 
-def _close(nodes: list[tuple[int, SchemaNode]], depth: int) -> None:
+def _close(nodes: list[tuple[SchemaNode, list[SchemaNode]]], depth: int) -> None:
     """Give the nodes deeper than this to their parents."""
     while len(nodes) > depth:
-        _, node = nodes.pop()
-        if not nodes:
-            raise MappingError("schema: there is more than one root")
-        number, parent = nodes[-1]
-        nodes[-1] = number, replace(parent, children=(*parent.children, node))
+        closed = _with_children(*nodes.pop())
+        nodes[-1][1].append(closed)
+
+
+def _with_children(node: SchemaNode, children: list[SchemaNode]) -> SchemaNode:
+    return replace(node, children=tuple(children))
 
 
 def _read_node(text: str, number: int) -> SchemaNode:
-    name, *more = text.split()
+    name, *more = _WORD.findall(text)
     cardinality: Occurrence = ""
     for mark in get_args(Occurrence):
         if mark and name.endswith(mark):
@@ -216,8 +235,13 @@ def _texts(table: Table[str, Any], key: str) -> dict[str, str]:
 
 
 def _text(value: str) -> str:
-    """A text as TOML writes it; JSON writes it the same."""
-    return json.dumps(value, ensure_ascii=False)
+    """A text as TOML writes it; JSON writes it the same, but for one control character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _lines(tree: SchemaTree) -> str:
+    """A tree in a text of several lines as TOML writes it; only the address of a namespace has what must be escaped."""
+    return str(tree).replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _value(value: str | list[str]) -> str:

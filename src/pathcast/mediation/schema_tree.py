@@ -97,7 +97,12 @@ class SchemaTree:
 
     def __str__(self) -> str:
         """The tree as an indented text."""
-        return "\n".join("  " * path.count("/") + _line(node) for path, node in self.paths.items())
+        lines, stack = [], [(0, self.root)]
+        while stack:
+            depth, node = stack.pop()
+            lines.append("  " * depth + _line(node))
+            stack.extend((depth + 1, child) for child in reversed(node.children))
+        return "\n".join(lines)
 
 
 def parent_of(path: str) -> str:

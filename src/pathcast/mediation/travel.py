@@ -16,7 +16,7 @@ import zlib
 from dataclasses import dataclass
 from threading import Lock
 
-from ..errors import MappingError, MessageError
+from ..errors import LimitError, MappingError, MessageError
 from .mapping import Mapping
 
 _MAGIC = b"PCmd"
@@ -110,7 +110,7 @@ def _mapping(packed: bytes) -> Mapping:
         found = Mapping.read(text.decode())
     except (zlib.error, UnicodeDecodeError, RecursionError) as error:
         raise MessageError(f"the mapping in a message can't be read: {error}") from None
-    except MappingError as error:
+    except (MappingError, LimitError) as error:
         raise MessageError(f"the mapping in a message can't be used: {error.reason}") from None
     if len(text) <= _KEPT_LENGTH:
         with _keeping:
