@@ -70,6 +70,19 @@ def test_versions_stay_and_an_unknown_one_is_an_error(mediator: Mediator) -> Non
         matcher.match(DOCUMENT, "u", version=3)
 
 
+def test_pairs_that_are_none_are_named(mediator: Mediator) -> None:
+    with pytest.raises(MappingError, match="in the local schema: the schema has no element 'university/dean'"):
+        mediator.register("x", LOCAL, correspondence={"university/dean": "university"})
+
+
+def test_documents_without_a_schema_are_not_left_out(mediator: Mediator) -> None:
+    matcher = mediator.compile(pathcast.Subscriptions())
+    with pytest.raises(ValueError, match="there are 1 schemas, and more documents"):
+        list(matcher.match_many([DOCUMENT, DOCUMENT], ["cmu"]))
+    mediator.add(Mapping("", LOCAL, ()))
+    assert len(list(matcher.match_many([DOCUMENT, DOCUMENT], ""))) == 2
+
+
 def test_what_is_wrong_with_one_document_is_its_own_matter(mediator: Mediator) -> None:
     mediator.add(Mapping("plain", GLOBAL, ()))
     matcher = mediator.compile(subscriptions(XPATHS))

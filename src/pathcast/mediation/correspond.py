@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..documents.names import local_part
-from .derive import derive
+from .derive import check_correspondence, derive
 from .schema_tree import SchemaTree, is_attribute, name_of, parent_of
 
 Likeness = npt.NDArray[np.float64]
@@ -55,6 +55,7 @@ def correspond(
     """What corresponds to what, in the order of the local tree; `known` pairs are taken as they are."""
     here, there = nodes_of(local), nodes_of(glob)
     fixed = dict(known or {})
+    check_correspondence(local, glob, fixed)
     likeness = _flooded(_seeds(local, glob, here, there, fixed), _parents(here), _parents(there))
     likeness *= _possible(here, there)
     for _ in range(_CHOICES):
@@ -191,8 +192,10 @@ def _shares(parents: npt.NDArray[np.int64]) -> Likeness:
 
 def _best(given: Likeness, others: Likeness) -> Likeness:
     """Likeness that is the best of its row among siblings counts in full, any other by the square."""
-    siblings = others.T @ others > 0
-    top = np.where(siblings[None, :, :], given[:, None, :], 0).max(axis=2)
+    top = np.zeros_like(given)
+    for family in others > 0:  # those of one parent
+        if family.any():
+            top[:, family] = given[:, family].max(axis=1, keepdims=True)
     return np.asarray(np.where(given >= top, given, given * given / np.maximum(top, 1e-12)))
 
 

@@ -13,7 +13,7 @@ that the documents of many publishers do not share a large one.
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -107,16 +107,10 @@ class MediatedMatcher:
             raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
         given = iter(documents)
         at = 0
-        while True:
-            group: list[Readable] = []
-            schema = schemas if isinstance(schemas, str) else ""
-            for document in given:
-                group.append(document)
-                if len(group) == _GROUP:
-                    break
-            if not group:
-                return
-            names = [schema] * len(group) if schema else list(schemas[at : at + len(group)])
+        while group := list(islice(given, _GROUP)):
+            names = [schemas] * len(group) if isinstance(schemas, str) else list(schemas[at : at + len(group)])
+            if len(names) < len(group):
+                raise ValueError(f"there are {at + len(names)} schemas, and more documents")
             at += len(group)
             for answer in self._match_mixed(group, names):
                 if errors == "raise" and isinstance(answer, PathcastError):
