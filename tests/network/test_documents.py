@@ -55,14 +55,17 @@ def test_a_pattern_as_a_filter_matches_what_lxml_matches():
     assert tried > 3_000
 
 
-def test_messages_of_tables_and_documents_pass_over_one_network():
+def test_messages_of_tables_and_documents_pass_over_one_network(tmp_path):
     network = ContentNetwork.build(Topology.tree(4), payloads=True)
     network.register("r9", pattern_filter("/news//title"), "ada")
     network.register("r12", pattern_filter("/news/sport[@kind = 'ball']"), "bob")
     network.register("r9", In("per", Interval(45, 70)), "cy")
     news = "<news><head><title>Rain</title></head></news>"
     sport = "<news><sport kind='ball'><title>Goal</title></sport></news>"
-    assert network.publish(document_message(news)).subscribers == ["ada"]
+    file = tmp_path / "news.xml"
+    file.write_text(news)
+    assert document_message(file) == document_message(news) == document_message(news.encode())
+    assert network.publish(document_message(file)).subscribers == ["ada"]
     assert network.publish(Message({"per": 50})).subscribers == ["cy"]
     first = network.publish(document_message(sport))
     assert first.subscribers == ["ada", "bob"]

@@ -37,6 +37,12 @@ def test_every_schedule_of_faults_ends_in_the_same_deliveries(request):
 def test_a_schedule_replays():
     one, other = (run_schedule(11) for _ in range(2))
     assert one.links == other.links
+    faults, runs = Faults(seed=3, drop=0.4, delay=0.4), []
+    for _ in range(2):
+        network = ContentNetwork.build(Topology.chain(6, latency=0.1))
+        network.register("r6", compare("a", ">", 0), "ada")
+        runs.append(network.publish(Message({"a": 1}), faults=faults))
+    assert runs[0].links == runs[1].links and runs[0].latency == runs[1].latency
     assert [(d.subscriber, d.seconds) for d in one.deliveries] == [(d.subscriber, d.seconds) for d in other.deliveries]
 
 

@@ -160,6 +160,11 @@ def test_repositories_are_capped_by_entries_and_bytes_and_forget_the_oldest_use(
         assert state.payload(b"\1") is None
         assert state.payload(b"\0") is not None
         assert state.counts.evicted == 1
+    # One that can't stay drives out no other.
+    large = Message({"p": bytes(2 * size)}, ["p"])
+    for put in (state.keep, state.hold):
+        put(b"large", large)
+        assert b"large" not in state and state.payload(b"\0") is not None and state.payload(b"\2") is not None
     state = PayloadState(PayloadLimits(directory_bytes=2 * (16 + 1)))
     for id in (b"\0", b"\1", b"\0", b"\2"):
         if state.touch(id):

@@ -16,6 +16,7 @@ Cost: a row a path and choice of repeated tags, a column a pair of tags; `LIMIT`
 
 from collections.abc import Iterator
 from math import isnan
+from pathlib import Path
 
 from ..documents import read
 from ..errors import LimitError, MessageError
@@ -31,7 +32,7 @@ LIMIT = 10_000
 _BETWEEN = "\x1f"  # stands in no name of XML
 
 
-def document_message(document: str | bytes) -> Message:
+def document_message(document: str | bytes | Path) -> Message:
     """A document as a message: its publications, and its bytes as payload."""
     parsed = read(document)
     rows: list[dict[str, Scalar]] = []
@@ -41,8 +42,7 @@ def document_message(document: str | bytes) -> Message:
         rows.append(dict(_pairs(publication)))
     axes = sorted({axis for row in rows for axis in row})
     distinct = dict.fromkeys(tuple(row.get(axis) for axis in axes) for row in rows)
-    content = document.encode() if isinstance(document, str) else document
-    return Message({PATHS: Points.of(axes, distinct), DOCUMENT: content}, [DOCUMENT])
+    return Message({PATHS: Points.of(axes, distinct), DOCUMENT: parsed.data}, [DOCUMENT])
 
 
 def pattern_filter(pattern: str | Pattern) -> Filter:

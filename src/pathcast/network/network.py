@@ -12,6 +12,7 @@ Cost: as in the files named; publishing is single-threaded, and not safe for sev
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from ..errors import MessageError, PathcastError, TopologyError
@@ -222,7 +223,9 @@ class ContentNetwork:
         if gap < 0:
             raise TopologyError(f"messages follow each other after 0 seconds or more, not {gap}")
         transit = self._transit
-        transit.faults, transit.traffic = faults, Traffic(self.topology)
+        # Faults are drawn from their seed anew: what they are given for is the same in every run.
+        transit.faults = None if faults is None else replace(faults)
+        transit.traffic = Traffic(self.topology)
         begin = transit.now
         self._deliveries = []
         for forwarder in self.forwarders:

@@ -162,6 +162,9 @@ class PayloadState:
         """Put a payload into the repository; one that is there has come again."""
         if self.need(id):
             return
+        if self._over(1, payload.size):
+            self.counts.evicted += 1  # it would drive out all others, and not stay either
+            return
         self._once[id] = payload
         self._bytes += payload.size
         while self._over(len(self), self._bytes):
@@ -173,6 +176,9 @@ class PayloadState:
 
     def hold(self, id: bytes, payload: Message) -> None:
         """Keep a payload for others, in up to a quarter of the repository: it is the last that is forgotten."""
+        if self._over(_SHARE, _SHARE * payload.size):
+            self.keep(id, payload)
+            return
         if id in self:
             self._drop(id)
         self.keep(id, payload)
