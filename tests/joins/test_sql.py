@@ -133,6 +133,7 @@ def test_an_accepted_query_means_what_duckdb_makes_of_it(query: str, both) -> No
             "select * from Stocks where per = 99999999999999999999", 28, "per",
             "the number 99999999999999999999 has more than 64 bits",
         ),
+        ("select * from Stocks where name = Name", 28, "name = Name", "'name = Name' compares a column with itself"),
         ("select * from Stocks where per between 4 nd 5", 45, "5", "'5' can't stand here"),
         ("update Stocks set per = 3", 1, "update", "'update' is not supported"),
     ],
@@ -145,8 +146,13 @@ def test_a_refused_query_is_pointed_at(query: str, column: int, words: str, reas
 
 
 @pytest.mark.parametrize(
-    "query", ["", "   ", "select * from 'Stocks", "select *", "stocks", "select * from Stocks where"]
-)
+    "query",
+    [
+        "", "   ", "select * from 'Stocks", "select *", "stocks", "select * from Stocks where",
+        f"select * from Stocks where {'(' * 500}per > 1{')' * 500}",
+    ],
+    ids=range(7),
+)  # fmt: skip
 def test_what_is_no_query_is_refused(query: str) -> None:
     with pytest.raises(QueryError):
         read_sql(query, schema())
@@ -155,6 +161,15 @@ def test_what_is_no_query_is_refused(query: str) -> None:
 def test_a_query_with_very_many_conditions_is_read() -> None:
     query, _ = read_sql("select * from Stocks where " + " and ".join(f"per > {n}" for n in range(300)), schema())
     assert query.ranges["Stocks"]["per"] == Interval(299, None, low_open=True)
+
+
+def test_columns_of_one_name_are_one_without_regard_to_case() -> None:
+    schema = Schema({"A": "id int, Day int", "B": "ID int, day int"}, ["A.id = B.ID", "A.id = B.ID and A.Day = B.day"])
+    query, _ = read_sql("select * from A natural join B", schema)
+    assert (len(query.edges), query.columns) == (2, ("id", "Day"))
+    assert len(read_sql("select * from A join B using (Id)", schema)[0].edges) == 1
+    with pytest.raises(QueryError, match="'day' is ambiguous"):
+        read_sql("select * from A join B on A.id = B.id where day > 5", schema)
 
 
 def test_a_range_on_a_join_column_holds_on_all_that_equal_it() -> None:

@@ -39,7 +39,11 @@ _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 def read_sql(text: str, schema: Schema) -> tuple[Query, Draft]:
     """The query of some SQL, and the kinds that its constants settle."""
-    return _Reading(text, schema).query()
+    reading = _Reading(text, schema)
+    try:
+        return reading.query()
+    except RecursionError:
+        raise reading.draft.refuse("the parentheses are nested too deeply", supported=SUPPORTED) from None
 
 
 class _Reading:
@@ -49,7 +53,8 @@ class _Reading:
         self.schema = schema
         self.draft = QueryDraft(schema, (), text)
         self.aliases: dict[str, str] = {}
-        # The columns that an unqualified name means: several under one name, until a natural join or using merges them.
+        # The columns that an unqualified name means, in lower case: several under one, until a natural join or using
+        # merges them.
         self.visible: dict[str, list[Column]] = {}
         self.output: list[Column] = []
 
@@ -146,19 +151,20 @@ class _Reading:
         table = self._table(join.this)
         merged: list[str] = []
         if natural:
-            merged = [name for name in self.schema.columns[table] if name in self.visible]
+            merged = [name for name in self.schema.columns[table] if name.lower() in self.visible]
             if not merged:
                 raise self._refuse_node(f"'{table}' has no column in common with the tables before it", join.this)
         for name in join.args.get("using") or ():
             found = _find(name.name, self.schema.columns[table])
-            if found is None or found not in self.visible:
+            if found is None or found.lower() not in self.visible:
                 raise self._refuse_node(f"'{name.name}' is not on both sides of the join", name)
             merged.append(found)
         for name in merged:
-            if len(self.visible[name]) > 1:
+            known = self.visible[name.lower()]
+            if len(known) > 1:
                 raise self._refuse_node(f"'{name}' is ambiguous on the left of the join", join.this)
             place = self._place(join.this)
-            self.draft.equations.append(Equation(self.visible[name][0], (table, name), place[1], place[0]))
+            self.draft.equations.append(Equation(known[0], (table, name), place[1], place[0]))
         self._show(table, merged)
         for condition in _conjunction(join.args["on"]) if join.args.get("on") else ():
             self._condition(condition)
@@ -166,7 +172,7 @@ class _Reading:
     def _show(self, table: str, merged: tuple[str, ...] | list[str]) -> None:
         for name in self.schema.columns[table]:
             if name not in merged:
-                self.visible.setdefault(name, []).append((table, name))
+                self.visible.setdefault(name.lower(), []).append((table, name))
                 self.output.append((table, name))
 
     # Conditions.
@@ -185,6 +191,8 @@ class _Reading:
             if operator != "=":
                 raise self._refuse_node("columns are only compared by '='", node)
             one, other = self._column(left), self._column(right)
+            if one == other:
+                raise self._refuse_node(f"'{node.sql()}' compares a column with itself", node)
             start, words = self._place(node)
             self.draft.equations.append(Equation(one, other, words, start))
             return
@@ -205,13 +213,13 @@ class _Reading:
         if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
             raise self._refuse_node(f"'{node.sql()}' is no column", node)
         if not node.table:
-            name = _find(node.name, self.visible)
-            if name is None:
+            known = self.visible.get(node.name.lower())
+            if known is None:
                 raise self._refuse_node(f"no table of the query has a column '{node.name}'", node)
-            if len(self.visible[name]) > 1:
-                names = " or ".join(f"{t}.{c}" for t, c in self.visible[name])
+            if len(known) > 1:
+                names = " or ".join(f"{t}.{c}" for t, c in known)
                 raise self._refuse_node(f"'{node.name}' is ambiguous", node, names)
-            return self.visible[name][0]
+            return known[0]
         table = self.aliases.get(node.table.lower())
         if table is None:
             raise self._refuse_node(f"there is no table '{node.table}' in the query", node, ", ".join(self.aliases))
