@@ -109,8 +109,18 @@ def test_declared_tables_stay_right_under_every_scheme(scheme: str) -> None:
         ({"P": "nope"}, "no column 'nope'"),
         ({"X": "photo"}, "no table 'X'"),
         ({"P": []}, "names no column"),
+        ({"P": "photo, photo"}, "names a column twice"),
+        ({"Q": "of"}, "'of' is needed for the payload of 'Q'"),
     ],
 )
 def test_payloads_that_can_not_be(payloads: dict, reason: str) -> None:
     with pytest.raises(SchemaError, match=reason):
-        Schema({"P": "id, photo", "Q": "id"}, joins=["P.id = Q.id"], payloads=payloads)
+        Schema({"P": "id, photo", "Q": "id, of"}, joins=["P.id = Q.id"], payloads=payloads)
+
+
+def test_equal_numbers_are_one_payload() -> None:
+    server = JoinServer(Schema({"P": "id int, size float"}, payloads={"P": "size"}))
+    server.insert("P", {"id": 1, "size": 1})
+    server.apply([("delete", "P", {"id": 1, "size": 1.0}), ("insert", "P", {"id": 2, "size": -0.0})])
+    server.delete("P", {"id": 2, "size": 0})
+    assert not any(len(bag) for bag in server.bags.values())

@@ -22,6 +22,7 @@ from .query import Query
 from .schema import Edge, Row, Schema
 
 _REFERENCE, _KEY = "{}_of", "of"
+_WORD = 2.0**63
 
 
 class Split:
@@ -48,8 +49,9 @@ class Split:
 
 
 def payload_key(payload: Row) -> str:
-    """A short name of a payload by its content."""
-    data = Message({str(at): value for at, value in enumerate(payload)}).encode()
+    """A short name of a payload by its content; of equal numbers, 1 and 1.0, it is the same."""
+    plain = [int(one) if isinstance(one, float) and one.is_integer() and abs(one) < _WORD else one for one in payload]
+    data = Message({str(at): value for at, value in enumerate(plain)}).encode()
     return b85encode(blake2b(data, digest_size=16).digest()).decode()
 
 
@@ -86,6 +88,10 @@ class SplitSchema:
             raise SchemaError(
                 f"'{split.payload_table}' and '{split.reference}' are needed for the payload of '{table}'"
             )
+        if _KEY in columns:
+            raise SchemaError(f"'{_KEY}' is needed for the payload of '{table}'; give the column another name")
+        if len(set(columns)) < len(columns):
+            raise SchemaError(f"the payload of '{table}' names a column twice")
         return split
 
     def place(self, table: str, column: str) -> tuple[str, str]:
