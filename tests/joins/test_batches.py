@@ -106,6 +106,7 @@ def test_keys_of_arrays_are_those_of_values() -> None:
         (QUERY, {"a": ([], [])}, "at least one column|arrays of numbers"),
         (QUERY, {"a": ([1], [2]), "c": ([1, 2], [3, 4])}, "as many on each"),
         (QUERY, {"a": ([3], [2])}, "not below it"),
+        (QUERY, {"a": ([1], [2]), "R.a": ([2], [3])}, "the ranges of R.a are given twice"),
         (QUERY, {"a": ([float("nan")], [2])}, "not below it"),
         (QUERY, {"a": (["x"], ["y"])}, "arrays of numbers"),
         (QUERY, {"a": 5}, "two arrays"),

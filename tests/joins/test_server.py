@@ -232,6 +232,28 @@ def test_a_refused_subscription_changes_nothing(query: Any) -> None:
     assert state(server) == before
 
 
+def test_ids_that_are_given_are_not_given_again_and_a_refused_one_changes_nothing() -> None:
+    server = JoinServer(Schema({"A": "x, y"}))
+    query = "select * from A where x > 1"
+    assert [server.subscribe(query, id=id).id for id in (5, 3, None, None)] == [5, 3, 6, 7]
+    assert list(server.subscribe_many(select("A"), {"x": ([1, 2], [3, 4])}, first=1)) == [1, 2]
+    assert server.subscribe(query).id == 8
+    with pytest.raises(QueryError, match="there is a subscription 5 already"):
+        server.subscribe("select * from A where y > 'm'", id=5)
+    assert server.schema.kind("A", "y") is None
+
+
+def test_a_range_without_ends_holds_all_but_null() -> None:
+    server = JoinServer(Schema({"A": "x int, y, z bytes"}))
+    client = Client(server.schema, server.subscribe(select("A", where={"x": (None, None)})))
+    for x in (1, None):
+        [client.receive(message) for message in server.insert("A", {"x": x, "y": None, "z": None})]
+    assert client.rows() == [(1, None, None)]
+    for column, reason in {"y": "does not tell its kind", "z": "bytes, which have no order"}.items():
+        with pytest.raises(QueryError, match=reason):
+            server.subscribe(select("A", where={column: (None, None)}))
+
+
 def test_kinds_settle_by_the_first_value_and_not_by_a_refused_one() -> None:
     schema = Schema({"A": "x, y", "B": "x"}, ["A.x = B.x"])
     server = JoinServer(schema)

@@ -121,6 +121,8 @@ def read_batch(
         kind = draft.kind(*column)
         assert kind is not None
         at = schema.inside.place(*column) if schema.inside else column
+        if at in ends:
+            raise QueryError(f"'{name}': the ranges of {'.'.join(column)} are given twice")
         ends[at] = _checked_ends(kind, name, arrays)
         keys[at] = keys_of(kind, ends[at])
     counts = {len(low) for low, _ in ends.values()}

@@ -95,8 +95,9 @@ class QueryDraft:
 
     def range(self, column: Column, interval: Interval, at: int | None = None, words: str = "") -> None:
         """Demand a range of a column, whose ends must be of its kind."""
-        for end in (interval.low, interval.high):
-            reason = None if end is None else self.kinds.constant(*column, end)
+        ends = [end for end in (interval.low, interval.high) if end is not None]
+        reasons = [self.kinds.constant(*column, end) for end in ends] if ends else [self.kinds.unbounded(*column)]
+        for reason in reasons:
             if reason is not None:
                 raise self.refuse(reason, at, words)
         self.ranges.append((column, interval))

@@ -210,6 +210,13 @@ class Draft:
             return f"{table}.{column} holds {kind.noun}, and a {kind_of(value).family} does not compare with it"
         return None
 
+    def unbounded(self, table: str, column: str) -> str | None:
+        """Why a column can't have a range without ends, which holds all but NULL; None when it can."""
+        kind = self.kind(table, column)
+        if kind is None:
+            return f"{table}.{column}: a range without ends does not tell its kind; declare it"
+        return None if kind.ordered else f"{table}.{column} holds bytes, which have no order"
+
     def row(self, table: str, given: Mapping[str, Any]) -> Row:
         """A row as a tuple, checked against its table."""
         columns = self.schema.columns.get(table)

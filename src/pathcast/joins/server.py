@@ -105,10 +105,10 @@ class JoinServer:
             declared, draft = query.resolve(self.schema)
         else:
             raise QueryError(f"a subscription is SQL or made by select(…), not a {type(query).__name__}")
+        id = self._new_id(id)
         draft.settle()
         resolved = self.schema.inside.query(declared) if self.schema.inside else declared
-        id = self._new_id(id)
-        self._next_subscription = id + 1
+        self._next_subscription = max(self._next_subscription, id + 1)
         subscription = self._registered(id, subscriber, resolved)
         self.subscriptions.add(subscription)
         subscription.take_initial()
@@ -169,7 +169,7 @@ class JoinServer:
             batch.choice = self._decompositions.choose(ranged)
             batch.forms = self._scheme.add_many(ids, ranged, keys, batch.choice)
         self.subscriptions.batches.append(batch)
-        self._next_subscription = batch.first + batch.count
+        self._next_subscription = max(self._next_subscription, batch.first + batch.count)
         return range(batch.first, batch.first + batch.count)
 
     def _member(self, batch: Batch, id: int) -> Subscription:
