@@ -129,11 +129,17 @@ def test_values_of_all_kinds_are_read_and_written(kind, text, value):
 @pytest.mark.parametrize(
     ("kind", "text"),
     [("int", "1.5"), ("int", True), ("int", "9" * 20), ("int", 1.5), ("float", "nan"), ("float", True),
-     ("date", "31.1."), ("timestamp", "noon"), ("bytes", "!"), ("string", 3), ("date", 3)],
+     ("int", "1_000"), ("float", "1_0.5"), ("date", "31.1."), ("timestamp", "noon"), ("bytes", "!"), ("string", 3),
+     ("date", 3)],
 )  # fmt: skip
 def test_what_is_no_value_is_said(kind, text):
     with pytest.raises(ValueError, match="belongs there|is not|64 bits|whole number"):
         read_value(kind_named(kind), text)
+
+
+def test_a_whole_number_that_no_float_equals_is_not_rounded():
+    with pytest.raises(ValueError, match="9007199254740993 is between two floats"):
+        read_value(kind_named("float"), 9007199254740993)
 
 
 @pytest.mark.parametrize(

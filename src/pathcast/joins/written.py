@@ -53,16 +53,22 @@ def plain_value(value: Scalar) -> Any:
 
 
 def _int(text: Any) -> int:
-    if isinstance(text, bool) or (isinstance(text, float) and not text.is_integer()):
+    if isinstance(text, bool) or (isinstance(text, float) and not text.is_integer()) or _is_code(text):
         raise ValueError
     return int(text)
 
 
 def _float(text: Any) -> float:
     value = float(text)
-    if isinstance(text, bool) or not isfinite(value):
+    if isinstance(text, bool) or not isfinite(value) or _is_code(text):
         raise ValueError
-    return value
+    # A whole number that no float equals is left for the kind to refuse.
+    return text if isinstance(text, int) and value != text else value
+
+
+def _is_code(text: Any) -> bool:
+    """Whether a number is written as in programs, with a low line between its digits."""
+    return isinstance(text, str) and "_" in text
 
 
 def _timestamp(text: str) -> datetime:
