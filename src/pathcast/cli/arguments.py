@@ -2,12 +2,28 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
 if TYPE_CHECKING:
     from pathcast.matching import Matcher, Subscriptions
+
+SubscriptionsArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="SUBSCRIPTIONS",
+        help="A file (one XPath a line, its id is the line's number; or .csv or .parquet with a column xpath), "
+        "or the folder of an index.",
+    ),
+]
+NamespacesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PREFIX=URI…|ignore",
+        help="Prefixes of a file's subscriptions, or ignore; may be repeated. An index has its own.",
+    ),
+]
 
 
 def refuse(reason: str) -> NoReturn:

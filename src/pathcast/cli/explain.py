@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import load_subscriptions, namespaces_of, open_folder, refuse
+from .arguments import (
+    NamespacesOption,
+    SubscriptionsArgument,
+    load_subscriptions,
+    namespaces_of,
+    open_folder,
+    refuse,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,23 +28,10 @@ if TYPE_CHECKING:
 
 
 def explain(
-    subscriptions: Annotated[
-        Path,
-        typer.Argument(
-            metavar="SUBSCRIPTIONS",
-            help="A file (one XPath a line, its id is the line's number; or .csv or .parquet with a column xpath), "
-            "or the folder of an index.",
-        ),
-    ],
+    subscriptions: SubscriptionsArgument,
     id: Annotated[int, typer.Argument(metavar="ID", help="The subscription's id.")],
     document: Annotated[Path, typer.Argument(metavar="DOCUMENT", help="An XML file, or - for stdin.")],
-    namespaces: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PREFIX=URI…|ignore",
-            help="Prefixes of a file's subscriptions, or ignore; may be repeated. An index has its own.",
-        ),
-    ] = None,
+    namespaces: NamespacesOption = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object with everything that was found.")
     ] = False,

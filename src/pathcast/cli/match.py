@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from .arguments import load_subscriptions, namespaces_of, open_folder, printable, refuse
+from .arguments import (
+    NamespacesOption,
+    SubscriptionsArgument,
+    load_subscriptions,
+    namespaces_of,
+    open_folder,
+    printable,
+    refuse,
+)
 
 if TYPE_CHECKING:
     from pathcast.documents import Limits
@@ -46,14 +54,7 @@ class Source(NamedTuple):
 
 
 def match(
-    subscriptions: Annotated[
-        Path,
-        typer.Argument(
-            metavar="SUBSCRIPTIONS",
-            help="A file (one XPath a line, its id is the line's number; or .csv or .parquet with a column xpath), "
-            "or the folder of an index.",
-        ),
-    ],
+    subscriptions: SubscriptionsArgument,
     documents: Annotated[
         list[Path],
         typer.Argument(metavar="DOCUMENT…", help="XML files; a folder means all *.xml in it, - one document on stdin."),
@@ -62,13 +63,7 @@ def match(
     output_format: Annotated[
         Format, typer.Option("--format", help="text to read; json: an object per document and line.")
     ] = Format.text,
-    namespaces: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PREFIX=URI…|ignore",
-            help="Prefixes of a file's subscriptions, or ignore; may be repeated. An index has its own.",
-        ),
-    ] = None,
+    namespaces: NamespacesOption = None,
     mapping: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Documents are of the schema that this mapping is from (pathcast mediate)."),
