@@ -29,7 +29,7 @@ def test_a_message_of_several_kinds_is_one_message():
 def test_ledgers_of_one_shape_are_added():
     one, other = Ledger(Topology.chain(3)), Ledger(Topology.chain(3, bandwidth="1GB/s"))
     one.carry_many([0, 0, 2], [5, 6, 7])
-    other.carry_along([0, 2], 10, "reply")
+    other.carry_many([0, 2], [10, 10], "reply")
     one.add(other)
     assert one.bytes_of().tolist() == [21, 0, 17, 0] and one.messages_of().tolist() == [3, 0, 2, 0]
     with pytest.raises(TopologyError, match="another topology"):

@@ -58,11 +58,6 @@ class RouterReport:
         """The router's own time, in seconds."""
         return sum(self.spent.values())
 
-    @property
-    def subscriptions_skipped(self) -> int:
-        """How many entries annotations spared, whatever their kind."""
-        return sum(self.skipped.values())
-
 
 @dataclass(frozen=True, slots=True)
 class Report:

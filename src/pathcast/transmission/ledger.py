@@ -6,7 +6,7 @@ Kinds are words of whoever sends ("document", "annotations", "payload"). A messa
 Cost: two numbers a lane and kind; an entry is two additions.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -63,11 +63,6 @@ class Ledger:
         where = np.asarray(lanes, np.int64)
         np.add.at(sums, where, np.asarray(sizes, np.int64))
         np.add.at(counts, where, 1)
-
-    def carry_along(self, lanes: Iterable[int], sizes: int | Mapping[str, int], kind: str = "message") -> None:
-        """Enter one message on every lane of a path."""
-        for lane in lanes:
-            self.carry_on(lane, sizes, kind)
 
     def bytes_of(self, kind: str | None = None) -> npt.NDArray[np.int64]:
         """Bytes per lane, of one kind or of all."""

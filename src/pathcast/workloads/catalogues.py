@@ -19,7 +19,7 @@ look), and no node is moved twice, since operators don't follow one another. The
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 
 from ..documents.schema import Occurrence
@@ -359,13 +359,3 @@ class _Writing:
 
     def _text(self, name: str) -> str:
         return " ".join(self.random.choice(WORDS) for _ in range(self.random.randint(1, 3)))
-
-
-def with_repeats(catalogue: Catalogue, node: str, cardinality: Occurrence) -> Catalogue:
-    """The same catalogue with another cardinality at one node, for experiments on exchanges."""
-
-    def changed(each: SchemaNode, path: str) -> SchemaNode:
-        children = tuple(changed(child, f"{path}/{child.name}") for child in each.children)
-        return replace(each, children=children, cardinality=cardinality if path == node else each.cardinality)
-
-    return replace(catalogue, schema=SchemaTree(changed(catalogue.schema.root, catalogue.schema.root.name)))

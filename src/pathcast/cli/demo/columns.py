@@ -12,10 +12,3 @@ def columns_of(place: Path, *names: str) -> list[list[Any]]:
         return [[] for _ in names]
     table = ds.dataset(place, format="parquet", partitioning="hive").to_table(columns=list(names))
     return [table[name].to_pylist() for name in names]
-
-
-def rows_of(place: Path) -> int:
-    """How many rows there are, by the files' footers."""
-    import pyarrow.dataset as ds
-
-    return int(ds.dataset(place, format="parquet").count_rows()) if place.exists() else 0
