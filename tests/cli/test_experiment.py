@@ -120,6 +120,16 @@ def test_a_failed_check_has_status_1_and_the_other_experiments_still_run(tmp_pat
     assert [path.name for path in (tmp_path / "results").iterdir()] == ["counting"]
 
 
+def test_what_cannot_be_measured_with_a_change_is_said(tmp_path: Path) -> None:
+    def shares(run: Run, parameters: Toy) -> Iterator[Row]:
+        yield {"share": 1 / parameters.size}
+
+    experiment("shares", title="Shares", small=Toy(), paper=Toy())(shares)
+    outcome = Outcome("run", "shares", "--output", str(tmp_path), "--set", "size=0")
+    assert outcome.status == 1
+    assert "shares: can't be measured with size=0: division by zero" in outcome.err
+
+
 def test_several_experiments_by_one_pattern(tmp_path: Path) -> None:
     Outcome("run", "counting*", "--output", str(tmp_path))
     assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["counting", "counting-again"]

@@ -36,6 +36,8 @@ def test_what_is_not_set_stays() -> None:
         ("documents", "'documents' is not of the form key=value"),
         ("document=3", "no parameter 'document'; there are: documents=500, skew=0.5"),
         ("documents=many", "'many' is not a value for 'documents' \\(int\\)"),
+        ("documents=-3", "'-3' is not a value for 'documents': it must not be negative"),
+        ("skew=nan", "'nan' is not a value for 'skew'"),
         ("distinct=maybe", "'maybe' is not a value for 'distinct' \\(bool\\)"),
         ("sizes=1,x", "'1,x' is not a value for 'sizes' \\(comma-separated int values\\)"),
     ],

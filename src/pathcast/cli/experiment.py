@@ -92,6 +92,12 @@ def run(
         except (PathcastError, OSError) as error:
             errors.print(f"{experiment.name}: {error}", style="red", markup=False, soft_wrap=True)
             failed = True
+        except (ValueError, ArithmeticError) as error:
+            if not wanted:
+                raise
+            given = f"can't be measured with {', '.join(wanted)}: {error}"
+            errors.print(f"{experiment.name}: {given}", style="red", markup=False, soft_wrap=True)
+            failed = True
         else:
             _print_result(result, where, folder)
     if failed:

@@ -1,8 +1,8 @@
 """Parameters of an experiment: a frozen dataclass, with one instance a scale and changes given as text.
 
 `changed(parameters, ["documents=100", "engines=gpx,yfilter"])` reads each value by the field's type: `int`, `float`,
-`bool` (true, false, yes, no), `str`, and tuples of these (comma-separated). Anything else is a `ParameterError`
-that says what may be set.
+`bool` (true, false, yes, no), `str`, and tuples of these (comma-separated). Numbers are not negative: they are sizes,
+times and shares. Anything else is a `ParameterError` that says what may be set.
 """
 
 import dataclasses
@@ -59,6 +59,8 @@ def _read(key: str, text: str, kind: Any) -> Any:
         values = tuple(reader(part) for part in parts)
     except (ValueError, KeyError):
         raise ParameterError(f"'{text}' is not a value for '{key}' ({_describe(kind)})") from None
+    if one in (int, float) and not all(value >= 0 for value in values):
+        raise ParameterError(f"'{text}' is not a value for '{key}': it must not be negative")
     return values if several else values[0]
 
 
