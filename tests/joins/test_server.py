@@ -154,6 +154,8 @@ def test_after_the_last_subscription_nothing_is_sent_and_no_view_is_kept(scheme:
     assert {table: len(bag._views) for table, bag in server.bags.items()} == before
     with pytest.raises(QueryError, match="there is no subscription 1"):
         server.unsubscribe(subscriptions[0])
+    with pytest.raises(QueryError, match="there is no subscription None"):
+        server.unsubscribe(None)
 
 
 GOOD = ("insert", "Stocks", stock("GOOG", 60.0))

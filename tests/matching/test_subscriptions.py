@@ -214,6 +214,15 @@ def test_a_file_without_ids_counts(tmp_path: Path) -> None:
     assert [s.id for s in Subscriptions.read(str(tmp_path / "s.csv"))] == [1, 2]
 
 
+@pytest.mark.parametrize("wrong", [None, 5, b"/a"], ids=str)
+def test_what_is_no_text_is_no_subscription(wrong: object) -> None:
+    subscriptions = Subscriptions()
+    with pytest.raises(PatternError, match="a subscription is a str, not "):
+        subscriptions.add(wrong)  # type: ignore[arg-type]
+    refused = subscriptions.add_many(["/a", wrong], errors="collect")  # type: ignore[list-item]
+    assert [error.index for error in refused] == [1] and len(subscriptions) == 1
+
+
 FAULTS = {
     "s.txt": (b"//a\n\n//b[\n", r"line 3, column 5"),
     "t.txt": (b"//a\n\xff\n", "not UTF-8"),

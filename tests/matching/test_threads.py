@@ -163,6 +163,8 @@ def test_an_error_in_a_thread_is_raised_at_its_place() -> None:
         list(answers)
     with pytest.raises(ValueError, match="threads=0"):
         matcher.match_many([], threads=0)
+    with pytest.raises(TypeError, match="use match for one"):
+        matcher.match_many("<a/>")
 
 
 def test_answers_are_cut_where_they_belong() -> None:

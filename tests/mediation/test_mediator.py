@@ -138,3 +138,6 @@ def test_a_mediator_is_saved_and_opened(mediator: Mediator, tmp_path: Path) -> N
     assert there.mapping("a/b c") == mediator.mapping("a/b c")
     with pytest.raises(MappingError, match="there is no mediator"):
         Mediator.open(tmp_path / "nowhere")
+    (tmp_path / "file").touch()
+    with pytest.raises(MappingError, match="file: can't be written: File exists"):
+        there.save(tmp_path / "file")

@@ -88,5 +88,8 @@ def test_what_is_wrong_is_said_with_file_and_key(tmp_path, text, key, said):
 def test_what_is_no_toml_has_the_line_and_a_missing_file_its_name(tmp_path):
     with pytest.raises(TopologyError, match=r"overlay\.toml: is not TOML: .*line 2"):
         read(tmp_path, 'kind = "tree"\nlevels = = 3')
+    (tmp_path / "bytes.toml").write_bytes(b"\xff")
+    with pytest.raises(TopologyError, match=r"bytes\.toml: is not UTF-8"):
+        Topology.from_file(tmp_path / "bytes.toml")
     with pytest.raises(TopologyError, match=r"nowhere\.toml: can't be read"):
         Topology.from_file(tmp_path / "nowhere.toml")

@@ -104,7 +104,7 @@ class JoinServer:
         elif isinstance(query, Selection):
             declared, draft = query.resolve(self.schema)
         else:
-            raise QueryError(f"a subscription is SQL or made by select(…), not a {type(query).__name__}")
+            raise QueryError(f"a subscription is SQL or made by select(…), not {type(query).__name__}")
         id = self._new_id(id)
         draft.settle()
         resolved = self.schema.inside.query(declared) if self.schema.inside else declared
@@ -177,7 +177,7 @@ class JoinServer:
 
     def unsubscribe(self, subscription: Subscription | int) -> None:
         """Forget a subscription; `QueryError` when it is not there."""
-        id = subscription if isinstance(subscription, int) else subscription.id
+        id = subscription.id if isinstance(subscription, Subscription) else subscription
         known = self.subscriptions.get(id)
         if known is None:
             raise QueryError(f"there is no subscription {id}")

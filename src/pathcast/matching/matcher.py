@@ -143,6 +143,8 @@ class Matcher:
             raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
         if threads < 1:
             raise ValueError(f"threads={threads}: at least one is needed")
+        if isinstance(documents, str | bytes | bytearray):
+            raise TypeError("match_many takes several documents; use match for one")
         groups = _groups(documents)
         answers = map(self._match_group, groups) if threads == 1 else in_threads(self._match_group, groups, threads)
         return _answers(answers, errors)

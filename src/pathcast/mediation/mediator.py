@@ -92,10 +92,13 @@ class Mediator:
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the global schema and all versions of all mappings to a folder, a file each; `open` reads them."""
         place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
-        (place / _GLOBAL).write_text(f"{self.global_schema}\n", encoding="utf-8")
-        for mapping in self.__getstate__()[1]:
-            mapping.save(place / f"{quote(mapping.name, safe='')}-{mapping.version}.toml")
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            (place / _GLOBAL).write_text(f"{self.global_schema}\n", encoding="utf-8")
+            for mapping in self.__getstate__()[1]:
+                mapping.save(place / f"{quote(mapping.name, safe='')}-{mapping.version}.toml")
+        except OSError as error:
+            raise MappingError(f"{place}: can't be written: {error.strerror}") from None
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> "Mediator":

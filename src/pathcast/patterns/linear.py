@@ -37,6 +37,8 @@ class PathEncoder:
 
     def encode(self, expression: str) -> Steps | None:
         """The steps of a plain path in normal form; None when the expression is not one."""
+        if not isinstance(expression, str):
+            return None  # parsing says so
         absolute = expression if expression[:1] == "/" else "//" + expression
         if "[" in absolute:
             return None

@@ -53,7 +53,9 @@ def read_topology(file: str | PathLike[str]) -> Topology:
         table = tomllib.loads(Path(file).read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise TopologyError(f"{name}: can't be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise TopologyError(f"{name}: is not UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
         raise TopologyError(f"{name}: is not TOML: {error}") from error
     try:
         return _topology(table)
