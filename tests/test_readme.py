@@ -53,6 +53,7 @@ ROOMS = [
         "network",
         "patterns",
         "routing",
+        "roxsum",
         "store",
         "transmission",
         "workloads",
