@@ -11,7 +11,7 @@ from lxml import etree
 
 from pathcast.documents import read_batch
 from pathcast.errors import SchemaError
-from pathcast.joins.extraction import Extraction, Extractor
+from pathcast.joins.extraction import Extraction, Extractor, Step, fits
 from pathcast.joins.kinds import kind_named
 from pathcast.joins.written import read_value, write_row
 
@@ -104,6 +104,12 @@ def test_values_are_those_that_lxml_finds(seed, rows, paths):
     for number, path in enumerate(paths):
         expected = [value for each in documents for value in by_lxml(rows, path, etree.fromstring(each))]
         assert [row[f"c{number}"] for row in found.rows] == expected, (path, documents)
+
+
+def test_steps_to_anywhere_below_take_no_longer_in_deep_documents():
+    steps = (Step(deep=True, name="a"),) * 12
+    assert fits(steps, ("a",) * 200)
+    assert not fits((*steps, Step(deep=True, name="b")), ("a",) * 200)
 
 
 @pytest.mark.parametrize(

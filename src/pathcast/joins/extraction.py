@@ -277,15 +277,13 @@ class _Columns:
 
 def fits(steps: Sequence[Step], labels: Sequence[str], *, deep: bool = False) -> bool:
     """Whether steps lead down these labels, to their end; or (`deep`) to any place above it."""
-    if not steps:
-        return deep or not labels
-    step, rest = steps[0], steps[1:]
-    for place, label in enumerate(labels):
-        if step.name in ("*", label) and fits(rest, labels[place + 1 :], deep=deep):
-            return True
-        if not step.deep:
+    places = {0}  # how many labels the steps so far may have led down
+    for step in steps:
+        nexts = range(min(places), len(labels)) if step.deep else places
+        places = {at + 1 for at in nexts if at < len(labels) and step.name in ("*", labels[at])}
+        if not places:
             return False
-    return False
+    return deep or len(labels) in places
 
 
 def _change(text: str | None) -> str:
