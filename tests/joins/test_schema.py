@@ -1,10 +1,13 @@
 """Schemas: what they say, and what can't be declared."""
 
+from pathlib import Path
+
 import pytest
 
 from pathcast import SchemaError
 from pathcast.joins import Schema
 from pathcast.joins.schema import Draft
+from pathcast.joins.schema_file import read_schema_file
 
 
 @pytest.mark.parametrize(
@@ -28,6 +31,7 @@ from pathcast.joins.schema import Draft
         ({"A": "x", "B": "y", "C": "z"}, ["A.x = B.y and A.x = C.z"], "more than two tables"),
         ({"A": "x", "B": "y"}, ["A.x = B.y", "B.y = A.x"], "declared twice"),
         ({"A": "x int", "B": "y string"}, ["A.x = B.y"], "A.x (int) and B.y (string) can't be joined"),
+        ({"A": {"x": 3}}, [], "A.x: there is no kind '3'; there are int"),
         ({"A": "x bytes", "B": "y bytes"}, ["A.x = B.y"], "bytes are payload"),
     ],
 )
@@ -61,3 +65,11 @@ def test_a_kind_spreads_along_joins() -> None:
     draft.settle()
     assert schema.kind("B", "y").name == "string"
     assert Draft(schema).constant("C", "z", 5.5) is None
+
+
+@pytest.mark.parametrize("said", ["columns = {x = 3}", "columns = {x = '@x'}\nrequired = 3", "columns = '@x'"])
+def test_a_schema_file_says_how_rows_are_given(tmp_path: Path, said: str) -> None:
+    file = tmp_path / "schema.toml"
+    file.write_text(f"[tables]\nA = 'x'\n[rows.A]\nrows = '//a'\n{said}\n")
+    with pytest.raises(SchemaError, match=r"schema.toml: rows.A: give rows \(a path\), columns \(name = path\)"):
+        read_schema_file(file)

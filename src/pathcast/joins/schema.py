@@ -275,7 +275,7 @@ def _check_name(name: str, what: str) -> None:
 def _kind(name: str, table: str, column: str) -> Kind:
     try:
         return kind_named(name)
-    except KeyError:
+    except (KeyError, AttributeError):  # no text
         raise SchemaError(f"{table}.{column}: there is no kind '{name}'; there are {', '.join(KIND_NAMES)}") from None
 
 

@@ -66,7 +66,7 @@ def _extractions(schema: Schema, given: Any) -> list[Extraction]:
     for table, said in given.items():
         if table not in schema.columns:
             raise SchemaError(f"rows.{table}: there is no table '{table}'; there are {', '.join(schema.columns)}")
-        if not isinstance(said, Mapping) or said.keys() - _ROWS or not isinstance(said.get("columns"), Mapping):
+        if not isinstance(said, Mapping) or said.keys() - _ROWS or not _is_written(said):
             raise SchemaError(
                 f"rows.{table}: give rows (a path), columns (name = path), and if wanted required, change"
             )
@@ -83,6 +83,15 @@ def _extractions(schema: Schema, given: Any) -> list[Extraction]:
         required = said.get("required", [column for column in columns if column in joined])
         made.append(Extraction(table, said["rows"], paths, required, said.get("change", "insert")))
     return made
+
+
+def _is_written(said: Mapping[str, Any]) -> bool:
+    """Whether what is said of a table's rows are texts, a list of texts, and a table of texts, where they belong."""
+    required, columns = said.get("required", []), said.get("columns")
+    if not isinstance(required, list) or not isinstance(columns, Mapping):
+        return False
+    texts = [*required, *columns.values(), said.get("rows", ""), said.get("change", "")]
+    return all(isinstance(one, str) for one in texts)
 
 
 def _kind(schema: Schema, table: str, column: str) -> str:
