@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from pathcast.cli.app import app
 from pathcast.errors import PathcastError
 from pathcast.mediation import Mapping
+from pathcast.mediation.mapping import read_tree
 
 GLOBAL = "staff\n  person*\n    name #text\n    room? #text\n"
 LOCAL = "staff\n  person* @name\n    room? #text\n    badge? #text\n"
@@ -77,6 +78,9 @@ def test_schemas_are_integrated_to_one_that_can_be_used(folder: Path) -> None:
         (["map", "global.tree", "annex.tree", "--pair", "a"], "--pair a: give LOCAL=GLOBAL"),
         (["map", "global.tree", "annex.tree", "--pair", "a=staff"], "the local schema has no 'a'"),
         (["map", "global.tree", "annex.tree", "--pair", "staff=b"], "the global schema has no 'b'"),
+        (["rewrite", "annex.tree", "."], ".: a folder, not a document"),
+        (["rewrite", "ours.toml", "wrong.xml"], "wrong.xml: line 1, column 8: no element found"),
+        (["rewrite", "ours.toml", "other.xml"], "other.xml: the document's root is 'news'"),
         (["rewrite", "annex.tree", "nothing.xml"], "nothing.xml: there is no such document"),
         (["integrate", "global.tree", "-o", "no/such/folder"], "can't be written"),
     ],
@@ -85,6 +89,9 @@ def test_what_is_wrong_is_said(
     folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], reason: str
 ) -> None:
     monkeypatch.chdir(folder)
+    Mapping("ours", read_tree(LOCAL), ()).save("ours.toml")
+    Path("wrong.xml").write_text("<staff>")
+    Path("other.xml").write_text("<news/>")
     found = Outcome("mediate", *arguments)
     assert found.status == 2
     assert reason in found.err

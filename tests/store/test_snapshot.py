@@ -107,6 +107,8 @@ def test_a_folder_with_other_things_is_never_written_to(tmp_path: Path) -> None:
         write_snapshot(tmp_path, "numbers", {}, ARRAYS)
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
     (tmp_path / "file").write_text("")
+    with pytest.raises(SnapshotError, match="is a file; a snapshot is a folder"):
+        read_manifest(tmp_path / "file")
     with pytest.raises(SnapshotError, match="is a file"):
         write_snapshot(tmp_path / "file", "numbers", {}, ARRAYS)
 

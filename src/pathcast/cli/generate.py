@@ -146,10 +146,14 @@ def _writer(output: Path, *, with_subscribers: bool, force: bool) -> "Writer":
 
 
 def _schema(dtd: Path | None, root: str | None) -> "Schema":
+    from pathcast.errors import PathcastError
     from pathcast.workloads import news_schema, schema_from_dtd
 
     if dtd is not None:
-        return schema_from_dtd(dtd, root=root)
+        try:
+            return schema_from_dtd(dtd, root=root)
+        except PathcastError as error:
+            refuse(f"{dtd}: {error}")
     return news_schema() if root is None else news_schema().with_root(root)
 
 

@@ -82,12 +82,18 @@ def rewrite(
     import sys
 
     from pathcast.documents import read
+    from pathcast.errors import PathcastError
     from pathcast.mediation.items import item_of, to_bytes
 
     if str(document) != "-" and not document.is_file():
-        refuse(f"{document}: there is no such document")
+        refuse(f"{document}: {'a folder, not a document' if document.is_dir() else 'there is no such document'}")
     source = sys.stdin.buffer.read() if str(document) == "-" else document
-    _write(to_bytes(_mapping(mapping).rewrite(item_of(read(source)))).decode() + "\n", output)
+    by = _mapping(mapping)
+    try:
+        rewritten = by.rewrite(item_of(read(source)))
+    except PathcastError as error:
+        refuse(f"{document}: {error}")
+    _write(to_bytes(rewritten).decode() + "\n", output)
 
 
 @app.command(epilog="Example: pathcast mediate integrate annex.xsd main.dtd samples/ -o global.tree")

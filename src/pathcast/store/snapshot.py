@@ -120,6 +120,8 @@ def read_manifest(directory: str | os.PathLike[str]) -> dict[str, Any]:
     except FileNotFoundError:
         what = "it holds no manifest.json" if folder.is_dir() else "there is no such folder"
         raise SnapshotError(f"{folder} is not a snapshot: {what}") from None
+    except NotADirectoryError:
+        raise SnapshotError(f"{folder} is a file; a snapshot is a folder") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SnapshotError(f"cannot read the snapshot {folder}: {error}") from None
     try:
