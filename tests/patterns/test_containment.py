@@ -1,6 +1,7 @@
 """Containment, bounds and minimal forms never contradict what documents show: lxml says which match what."""
 
 import functools
+from collections.abc import Iterator
 from itertools import product
 from random import Random
 
@@ -8,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathcast.patterns import Pattern, parse
+from pathcast.patterns import Pattern, containment, parse
 from pathcast.patterns.bounds import upper_bound
 from pathcast.patterns.containment import Facts, contains
 from pathcast.patterns.generalisation import generalisations, size
 from pathcast.patterns.implication import excludes, implies
 from pathcast.patterns.minimal import minimised
-from pathcast.patterns.model import Compare, StringTest
+from pathcast.patterns.model import Compare, Condition, StringTest
 from pathcast.patterns.values import holds
 from tests import oracle
 from tests.generators.documents import COMMON, NUMBERS, WORDS
@@ -268,3 +269,30 @@ def test_patterns_too_large_for_a_product_have_a_bound_all_the_same() -> None:
     large, larger = parse("/a" * 150), parse("/a" * 200)
     assert upper_bound(large, larger) == large
     assert upper_bound(large, parse("/b" * 150)) == parse("/")
+
+
+ALTERNATIVES = "".join(f"[b{number} or c{number}]" for number in range(30))
+IMPLIED = "".join(f"[z > {number}]" for number in range(30))
+UNEQUAL = "".join(f"[. != {number}]" for number in range(600))
+
+
+@pytest.mark.parametrize(
+    ("conditions", "most"), [(ALTERNATIVES + IMPLIED, 120_000), (UNEQUAL, 10)], ids=["alternatives", "values"]
+)
+def test_a_pattern_with_many_conditions_is_given_up_before_long(
+    conditions: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pattern = parse("/a" + conditions)
+    looked_at = 0
+    facts = containment._facts
+
+    def counted(conditions: tuple[Condition, ...]) -> Iterator[Condition]:
+        nonlocal looked_at
+        looked_at += 1
+        assert looked_at < most
+        return facts(conditions)
+
+    monkeypatch.setattr(containment, "_facts", counted)
+    assert contains(parse("/a" + conditions.partition("]")[2]), pattern)
+    assert not contains(pattern, parse("/a" + conditions.partition("]")[2]))
+    minimised(pattern)

@@ -23,6 +23,7 @@ from .model import WILDCARD, Condition, Node, Pattern, conditions_in
 WIDEST = 8
 _MOST_LOOKED_AT = 8
 _LARGEST = 64  # steps of a pattern whose product with another is worked out
+_MOST_PARTS = 256  # and steps and conditions
 
 
 def upper_bound(one: Pattern, other: Pattern) -> Pattern:
@@ -31,7 +32,7 @@ def upper_bound(one: Pattern, other: Pattern) -> Pattern:
         return Pattern(None)
     if one == other:
         return one
-    if max(_size(one.root), _size(other.root)) > _LARGEST:
+    if any(_size(each) > _LARGEST or len(conditions_in(each)) > _MOST_PARTS for each in (one.root, other.root)):
         return one if contains(one, other) else other if contains(other, one) else Pattern(None)
     product = _Product(one, other)
     demands = product.common((one.root,), (other.root,))

@@ -11,11 +11,12 @@ Conditions: a comparison follows from a stronger one (`implication.py`), `or` fr
 an `or` among the facts, `not(x)` from a `not(y)` such that x would make y true, `contains(path, …)` from the same path.
 
 Invariant: sound: `contains` is True only if it is so for all documents. Complete where homomorphism is (conjunctions of
-`/`, `//` and names; with `*`, most cases); a proof that takes more than `MOST_STEPS` attempts is given up.
+`/`, `//` and names; with `*`, most cases); a proof that takes more than `MOST_STEPS` attempts, or facts of cases, is
+given up.
 Cost: O(|general| · |special|²) without `or` and `not`; some microseconds for two plain paths (`linear_containment.py`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from . import normal
@@ -25,10 +26,20 @@ from .model import WILDCARD, AllOf, AnyOf, Compare, Condition, First, Node, Not,
 from .printing import height
 
 MOST_STEPS = 20_000
+_FACTS_A_STEP = 16  # that are looked at in one attempt
 _TALLEST = 120  # steps above each other that a proof goes down
 
 
-def contains(general: Pattern, special: Pattern) -> bool:
+class Effort:
+    """What may still be spent on proofs."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, steps: int = MOST_STEPS) -> None:
+        self.left = steps
+
+
+def contains(general: Pattern, special: Pattern, effort: Effort | None = None) -> bool:
     """Whether every document that matches `special` is known to match `general`."""
     if general.root is None or general == special:
         return True
@@ -37,7 +48,7 @@ def contains(general: Pattern, special: Pattern) -> bool:
         return linear_contains(steps, known)
     if height(general.root) > _TALLEST or (special.root is not None and height(special.root) > _TALLEST):
         return False
-    return Facts(special).prove(general.root)
+    return Facts(special, effort).prove(general.root)
 
 
 class Reached(NamedTuple):
@@ -52,12 +63,16 @@ class Reached(NamedTuple):
 class Place:
     """What is known of a node of any document that matches."""
 
-    __slots__ = ("_below", "_cases", "conditions")
+    __slots__ = ("_below", "_cases", "_first", "conditions", "told")
 
-    def __init__(self, conditions: tuple[Condition, ...]) -> None:
-        self.conditions = tuple(_facts(conditions))
+    def __init__(self, conditions: tuple[Condition, ...], known: tuple[Condition, ...] = (), first: int = 0) -> None:
+        """`known` are facts already; of these, what stands before `first` has been told apart into cases."""
+        self.conditions = (*known, *_facts(conditions))
+        few = len(self.conditions) <= _FACTS_A_STEP
+        self.told: Collection[Condition] = self.conditions if few else frozenset(self.conditions)
         self._below: list[Reached] | None = None
-        self._cases: list[list[Place]] | None = None
+        self._cases: dict[tuple[int, int], Place] = {}
+        self._first = first
 
     @property
     def below(self) -> list[Reached]:
@@ -75,25 +90,35 @@ class Place:
         return self._below
 
     @property
-    def cases(self) -> list[list["Place"]]:
-        """For each `or` among the facts, the place once for each of its parts, with that part as a fact instead."""
-        if self._cases is None:
-            self._cases = []
-            for index, condition in enumerate(self.conditions):
-                if isinstance(condition, AnyOf):
-                    others = self.conditions[:index] + self.conditions[index + 1 :]
-                    self._cases.append([Place((*others, part)) for part in condition.conditions])
-        return self._cases
+    def alternatives(self) -> Iterator[tuple[int, AnyOf]]:
+        """Each `or` among the facts that is still to be told apart into its cases, and where it stands."""
+        for index in range(self._first, len(self.conditions)):
+            condition = self.conditions[index]
+            if isinstance(condition, AnyOf):
+                yield index, condition
+
+    def case(self, index: int, part: int) -> "Place":
+        """The place with one part of the `or` at `index` as a fact instead; those before it are left as they are.
+
+        In whatever order several are told apart, the cases are the same: one order is enough.
+        """
+        place = self._cases.get((index, part))
+        if place is None:
+            alternative = self.conditions[index]
+            assert isinstance(alternative, AnyOf)
+            others = self.conditions[:index] + self.conditions[index + 1 :]
+            place = self._cases[index, part] = Place((alternative.conditions[part],), others, index)
+        return place
 
 
 class Facts:
     """What `special` says of every document that matches it, and proofs from it."""
 
-    def __init__(self, special: Pattern) -> None:
+    def __init__(self, special: Pattern, effort: Effort | None = None) -> None:
         demands = () if special.root is None else (special.root, *_absolute(special.root))
         self.document = Place(demands)
         self._known: dict[tuple[int, Place], bool] = {}
-        self._left = MOST_STEPS
+        self._effort = effort or Effort()
         self._alive: list[Node] = []
 
     def prove(self, root: Node) -> bool:
@@ -109,15 +134,23 @@ class Facts:
         key = id(condition), place
         known = self._known.get(key)
         if known is None:
-            self._left -= 1
-            if self._left < 0:
+            known = condition in place.told
+            self._effort.left -= 1 if known else 1 + len(place.conditions) // _FACTS_A_STEP
+            if self._effort.left < 0:
                 return False
-            known = condition in place.conditions or self._follows(condition, place) or self._by_cases(condition, place)
+            known = known or self._follows(condition, place) or self._by_cases(condition, place)
             self._known[key] = known
         return known
 
     def _by_cases(self, condition: Condition, place: Place) -> bool:
-        return any(all(self.holds(condition, case) for case in cases) for cases in place.cases)
+        return any(
+            all(self._in_case(condition, place, index, part) for part in range(len(alternative.conditions)))
+            for index, alternative in place.alternatives
+        )
+
+    def _in_case(self, condition: Condition, place: Place, index: int, part: int) -> bool:
+        self._effort.left -= len(place.conditions) + len(place.below)  # a place with so many facts is made
+        return self._effort.left >= 0 and self.holds(condition, place.case(index, part))
 
     def _follows(self, condition: Condition, place: Place) -> bool:
         match condition:

@@ -4,31 +4,37 @@
 with it; the other direction is plain. Parts are tried from the largest to the smallest, each once: what could not go
 does not become superfluous when something else goes.
 
-Invariant: the same documents match. Minimal where containment is complete.
-Cost: one containment test for each branch, condition and absolute path; none for a plain path, which is minimal.
+Invariant: the same documents match. Minimal where containment is complete and the pattern is not huge.
+Cost: one containment test for each branch, condition and absolute path; none for a plain path, which is minimal, nor
+for a pattern of more than `_LARGEST` parts. All tests together take at most `_EFFORT` steps of proofs.
 """
 
 from collections.abc import Iterator
 
 from . import normal
-from .containment import contains
+from .containment import MOST_STEPS, Effort, contains
 from .generalisation import size
 from .model import TEXT, WILDCARD, Compare, Condition, First, Node, Pattern, Root, StringTest, conditions_in
+
+_LARGEST = 256  # parts of a pattern that is looked at
+_EFFORT = 8 * MOST_STEPS
 
 
 def minimised(pattern: Pattern) -> Pattern:
     """The pattern without superfluous parts."""
-    if pattern.root is None or not _may_shrink(pattern.root):
+    if pattern.root is None or len(conditions_in(pattern.root)) > _LARGEST or not _may_shrink(pattern.root):
         return pattern
     tried: set[Pattern] = set()
-    while True:
+    effort = Effort(_EFFORT)
+    while effort.left > 0:
         for smaller in sorted(without_a_part(pattern), key=size):
-            if smaller not in tried and contains(pattern, smaller):
+            if smaller not in tried and contains(pattern, smaller, effort):
                 pattern = smaller
                 break
             tried.add(smaller)
         else:
-            return pattern
+            break
+    return pattern
 
 
 def _may_shrink(node: Node) -> bool:
