@@ -51,11 +51,15 @@ def test_needs_are_joined_and_travel():
     assert Needs.decode(both.encode()) == both and Needs.decode(both.encode()).version == both.version
     assert both.version != one.version and bool(both) and not Needs()
     assert Needs.decode(Needs(local=True).encode()).local
+    odd = needs_of(*(f"//Q{{{uri}}}a[@Q{{{uri}}}x = 1][. = 2]/text()" for uri in ("a b", "a\nb", "a\\sb", "\\")))
+    assert Needs.decode(odd.encode()) == odd
     with pytest.raises(ValueError, match="can't be joined"):
         one | Needs(local=True)
 
 
-@pytest.mark.parametrize("data", [b"", b"half", b"full\nx", b"full\n@ a", b"full\nt ", b"full\n\xff", b"full\nv a b"])
+@pytest.mark.parametrize(
+    "data", [b"", b"half", b"full\nx", b"full\n@ a", b"full\nt ", b"full\n\xff", b"full\nv a b", b"full\nv a\\"]
+)
 def test_what_are_no_needs_is_refused(data):
     with pytest.raises(MessageError, match="needs"):
         Needs.decode(data)

@@ -8,6 +8,7 @@ Invariant: two documents that agree in structure and in what is needed are match
 Cost: one look at each distinct node of the patterns; plain paths need nothing and are not looked at.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,6 +34,7 @@ from ..patterns.model import (
 
 ANY = WILDCARD
 _ATTRIBUTE, _TEXT, _VALUE = "@", "t", "v"
+_ESCAPE, _ESCAPED = re.compile(r"\\(.?)"), {"\\": "\\", "s": " ", "n": "\n"}
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,9 @@ class Needs:
 
     def encode(self) -> bytes:
         """The needs as bytes, the same for equal needs."""
-        rows = [f"{_ATTRIBUTE} {element} {name}" for element, name in self.attributes]
-        rows += [f"{_TEXT} {element}" for element in self.texts]
-        rows += [f"{_VALUE} {element}" for element in self.values]
+        rows = [f"{_ATTRIBUTE} {_written(element)} {_written(name)}" for element, name in self.attributes]
+        rows += [f"{_TEXT} {_written(element)}" for element in self.texts]
+        rows += [f"{_VALUE} {_written(element)}" for element in self.values]
         return "\n".join(["local" if self.local else "full", *sorted(rows)]).encode()
 
     @classmethod
@@ -105,16 +107,28 @@ class Needs:
         for row in rows:
             match row.split(" "):
                 case ["@", element, name] if element and name:
-                    attributes.add((element, name))
+                    attributes.add((_read(element), _read(name)))
                 case ["t", element] if element:
-                    texts.add(element)
+                    texts.add(_read(element))
                 case ["v", element] if element:
-                    values.add(element)
+                    values.add(_read(element))
                 case _:
                     raise MessageError(f"needs have a row {row[:60]!r}")
         if first not in {"local", "full"}:
             raise MessageError(f"needs begin with {first[:60]!r}")
         return cls(frozenset(attributes), frozenset(texts), frozenset(values), first == "local")
+
+
+def _written(name: str) -> str:
+    """A name without the marks between names: a namespace may have any character."""
+    return name.replace("\\", "\\\\").replace(" ", "\\s").replace("\n", "\\n")
+
+
+def _read(written: str) -> str:
+    """The name that `_written` gave."""
+    if not all(mark in _ESCAPED for mark in _ESCAPE.findall(written)):
+        raise MessageError(f"needs have a name {written[:60]!r}")
+    return _ESCAPE.sub(lambda found: _ESCAPED[found[1]], written)
 
 
 class TableNeeds:
