@@ -88,6 +88,16 @@ def test_bulk_loading_leaves_what_is_not_plain_to_the_parser(expression: str) ->
     assert PathEncoder(Names()).encode(expression) is None
 
 
+@pytest.mark.parametrize("uri", ["{x}", "urn:}{", "{{", "a b", "a'b]"])
+def test_a_namespace_may_have_braces(uri: str) -> None:
+    pattern = parse("/f:a[@f:b = 5]//f:c[f:d or f:e]", {"f": uri})
+    assert parse(str(pattern)) == pattern
+    names = Names()
+    steps = PathEncoder(names, {"f": uri}).encode("/f:a//f:b")
+    assert steps is not None
+    assert parse(path_text(steps, names)) == parse("/f:a//f:b", {"f": uri})
+
+
 def test_names_in_a_namespace_print_with_their_uri() -> None:
     pattern = parse("/f:a/@f:b", {"f": "http://example.org/f"})
     assert str(pattern) == "/Q{http://example.org/f}a/@Q{http://example.org/f}b"

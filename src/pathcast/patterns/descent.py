@@ -178,7 +178,8 @@ class Descent(Cursor):
         if self.sees(":") and self.before("*"):
             raise self.error(token.at, token.stop + 2, f"'{text}:*' is not supported", "a name with its prefix, or *")
         if text.startswith("Q{"):
-            uri, _, local = text[2:].partition("}")
+            uri, _, local = text[2:].rpartition("}")
+            uri = uri.replace("{{", "{").replace("}}", "}")
             return local if self.namespaces == "ignore" else expanded(uri, local)
         prefix, colon, local = text.rpartition(":")
         if not colon or self.namespaces == "ignore":

@@ -12,10 +12,11 @@ Cost: about 1 µs a path once its steps have been seen. Invariant: agrees with `
 
 import re
 
-from ..documents.names import Names, local_part
+from ..documents.names import Names
 from ..errors import PatternError
 from .model import WILDCARD, Axis, Node, Pattern
 from .parse import MAX_STEPS, Namespaces, parse
+from .printing import test_text
 from .tokens import NCNAME
 
 Steps = tuple[int, ...]
@@ -111,5 +112,5 @@ def path_text(steps: Steps, names: Names) -> str:
     text = ""
     for step in steps:
         name = WILDCARD if step < 2 else names[(step >> 1) - 1]
-        text += ("//" if step & 1 else "/") + (name if local_part(name) == name else "Q" + name)
+        text += ("//" if step & 1 else "/") + test_text(name)
     return text or "/"

@@ -110,7 +110,13 @@ def _steps(first: First) -> str:
 
 def test_text(test: str) -> str:
     """The test of a node as it is printed."""
-    return test.replace("{", "Q{", 1)
+    begin, brace, name = test.partition("{")
+    if not brace:
+        return test
+    uri, _, local = name.rpartition("}")
+    if "{" in uri or "}" in uri:
+        uri = uri.replace("{", "{{").replace("}", "}}")
+    return f"{begin}Q{{{uri}}}{local}"
 
 
 def literal_text(test: Compare) -> str:

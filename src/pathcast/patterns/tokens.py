@@ -10,7 +10,9 @@ _START = (
     "\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
 NCNAME = rf"[{_START}][{_START}\-.0-9\u00b7\u0300-\u036f\u203f\u2040]*"
-NAME = rf"(?:Q\{{[^{{}}]*\}}|{NCNAME}:(?!:))?{NCNAME}"
+# A namespace between braces; one that is part of it is written twice.
+_BRACED = r"Q\{[^{}]*(?:(?:\{\{|\}\})[^{}]*)*\}"
+NAME = rf"(?:{_BRACED}|{NCNAME}:(?!:))?{NCNAME}"
 NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 LITERAL = r"""(?:"[^"]*"|'[^']*')"""
 SPACE = r"[ \t\r\n]*"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from ...documents.names import XML_NAMESPACE, local_part
 from ...patterns import Namespaces
 from ...patterns.model import AllOf, AnyOf, Compare, Condition, First, Node, Not, Root, StringTest
-from ...patterns.printing import condition_text
+from ...patterns.printing import condition_text, test_text
 
 _SHOWN = 60
 
@@ -29,7 +29,7 @@ class Spelling:
         if self.local or local == name:
             return local
         prefix = self._prefixes.get(name[1 : -len(local) - 1])
-        return f"Q{name}" if prefix is None else f"{prefix}:{local}"
+        return test_text(name) if prefix is None else f"{prefix}:{local}"
 
     def test(self, test: str) -> str:
         """What a step asks for: `p`, `@id`, `*`, `text()`."""
@@ -48,9 +48,9 @@ class Spelling:
         match condition:
             case Node():
                 test = self.test(condition.test)
-                # The printer writes `Q` itself.
-                parts = tuple(map(self._spelt, condition.conditions))
-                return Node(condition.axis, test.replace("Q{", "{", 1), parts)
+                if "Q{" in test:  # which the printer writes itself
+                    test = condition.test
+                return Node(condition.axis, test, tuple(map(self._spelt, condition.conditions)))
             case Root():
                 return Root(self._spelt_node(condition.node))
             case First():
