@@ -9,12 +9,14 @@ from lxml import etree
 from pathcast.documents import Document, read_batch
 from pathcast.patterns import Pattern, parse
 from pathcast.patterns.containment import contains
-from pathcast.routing import aggregate
+from pathcast.routing import Overlay, aggregate
 from pathcast.routing.aggregation import Aggregation
+from pathcast.routing.annotations import Bound, Labels
 from pathcast.routing.data_patterns import benefit, contained, data_table
 from pathcast.routing.derived import Budget, Derived, derive
 from pathcast.routing.simple import Simple, SimpleAggregates
 from pathcast.routing.wildcards import Bindings, Wildcards, bound
+from pathcast.transmission import Topology
 from tests import oracle
 from tests.generators.rounds import drawn
 from tests.routing.plain_bindings import document_bindings
@@ -181,6 +183,34 @@ def test_steps_that_look_alike_are_told_apart_by_their_place() -> None:
         if index in found.known(0, tuple(zip(wildcards, ((each,) for each in labels), strict=True))).tolist()
     }
     assert len(tables) == 2 and tables[0] != tables[1]
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "subscription", "labels"),
+    [
+        ("/*//z", "/*/*/b//z", ()),
+        ("/*//z", "/*/*/b//z", ("b", "b")),
+        *(("/a//z", "/a/*/b//z", (odd,)) for odd in ("", "*", "@x", "text()")),
+    ],
+)
+def test_bindings_that_can_be_none_tell_nothing(aggregate: str, subscription: str, labels: Labels) -> None:
+    simple = SimpleAggregates()
+    simple.follow(0, parse(aggregate), {1: parse(subscription), 2: parse(aggregate)})
+    assert simple.known(0, ()).tolist() == [2]
+    assert not len(simple.known(0, ((0, labels),)))
+    assert not len(simple.known(0, ((9, ("b",)),)))
+
+
+def test_long_bindings_are_not_passed_on() -> None:
+    overlay = Overlay(Topology.chain(3))
+    overlay.subscribe_many("r3", ["/a/b/z", "/a/b/c/z", "/a/z"], "someone")
+    overlay.advertise(keep=0.3)
+    router = overlay.router("r2")
+    binder, made, numbers = router.binder("r3"), router.made["r1"], router.numbers_of("r3")
+    assert [str(each) for each in made.aggregates] == ["/a//z"]
+    for length, told in ((1, True), (5000, False)):
+        came = Bound(0, ((0, ("b",) * length),))
+        assert bool(binder.following(made, came, np.array([*numbers], np.int32), numbers)) == told
 
 
 def test_benefit_is_the_papers() -> None:

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from pathcast.matching import engines
-from pathcast.routing import Overlay, streaming_engines
+from pathcast.routing import Overlay, handling, streaming_engines
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
 
 from .drawn import delivered, world_of
@@ -49,6 +49,15 @@ def test_only_the_first_router_parses():
         assert [each.parsed for each in report.per_router.values()] == [True, False, False, False]
         assert all(each.refused is None for each in report.per_router.values())
     assert report.per_router["r2"].annotations["+t"] < 80
+
+
+def test_a_structure_that_is_too_large_for_a_header_is_left_out(monkeypatch):
+    overlay = chain(["/a/b", "//c"])
+    monkeypatch.setattr(handling, "MOST_STRUCTURE", 100)
+    large = overlay.publish(b"<a><b/><c/>" + b"<d/>" * 100 + b"</a>", "L+t")
+    assert len(large.deliveries) == 2 and all(each.parsed for each in large.per_router.values())
+    small = overlay.publish(b"<a><b/><d/></a>", "L+t").per_router
+    assert [each.parsed for each in small.values()] == [True, False, False, False]
 
 
 def test_a_router_that_forgot_parses_once_and_tells():

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathcast.errors import MessageError
-from pathcast.routing.annotations import NOTHING, Annotations, Bound, LastPlaces
+from pathcast.routing import wire
+from pathcast.routing.annotations import NOTHING, SHORT, Annotations, Bound, LastPlaces
 from pathcast.routing.wire import MOST_HEADER, decode, decode_header, encode, split
 
 numbers = st.integers(0, 1 << 20)
@@ -128,3 +129,12 @@ def test_long_bindings_list_no_more_than_can_be_of_use_together() -> None:
     many = tuple(Bound(number, ((0, ("a",) * 3000),)) for number in range(12))
     with pytest.raises(MessageError, match="lists"):
         decode_header(split(encode(Annotations(1, many)).header)[0])
+
+
+def test_only_short_bindings_are_remembered() -> None:
+    wire._written.cache_clear()
+    for number in range(3):
+        long = Bound(number, ((0, ("a" * SHORT,)),))
+        assert decode(encode(Annotations(1, (long,))).header).annotations.bindings == (long,)
+    encode(Annotations(1, (Bound(0, ((0, ("a",)),)),)))
+    assert wire._written.cache_info().currsize == 1

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..patterns import Pattern
-from .annotations import Bound, Mask
+from .annotations import Bound, Mask, is_short
 from .derived import ChangingDerived
 from .entries_kernels import expire_behind, list_behind, mark_alone, mark_behind
 from .labels import DataPatterns
@@ -148,9 +148,11 @@ class Known:
         """The entries that match a document in which an aggregate is bound so."""
         found = self._remembered.get(bound)
         if found is None:
-            if len(self._remembered) >= MOST_REMEMBERED:
-                self._remembered.clear()
-            found = self._remembered[bound] = self._entries(bound)
+            found = self._entries(bound)
+            if is_short(bound.wildcards):
+                if len(self._remembered) >= MOST_REMEMBERED:
+                    self._remembered.clear()
+                self._remembered[bound] = found
         return found
 
     def _entries(self, bound: Bound) -> Int32s:

@@ -25,6 +25,15 @@ Labels = tuple[str, ...]
 KINDS = ("+s", "+d", "-s", "-d", "+t")
 
 
+# A binding with more characters, its labels counted in, is not remembered: what strangers send has no end of them.
+SHORT = 256
+
+
+def is_short(wildcards: Iterable[tuple[int, Labels]]) -> bool:
+    """Whether what stands for wildcards takes little memory."""
+    return sum([1 + len(label) for _, labels in wildcards for label in labels]) <= SHORT
+
+
 class Bound(NamedTuple):
     """An aggregate that matches, and the labels that stood for some of its wildcards, by the wildcards' places.
 

@@ -27,7 +27,7 @@ from ..matching.table import PatternTable
 from ..patterns import Pattern
 from ..patterns.model import WILDCARD, Node, Root
 from .advertisement import Advertisement
-from .annotations import Bound, Mask
+from .annotations import Bound, Mask, is_short
 from .binding_kernels import ANY, CHILD, DESCENDANT, H_ROWS, NO_ROOM, S_SIZE, STAMP, USED, embed
 from .simple import Simple, embeddings
 from .wildcards import Wildcards, bound
@@ -171,7 +171,8 @@ class Binder:
                 labels = [self._spelled(batch.name_of(name)) for name in names[: places[-1]]]
                 parts = [tuple(labels[low:high]) for low, high in pairwise(places)]
                 bound = Bound(simple.aggregate, tuple(zip(simple.wildcards, parts, strict=True)))
-                if max(here, default=-1) < batch.known_count:  # names of a batch's own have other numbers elsewhere
+                # Names of a batch's own have other numbers elsewhere.
+                if max(here, default=-1) < batch.known_count and is_short(bound.wildcards):
                     remembered[key] = bound
             found[bound] = None
             begin, place = places[-1], last
@@ -186,9 +187,11 @@ class Binder:
         """What a binding of an aggregate of our own tells of the neighbour's aggregates: those that `entries` are.
 
         `numbers` has the aggregates by entry. Each is laid over what the binding shows to be in the document, if it
-        can be.
+        can be; of a long binding nothing is told.
         `made` is the advertisement that has the aggregate of our own; what follows from a binding of it is remembered.
         """
+        if not is_short(came.wildcards):
+            return ()
         of, passed = self._passed
         if of is not made or len(passed) >= MOST_REMEMBERED:
             passed = {}

@@ -35,7 +35,7 @@ from .structure import Refused
 from .structure_matching import StructureMatcher
 from .structures import Came, Structures
 from .taking import Taken, take
-from .wire import Encoded, Message, decode, encode
+from .wire import MOST_STRUCTURE, Encoded, Message, decode, encode
 
 T = TypeVar("T")
 F = TypeVar("F", DocumentBatch, Entries, Came)
@@ -312,7 +312,7 @@ class Handling:
         self.outcome.sendings.append(Sending(self.view.targets[number].name, header, self.outcome.leave()))
 
     def _with_structure(self, neighbour: str, annotations: Annotations, document: Document | None) -> Annotations:
-        """With the document's structure: passed on as it came, or made from the elements."""
+        """With the document's structure, unless it is too large: passed on as it came, or made from the elements."""
         needs, structures = self.router.received[neighbour].needs, self.router.structures
         structure = self._timed("structure", lambda: self._structure_for(neighbour, needs))
         if structure is None:
@@ -322,6 +322,8 @@ class Handling:
                 return annotations
             known = document
             structure = self._timed("structure", lambda: structures.encode(neighbour, needs, known))
+        if structure is None or len(structure) > MOST_STRUCTURE:
+            return annotations
         structures.left(neighbour)
         return replace(annotations, structure=structure)
 

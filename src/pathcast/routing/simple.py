@@ -32,6 +32,7 @@ from ..patterns import Pattern
 from ..patterns.containment import contains
 from ..patterns.model import WILDCARD, Axis, Node, conditions_in
 from .aggregation import Aggregation
+from .annotations import is_short
 from .wildcards import Bindings, Segment, Wildcards, bound, replaced
 
 Int32s = npt.NDArray[np.int32]
@@ -237,12 +238,16 @@ class _Table:
     def known(self, bindings: Bindings) -> Int32s:
         found = self._remembered.get(bindings)
         if found is None:
-            if len(self._remembered) >= MOST_REMEMBERED:
-                self._remembered.clear()
-            found = self._remembered[bindings] = self._look_up(bindings)
+            found = self._look_up(bindings)
+            if is_short(bindings):
+                if len(self._remembered) >= MOST_REMEMBERED:
+                    self._remembered.clear()
+                self._remembered[bindings] = found
         return found
 
     def _look_up(self, bindings: Bindings) -> Int32s:
+        if not self._wildcards.take(bindings):  # a neighbour may send anything
+            return np.zeros(0, dtype=np.int32)
         labels = dict(bindings)
         found: list[int] = []
         for numbers, count in self._sets.items():

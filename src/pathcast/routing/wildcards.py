@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..patterns import Pattern, normal
-from ..patterns.model import WILDCARD, Axis, Condition, Node
+from ..patterns.model import TEXT, WILDCARD, Axis, Condition, Node
 
 Labels = tuple[str, ...]
 Bindings = tuple[tuple[int, Labels], ...]
@@ -59,6 +59,13 @@ class Wildcards:
         if pattern.root is not None:
             self._add(pattern.root)
 
+    def take(self, bindings: Bindings) -> bool:
+        """Whether bindings can be of these wildcards: labels are names, and a `*` stands for one."""
+        return all(
+            number < self.count and all(map(_is_name, labels)) and (len(labels) == 1 or number not in self.star)
+            for number, labels in bindings
+        )
+
     def _add(self, node: Node) -> int:
         place = len(self.nodes)
         self.nodes.append(node)
@@ -68,6 +75,10 @@ class Wildcards:
             self.count += is_one
         self.below[place] += [self._add(each) for each in node.conditions if isinstance(each, Node)]
         return place
+
+
+def _is_name(label: str) -> bool:
+    return label not in ("", WILDCARD, TEXT) and label[0] != "@"
 
 
 def bound(pattern: Pattern, bindings: Bindings) -> Pattern:

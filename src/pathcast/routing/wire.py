@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import MessageError
-from .annotations import NOTHING, Annotations, Bound, LastPlaces, Mask
+from .annotations import NOTHING, SHORT, Annotations, Bound, LastPlaces, Mask, is_short
 from .wire_kernels import (
     CUT,
     FINE,
@@ -35,8 +35,9 @@ from .wire_kernels import (
 )
 
 MOST_HEADER = 16 << 20
+MOST_STRUCTURE = MOST_HEADER - (1 << 20)  # which leaves room for the other annotations
 MOST_LISTED = 1 << 15
-MOST_REMEMBERED, _SHORT = 1 << 13, 256  # bindings, and the bytes of each
+MOST_REMEMBERED = 1 << 13  # bindings
 _TEXT, _PS, _PD, _NS, _ND, _STRUCTURE, _HOLDING = (1 << bit for bit in range(7))
 _KNOWN = (1 << 7) - 1
 _ALL = b"\x00"
@@ -122,9 +123,13 @@ def _bindings(bindings: tuple[Bound, ...]) -> bytes:
     return b"".join([_number(len(bindings)), *map(written, bindings)]) if bindings else b""
 
 
-@lru_cache(MOST_REMEMBERED)
 def written(bound: Bound) -> bytes:
-    """A binding as bytes, with its length."""
+    """A binding as bytes, with its length; those that are short are remembered."""
+    return (_written if is_short(bound.wildcards) else _written.__wrapped__)(bound)
+
+
+@lru_cache(MOST_REMEMBERED)
+def _written(bound: Bound) -> bytes:
     inside = bytearray(_number(bound.aggregate) + _number(len(bound.wildcards)))
     for place, labels in bound.wildcards:
         inside += _number(place) + _number(len(labels))
@@ -293,7 +298,7 @@ class _HeaderReader:
 
     def _bound(self, written: bytes) -> Bound:
         """A binding; those that are short are remembered."""
-        bound, listed = (_read if len(written) <= _SHORT else _read.__wrapped__)(written)
+        bound, listed = (_read if len(written) <= SHORT else _read.__wrapped__)(written)
         self._list(listed)
         return bound
 
