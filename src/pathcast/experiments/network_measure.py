@@ -49,7 +49,7 @@ class Setting:
     alike: tuple[int, ...] = (1_000,)
     schemes: tuple[str, ...] = (*STRAWMEN, *SEMIJOINS)
     insertions: int = 50
-    unicast_events: int = 20
+    unicast_events: int = 50
     result_events: int = 50
     physical: int = 10_000
     hosts: int = 500
