@@ -115,6 +115,23 @@ def test_equal_rows_come_and_go_one_by_one(scheme: str) -> None:
     assert count() == 1
 
 
+def test_of_many_rows_of_one_join_value_the_right_ones_go() -> None:
+    server = stocks()
+    rows = [{"symbol": "GOOG", "per": number % 2, "name": str(number)} for number in range(100)]
+    server.apply([("insert", "Stocks", row) for row in rows])
+    server.subscribe("select * from Stocks natural join Reviews where per >= 0 and rating > 1")
+    gone = Random(1).sample(rows, 60)
+    server.apply([("delete", "Stocks", row) for row in gone])
+    bag = server.bags["Stocks"]
+    assert sorted(row[2] for row in bag.rows.values() if row[2].isdigit()) == sorted(
+        row["name"] for row in rows if row not in gone
+    )
+    for view in bag.views().values():
+        run = view.run(("GOOG",))
+        assert sorted(run.rows) == [number for number, row in sorted(bag) if row[0] == "GOOG"]
+        assert all(view.key(bag.rows[number]) == key for key, number in zip(run.keys, run.rows, strict=True))
+
+
 def test_receiving_an_arrival_twice_changes_nothing() -> None:
     server = stocks()
     client = Client(server.schema, server.subscribe(X1))

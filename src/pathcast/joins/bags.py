@@ -48,7 +48,10 @@ class Bag:
     def delete(self, number: int) -> Row:
         row = self.rows.pop(number)
         numbers = self._numbers[row]
-        numbers.remove(number)
+        if numbers[-1] == number:  # the youngest, as `number_of` gives it
+            numbers.pop()
+        else:
+            numbers.remove(number)
         if not numbers:
             del self._numbers[row]
         for view, _ in self._views.values():

@@ -8,7 +8,8 @@ The paper's B-trees on (B, A) are these: a hash on the join value, then a sorted
 range on it, so such a row is not in the view.
 
 Invariant: keys ascend; equal keys stand in no particular order.
-Cost: finding neighbours takes O(log n); inserting moves at most n numbers of 8 bytes by one memmove.
+Cost: finding neighbours takes O(log n); inserting moves at most n numbers of 8 bytes by one memmove, and so
+does deleting, which looks through those of one key.
 """
 
 from array import array
@@ -16,10 +17,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..messages import Scalar
 from .kinds import Kind, TextKey
 
 JoinValue = tuple[Scalar, ...]
+# Among more rows of one key than this, one is found by a pass over memory.
+_FEW = 32
 
 
 class Run:
@@ -40,7 +45,11 @@ class Run:
         self.rows.insert(at, row)
 
     def delete(self, key: Any, row: int) -> None:
-        at = self.rows.index(row, bisect_left(self.keys, key), bisect_right(self.keys, key))
+        low, high = bisect_left(self.keys, key), bisect_right(self.keys, key)
+        if high - low > _FEW:
+            at = low + int(np.flatnonzero(np.frombuffer(self.rows, np.int64)[low:high] == row)[0])
+        else:
+            at = self.rows.index(row, low, high)
         del self.keys[at]
         del self.rows[at]
 
