@@ -143,6 +143,9 @@ def test_every_document_matches_the_document() -> None:
         ("/p", "the root element is `news`, wanted `p`, line 1 (one stands deeper, line 4)"),
         ("//em/@id", "no attribute `id` (there are no attributes), line 7 (one stands elsewhere, line 1)"),
         ("/news/@k", "no attribute `k` (attributes: id, lang), line 1 (one stands deeper, line 5)"),
+        ("//em[.//em]", "no `em` below, line 7"),
+        ("//head//head[p]", "no `head` below, line 2"),
+        ("//q[q]", "no child `q` (there are no children), line 5"),
         ("//em//@k", "no attribute `k` here or below, line 7 (one stands elsewhere, line 5)"),
         ("//@none", "the document has no attribute `none`"),
         ("//body[2]/x".replace("[2]", "[not(q)]"), "no child `x` (children: p), line 3"),
@@ -161,6 +164,12 @@ def test_the_nearest_miss_is_said_in_a_sentence(xpath: str, nearest: str) -> Non
     assert not explanation.matches and not explanation
     assert explanation.nearest == nearest
     assert str(explanation).endswith(f"nearest miss: {nearest}")
+
+
+@pytest.mark.parametrize("operator", ["=", "<"])
+def test_any_number_is_nearer_than_what_is_none(operator: str) -> None:
+    explanation = explained(f"//b[@n {operator} 5]", "<a><b n='x'/><b n='1e999'/></a>")
+    assert explanation.nearest.startswith("`@n` is 1e999, wanted ")
 
 
 def test_the_steps_before_the_miss_are_shown_with_what_satisfied_them() -> None:

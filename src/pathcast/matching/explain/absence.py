@@ -91,8 +91,12 @@ class Absence:
             deeper = same.where(self.nodes.reached("//", contexts, same))
             if len(deeper):
                 yield "one stands deeper", deeper
-        if len(same):
-            yield "one stands elsewhere", same
+        # Not where it is looked for: `//b` below a `b`.
+        elsewhere = (
+            same if contexts is None or contexts.kind != same.kind else same.where(~np.isin(same.at, contexts.at))
+        )
+        if len(elsewhere):
+            yield "one stands elsewhere", elsewhere
         wanted = node.test.removeprefix("@")
         column = self.nodes.batch.attribute_name if node.is_attribute else self.nodes.batch.name
         for but, numbers in self._like(wanted):

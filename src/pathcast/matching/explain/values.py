@@ -10,7 +10,6 @@ for each of them.
 
 import re
 from functools import cached_property
-from math import inf, isnan
 
 import numpy as np
 import numpy.typing as npt
@@ -146,8 +145,8 @@ class Values:
         """The places in the set of those that come nearest to passing a test that none passes, best first."""
         if isinstance(test, Compare) and test.number is not None:
             number = test.number
-            distances = [inf if isnan(found) else abs(found - number) for found in self.numbers(nodes)]
-            # Where wanted and found are both infinite their distance is none: NaN, which sorts last.
+            # What is no number is at no distance: NaN, which sorts last. What is infinite is not at none from itself.
+            distances = [0.0 if found == number else abs(found - number) for found in self.numbers(nodes)]
             return _least(np.array(distances), count)
         wanted = test.text.encode()
         text, begin, end = self._slices(nodes)
