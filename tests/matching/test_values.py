@@ -164,6 +164,20 @@ def test_first_nodes_of_many_elements_cost_each_its_own(kind: str) -> None:
     assert times[0] < 20 * times[1]
 
 
+def test_a_text_that_is_nearly_found_everywhere_costs_no_more_than_its_length() -> None:
+    """Else it would be hundreds of times as much."""
+    nearly, times = "a" * 3_000, []
+    for wanted in (nearly + "b", "aab"):
+        subscriptions = Subscriptions()
+        subscriptions.add(f"//i[contains(., '{wanted}')]")
+        matcher = subscriptions.compile()
+        for end, ids in (("b", [1]), ("ba", [1]), ("c", [])):
+            began = process_time()
+            assert matcher.match(f"<r><b>aaaaab</b><i>{100 * nearly}{end}</i></r>").ids.tolist() == ids
+        times.append(process_time() - began)
+    assert times[0] < 20 * times[1]
+
+
 def test_conditions_that_need_more_room_than_there_is_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verifier, "_SETS", 8)
     monkeypatch.setattr(verifier, "_WORDS", 8)

@@ -12,6 +12,8 @@ EQUAL_TEXT, DIFFERENT_TEXT, EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST, CON
 FRACTION_DIGITS = 20
 HASH_A, HASH_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 LARGEST_EXPONENT = 1_000_000
+# A search goes on by hashes when it has found more than so many bytes alike for each that it has come.
+MOST_ALIKE = 4
 NAN = np.nan
 # Powers of ten as C's pow() gives them, from -LARGEST_POWER on: a compiler is free to compute others.
 LARGEST_POWER = 400
@@ -106,14 +108,36 @@ def short_hash(data, p, length):
 
 
 @rare
-def contains(a, p, length, b, q, wanted):
-    """Whether a text has another one inside."""
+def contains_by_hash(a, p, length, b, q, wanted):
+    """As `contains`, in time that does not depend on how alike the texts are: only pieces of one hash are compared."""
+    here, there, power = np.uint64(0), np.uint64(0), np.uint64(1)
+    for k in range(min(wanted, length)):
+        here = here * HASH_A + np.uint64(a[p + k])
+        there = there * HASH_A + np.uint64(b[q + k])
+        power *= HASH_A
     for begin in range(p, p + length - wanted + 1):
-        k = 0
+        if here == there and same_text(a, begin, wanted, b, q, wanted):
+            return True
+        if begin + wanted < p + length:
+            here = here * HASH_A + np.uint64(a[begin + wanted]) - power * np.uint64(a[begin])
+    return False
+
+
+@rare
+def contains(a, p, length, b, q, wanted):
+    """Whether a text has another one inside, which is not empty."""
+    beginning, alike = b[q], 0
+    for begin in range(p, p + length - wanted + 1):
+        if a[begin] != beginning:
+            continue
+        k = 1
         while k < wanted and a[begin + k] == b[q + k]:
             k += 1
         if k == wanted:
             return True
+        alike += k
+        if alike > MOST_ALIKE * (begin - p + wanted):
+            return contains_by_hash(a, begin + 1, p + length - begin - 1, b, q, wanted)
     return False
 
 
