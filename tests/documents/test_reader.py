@@ -7,6 +7,7 @@ import pytest
 
 from pathcast import DocumentError, LimitError
 from pathcast.documents import Limits, Names, read, read_batch
+from pathcast.documents.expat_reader import BatchBuilder
 
 SMALL = b'<a x="1"><b>hi</b><c/></a>'
 
@@ -203,6 +204,34 @@ def test_hostile_sizes_are_refused_by_default_within_bounds() -> None:
         read(b"<" + b"n" * 1_000_000 + b"/>")
     with pytest.raises(LimitError, match="attributes"):
         read(b"<a " + b" ".join(b"k%d=''" % k for k in range(100_000)) + b"/>")
+
+
+NAMESPACE = "u" * 100_000
+NAMESPACED = " ".join(f"p:k{number}=''" for number in range(4_000))
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        f"<a xmlns:p='{NAMESPACE}' {NAMESPACED}/>",
+        f"<a><b xmlns:p='{NAMESPACE}'/></a>",
+        f"<!DOCTYPE a [<!ATTLIST a xmlns:p CDATA '{NAMESPACE}'>]><a {NAMESPACED}/>",
+        f"<a xmlns:p='{NAMESPACE}' {NAMESPACED}/>".encode("utf-16"),
+    ],
+    ids=["attributes", "unused", "default", "utf-16"],
+)
+def test_a_namespace_of_any_length_is_not_spelled_out_for_every_attribute(
+    document: str | bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BatchBuilder, "number", lambda *_: pytest.fail("names were spelled out"))
+    with pytest.raises(LimitError, match=r"namespace has 100,000 characters.*Limits\(name_length=…\)"):
+        read(document)
+
+
+def test_a_namespace_may_be_as_long_as_a_name() -> None:
+    document = f"<a xmlns='{NAMESPACE}'><b/><!--'--></a>"
+    assert read(document, limits=Limits(name_length=100_000)).name(1) == f"{{{NAMESPACE}}}b"
+    assert read(f"<a xmlns:p='u'>{'p' * 20_000}<p:b/></a>").name(1) == "{u}b"
 
 
 def test_an_unreadable_document_keeps_its_place_and_harms_no_other() -> None:

@@ -12,6 +12,7 @@ Invariant: lists grow only inside a document's handlers; a document that fails i
 Cost: a Python call per tag and text, some 10 MB/s of markup-heavy documents.
 """
 
+import re
 from array import array
 from typing import Literal, NoReturn
 from xml.parsers import expat
@@ -22,6 +23,7 @@ from ..errors import DocumentError, LimitError, PathcastError
 from .batch import DocumentBatch
 from .limits import AMPLIFICATION_FLOOR, Limits
 from .names import Names, expanded
+from .tables_kernels import LONGEST_NAMESPACE
 
 Entities = Literal["refuse", "expand"]
 
@@ -41,6 +43,11 @@ _SAFE_EXPANSION = (2, 4, 0)
 _AMPLIFIED = 43
 _MISMATCHED = expat.errors.codes[expat.errors.XML_ERROR_TAG_MISMATCH]
 _ENDED_EARLY = expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS]
+
+
+# Expat spells out the namespace of every attribute before it calls anybody: it gets documents with long ones only after
+# a look at them.
+_LONG_VALUE = re.compile(rb"""\"[^"]{%d}|'[^']{%d}""" % (LONGEST_NAMESPACE, LONGEST_NAMESPACE))
 
 
 class BatchBuilder:
@@ -185,11 +192,10 @@ class _DocumentReader:
 
     def run(self) -> str:
         """Parse; return the codec that the document is written in."""
-        view = memoryview(self.data)
         try:
-            for begin in range(0, len(view), _PIECE):
-                self.parser.Parse(view[begin : begin + _PIECE], False)
-            self.parser.Parse(b"", True)
+            if self.may_have_long_namespaces():
+                self.check_namespaces()
+            self.parse(self.parser)
         except expat.ExpatError as error:
             kind = LimitError if error.code == _AMPLIFIED else DocumentError
             raise kind(self.explain(error), line=error.lineno, column=error.offset + 1) from None
@@ -197,6 +203,41 @@ class _DocumentReader:
             # The parser holds our methods: without it, the document goes as soon as nobody needs it.
             del self.parser
         return self.codec
+
+    def parse(self, parser: expat.XMLParserType) -> None:
+        view = memoryview(self.data)
+        for begin in range(0, len(view), _PIECE):
+            parser.Parse(view[begin : begin + _PIECE], False)
+        parser.Parse(b"", True)
+
+    def may_have_long_namespaces(self) -> bool:
+        """Whether a namespace may be longer than most: it stands in quotes, or a DTD has a part of it."""
+        data = self.data
+        if b"\0" in data[:4]:  # UTF-16
+            return len(data) > LONGEST_NAMESPACE
+        return b"xmlns" in data and (b"<!DOCTYPE" in data or _LONG_VALUE.search(data) is not None)
+
+    def check_namespaces(self) -> None:
+        """Refuse a document with a namespace that is too long, found by a parser that takes its declaration for an
+        attribute as any other. What else is wrong with the document is told later.
+        """
+        parser = expat.ParserCreate(self.encoding)
+        parser.ordered_attributes = True
+        most = max(LONGEST_NAMESPACE, self.builder.limits.name_length)
+
+        def start(_: str, attributes: list[str]) -> None:
+            for index in range(0, len(attributes), 2):
+                size = len(attributes[index + 1])
+                if size > most and attributes[index].startswith("xmlns"):
+                    what = f"a namespace has {size:,} characters; at most {most:,} allowed"
+                    reason = f"{what} (raise it with Limits(name_length=…))"
+                    raise LimitError(reason, line=parser.CurrentLineNumber, column=parser.CurrentColumnNumber + 1)
+
+        parser.StartElementHandler = start
+        try:
+            self.parse(parser)
+        except expat.ExpatError:
+            return  # the parser that knows namespaces will say so, too
 
     def explain(self, error: expat.ExpatError) -> str:
         """Expat's reason, with what the person who has to mend the document would ask next."""

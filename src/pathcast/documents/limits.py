@@ -14,8 +14,9 @@ class Limits:
     """Bounds on one document.
 
     depth: elements nested in one another. size: bytes. attributes: on one element. name_length: characters of a
-    name. amplification: bytes of text that `entities="expand"` may make out of one byte of document. work: look-ups in
-    the subscriptions' paths that matching a document may take when its label paths are too many to be remembered.
+    name, and of a namespace, which may always have 16,384. amplification: bytes of text that `entities="expand"` may
+    make out of one byte of document. work: look-ups in the subscriptions' paths that matching a document may take when
+    its label paths are too many to be remembered.
     """
 
     depth: int = 1_000

@@ -32,7 +32,7 @@ from .bytes_kernels import (
     utf8,
 )  # fmt: skip
 from .names_kernels import CLOSE_BRACE, OPEN_BRACE
-from .tables_kernels import B_PREFIX, B_PREFIX_END, B_URI, B_URI_END, MAX_BINDINGS
+from .tables_kernels import B_PREFIX, B_PREFIX_END, B_URI, B_URI_END, LONGEST_NAMESPACE, MAX_BINDINGS
 
 
 def _word(text: bytes) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
@@ -282,7 +282,7 @@ def spelt(data, begin, colon, end, bindings, bound, spelling):
 @rare
 def bind(data, colon, end, value, length, bindings, bound):
     """Take up `xmlns="…"` or `xmlns:p="…"`; the new number of bindings, or -1."""
-    if bound >= MAX_BINDINGS or value < 0:
+    if bound >= MAX_BINDINGS or value < 0 or length > LONGEST_NAMESPACE:
         return -1
     prefix = colon + 1 if colon >= 0 else end
     if colon >= 0 and (length == 0 or begins(data, prefix, XML)):

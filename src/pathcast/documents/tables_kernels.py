@@ -12,6 +12,8 @@ S_ELEMENT, S_NAME, S_NAME_END, S_BINDINGS, S_ROWS = range(5)
 W_NAME, W_COLON, W_NAME_END, W_ROWS = range(4)
 B_PREFIX, B_PREFIX_END, B_URI, B_URI_END, B_ROWS = range(5)
 MAX_BINDINGS = 64
+# Namespaces with more bytes are passed on; they may be refused.
+LONGEST_NAMESPACE = 16384
 
 # `counts`: what a scan has written so far, the stamp of the last element, and whether a name found no place.
 N_ELEMENTS, N_ATTRIBUTES, N_TEXTS, N_ARENA, N_NAMES, N_NAME_BYTES, N_STAMP, N_CROWDED, N_COUNTS = range(9)
