@@ -189,6 +189,13 @@ LIMITS = {
 }
 
 
+def test_entities_that_hold_elements_stop_at_the_amplification_limit() -> None:
+    document = f"<!DOCTYPE a [<!ENTITY e '{'<b/>' * 1000}'>]><a>{{}}</a>"
+    assert len(read(document.format("&e;" * 9), entities="expand")) == 9001
+    with pytest.raises(LimitError, match=r"Limits\(amplification=…\)"):
+        read(document.format("&e;" * 300), entities="expand")
+
+
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_limit_allows_its_value_and_refuses_one_more(limit: str) -> None:
     limits, allowed, refused = LIMITS[limit]

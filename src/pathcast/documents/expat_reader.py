@@ -30,6 +30,8 @@ Entities = Literal["refuse", "expand"]
 # No XML document can contain this character, so expat never confuses it with part of a namespace URI.
 _SEPARATOR = "\x01"
 _PIECE = 1 << 20
+# So many bytes of a document an element or attribute takes at least.
+_SHORTEST = 4
 _ENCODINGS = {
     "utf-8": "utf-8",
     "utf-16": "utf-16",
@@ -291,6 +293,7 @@ class _DocumentReader:
         builder.text_begin.append(len(builder.text_start))
         builder.text_end.append(0)
         builder.attribute_begin.append(len(builder.attribute_name))
+        self.spend(_SHORTEST)
         if attributes:
             self.attributes(attributes)
 
@@ -306,7 +309,7 @@ class _DocumentReader:
             builder.attribute_start.append(-1 - len(arena))
             builder.attribute_length.append(len(value))
             arena += value
-            self.spend(len(value))
+            self.spend(_SHORTEST + len(value))
 
     def number(self, reported: str) -> int:
         try:
