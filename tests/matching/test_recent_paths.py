@@ -188,3 +188,19 @@ def test_the_fewer_paths_there_are_the_fewer_are_fresh(monkeypatch: pytest.Monke
         matcher.match(DOCUMENTS[0])
         at_rest(matcher)
         assert matcher.statistics()["renewals"] == renewed
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_after_a_renewal_that_failed_there_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise MemoryError("no room for states")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(room.Generations, "_recent", fails)
+        subscriptions, matcher = followed(300, 60)
+        assert at_rest(matcher).fresh.words
+    check(subscriptions, matcher)
+    subscriptions.add(PATHS[360])
+    matcher.match(DOCUMENTS[0])
+    assert not at_rest(matcher).fresh.words
+    check(subscriptions, matcher)

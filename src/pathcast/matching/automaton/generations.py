@@ -248,8 +248,15 @@ class Generations:
     def _renew_meanwhile(self) -> None:
         """Let a thread work out the next generation."""
         if self._renewing is None:
-            self._renewing = threading.Thread(target=self._renew, name="pathcast-renewal", daemon=True)
+            self._renewing = threading.Thread(target=self._renew_once, name="pathcast-renewal", daemon=True)
             self._renewing.start()
+
+    def _renew_once(self) -> None:
+        try:
+            self._renew()
+        finally:  # if it failed, say for want of memory, another one may be begun
+            with self.lock:
+                self._renewing = None
 
     def _renew(self) -> None:
         with self.lock:
@@ -266,7 +273,6 @@ class Generations:
             recent = self._recent(begun)
             late = lately.renewed(trees, begun, MEMORY_LIMIT // 8)
         with self.lock:
-            self._renewing = None
             latest = self.current
             if latest.states.gate_of_node is not begun.states.gate_of_node:
                 return  # somebody could not wait
