@@ -249,11 +249,13 @@ def network_fig18(run: Run, parameters: Setting) -> Iterator[Row]:
         Claim("Ref-SJ-Clu+ has at least 10 times less than every strawman with any", "ours",
               below(10, "bytes", STRAWMEN)),
     ),
-    plots=(_plot("narrower", "taken off the deviations of centres"),),
+    plots=(_plot("narrower", "taken off the deviation of centres on S"),),
     show=_SHOW,
 )  # fmt: skip
 def network_fig19(run: Run, parameters: Setting) -> Iterator[Row]:
-    """As Figure 6, with centres of ranges drawn closer and closer."""
+    """As Figure 6, with centres of ranges drawn closer and closer: what is taken off their deviation on S is taken off
+    twice on R.
+    """
     yield from traffic(run, parameters)
 
 

@@ -137,11 +137,13 @@ def binary_joins(
     narrower: float = 0.0,
     setting: JoinSetting = DENSE,
 ) -> JoinWorkload:
-    """R ⋈ S of §6.1. `joined_rows` are those of S; `narrower` is taken off the deviations of centres (appendix J)."""
+    """R ⋈ S of §6.1. `joined_rows` are those of S; `narrower` is taken off the deviation of the centres of ranges on c,
+    and twice of that on a (appendix J).
+    """
     batch = JoinBatch(
         select("R", "S"),
         {
-            "a": ranges(subscriptions, (seed, 1), DEVIATION_A - narrower, setting.width_a),
+            "a": ranges(subscriptions, (seed, 1), DEVIATION_A - 2 * narrower, setting.width_a),
             "c": ranges(subscriptions, (seed, 2), DEVIATION_C - narrower, setting.width_c),
         },
     )
