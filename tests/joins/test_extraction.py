@@ -2,6 +2,7 @@
 
 import json
 from datetime import date, datetime
+from math import inf
 from random import Random
 
 import pytest
@@ -120,6 +121,8 @@ def test_steps_to_anywhere_below_take_no_longer_in_deep_documents():
         ("int", 12.0, 12),
         ("float", "1e3", 1000.0),
         ("float", 3, 3.0),
+        ("float", " -INF", -inf),
+        ("float", "Infinity", inf),
         ("string", " ", " "),
         ("date", "2026-01-31", date(2026, 1, 31)),
         ("timestamp", "2026-01-31T12:30:00.5", datetime(2026, 1, 31, 12, 30, 0, 500000)),  # noqa: DTZ001
@@ -135,8 +138,8 @@ def test_values_of_all_kinds_are_read_and_written(kind, text, value):
 @pytest.mark.parametrize(
     ("kind", "text"),
     [("int", "1.5"), ("int", True), ("int", "9" * 20), ("int", 1.5), ("float", "nan"), ("float", True),
-     ("int", "1_000"), ("float", "1_0.5"), ("date", "31.1."), ("timestamp", "noon"), ("bytes", "!"), ("string", 3),
-     ("date", 3)],
+     ("float", "inf"), ("float", inf), ("int", "INF"), ("int", "1_000"), ("float", "1_0.5"), ("date", "31.1."),
+     ("timestamp", "noon"), ("bytes", "!"), ("string", 3), ("date", 3)],
 )  # fmt: skip
 def test_what_is_no_value_is_said(kind, text):
     with pytest.raises(ValueError, match="belongs there|is not|64 bits|whole number"):

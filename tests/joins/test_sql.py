@@ -35,6 +35,7 @@ ROWS = {
         ("GOOG", date(2026, 1, 1), datetime.fromisoformat("2026-01-01T09:30"), 100),
         ("GOOG", date(2026, 1, 2), datetime.fromisoformat("2026-01-02T09:30"), 5),
         ("AMZN", date(2026, 1, 3), datetime.fromisoformat("2026-01-03T00:00"), 7),
+        ("AMZN", date(2026, 1, 4), datetime.fromisoformat("2026-01-04T00:00"), 9007199254740993),
     ],
 }
 
@@ -69,6 +70,8 @@ def both() -> Iterator[tuple[JoinServer, duckdb.DuckDBPyConnection]]:
         "select * from Reviews natural join Trades",
         "select * from Reviews join Trades using (symbol, day) where volume > 4.5",
         "select * from Reviews r join Trades t on r.symbol = t.symbol",
+        "select * from Trades where volume >= 9007199254740993.0",
+        "select * from Trades where volume > 9007199254740993.0",
         "select * from Reviews r join Trades t on r.symbol = t.symbol and r.day = t.day where moment < '2026-01-02'",
         "select * from Stocks natural join Reviews join Trades using (symbol) where Trades.day = date '2026-01-02'",
         "select * from Trades where moment >= timestamp '2026-01-02 09:30:00' and day <= '2026-01-03'",

@@ -290,8 +290,7 @@ def _literal(node: exp.Expr) -> Scalar:
     if isinstance(node, exp.Literal):
         if node.is_string:
             return str(node.this)
-        text = str(node.this)
-        return int(text) if text.isdigit() else float(text)
+        return _number(str(node.this))
     if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:
         text = str(node.this.this)
         try:
@@ -299,6 +298,16 @@ def _literal(node: exp.Expr) -> Scalar:
         except ValueError:
             raise ValueError(f"'{node.sql()}' is no date or timestamp") from None
     raise ValueError(f"'{node.sql()}' is no constant")
+
+
+def _number(text: str) -> int | float:
+    """A number; as an int where it is written as one, or is a whole one that no float equals: `9007199254740993.0`."""
+    if text.isdigit():
+        return int(text)
+    whole, point, fraction = text.partition(".")
+    value = float(text)
+    is_whole = point and whole.isdigit() and not fraction.strip("0")
+    return int(whole) if is_whole and value != int(whole) else value
 
 
 def _timestamp(node: exp.Cast, text: str) -> datetime:

@@ -1,8 +1,8 @@
 """Values written as text, in XML or JSON: how a column's kind reads them, and rows as JSON.
 
-Text is read as XML Schema writes it: `12`, `1.5e3`, `2026-01-31`, `2026-01-31T12:30:00`, bytes in base 64. JSON has
-numbers and strings, and the same text for the rest, as Spark's `to_json` gives it. A timestamp with a zone is taken as
-its moment in UTC, since kinds know no zones.
+Text is read as XML Schema writes it: `12`, `1.5e3`, `-INF`, `2026-01-31`, `2026-01-31T12:30:00`, bytes in base 64. JSON
+has finite numbers and strings, and the same text for the rest, as Spark's `to_json` gives it (`-Infinity` there). A
+timestamp with a zone is taken as its moment in UTC, since kinds know no zones.
 
 Invariant: `read_value(kind, …)` of what `write_row` wrote is the value that was written.
 """
@@ -11,11 +11,14 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from math import isfinite
+from math import inf, isfinite, isinf
 from typing import Any
 
 from ..messages import Scalar
 from .kinds import BYTES, DATE, FLOAT, INT, STRING, TIMESTAMP, Kind
+
+# XML Schema's word, and Spark's.
+_INFINITE = ("INF", "Infinity")
 
 
 def read_value(kind: Kind, text: str | float | None) -> Scalar:
@@ -49,6 +52,8 @@ def plain_value(value: Scalar) -> Any:
         return value.isoformat()
     if isinstance(value, bytes):
         return b64encode(value).decode()
+    if isinstance(value, float) and isinf(value):
+        return "INF" if value > 0 else "-INF"
     return value
 
 
@@ -59,6 +64,8 @@ def _int(text: Any) -> int:
 
 
 def _float(text: Any) -> float:
+    if isinstance(text, str) and text.removeprefix("-") in _INFINITE:
+        return -inf if text[0] == "-" else inf
     value = float(text)
     if isinstance(text, bool) or not isfinite(value) or _is_code(text):
         raise ValueError
