@@ -24,7 +24,7 @@ JOINS = [
     "Reviews.symbol = Trades.symbol and Reviews.day = Trades.day",
 ]
 ROWS = {
-    "Stocks": [("GOOG", 51.7, "Alphabet"), ("YHOO", 51.2, "Yahoo"), ("AMZN", 92.8, None)],
+    "Stocks": [("GOOG", 51.7, "Alphabet"), ("YHOO", 51.2, "Yahoo"), ("AMZN", 92.8, None), ("HUGE", 2.0**53, "")],
     "Reviews": [
         ("GOOG", 5.5, date(2026, 1, 1), "so"),
         ("GOOG", 7.0, date(2026, 1, 2), "it's good"),
@@ -36,6 +36,8 @@ ROWS = {
         ("GOOG", date(2026, 1, 2), datetime.fromisoformat("2026-01-02T09:30"), 5),
         ("AMZN", date(2026, 1, 3), datetime.fromisoformat("2026-01-03T00:00"), 7),
         ("AMZN", date(2026, 1, 4), datetime.fromisoformat("2026-01-04T00:00"), 9007199254740993),
+        ("AMZN", date(2026, 1, 5), datetime.fromisoformat("2026-01-05T00:00"), 9007199254740994),
+        ("AMZN", date(2026, 1, 5), datetime.fromisoformat("2026-01-05T00:00"), -(1 << 63)),
     ],
 }
 
@@ -72,6 +74,13 @@ def both() -> Iterator[tuple[JoinServer, duckdb.DuckDBPyConnection]]:
         "select * from Reviews r join Trades t on r.symbol = t.symbol",
         "select * from Trades where volume >= 9007199254740993.0",
         "select * from Trades where volume > 9007199254740993.0",
+        "select * from Trades where volume < 9007199254740993.5",
+        "select * from Trades where volume between 7.0000000000000001 and 9007199254740993.5",
+        "select * from Trades where volume = 7.0000000000000001",
+        "select * from Trades where volume > -9223372036854775808.5 and volume < 92233720368547758070.5",
+        "select * from Trades where volume <= -9223372036854775808.5",
+        "select * from Stocks where per >= 9007199254740993",
+        "select * from Stocks where per > 9007199254740993.0",
         "select * from Reviews r join Trades t on r.symbol = t.symbol and r.day = t.day where moment < '2026-01-02'",
         "select * from Stocks natural join Reviews join Trades using (symbol) where Trades.day = date '2026-01-02'",
         "select * from Trades where moment >= timestamp '2026-01-02 09:30:00' and day <= '2026-01-03'",

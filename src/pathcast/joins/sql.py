@@ -12,14 +12,16 @@ Not done: projections, self-joins, outer joins, `or`, `not`, `in`, expressions, 
 
 from collections.abc import Iterator
 from datetime import date, datetime, time
-from typing import Any
+from decimal import Decimal
+from math import ceil, copysign, floor, inf
+from typing import Any, TypeAlias
 
 from sqlglot import Token, TokenType, exp, parse_one, tokenize
 from sqlglot.errors import SqlglotError
 
 from ..errors import MessageError
 from ..messages import Interval, Scalar
-from .kinds import DATE, TIMESTAMP
+from .kinds import DATE, INT, TIMESTAMP
 from .query import Column, Equation, Query, QueryDraft, named
 from .schema import Draft, Schema
 
@@ -34,6 +36,8 @@ _ALLOWED = {
     _T.DATE, _T.TIMESTAMP, _T.ALIAS, _T.DASH, _T.SEMICOLON,
 }  # fmt: skip
 _COMPARISONS: dict[type[exp.Expr], str] = {exp.EQ: "=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+# A number with a point is a `Decimal` until its column is known.
+Constant: TypeAlias = Scalar | Decimal
 _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -181,7 +185,7 @@ class _Reading:
         if isinstance(node, exp.Between):
             column = self._column(node.this)
             low, high = (self._constant(node.args[end], column) for end in ("low", "high"))
-            self._range(column, Interval(low, high), node)
+            self._range(column, "=", low, high, node)
             return
         operator = _COMPARISONS.get(type(node))
         if operator is None:
@@ -204,9 +208,13 @@ class _Reading:
         value = self._constant(right, column)
         low = value if operator[0] in "=>" else None
         high = value if operator[0] in "=<" else None
-        self._range(column, Interval(low, high, operator == ">", operator == "<"), node)
+        self._range(column, operator, low, high, node)
 
-    def _range(self, column: Column, interval: Interval, node: exp.Expr) -> None:
+    def _range(self, column: Column, operator: str, low: Constant, high: Constant, node: exp.Expr) -> None:
+        """Demand a range; from a fraction among ints on, and up to one, it holds the next int as well."""
+        first = _whole(ceil(low)) if isinstance(low, Decimal) else low
+        last = _whole(floor(high)) if isinstance(high, Decimal) else high
+        interval = Interval(first, last, operator == ">" and first == low, operator == "<" and last == high)
         self.draft.range(column, interval, *self._place(node))
 
     def _column(self, node: exp.Expr) -> Column:
@@ -229,11 +237,16 @@ class _Reading:
             raise self._refuse_node(f"table '{table}' has no column '{node.name}'", node, f"columns {columns}")
         return table, name
 
-    def _constant(self, node: exp.Expr, column: Column) -> Scalar:
+    def _constant(self, node: exp.Expr, column: Column) -> Constant:
+        """A constant as its column compares it; a `Decimal` is left where ints are compared and no float would do."""
         try:
             value = _literal(node)
         except ValueError as error:
             raise self._refuse_node(f"{error}", node.parent or node) from None
+        if isinstance(value, int | Decimal):
+            value = self._as_number(value, column)
+        if isinstance(value, Decimal):
+            return value
         if isinstance(value, str | date):
             try:
                 value = self._as_date(value, column)
@@ -248,6 +261,15 @@ class _Reading:
         except MessageError as error:
             raise self._refuse_node(error.reason, node.parent or node) from None
         return value
+
+    def _as_number(self, value: int | Decimal, column: Column) -> int | float | Decimal:
+        """A number as databases compare it: the nearest float among floats, itself among ints."""
+        if isinstance(value, int) and (abs(value) >= 1 << 63 or float(value) == value):
+            return value
+        if self.draft.kinds.kind(*column) is not INT:
+            return float(value)
+        # A float with a fraction lies between the same two ints.
+        return value if isinstance(value, int) or float(value).is_integer() else float(value)
 
     def _kind_name(self, column: Column) -> str:
         kind = self.draft.kinds.kind(*column)
@@ -278,10 +300,12 @@ def _conjunction(node: exp.Expr) -> Iterator[exp.Expr]:
             yield one
 
 
-def _literal(node: exp.Expr) -> Scalar:
+def _literal(node: exp.Expr) -> Constant:
     """A constant; `ValueError` with the reason when it is none."""
     if isinstance(node, exp.Neg):
         value = _literal(node.this)
+        if isinstance(value, Decimal):
+            return value.copy_negate()
         if isinstance(value, int | float):
             return -value
         raise ValueError(f"'{node.sql()}' is no number")
@@ -300,14 +324,16 @@ def _literal(node: exp.Expr) -> Scalar:
     raise ValueError(f"'{node.sql()}' is no constant")
 
 
-def _number(text: str) -> int | float:
-    """A number; as an int where it is written as one, or is a whole one that no float equals: `9007199254740993.0`."""
+def _number(text: str) -> int | float | Decimal:
+    """A number: a float if it is written with an exponent."""
     if text.isdigit():
         return int(text)
-    whole, point, fraction = text.partition(".")
-    value = float(text)
-    is_whole = point and whole.isdigit() and not fraction.strip("0")
-    return int(whole) if is_whole and value != int(whole) else value
+    return float(text) if "e" in text.lower() else Decimal(text)
+
+
+def _whole(number: int) -> int | float:
+    """A whole number, as an infinite one if it is beyond all ints of columns."""
+    return number if -(1 << 63) <= number < 1 << 63 else copysign(inf, number)
 
 
 def _timestamp(node: exp.Cast, text: str) -> datetime:
