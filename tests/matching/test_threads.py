@@ -34,6 +34,9 @@ def truth() -> list[set[int]]:
     return [{id - 1 for id in reference.match(document).ids.tolist()} for document in DOCUMENTS]
 
 
+MANY = 300  # subscriptions at a time, so that a long run remembers no more of each answer than a short one
+
+
 class History:
     """Subscriptions that one thread changes, and what they were at each version."""
 
@@ -50,7 +53,7 @@ class History:
     def change(self) -> None:
         random, subscriptions = self.random, self.subscriptions
         number = random.randrange(len(PATTERNS))
-        kind = random.random()
+        kind = random.random() if len(self.subscribed) < MANY else random.uniform(0.55, 0.85)
         if kind < 0.45 or len(self.subscribed) < 5:
             self.subscribed[subscriptions.add(PATTERNS[number])] = number
         elif kind < 0.55:

@@ -22,6 +22,7 @@ Cost: some 60 bytes an element, besides the documents' own bytes.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,15 @@ from .names import Names
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
+
+
+class Largest(NamedTuple):
+    """The most that any document of a batch has, of each kind: what buffers must hold."""
+
+    elements: int
+    attributes: int
+    texts: int
+    size: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +82,25 @@ class DocumentBatch:
 
     def __iter__(self) -> Iterator["Document"]:
         return (Document(self, index) for index in range(len(self)))
+
+    def largest(self) -> Largest:
+        """How much there is at most of one document."""
+        if len(self) == 1:  # the same without arrays, which would take as long as matching a short document
+            (begin, end), (data, data_end) = self.offsets.tolist(), self.data_offsets.tolist()
+            if begin == end:
+                return Largest(0, 0, 0, data_end - data)
+            attributes = int(self.attribute_begin[end]) - int(self.attribute_begin[begin])
+            texts = int(self.text_end[begin]) - int(self.text_begin[begin])
+            return Largest(end - begin, attributes, texts, data_end - data)
+        elements = np.diff(self.offsets)
+        roots = self.offsets[:-1][elements > 0]
+        columns = (
+            elements,
+            np.diff(self.attribute_begin[self.offsets]),
+            self.text_end[roots] - self.text_begin[roots],
+            np.diff(self.data_offsets),
+        )
+        return Largest(*(int(column.max(initial=0)) for column in columns))
 
     @property
     def name_count(self) -> int:

@@ -109,10 +109,10 @@ class Waiting:
 
         `entry_count` is more than all of the batch's entries, `of` has the state of each element.
         """
-        translation = self.table.translation(batch)
+        translation, largest = self.table.translation(batch), batch.largest()
         count = max(self.entries, entry_count)
-        joined = self.joins.match(batch, translation, states, of, count, self.patterns)
-        twigs = self.by.twigs.match(batch, translation, states, of, len(self.table.names))
+        joined = self.joins.match(batch, largest, translation, states, of, count, self.patterns)
+        twigs = self.by.twigs.match(batch, largest.elements, translation, states, of, len(self.table.names))
         unknown = joined.unknown | twigs.unknown
         if unknown.any():
             chosen = np.flatnonzero(unknown)

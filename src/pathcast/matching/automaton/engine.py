@@ -167,7 +167,7 @@ class AutomatonEngine:
         kept = made.waiting is not None and made.waiting.needs_states
         longest = len(batch.name)
         if not kept and count > 1:
-            longest = int(np.diff(batch.offsets).max())
+            longest = batch.largest().elements
         automaton = made.states.automaton
         recent = NO_STATES if made.recent is None else made.recent.automaton
         done = 0

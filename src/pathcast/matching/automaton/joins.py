@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...documents import DocumentBatch
+from ...documents.batch import Largest
 from ..growing import Growing
 from ..spans import gathered
 from .demands import Tests
@@ -257,24 +258,32 @@ class Joins:
         return len(np.unique(tests[tests & 2 == 0])) + len(ranged)
 
     def match(
-        self, batch: DocumentBatch, translation: Int32s, states: States, of: Int32s, entries: int, patterns: int
+        self,
+        batch: DocumentBatch,
+        largest: Largest,
+        translation: Int32s,
+        states: States,
+        of: Int32s,
+        entries: int,
+        patterns: int,
     ) -> Joined:
         """The patterns that match; `of` has the state of each element of the batch, -1 where there is none."""
-        scratch, tests, by = self._scratch, self._tests, self.rows
-        offsets, called_offsets = (np.zeros(len(batch) + 1, dtype=np.int64) for _ in range(2))
-        unknown = np.zeros(len(batch), dtype=np.bool_)
+        scratch, tests, by, count = self._scratch, self._tests, self.rows, len(batch)
+        offsets, called_offsets = np.zeros((2, count + 1), dtype=np.int64)
+        unknown = np.zeros(count, dtype=np.bool_)
         if not len(by.keys):
             return Joined(offsets, of[:0], called_offsets, of[:0], unknown, 0)
         regions = self._of(states)
-        elements = int(np.diff(batch.offsets).max(initial=0))
-        values, names = _most_values(batch), int(translation.max(initial=-1)) + 1
+        # At most so many values are looked up: attributes, text nodes, and string-values, each twice.
+        values = 2 * largest.elements + largest.attributes + largest.texts
+        names = int(translation.max(initial=-1)) + 1
         if len(scratch.joined) < tests.longest + 16:
             scratch.joined = np.zeros(tests.longest + 16, dtype=np.uint8)
         scratch.counts[J_LOOKED] = 0
         done = 0
-        while done < len(batch):
+        while done < count:
             runs = regions.runs
-            scratch.fit(regions, runs, elements, values, entries, patterns, names)
+            scratch.fit(regions, runs, largest.elements, values, entries, patterns, names)
             done = join_documents(
                 batch.offsets, batch.name, batch.parent, batch.depth, batch.end, batch.attribute_begin,
                 batch.attribute_name, batch.attribute_start, batch.attribute_length, batch.text_begin, batch.text_end,
@@ -288,7 +297,7 @@ class Joins:
                 scratch.looked, scratch.looked_summary, scratch.called, scratch.called_summary, scratch.spare, unknown,
                 offsets, scratch.out, called_offsets, scratch.called_out, done,
             )  # fmt: skip
-            if done < len(batch):
+            if done < count:
                 if scratch.counts[J_WHY] == MISS:
                     begin, end = batch.offsets[done], batch.offsets[-1]
                     regions = self._covering(regions, of[begin:end], of[begin : batch.offsets[done + 1]])
@@ -351,12 +360,3 @@ def _missing(regions: _Regions, states: Int32s) -> Int64s:
     known = some < len(spans)
     known[known] = spans[some[known], S_FIRST] != UNKNOWN
     return some[~known]
-
-
-def _most_values(batch: DocumentBatch) -> int:
-    """At most so many values are looked up of a document: attributes, text nodes, and string-values, each twice."""
-    counts = np.diff(batch.offsets)
-    attributes = np.diff(batch.attribute_begin.astype(np.int64)[batch.offsets])
-    firsts = batch.offsets[:-1][np.flatnonzero(counts)]
-    texts = batch.text_end[firsts] - batch.text_begin[firsts]
-    return 2 * int(counts.max(initial=0)) + int(attributes.max(initial=0)) + int(texts.max(initial=0))

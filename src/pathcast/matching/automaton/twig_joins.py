@@ -91,20 +91,23 @@ class TwigJoins:
     def __len__(self) -> int:
         return len(self.rows.twigs)
 
-    def match(self, batch: DocumentBatch, translation: Int32s, states: States, of: Int32s, names: int) -> TwigsFound:
+    def match(
+        self, batch: DocumentBatch, longest: int, translation: Int32s, states: States, of: Int32s, names: int
+    ) -> TwigsFound:
         """The twigs that match; `of` has the state of each element of the batch, -1 where there is none.
 
-        `names` is more than all of `translation`.
+        A document has at most `longest` elements, and `names` is more than all of `translation`.
         """
-        offsets = np.zeros(len(batch) + 1, dtype=np.int64)
-        unknown = np.zeros(len(batch), dtype=np.bool_)
+        count = len(batch)
+        offsets = np.zeros(count + 1, dtype=np.int64)
+        unknown = np.zeros(count, dtype=np.bool_)
         if not len(self):
             return TwigsFound(offsets, of[:0], unknown, 0)
         scratch, automaton = self._scratch, states.automaton
-        scratch.fit(states, self.rows, int(np.diff(batch.offsets).max(initial=0)), names)
+        scratch.fit(states, self.rows, longest, names)
         scratch.counts[X_LOOKED] = 0
         done = 0
-        while done < len(batch):
+        while done < count:
             done = join_twigs(
                 batch.offsets, batch.name, batch.parent, batch.depth, translation, of, automaton.gates_begin,
                 automaton.gates, *self.rows[:-3],
@@ -113,8 +116,8 @@ class TwigJoins:
                 scratch.last_stamps,
                 unknown, offsets, scratch.out, done,
             )  # fmt: skip
-            if done < len(batch) and scratch.counts[X_WHY] == CROWDED:
+            if done < count and scratch.counts[X_WHY] == CROWDED:
                 scratch.listed = np.zeros((2 * len(scratch.listed), 2), dtype=np.int32)
-            elif done < len(batch):
+            elif done < count:
                 scratch.out = np.resize(scratch.out, 2 * len(scratch.out))
         return TwigsFound(offsets, scratch.out[: offsets[-1]], unknown, int(scratch.counts[X_LOOKED]))

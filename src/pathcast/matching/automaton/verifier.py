@@ -252,15 +252,10 @@ class Verifier:
         candidates: Int32s,
         answers: npt.NDArray[np.bool_],
     ) -> None:
-        counts = np.diff(batch.offsets)
-        attributes = np.diff(batch.attribute_begin.astype(np.int64)[batch.offsets])
-        longest = int(counts.max(initial=0))
-        text = int(np.diff(batch.data_offsets).max(initial=0)) + len(batch.arena)
-        firsts = batch.offsets[:-1][np.flatnonzero(counts)]
-        texts = batch.text_end[firsts] - batch.text_begin[firsts]
-        rows = max(longest, int(attributes.max(initial=0)), int(texts.max(initial=0)))
+        largest = batch.largest()
+        rows, text = max(largest[:3]), largest.size + len(batch.arena)
         scratch, done = self._scratch, 0
-        scratch.fit(programs, longest + 63 >> 6, len(self.table.names), rows, text)
+        scratch.fit(programs, largest.elements + 63 >> 6, len(self.table.names), rows, text)
         while True:
             done = verify(
                 batch.offsets, batch.name, batch.parent, batch.end,

@@ -45,7 +45,7 @@ class Scratch:
         depth = int(batch.depth.max(initial=0)) + 2
         if self.levels.shape[1] < depth:
             self._depth(2 * depth)
-        attributes = int(np.diff(batch.attribute_begin[batch.offsets]).max(initial=0))
+        attributes = batch.largest().attributes
         if len(self.numbers) < attributes:
             self._attributes(2 * attributes)
 
