@@ -1,8 +1,22 @@
 """Which kernels keep the GIL: the brief ones, and no others."""
 
+import re
+
+from pathcast.kernels.cache import kernel_sources
 from pathcast.matching import trie_kernels
+
+BRIEF = re.compile(r"^@kernel\([^@]*?brief=True,?\s*\)\ndef (\w+)", re.MULTILINE)
 
 
 def test_brief_kernels_keep_the_gil_and_others_release_it() -> None:
     assert not trie_kernels.enter_path.targetoptions["nogil"]
     assert trie_kernels.insert_paths.targetoptions["nogil"]
+
+
+def test_only_these_are_brief() -> None:
+    found = {(path.name, name) for path in kernel_sources() for name in BRIEF.findall(path.read_text())}
+    assert found == {
+        ("fresh_kernels.py", "put_fresh"),
+        ("scanner_kernels.py", "bounds"),
+        ("trie_kernels.py", "enter_path"),
+    }

@@ -9,6 +9,7 @@ import pytest
 
 import pathcast
 from pathcast import Subscriptions
+from pathcast.matching import matcher as matcher_room
 from pathcast.matching import table
 from pathcast.matching.automaton import generations as room
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
@@ -138,6 +139,22 @@ def test_many_documents_in_threads_come_back_in_order(threads: int) -> None:
     assert matcher.statistics()["documents"] == 1500
 
 
+def test_threads_match_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add("//p")
+    matcher = subscriptions.compile()
+    both = threading.Barrier(2)
+    match_batch = matcher.engine.match_batch
+
+    def meeting(batch: pathcast.documents.DocumentBatch) -> Any:
+        both.wait(10)
+        return match_batch(batch)
+
+    monkeypatch.setattr(matcher.engine, "match_batch", meeting)
+    monkeypatch.setattr(matcher_room, "_GROUP", 1)
+    assert [list(matches) for matches in matcher.match_many(["<p/>", "<q/>"] * 2, threads=2)] == [[1], []] * 2  # type: ignore[arg-type]
+
+
 def test_threads_stop_when_nobody_asks_any_more() -> None:
     subscriptions = Subscriptions()
     subscriptions.add("//p")
@@ -157,6 +174,21 @@ def test_threads_stop_when_nobody_asks_any_more() -> None:
     assert threading.active_count() == before
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_documents_come_from_may_fail_and_those_that_came_are_answered(threads: int) -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add("//p")
+
+    def documents() -> Any:
+        yield from ["<p/>"] * 600
+        raise OSError("no more")
+
+    answers = subscriptions.compile().match_many(documents(), threads=threads)
+    assert [list(next(answers)) for _ in range(600)] == [[1]] * 600  # type: ignore[arg-type]
+    with pytest.raises(OSError, match="no more"):
+        next(answers)
+
+
 def test_an_error_in_a_thread_is_raised_at_its_place() -> None:
     subscriptions = Subscriptions()
     subscriptions.add("//p")
@@ -168,6 +200,8 @@ def test_an_error_in_a_thread_is_raised_at_its_place() -> None:
         matcher.match_many([], threads=0)
     with pytest.raises(TypeError, match="use match for one"):
         matcher.match_many("<a/>")
+    with pytest.raises(TypeError, match="not NoneType"):
+        list(matcher.match_many([None]))  # type: ignore[list-item]
 
 
 def test_answers_are_cut_where_they_belong() -> None:

@@ -9,7 +9,7 @@ Threads: one matcher serves many. Engines that say so (`Concurrent`) match in al
 import itertools
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -136,6 +136,8 @@ class Matcher:
         threads: int = 1,
     ) -> Iterator[Matches | PathcastError]:
         """Match documents, in their order; with `errors="return"` an error stands in its document's place.
+
+        What `documents` itself raises comes after the answers to those that it gave.
 
         `threads`: so many groups of documents are read and matched at the same time.
         """
@@ -303,15 +305,20 @@ def _groups(documents: Iterable[Readable | Document]) -> Iterator[Group]:
     """Documents in groups that are read together; one that was read already is a group of its own."""
     waiting: list[Readable] = []
     size = 0
-    for document in documents:
-        if waiting and (isinstance(document, Document) or len(waiting) >= _GROUP or size >= _GROUP_BYTES):
+    try:
+        for document in documents:
+            if waiting and (isinstance(document, Document) or len(waiting) >= _GROUP or size >= _GROUP_BYTES):
+                yield waiting
+                waiting, size = [], 0
+            if isinstance(document, Document):
+                yield document
+            else:
+                waiting.append(document)
+                size += len(document) if isinstance(document, Sized) else 0
+    except Exception:
+        if waiting:
             yield waiting
-            waiting, size = [], 0
-        if isinstance(document, Document):
-            yield document
-        else:
-            waiting.append(document)
-            size += len(document) if not isinstance(document, os.PathLike) else 0
+        raise
     if waiting:
         yield waiting
 

@@ -10,11 +10,23 @@ Result = TypeVar("Result")
 
 
 def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
-    """The results for all items, in their order; at most two items a thread are taken ahead of the one asked for."""
+    """The results for all items, in their order; at most two items a thread are taken ahead of the one asked for.
+
+    What `items` itself raises comes after the results for those that it gave.
+    """
     waiting: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(threads, thread_name_prefix="pathcast") as pool:
         try:
-            for item in items:
+            coming = iter(items)
+            while True:
+                try:
+                    item = next(coming)
+                except StopIteration:
+                    break
+                except Exception:
+                    while waiting:
+                        yield waiting.popleft().result()
+                    raise
                 waiting.append(pool.submit(work, item))
                 if len(waiting) > 2 * threads:
                     yield waiting.popleft().result()
