@@ -1,5 +1,6 @@
 """Reading documents: what is accepted, what is refused and why, and what the arrays hold."""
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -108,7 +109,9 @@ REFUSED = {
     "attribute twice": (b"<a x='1' x='2'/>", "duplicate attribute", 1, 10),
     "attribute twice by namespace": (b"<a xmlns:p='u' xmlns:q='u' p:x='' q:x=''/>", "duplicate attribute", 1, 1),
     "unbound prefix": (b"<p:a/>", "unbound prefix", 1, 1),
-    "undeclared entity": (b"<a>&x;</a>", "undefined entity", 1, 4),
+    "undeclared entity": (b"<a>&nbsp;</a>", "undefined entity '&nbsp;'", 1, 4),
+    "undeclared entity with an endless name": (b"<a>&" + b"x" * 200 + b";</a>", "undefined entity", 1, 4),
+    "compressed": (gzip.compress(b"<a/>"), "the document is compressed with gzip; give it as XML", 1, 1),
     "undeclared entity with a DTD elsewhere": (
         b'<!DOCTYPE a SYSTEM "x.dtd"><a>&x;</a>',
         "refers to the entity '&x;', which is not declared",

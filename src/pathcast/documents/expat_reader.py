@@ -45,6 +45,10 @@ _SAFE_EXPANSION = (2, 4, 0)
 _AMPLIFIED = 43
 _MISMATCHED = expat.errors.codes[expat.errors.XML_ERROR_TAG_MISMATCH]
 _ENDED_EARLY = expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS]
+_UNDEFINED = expat.errors.codes[expat.errors.XML_ERROR_UNDEFINED_ENTITY]
+_GZIP = b"\x1f\x8b"
+# A reference of more bytes than these is not shown in an error.
+_SHOWN = 100
 
 
 # Expat spells out the namespace of every attribute before it calls anybody: it gets documents with long ones only after
@@ -246,6 +250,10 @@ class _DocumentReader:
         reason = expat.ErrorString(error.code) or "not well-formed"
         if not self.data.strip():
             return "the document is empty"
+        if self.data.startswith(_GZIP):
+            return "the document is compressed with gzip; give it as XML"
+        if error.code == _UNDEFINED and (name := self.reference()):
+            return f"{reason} '{name}'"
         if error.code == _AMPLIFIED:
             return "entities make the document grow beyond what the XML parser allows"
         if error.code == _MISMATCHED and self.open:
@@ -253,6 +261,12 @@ class _DocumentReader:
         if error.code == _ENDED_EARLY and self.open:
             return f"{reason}: the document ends inside <{self.tag()}>, opened in line {self.opened()}"
         return reason
+
+    def reference(self) -> str:
+        """The reference at which the parser is, as it is written; nothing where it is at something else."""
+        at = self.parser.ErrorByteIndex
+        text = self.data[at : at + _SHOWN].decode(self.codec, "replace")
+        return text[: text.find(";") + 1] if text.startswith("&") else ""
 
     def tag(self) -> str:
         """The name of the innermost open element."""
