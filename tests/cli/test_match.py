@@ -257,7 +257,7 @@ def test_an_index_is_matched_as_its_file_is(subscriptions: Path, stories: Path, 
 
 def test_a_folder_without_an_index_is_refused(stories: Path) -> None:
     refused = Outcome(stories, stories)
-    assert refused.status == 2 and "holds no manifest.json" in refused.err
+    assert refused.status == 2 and "there is no index in this folder" in refused.err
 
 
 def test_a_reader_that_goes_away_is_no_reason_to_complain(subscriptions: Path, stories: Path) -> None:
@@ -276,3 +276,34 @@ def test_a_reader_that_goes_away_is_no_reason_to_complain(subscriptions: Path, s
     errors = process.stderr.read()
     process.stderr.close()
     assert (process.wait(timeout=60), errors) == (READER_GONE, b"")
+
+
+def test_a_prefix_that_is_not_declared_is_told_with_the_option_that_declares_it(tmp_path: Path) -> None:
+    (tmp_path / "wishes.txt").write_text("//dc:creator\n")
+    outcome = Outcome(tmp_path / "wishes.txt", tmp_path)
+    assert outcome.status == 2
+    assert "supported: prefixes given with --namespaces dc=http://…, or --namespaces ignore" in outcome.err
+
+
+def test_documents_before_subscriptions_are_told_so(tmp_path: Path, subscriptions: Path) -> None:
+    (tmp_path / "feed.xml").write_text("<?xml version='1.0'?>\n<feed/>")
+    outcome = Outcome(tmp_path / "feed.xml", subscriptions)
+    assert (outcome.status, "give subscriptions first, then documents" in outcome.err) == (2, True)
+
+
+def test_a_file_without_subscriptions_is_noted(tmp_path: Path, stories: Path) -> None:
+    (tmp_path / "empty.txt").touch()
+    outcome = Outcome(tmp_path / "empty.txt", stories / "a.xml")
+    assert (outcome.status, outcome.err) == (0, f"note: no subscriptions in {tmp_path}/empty.txt\n")
+
+
+@pytest.mark.parametrize("kind", ["file", "index"])
+def test_entities_are_expanded_when_asked_for(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "a.xml").write_text("<!DOCTYPE a [<!ENTITY e 'x'>]><a>&e;</a>")
+    wishes = tmp_path / "wishes.txt"
+    wishes.write_text("/a[. = 'x']\n")
+    if kind == "index":
+        Subscriptions.read(wishes).compile().save(tmp_path / "index")
+        wishes = tmp_path / "index"
+    assert "declares the entity 'e'" in Outcome(wishes, tmp_path / "a.xml").out
+    assert Outcome(wishes, tmp_path / "a.xml", "--format", "json", "--entities", "expand").rows[0]["matches"] == [1]

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .arguments import (
+    Entities,
+    EntitiesOption,
     NamespacesOption,
     SubscriptionsArgument,
     load_subscriptions,
@@ -32,6 +34,7 @@ def explain(
     id: Annotated[int, typer.Argument(metavar="ID", help="The subscription's id.")],
     document: Annotated[Path, typer.Argument(metavar="DOCUMENT", help="An XML file, or - for stdin.")],
     namespaces: NamespacesOption = None,
+    entities: EntitiesOption = Entities.refuse,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object with everything that was found.")
     ] = False,
@@ -52,7 +55,7 @@ def explain(
 
     loaded = _subscriptions(subscriptions, namespaces or [])
     try:
-        explanation = explained(_document(document), loaded, id)
+        explanation = explained(_document(document, entities), loaded, id)
     except KeyError as error:
         refuse(f"{subscriptions}: {error.args[0]}")
     _print(explanation, as_json=as_json)
@@ -67,14 +70,15 @@ def _subscriptions(path: Path, namespaces: list[str]) -> "Subscriptions":
     return load_subscriptions(path, namespaces_of(namespaces))
 
 
-def _document(path: Path) -> "Document":
+def _document(path: Path, entities: Entities) -> "Document":
     """The document, read; of stdin no more than it takes to refuse it."""
     from pathcast.documents import Limits, read
     from pathcast.errors import PathcastError
 
     limits = Limits()
     try:
-        return read(sys.stdin.buffer.read(limits.size + 1) if str(path) == "-" else path, limits=limits)
+        given = sys.stdin.buffer.read(limits.size + 1) if str(path) == "-" else path
+        return read(given, limits=limits, entities=entities.value)
     except PathcastError as error:
         reason = str(error)
         refuse(reason if str(path) in reason else f"{path}: {reason}")

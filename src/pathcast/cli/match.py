@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from .arguments import (
+    Entities,
+    EntitiesOption,
     NamespacesOption,
     SubscriptionsArgument,
     load_subscriptions,
@@ -64,6 +66,7 @@ def match(
         Format, typer.Option("--format", help="text to read; json: an object per document and line.")
     ] = Format.text,
     namespaces: NamespacesOption = None,
+    entities: EntitiesOption = Entities.refuse,
     mapping: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Documents are of the schema that this mapping is from (pathcast mediate)."),
@@ -87,13 +90,13 @@ def match(
     from pathcast.documents import Limits
 
     limits = Limits()
-    opened = open_folder(subscriptions, namespaces or []) if subscriptions.is_dir() else None
+    opened = open_folder(subscriptions, namespaces or [], entities) if subscriptions.is_dir() else None
     loaded = (
         opened.subscriptions
         if opened is not None
         else load_subscriptions(subscriptions, namespaces_of(namespaces or []))
     )
-    match_many = _compile(loaded, opened, engine, limits, mapping)
+    match_many = _compile(loaded, opened, engine, limits, entities, mapping)
     sources = list(_sources(documents, limits.size))
     if output_format is Format.json:
         row: Callable[[str, Matches | PathcastError], str] = _json_row
@@ -213,6 +216,7 @@ def _compile(
     opened: "Matcher | None",
     engine: str | None,
     limits: "Limits",
+    entities: Entities,
     mapping: Path | None,
 ) -> "MatchMany":
     """What matches a group of documents, each with its matches or its error."""
@@ -223,12 +227,12 @@ def _compile(
         refuse(f"--engine {engine}: there is no such engine; there are: {', '.join(known)}")
     if mapping is None:
         if opened is None or engine not in (None, opened.engine_name):
-            opened = subscriptions.compile(engine, limits=limits)
+            opened = subscriptions.compile(engine, limits=limits, entities=entities.value)
         return partial(opened.match_many, errors="return")
     from pathcast.mediation import Mapping, Mediator
 
     found = Mapping.open(mapping)
     mediator = Mediator(found.local)  # nothing is registered by likeness, so any schema will do as the global one
     mediator.add(found)
-    mediated = mediator.compile(subscriptions, engine=engine, limits=limits)
+    mediated = mediator.compile(subscriptions, engine=engine, limits=limits, entities=entities.value)
     return partial(mediated.match_many, schemas=found.name, errors="return")
