@@ -81,6 +81,7 @@ def test_it_runs_behind_connect(folder):
     assert lines[0].startswith("batch 0:")
     assert "1 matches, 1 dead letters" in lines[0]
     assert "Traceback" not in answer.stderr
+    assert "Failed to set" not in answer.stderr
 
 
 def test_spark_submit_runs_it_with_its_exit_status(folder, request):
@@ -170,6 +171,19 @@ def test_a_file_that_is_wrong_has_status_2_and_is_told_with_its_line(folder, mon
     assert ended.value.code == 2
     expected = f"error: {folder}/batch.toml, line 5: source.shema: there is no such key; did you mean schema?\n"
     assert capsys.readouterr().err == expected
+
+
+@pytest.mark.parametrize("place", ["deliveries", "dead"])
+def test_a_batch_that_would_find_something_where_it_writes_is_told_before_anything_starts(folder, place, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    (folder / place).mkdir()
+    answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml"), "--dry-run"])
+    assert isinstance(answer.exception, pathcast.PipelineError)
+    assert f"there is something at {folder / place} already; remove it, or give" in str(answer.exception)
+    kept = BATCH.replace('columns = ["number"]\n', 'columns = ["number"]\nmode = "append"\n') + 'mode = "append"\n'
+    (folder / "batch.toml").write_text(kept)
+    assert CliRunner().invoke(app, ["run", str(folder / "batch.toml"), "--dry-run"]).exit_code == 0
+    assert CliRunner().invoke(app, ["run", str(folder / "stream.toml"), "--dry-run"]).exit_code == 0
 
 
 def test_a_master_and_a_remote_are_one_too_many(folder):

@@ -287,6 +287,7 @@ def test_the_example_and_the_errors_of_the_documentation_are_real(tmp_path):
 def test_every_key_is_described_once():
     assert len({key.name for key in KEYS}) == len(KEYS)
     assert all(key.meaning and (key.required or key.default) for key in KEYS)
+    assert not [(key.name, each) for key in KEYS for each in key.choices if f"`{each}`" not in key.meaning]
 
 
 def test_reading_a_file_needs_no_spark(tmp_path):

@@ -68,9 +68,10 @@ def test_reports_as_json_and_a_session_that_is_left_to_its_maker(spark, folder):
 
 
 def test_a_batch_is_told_in_a_line(folder):
-    (folder / "batch.toml").write_text(PIPELINE.partition("[stream]")[0])
+    (folder / "batch.toml").write_text(PIPELINE.partition("[stream]")[0].replace('invalid = "invalid"\n', ""))
     answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml")])
     assert answer.exit_code == 0, answer.output
+    assert "1 invalid (with subscriptions.invalid they are kept, with reasons)" in answer.stderr
     assert answer.stdout.startswith("batch: 1 documents, 1 matches, 0 dead letters")
     assert answer.stdout.count("\n") == 1
     assert delivered(folder) == [(1, "ada")]

@@ -73,7 +73,7 @@ def run(
     """
     from pathcast.errors import PathcastError
     from pathcast.spark.pipeline_file import read_pipeline
-    from pathcast.spark.plan import plan
+    from pathcast.spark.plan import check_outputs, plan
 
     if master is not None and remote is not None:
         refuse("give --master or --remote, not both")
@@ -86,6 +86,8 @@ def run(
     if publish and table is None and (joins is None or joins.versions is None or joins.subscriptions is None):
         refuse(f"{file}: there is no subscriptions.table to publish, nor joins.subscriptions with joins.versions")
     lines = list(plan(pipeline))
+    if not publish:
+        check_outputs(pipeline)
     if dry_run:
         width = max(len(heading) for heading, _ in lines)
         for heading, text in lines:
@@ -167,6 +169,8 @@ def _session(app: str, settings: dict[str, str], remote: str | None) -> Iterator
     from pathcast.spark.sessions import running
 
     before = running()
+    if before is None:
+        typer.echo("starting Spark …", err=True)
     spark = session(app, settings, remote=remote)
     try:
         yield spark

@@ -16,6 +16,10 @@ SOURCE_FILE_FORMATS = (*FILE_FORMATS, "binaryFile")
 # The column that holds the documents when the file does not say which.
 DOCUMENT_COLUMNS = {"binaryFile": "content", "text": "value"}
 MODES = ("append", "overwrite", "ignore", "error")
+_OF_MODES = (
+    "Of a batch, when there is something already: `error`: it ends before it begins. `append`: rows are added. "
+    "`overwrite`: they replace what is there. `ignore`: nothing is written."
+)
 # The schemes that can be cut by join value (docs/joins.md).
 _SCHEMES = ("ref-sj-clu+", "ref-sj-clu", "ref-sj-min", "ref-sj-sub", "ref-sj-tup", "enum-sj")
 
@@ -182,18 +186,19 @@ KEYS = (
     Key(
         "deliveries.by",
         "choice",
-        'What that list has with `per = "document"`: names of subscribers, or ids of subscriptions in `matches`.',
+        'What that list has with `per = "document"`: `subscriber`: names of subscribers. `id`: ids of subscriptions, '
+        "in `matches`.",
         "`subscriber`",
         choices=("subscriber", "id"),
     ),
     Key("deliveries.columns", "names", "The columns of the source that are delivered.", "all"),
-    Key("deliveries.mode", "choice", "Of a batch, when there is something already.", "`error`", choices=MODES),
+    Key("deliveries.mode", "choice", _OF_MODES, "`error`", choices=MODES),
     Key("deliveries.options", "table", "Options of the format.", "none"),
     # dead letters
     Key("dead_letters.format", "text", "A format that Spark writes.", "`parquet`"),
     Key("dead_letters.path", "path", "The folder or table to write to.", "none"),
     Key("dead_letters.columns", "names", "The columns of the source that are kept beside `error`.", "all"),
-    Key("dead_letters.mode", "choice", "Of a batch, when there is something already.", "`error`", choices=MODES),
+    Key("dead_letters.mode", "choice", _OF_MODES, "`error`", choices=MODES),
     Key("dead_letters.options", "table", "Options of the format.", "none"),
     # joins
     Key(
@@ -218,7 +223,13 @@ KEYS = (
         "workers alike.",
         "none: subscriptions stay as they are when the run starts",
     ),
-    Key("joins.scheme", "choice", "What is sent.", "`ref-sj-clu+`", choices=_SCHEMES),
+    Key(
+        "joins.scheme",
+        "choice",
+        f"What is sent, [by scheme](joins.md#schemes): {', '.join(f'`{scheme}`' for scheme in _SCHEMES)}.",
+        "`ref-sj-clu+`",
+        choices=_SCHEMES,
+    ),
     Key(
         "joins.key",
         "text",
@@ -227,7 +238,7 @@ KEYS = (
     ),
     Key("joins.format", "text", "A format that Spark writes.", "`parquet`"),
     Key("joins.path", "path", "The folder or table to write messages to.", required=True),
-    Key("joins.mode", "choice", "Of a batch, when there is something already.", "`error`", choices=MODES),
+    Key("joins.mode", "choice", _OF_MODES, "`error`", choices=MODES),
     Key("joins.options", "table", "Options of the format.", "none"),
     Key(
         "joins.deliveries",

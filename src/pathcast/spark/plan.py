@@ -62,6 +62,34 @@ def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
             raise PipelineError(f"{pipeline.file}: source.path: there is nothing at {path}")
 
 
+def check_outputs(pipeline: Pipeline) -> None:
+    """`PipelineError` if a batch would find something where it writes, and is not told what to do with it.
+
+    Spark would say so, too, but of each output when its turn comes: after the ones before it were written.
+    """
+    if pipeline.stream is not None:
+        return
+    deliveries, dead, joins, overlay = pipeline.deliveries, pipeline.dead_letters, pipeline.joins, pipeline.overlay
+    places = [("deliveries", "path", deliveries, deliveries.path)]
+    if overlay is not None:
+        places.append(("overlay", "links", deliveries, overlay.links))
+    if dead is not None:
+        places.append(("dead_letters", "path", dead, dead.path))
+    if joins is not None:
+        sink = joins.messages
+        places.append(("joins", "path", sink, sink.path))
+        places += [("joins", key, sink, getattr(joins, key)) for key in ("deliveries", "dead_letters")]
+    for section, key, sink, path in places:
+        if sink.mode != "error" or path is None or is_address(path):
+            continue
+        if (key != "path" or sink.format in FILE_FORMATS) and Path(path).exists():
+            of = "deliveries" if section == "overlay" else section
+            raise PipelineError(
+                f"{pipeline.file}: {section}.{key}: there is something at {path} already; remove it, or give "
+                f'{of}.mode = "append" or "overwrite"'
+            )
+
+
 def _index(pipeline: Pipeline) -> str:
     index, table = pipeline.subscriptions.index, pipeline.subscriptions.table
     if is_versioned(index):

@@ -94,7 +94,10 @@ def compile_table(spark: SparkSession, pipeline: Pipeline) -> str:
             report.invalid.write.mode("overwrite").parquet(given.invalid)
     except PySparkException as error:
         raise _failure("the subscriptions can't be read", error) from error
-    return f"subscriptions: {report.line}"
+    unseen = report.invalid_count and given.invalid is None
+    return (
+        f"subscriptions: {report.line}{' (with subscriptions.invalid they are kept, with reasons)' if unseen else ''}"
+    )
 
 
 # A batch.

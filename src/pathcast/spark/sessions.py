@@ -9,6 +9,7 @@ Cost: about 5 s on two free cores, most of it the JVM loading Spark's classes; a
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -85,7 +86,9 @@ def session(
     for key, value in asked.items():
         builder = builder.config(key, value)
     try:
-        with _interrupts_held():
+        with _interrupts_held(), warnings.catch_warnings():
+            if remote is not None and remote.startswith("local"):  # the server has been started with all of them
+                warnings.filterwarnings("ignore", "Failed to set", UserWarning)
             return builder.getOrCreate()
     except (OSError, PySparkException, Py4JError) as error:
         reason = str(error).strip().partition("\n")[0]
