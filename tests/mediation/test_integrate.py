@@ -5,7 +5,8 @@ import pytest
 from pathcast.errors import MappingError
 from pathcast.mediation import Mediator
 from pathcast.mediation.correspond import nodes_of
-from pathcast.mediation.integrate import extended, integrate
+from pathcast.mediation.evidence import borne_out
+from pathcast.mediation.integrate import extended, integrate, integrate_with_doubts
 from pathcast.mediation.mapping import read_tree
 from pathcast.workloads.catalogues import generate_catalogues
 
@@ -28,6 +29,32 @@ def test_schemas_that_say_the_same_integrate_to_the_first() -> None:
     assert integrate([STAFF, STAFF]) == STAFF
     with pytest.raises(MappingError, match="no schema to integrate"):
         integrate([])
+
+
+def test_what_is_left_over_in_two_small_schemas_is_not_one_thing() -> None:
+    books, prices = read_tree("book\n  title #text\n  author #text"), read_tree("book\n  title #text\n  price #text")
+    tree, doubts = integrate_with_doubts([books, prices])
+    assert str(tree).splitlines() == ["book", "  title #text", "  author? #text", "  price? #text"]
+    assert [str(doubt) for doubt in doubts] == ["'book/price' has a place of its own; it could be 'book/author'"]
+
+
+def test_enough_that_stands_around_it_bears_a_pair_out() -> None:
+    ours, theirs = (read_tree(f"course\n  title #text\n  {name} #text\n  room #text") for name in ("tutor", "host"))
+    tree, doubts = integrate_with_doubts([ours, theirs])
+    assert tree == ours
+    assert [str(doubt) for doubt in doubts] == ["'course/host' was taken for 'course/tutor', whose name is not alike"]
+
+
+def test_what_is_not_borne_out_keeps_its_children() -> None:
+    stocks, reviews = (
+        read_tree(f"feed\n  {name}\n    symbol #text\n    {value} #text")
+        for name, value in (("stock", "per"), ("review", "grade"))
+    )
+    assert str(integrate([stocks, reviews])).splitlines() == [
+        "feed", "  stock?", "    symbol? #text", "    per? #text", "  review?", "    symbol? #text", "    grade? #text",
+    ]  # fmt: skip
+    pairs = {"feed": "feed", "feed/review": "feed/stock", "feed/review/symbol": "feed/stock/symbol"}
+    assert borne_out(reviews, stocks, pairs) == {"feed": "feed"}
 
 
 def test_what_has_no_place_for_its_parent_is_left_out() -> None:

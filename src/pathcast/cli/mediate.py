@@ -100,10 +100,16 @@ def rewrite(
 def integrate(
     schemas: Annotated[list[Path], typer.Argument(metavar="SCHEMA…", help=_SCHEMA_HELP)], output: Output = None
 ) -> None:
-    """Make a global schema that has a place for what each of these has; it is written as indented names."""
-    from pathcast.mediation.integrate import integrate as integrated
+    """Make a global schema that has a place for what each of these has; it is written as indented names.
 
-    _write(f"{integrated(map(_schema, schemas))}\n", output)
+    What may be one thing and has names that are not alike goes to stderr: the file is there to be edited.
+    """
+    from pathcast.mediation.integrate import integrate_with_doubts
+
+    tree, doubts = integrate_with_doubts(map(_schema, schemas))
+    _write(f"{tree}\n", output)
+    for doubt in doubts:
+        typer.echo(f"note: {schemas[doubt.schema]}: {doubt}", err=True)
 
 
 def _schema(file: Path) -> "SchemaTree":

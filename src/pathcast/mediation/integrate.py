@@ -1,8 +1,9 @@
 """Integrating schemas: one global schema tree that has a place for what each local one has.
 
-It begins with the largest of them. Each of the others is laid beside what there is by now (`correspond.py`); what it
-has and the global one lacks is added below the image of its nearest ancestor that has one, as optional; and what the
-local one lacks becomes optional.
+It begins with the largest of them. Each of the others is laid beside what there is by now (`correspond.py`), and pairs
+that are borne out are taken for one thing (`evidence.py`): two places for it do less harm than one for two things. What
+the local one has and the global one lacks is added below the image of its nearest ancestor that has one, as optional;
+and what the local one lacks becomes optional. Names that are not alike leave a *doubt*, either way, to be told.
 
 Invariant: the global schema is *stable*: names, places and attributes that it has are never changed or removed, so that
 mappings and subscriptions made before stay what they were. Same schemas in the same order, same result.
@@ -10,29 +11,58 @@ Cost: one correspondence a schema.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ..documents.schema import Occurrence
 from ..errors import MappingError
 from .correspond import correspond, nodes_of
+from .evidence import borne_out, has_names_alike
 from .schema_tree import SchemaNode, SchemaTree, is_attribute, name_of, parent_of, steps_of
 
-# Pairs below this confidence are not taken for one thing: two places for it do less harm than one for two things.
+# Pairs below this confidence are not looked at.
 _SURE = 0.05
 _OPTIONAL: dict[Occurrence, Occurrence] = {"": "?", "+": "*", "?": "?", "*": "*"}
 
 
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Two nodes whose names are not alike, in which of the schemas given, and whether they were taken for one."""
+
+    schema: int
+    local: str
+    glob: str
+    taken: bool
+
+    def __str__(self) -> str:
+        if self.taken:
+            return f"'{self.local}' was taken for '{self.glob}', whose name is not alike"
+        return f"'{self.local}' has a place of its own; it could be '{self.glob}'"
+
+
 def integrate(schemas: Iterable[SchemaTree]) -> SchemaTree:
     """A global schema for all of these, which should be about the same things."""
+    return integrate_with_doubts(schemas)[0]
+
+
+def integrate_with_doubts(schemas: Iterable[SchemaTree]) -> tuple[SchemaTree, list[Doubt]]:
+    """A global schema for all of these, and what somebody who knows them should look at."""
     given = list(schemas)
     if not given:
         raise MappingError("there is no schema to integrate")
     # The largest first; the sort is stable, so equal ones stay in the order given.
-    first, *others = sorted(given, key=lambda tree: -len(nodes_of(tree)))
-    glob = first
-    for local in others:
-        glob = extended(glob, local, {pair.local: pair.glob for pair in correspond(local, glob, least=_SURE)})
-    return glob
+    first, *others = sorted(range(len(given)), key=lambda number: -len(nodes_of(given[number])))
+    glob, doubts = given[first], []
+    for number in others:
+        local = given[number]
+        found = {pair.local: pair.glob for pair in correspond(local, glob, least=_SURE)}
+        taken = borne_out(local, glob, found)
+        doubts += [
+            Doubt(number, path, other, path in taken)
+            for path, other in found.items()
+            if not has_names_alike(path, other)
+        ]
+        glob = extended(glob, local, taken)
+    return glob, doubts
 
 
 def extended(glob: SchemaTree, local: SchemaTree, correspondence: Mapping[str, str]) -> SchemaTree:
