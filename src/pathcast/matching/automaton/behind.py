@@ -154,11 +154,6 @@ class Behind:
     def __len__(self) -> int:
         return len(self._verifier)
 
-    @property
-    def slow(self) -> int:
-        """How many patterns go to the reference embedding."""
-        return self._verifier.slow
-
     def take_up(self, entries: int) -> None:
         """Take up all patterns below an entry that were not looked at yet."""
         self.add(self.table.trees.between(self.until, entries))

@@ -13,6 +13,8 @@ from .value_kernels import CONTAINS, DIFFERENT_TEXT, compares, number, passes, s
 
 # SELF and FIRST are tried on elements one by one, the same with _SET on all elements of the document. FIRST_ROOT is
 # FIRST at the document; PATH_… are the steps of its path. A STEP is one of a pattern's longest path.
+# The parts of an ATTRIBUTE or TEXT_NODE (and of such a step) are SELF, tests of its value, which may be the beginnings
+# of choices (`choice_passes`); and conditions on the document that choices ask about.
 ELEMENT, ATTRIBUTE, TEXT_NODE, ROOT, SELF, SELF_SET, ALL_OF, ANY_OF, NOT, STEP, FIRST, FIRST_SET, FIRST_ROOT = range(13)
 PATH_ELEMENT, PATH_ATTRIBUTE, PATH_TEXT = 13, 14, 15
 DEEP = 16
@@ -25,6 +27,10 @@ NO_PART = -1
 C_BEFORE = C_LITERAL
 # Columns of what is known of a condition: the epoch, and its set.
 K_EPOCH, K_SET, K_COLUMNS = range(3)
+# Numbers of the sets that are always there: no element, all elements, and the document (which is no set of elements).
+EMPTY, ALL, DOCUMENT, SETS = range(4)
+# Parts of a choice: where it goes on if its test is passed, where if not; and the condition in the place of its test.
+X_PASSED, X_FAILED, X_CONDITION = range(3)
 # Rows of `lists`: the next element of the name, the next attribute, and each attribute's element.
 L_ELEMENT, L_ATTRIBUTE, L_OWNER, L_ROWS = range(4)
 # Rows of `heads`, each twice, for elements and for attributes: the first one of a name; the first from some element on,
@@ -104,24 +110,63 @@ def known_test_passes(
     return test_passes(row, start, length, rows, limits, literals, data, arena)
 
 
+@apart
+def choice_passes(row, start, length, rows, limits, literals, parts, data, arena, known):
+    """Whether a value passes a choice: `and`, `or` and `not` of tests, one after the other.
+
+    Each test says which one comes next, if it is passed and if not; ALL_OF without parts ends that with yes, ANY_OF
+    without parts with no. A condition on the document, which holds everywhere or nowhere, may stand for a test. By
+    itself, beside choices that ask about it, it excludes nothing.
+    """
+    if rows[row, C_KIND] != SELF:
+        return True
+    while rows[row, C_KIND] == SELF:
+        at = rows[row, C_PARTS]
+        if rows[row, C_PARTS_END] > at + X_CONDITION:
+            held = known[parts[at + X_CONDITION], K_SET] != EMPTY
+        else:
+            held = test_passes(row, start, length, rows, limits, literals, data, arena)
+        row = np.int64(parts[at + (X_PASSED if held else X_FAILED)])
+    return rows[row, C_KIND] == ALL_OF
+
+
 @part
 def value_passes(
-    row, value, start, length, stamp, rows, limits, literal_hashes, literals, parts, data, arena, hashes, hash_stamps,
-    numbers, number_stamps,
+    row, value, start, length, stamp, rows, limits, literal_hashes, literals, parts, data, arena, known, hashes,
+    hash_stamps, numbers, number_stamps,
 ):  # fmt: skip
     """Whether attribute or text node `value` of the document passes all tests of condition `row`."""
     for k in range(rows[row, C_PARTS], rows[row, C_PARTS_END]):
-        if not known_test_passes(np.int64(parts[k]), value, start, length, stamp, rows, limits, literal_hashes,
-                                 literals, data, arena, hashes, hash_stamps, numbers, number_stamps):  # fmt: skip
+        test = np.int64(parts[k])
+        if rows[test, C_PART] != NO_PART:
+            passed = choice_passes(test, start, length, rows, limits, literals, parts, data, arena, known)
+        else:
+            passed = known_test_passes(test, value, start, length, stamp, rows, limits, literal_hashes, literals, data,
+                                       arena, hashes, hash_stamps, numbers, number_stamps)  # fmt: skip
+        if not passed:
             return False
     return True
 
 
 @rare
 def passes_all(start, length, row, rows, limits, literals, parts, data, arena):
-    """As `value_passes`, for those who ask once."""
+    """As `value_passes`, for those who ask once and have no choices."""
     for k in range(rows[row, C_PARTS], rows[row, C_PARTS_END]):
         if not test_passes(np.int64(parts[k]), start, length, rows, limits, literals, data, arena):
+            return False
+    return True
+
+
+@rare
+def step_passes(start, length, row, rows, limits, literals, parts, data, arena, known):
+    """As `value_passes`, for a step of a path whose first node is looked for."""
+    for k in range(rows[row, C_PARTS], rows[row, C_PARTS_END]):
+        test = np.int64(parts[k])
+        if rows[test, C_PART] != NO_PART:
+            passed = choice_passes(test, start, length, rows, limits, literals, parts, data, arena, known)
+        else:
+            passed = test_passes(test, start, length, rows, limits, literals, data, arena)
+        if not passed:
             return False
     return True
 
@@ -266,7 +311,7 @@ def first_passes(
                 else:
                     held = is_inside(owner, low, True, deep, parents, first, scratch, here)
                 start, length = attribute_start[base + attribute], np.int64(attribute_length[base + attribute])
-                if held and passes_all(start, length, step, rows, limits, literals, parts, data, arena):
+                if held and step_passes(start, length, step, rows, limits, literals, parts, data, arena, known):
                     return test_passes(row, start, length, rows, limits, literals, data, arena)
                 attribute = np.int64(lists[L_ATTRIBUTE, attribute])
             return False
@@ -275,7 +320,7 @@ def first_passes(
                 owner = np.int64(text_parent[index] - first)
                 held = deep if at_document else is_inside(owner, low, True, deep, parents, first, scratch, here)
                 start, length = text_start[index], np.int64(text_length[index])
-                if held and passes_all(start, length, step, rows, limits, literals, parts, data, arena):
+                if held and step_passes(start, length, step, rows, limits, literals, parts, data, arena, known):
                     return test_passes(row, start, length, rows, limits, literals, data, arena)
             return False
     return False

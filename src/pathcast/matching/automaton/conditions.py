@@ -7,7 +7,13 @@ with what the kernel needs of them beside (`verify_kernels.py`).
 Conditions that came as arrays, from a snapshot or from another process (`restore`, `merge`), are found by their content
 (`interning_kernels.py`), the others by the parts of patterns that they were made from.
 
-Left to the reference embedding: conditions on an attribute or text node other than a conjunction of value tests.
+An attribute or text node has tests of its value. `and`, `or` and `not` of such tests are a *choice*: a test that names
+the one to go on with if it is passed, and the one if not.
+
+    @a[. = 'x' or not(. > 5)]     . = 'x'  passed: yes, else: . > 5
+                                  . > 5    passed: no, else: yes
+
+So a value is compared until its fate is known, and a choice has as many rows as tests.
 """
 
 import itertools
@@ -19,6 +25,8 @@ import numpy.typing as npt
 
 from ...documents import Names
 from ...patterns.model import (
+    ALWAYS,
+    NEVER,
     WILDCARD,
     AllOf,
     AnyOf,
@@ -83,10 +91,6 @@ _NUMBER_TESTS = {"=": EQUAL, "!=": DIFFERENT, "<": LESS, "<=": AT_MOST, ">": MOR
 _TEXT_TESTS = {"=": EQUAL_TEXT, "!=": DIFFERENT_TEXT, "contains": CONTAINS, "starts-with": STARTS_WITH}
 
 
-class Unsupported(Exception):  # noqa: N818 - not an error: the pattern goes another way
-    """The pattern has a part that the kernel does not evaluate."""
-
-
 class ConditionArrays(NamedTuple):
     """Rows (see `condition_kernels.py`), limits, hashes and texts of literals, parts."""
 
@@ -137,7 +141,7 @@ class Conditions:
         return cast(list[int], self._parts.room[row[C_PARTS] : row[C_PARTS_END]].tolist())
 
     def add(self, pattern: Pattern) -> list[int]:
-        """The pattern's program; `Unsupported` leaves the table as it was but for unused conditions."""
+        """The pattern's program."""
         root = pattern.root
         assert root is not None
         if not root.is_element:
@@ -212,10 +216,35 @@ class Conditions:
         return known
 
     def _tests_of(self, node: Node) -> tuple[int, ...]:
-        """The tests of an attribute or text node."""
-        if not all(isinstance(part, Compare | StringTest) for part in node.conditions):
-            raise Unsupported
-        return self._all(node.conditions)
+        """The tests of an attribute or text node, choices last, and what these ask about the document."""
+        tests = [part for part in node.conditions if isinstance(part, Compare | StringTest)]
+        asked: dict[int, None] = {}
+        choices = [
+            self._choice(part, self._condition(ALWAYS), self._condition(NEVER), asked)
+            for part in node.conditions
+            if not isinstance(part, Compare | StringTest)
+        ]
+        return (*self._all(tuple(tests)), *choices, *asked)
+
+    def _choice(self, condition: Condition, passed: int, failed: int, asked: dict[int, None]) -> int:
+        """Where to begin to find out whether a value passes a condition; `passed`, `failed`: where that leads."""
+        match condition:
+            case Compare() | StringTest():
+                return self._value(condition, SELF, (passed, failed))
+            case Not():
+                return self._choice(condition.condition, failed, passed, asked)
+            case AllOf():
+                for part in reversed(condition.conditions):
+                    passed = self._choice(part, passed, failed, asked)
+                return passed
+            case AnyOf():
+                for part in reversed(condition.conditions):
+                    failed = self._choice(part, passed, failed, asked)
+                return failed
+            case Root() | First() | Node():  # of the document: nothing lies below an attribute or text
+                number = self._condition(condition)
+                asked[number] = None
+                return self._row(SELF, 0, (passed, failed, number))
 
     def _all(self, conditions: tuple[Condition, ...], *, alone: bool = False) -> tuple[int, ...]:
         """The numbers of conditions, those last that are tried on elements one by one: others may leave none."""

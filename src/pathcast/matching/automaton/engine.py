@@ -293,5 +293,4 @@ class AutomatonEngine:
             "fresh patterns": made.entries - max(each.entry_limit for each in all_states),
             "gates": made.gates,
             "values": waiting.access.values + waiting.joins.values if waiting else 0,
-            "patterns for the reference embedding": waiting.verifier.slow if waiting else 0,
         }

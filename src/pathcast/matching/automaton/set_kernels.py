@@ -17,20 +17,22 @@ import numpy as np
 
 from ...kernels import apart, lowest_bit, part
 from .condition_kernels import (
+    ALL,
     ANY_NAME,
     C_PARTS,
     C_PARTS_END,
+    DOCUMENT,
+    EMPTY,
     K_SET,
     L_ELEMENT,
     NOT,
     ONE,
+    SETS,
     has_bit,
     mark_up,
     put_bit,
 )
 
-# Numbers of the sets that are always there: no element, all elements, and the document (which is no set of elements).
-EMPTY, ALL, DOCUMENT, SETS = range(4)
 CHILD, BELOW, UP, ALL_UP, BOTH = range(5)
 OPERATIONS = 8
 # `state`: the last stamp, the epoch, how many sets there are and can be, and whether one more was wanted.

@@ -1,9 +1,9 @@
 """The verifier: which of a document's candidates really match.
 
 A pattern is its longest path, step by step (`programs`), and the conditions that stand at its steps (`conditions.py`),
-which all patterns share; a kernel evaluates it (`verify_kernels.py`). The few patterns that the kernel does not take go
-to the reference embedding. Patterns that are hardly ever candidates, since joins decide them, have no programs before a
-document needs them (`add_later`); these are then kept in a verifier of its own.
+which all patterns share; a kernel evaluates it (`verify_kernels.py`). Patterns that are hardly ever candidates, since
+joins decide them, have no programs before a document needs them (`add_later`); these are then kept in a verifier of its
+own.
 
 Invariant: answers depend on the document and the pattern alone; candidates only decide what is looked at.
 Cost: at 100,000 patterns some 0.1 to 0.2 µs a candidate with one or two values or up to three nested paths, most of it
@@ -19,11 +19,10 @@ import numpy.typing as npt
 
 from ...documents import DocumentBatch
 from ..growing import Growing
-from ..reference.embedding import Embedding
 from ..spans import gathered, part_of
 from ..table import PatternTable
 from .condition_kernels import H_ROWS, H_STAMPS, K_COLUMNS, L_ROWS, V_ROWS
-from .conditions import ConditionArrays, Conditions, Unsupported
+from .conditions import ConditionArrays, Conditions
 from .set_kernels import T_COUNTS, T_STAMP
 from .verify_kernels import M_COLUMNS, MOST_ASKS, NOTHING, P_ASKS, P_COLUMNS, P_NAME, P_STEP, verify
 
@@ -116,7 +115,6 @@ class Verifier:
         self._entries, self._programs = Growing(np.int32), Growing(np.int32)
         self._begin = Growing(np.int64, [0])
         self._levels = 0
-        self._slow: set[int] = set()
         self._is_later = Growing(np.bool_)
         self._later: Verifier | None = None  # of the patterns whose programs were made later:
         self._later_numbers = _NONE
@@ -130,11 +128,7 @@ class Verifier:
 
     def add(self, entry: int) -> None:
         """Take up the pattern of an entry."""
-        try:
-            program = self._conditions.add(self.table.trees[entry])
-        except Unsupported:
-            self._slow.add(len(self))
-            program = []
+        program = self._conditions.add(self.table.trees[entry])
         self._programs.extend(np.array(program, dtype=np.int32))
         self._begin.append(self._programs.size)
         self._entries.append(entry)
@@ -155,7 +149,6 @@ class Verifier:
             "entries": self._entries.view,
             "programs": self._programs.view,
             "begin": self._begin.view,
-            "slow": np.array(sorted(self._slow), dtype=np.int32),
             "is_later": self._is_later.view,
             **{_CONDITIONS + name: column for name, column in self._conditions.saved().items()},
         }
@@ -168,13 +161,10 @@ class Verifier:
         verifier._entries, verifier._programs = Growing.over(arrays["entries"]), Growing.over(arrays["programs"])
         verifier._begin, verifier._is_later = Growing.over(arrays["begin"]), Growing.over(arrays["is_later"])
         verifier._levels = _longest(arrays["begin"])
-        verifier._slow = set(arrays["slow"].tolist())
         return verifier
 
     def merge(self, arrays: dict[str, AnyArray], chosen: Int64s, entries: Int32s, names: Int32s) -> None:
         """Take over some patterns of another verifier; they have these entries here, and its names are `names` here."""
-        slow = np.isin(chosen, arrays["slow"])
-        self._slow.update((len(self) + np.flatnonzero(slow)).tolist())
         begin, theirs = gathered(arrays["begin"], arrays["programs"], chosen)
         conditions = self._conditions.merge(part_of(arrays, _CONDITIONS), names, steps_in(theirs))
         self._begin.extend(begin[1:] + self._programs.size)
@@ -192,11 +182,6 @@ class Verifier:
         """The patterns as of now, for `verify`; what earlier ones show stays as it is."""
         conditions = self._conditions.arrays()
         return Programs(conditions, self._programs.room, self._begin.room, self._entries.room, self._levels)
-
-    @property
-    def slow(self) -> int:
-        """How many patterns go to the reference embedding."""
-        return len(self._slow)
 
     def verify(
         self,
@@ -218,8 +203,6 @@ class Verifier:
         later = self._is_later.room[candidates]
         if not later.all():
             self._by_kernel(programs or self.programs(), batch, translation, offsets, candidates, answers)
-        if self._slow:
-            self._by_embedding(batch, translation, offsets, candidates, answers)
         if later.any():
             counts = np.concatenate([[0], np.cumsum(later)])[offsets].astype(np.int64)
             answers[later] = self._verify_later(batch, counts, candidates[later], translation)
@@ -271,25 +254,6 @@ class Verifier:
             if done == len(candidates):
                 return
             scratch.enlarge()
-
-    def _by_embedding(
-        self,
-        batch: DocumentBatch,
-        translation: Int32s,
-        offsets: Int64s,
-        candidates: Int32s,
-        answers: npt.NDArray[np.bool_],
-    ) -> None:
-        names, entries = self.table.names, self._entries.room
-        numbers = translation.tolist()
-        for index in range(len(batch)):
-            places = [
-                place for place in range(*offsets[index : index + 2].tolist()) if int(candidates[place]) in self._slow
-            ]
-            if places:
-                embedding = Embedding(batch[index], lambda name, wanted: numbers[name] == names.get(wanted))
-                for place in places:
-                    answers[place] = embedding.matches(self.table.trees[int(entries[candidates[place]])])
 
 
 def steps_in(programs: Int32s) -> Int32s:

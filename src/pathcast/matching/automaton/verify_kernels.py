@@ -12,7 +12,8 @@ candidate costs is mostly waiting for memory.
 A condition is the set of elements at which it holds, from its parts upwards:
 
     a node x[…]      the elements x at which all its parts hold; it holds at their parents (//: at all their ancestors)
-    @a, text()       the elements that have one which passes its tests (//: and their ancestors)
+    @a, text()       the elements that have one which passes its tests (//: and their ancestors); `and`, `or` and `not`
+                     of these are choices, value by value
     and, or, not     word by word
     a test on .      value by value, only for elements that passed everything else; first nodes of paths as well
 
@@ -26,6 +27,7 @@ import numpy as np
 
 from ...kernels import kernel, lowest_bit, part, prefetch, rare
 from .condition_kernels import (
+    ALL,
     ALL_OF,
     ANY_OF,
     ATTRIBUTE,
@@ -36,7 +38,9 @@ from .condition_kernels import (
     C_PARTS_END,
     C_TEST,
     DEEP,
+    DOCUMENT,
     ELEMENT,
+    EMPTY,
     FIRST,
     FIRST_ROOT,
     FIRST_SET,
@@ -47,7 +51,6 @@ from .condition_kernels import (
     L_OWNER,
     NOT,
     ONE,
-    PATH_ATTRIBUTE,
     PATH_ELEMENT,
     ROOT,
     SELF,
@@ -64,13 +67,10 @@ from .condition_kernels import (
     value_passes,
 )
 from .set_kernels import (
-    ALL,
     ALL_UP,
     BELOW,
     BOTH,
     CHILD,
-    DOCUMENT,
-    EMPTY,
     T_EPOCH,
     T_FULL,
     T_SETS,
@@ -150,7 +150,7 @@ def value_set(
         while attribute >= 0:
             if value_passes(
                 row, attribute, attribute_start[base + attribute], np.int64(attribute_length[base + attribute]),
-                stamp, rows, limits, literal_hashes, literals, parts, data, arena, hashes[V_ATTRIBUTE],
+                stamp, rows, limits, literal_hashes, literals, parts, data, arena, known, hashes[V_ATTRIBUTE],
                 hash_stamps[V_ATTRIBUTE], numbers[V_ATTRIBUTE], number_stamps[V_ATTRIBUTE],
             ):  # fmt: skip
                 mark_up(bits, word, np.int64(lists[L_OWNER, attribute]), parents, first, deep)
@@ -159,7 +159,7 @@ def value_set(
         for index in range(text_begin[first], text_end[first]):
             if value_passes(
                 row, np.int64(index - text_begin[first]), text_start[index], np.int64(text_length[index]), stamp,
-                rows, limits, literal_hashes, literals, parts, data, arena, hashes[V_TEXT], hash_stamps[V_TEXT],
+                rows, limits, literal_hashes, literals, parts, data, arena, known, hashes[V_TEXT], hash_stamps[V_TEXT],
                 numbers[V_TEXT], number_stamps[V_TEXT],
             ):  # fmt: skip
                 mark_up(bits, word, np.int64(text_parent[index] - first), parents, first, deep)
@@ -197,8 +197,7 @@ def settle(
         row = np.int64(pending[0, top])
         full = rows[row, C_KIND]
         kind = full & (DEEP - 1)
-        values = kind == ATTRIBUTE or kind == TEXT_NODE or kind >= PATH_ATTRIBUTE
-        if not values and pending[1, top] < rows[row, C_PARTS_END]:
+        if pending[1, top] < rows[row, C_PARTS_END]:
             below = np.int64(rows[row, C_PART] if pending[1, top] == rows[row, C_PARTS] else parts[pending[1, top]])
             pending[1, top] += 1
             if known[below, K_EPOCH] != epoch and rows[below, C_KIND] != SELF:
