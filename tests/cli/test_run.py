@@ -163,6 +163,19 @@ def test_a_dry_run_prints_the_plan_and_starts_nothing(folder, monkeypatch):
     assert not (folder / "checkpoint").exists()
 
 
+def test_folders_with_rows_of_others_are_refused_before_spark_starts(folder, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    (folder / "deliveries").mkdir()
+    (folder / "deliveries" / "part-0.parquet").touch()
+    for more in ([], ["--dry-run"]):
+        monkeypatch.setattr(sys, "argv", ["pathcast", "run", str(folder / "stream.toml"), *more])
+        with pytest.raises(SystemExit) as left:
+            main()
+        assert left.value.code == 2
+        assert f"deliveries.path: {folder}/deliveries holds rows" in capsys.readouterr().err
+    assert not (folder / "checkpoint").exists()
+
+
 def test_a_file_that_is_wrong_has_status_2_and_is_told_with_its_line(folder, monkeypatch, capsys):
     (folder / "batch.toml").write_text(BATCH.replace("schema", "shema"))
     monkeypatch.setattr(sys, "argv", ["pathcast", "run", str(folder / "batch.toml")])

@@ -14,11 +14,14 @@ import pathcast
 from pathcast.errors import PipelineError
 from pathcast.mediation import Mediator, infer_tree
 from pathcast.roxsum import RoXSum
+from pathcast.spark.outputs import check_outputs
 from pathcast.spark.pipeline import deliveries, match, write
 from pathcast.spark.pipeline_file import Pipeline, read_pipeline
 from pathcast.spark.plan import plan
 from pathcast.spark.run import Report, compile_table, micro_batch, pins_of, reports_of, run
 from pathcast.spark.versions import publish
+
+from .test_outputs import begin
 
 NEWS = [
     (1, b"<news lang='en'><title>Rain</title><p/></news>"),
@@ -167,6 +170,7 @@ def test_a_micro_batch_that_is_repeated_leaves_the_same_rows_of_the_same_version
     described = pipeline(folder, stream=STREAM)
     batch = spark.createDataFrame(NEWS, "number long, xml binary")
     assert described.stream is not None
+    begin(folder / "checkpoint", 7)
     micro_batch(batch, 7, described, described.stream)
     publish(matcher({"//other": "carl"}), folder / "index")
     micro_batch(batch, 7, described, described.stream)
@@ -178,6 +182,7 @@ def test_a_micro_batch_that_is_repeated_leaves_the_same_rows_of_the_same_version
 def test_a_report_is_told_only_when_spark_has_noted_the_micro_batch(spark, folder):
     described = pipeline(folder, stream=STREAM)
     assert described.stream is not None
+    begin(folder / "checkpoint", 0)
     micro_batch(spark.createDataFrame(NEWS, "number long, xml binary"), 0, described, described.stream)
     assert reports_of(described.stream) == []
     commits = folder / "checkpoint" / "commits"
@@ -193,6 +198,7 @@ def test_reports_of_long_ago_are_taken_away(spark, folder):
     kept.mkdir(parents=True)
     for number in (0, 49, 50, 149):
         (kept / f"{number}.json").write_text("{}")
+    begin(folder / "checkpoint", 150)
     micro_batch(spark.createDataFrame(NEWS[:1], "number long, xml binary"), 150, described, described.stream)
     assert sorted(int(file.stem) for file in kept.iterdir()) == [50, 149, 150]
 
@@ -233,6 +239,26 @@ def test_a_stream_that_fails_says_in_which_micro_batch_and_why(spark, folder):
     (folder / "deliveries").write_text("in the way")
     with pytest.raises(PipelineError, match="the stream failed in micro-batch 0: .*deliveries"):
         run(spark, pipeline(folder, stream=STREAM), ignored)
+
+
+def test_a_first_micro_batch_that_failed_half_way_is_repeated_and_other_streams_keep_off_its_rows(spark, folder):
+    described = pipeline(folder, stream='[stream]\ncheckpoint = "checkpoint"')
+    (folder / "dead").write_text("in the way")
+    with pytest.raises(PipelineError, match="the stream failed in micro-batch 0: .*dead"):
+        run(spark, described, ignored)
+    assert delivered(folder) == DELIVERED
+    (folder / "dead").unlink()
+    assert run(spark, described, ignored)
+    assert delivered(folder) == DELIVERED
+    assert [row["number"] for row in rows(folder / "dead")] == [3]
+    assert described.stream is not None
+    other = replace(described, stream=replace(described.stream, checkpoint=str(folder / "other")))
+    behind = [replace(described.deliveries, path=f"file://{folder}/{name}") for name in ("deliveries", "dead-too")]
+    for one in (other, replace(other, deliveries=behind[0], dead_letters=behind[1])):
+        with pytest.raises(PipelineError, match=r"deliveries.path: .*/deliveries holds rows .* or remove .*"):
+            run(spark, one, ignored)
+    assert not (folder / "other").exists()
+    check_outputs(replace(other, deliveries=behind[1], dead_letters=None), spark)
 
 
 def test_a_table_of_subscriptions_is_compiled_and_what_is_invalid_kept(spark, folder):

@@ -131,6 +131,14 @@ def test_the_documents_column_follows_from_the_format(tmp_path, form, document, 
     assert (source.document, source.document_path) == (document, document_path)
 
 
+def test_nothing_is_written_where_something_else_is(tmp_path):
+    text = SMALL.replace('"deliveries"', '"out/../documents/"') + '[dead_letters]\npath = "index"\n'
+    assert problems(tmp_path, text) == [
+        (10, "deliveries.path", "is the place of source.path; give each a folder of its own"),
+        (12, "dead_letters.path", "is the place of subscriptions.index; give each a folder of its own"),
+    ]
+
+
 def test_an_unknown_key_is_named_with_its_line_and_what_is_near(tmp_path):
     text = SMALL.replace('path = "documents"', 'path = "documents"\nshema = "xml binary"')
     assert problems(tmp_path, text) == [

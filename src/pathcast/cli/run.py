@@ -72,8 +72,9 @@ def run(
     Example: pathcast run pipeline.toml --dry-run
     """
     from pathcast.errors import PathcastError
+    from pathcast.spark.outputs import check_outputs
     from pathcast.spark.pipeline_file import read_pipeline
-    from pathcast.spark.plan import check_outputs, plan
+    from pathcast.spark.plan import plan
 
     if master is not None and remote is not None:
         refuse("give --master or --remote, not both")

@@ -9,7 +9,6 @@ Invariant: contents and the messages from the micro-batch on, in the order of ea
 Cost: the state is read once; an index look-up a row, and what is listed.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from pathcast.joins.beginnings import Beginnings
 from pathcast.joins.standing import StandingJoins
 from pathcast.joins.stored import next_id_in
 
+from .checkpoints import query_id
 from .joined import STATE
 from .pins import pins_of
 from .subscribed import Subscribed, find_subscriptions
@@ -100,15 +100,6 @@ def newcomers(
         raise PipelineError(f"it is not known any more which version micro-batch {batch - 1} of {checkpoint} had")
     first, after = (next_id_in(version_folder(versions, known[number])) for number in (max(before), batch))
     return None if after == first else (known[batch], first)
-
-
-def query_id(checkpoint: AnyPath) -> str:
-    """The id that Spark has given the query of a checkpoint."""
-    place = Path(checkpoint) / "metadata"
-    try:
-        return str(json.loads(place.read_text(encoding="utf-8"))["id"])
-    except (OSError, ValueError, KeyError) as error:
-        raise PipelineError(f"{checkpoint} is not the checkpoint of a stream: {error}") from None
 
 
 class _Fresh:

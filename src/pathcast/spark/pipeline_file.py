@@ -27,6 +27,19 @@ from .toml_lines import key_lines, line_of
 __all__ = ["Pipeline", "PipelineFileError", "Problem", "Stream", "is_address", "read_pipeline"]
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_WRITTEN = (
+    "subscriptions.index",
+    "subscriptions.invalid",
+    "deliveries.path",
+    "dead_letters.path",
+    "overlay.links",
+    "joins.path",
+    "joins.versions",
+    "joins.deliveries",
+    "joins.contents",
+    "joins.dead_letters",
+    "stream.checkpoint",
+)
 _NEEDS_A_SCHEMA = ("parquet", "orc", "json", "csv", "avro", "xml")
 
 
@@ -153,6 +166,16 @@ class _Reading:
             self._check_joins(values)
         if "stream" in self.given:
             self._check_stream(values)
+        self._check_places(values)
+
+    def _check_places(self, values: dict[str, Any]) -> None:
+        """Nothing is written where something else is read or written: one would replace the other."""
+        taken = {os.path.normpath(path): "source.path" for path in values.get("source.path", ())}
+        for key in _WRITTEN:
+            if key in values:
+                first = taken.setdefault(os.path.normpath(values[key]), key)
+                if first != key:
+                    self.wrong(key, f"is the place of {first}; give each a folder of its own")
 
     def _check_stream(self, values: dict[str, Any]) -> None:
         for sink in ("deliveries", "dead_letters", "joins"):

@@ -11,6 +11,7 @@ from pathcast.errors import PathcastError, PipelineError
 from pathcast.store.snapshot import MANIFEST
 from pathcast.transmission import Topology
 
+from .checkpoints import begun
 from .join_files import check_joins
 from .pipeline_file import is_address
 from .pipeline_keys import FILE_FORMATS
@@ -51,7 +52,7 @@ def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
     if pipeline.joins is not None:
         yield from _joins(pipeline, pipeline.joins)
     if stream is not None:
-        state = "goes on where it stopped" if Path(stream.checkpoint, "commits").is_dir() else "new"
+        state = "goes on where it stopped" if begun(stream.checkpoint) else "new"
         yield "checkpoint", f"{stream.checkpoint} ({state})"
         ends = "until all that is there is done" if stream.ends else "until stopped"
         yield "trigger", f"{stream.trigger}, {ends}"
@@ -60,34 +61,6 @@ def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
     for path in source.paths:
         if not _exists(path):
             raise PipelineError(f"{pipeline.file}: source.path: there is nothing at {path}")
-
-
-def check_outputs(pipeline: Pipeline) -> None:
-    """`PipelineError` if a batch would find something where it writes, and is not told what to do with it.
-
-    Spark would say so, too, but of each output when its turn comes: after the ones before it were written.
-    """
-    if pipeline.stream is not None:
-        return
-    deliveries, dead, joins, overlay = pipeline.deliveries, pipeline.dead_letters, pipeline.joins, pipeline.overlay
-    places = [("deliveries", "path", deliveries, deliveries.path)]
-    if overlay is not None:
-        places.append(("overlay", "links", deliveries, overlay.links))
-    if dead is not None:
-        places.append(("dead_letters", "path", dead, dead.path))
-    if joins is not None:
-        sink = joins.messages
-        places.append(("joins", "path", sink, sink.path))
-        places += [("joins", key, sink, getattr(joins, key)) for key in ("deliveries", "dead_letters")]
-    for section, key, sink, path in places:
-        if sink.mode != "error" or path is None or is_address(path):
-            continue
-        if (key != "path" or sink.format in FILE_FORMATS) and Path(path).exists():
-            of = "deliveries" if section == "overlay" else section
-            raise PipelineError(
-                f"{pipeline.file}: {section}.{key}: there is something at {path} already; remove it, or give "
-                f'{of}.mode = "append" or "overwrite"'
-            )
 
 
 def _index(pipeline: Pipeline) -> str:

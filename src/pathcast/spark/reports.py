@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .checkpoints import done
 from .pins import RETAINED
 from .pipeline_sections import Stream
 
@@ -113,17 +114,11 @@ def joins_stream(stream: Stream) -> Stream:
 
 def reports_after(stream: Stream, after: int) -> Iterator[Report | JoinReport]:
     """The reports of the micro-batches behind one that are done, in their order."""
-    for number in sorted(done(stream)):
+    for number in sorted(done(stream.checkpoint)):
         file = _report_file(stream, number)
         if number > after and file.is_file():
             facts = json.loads(file.read_text(encoding="utf-8"))
             yield _KINDS[facts.get("query", "documents")](**facts)
-
-
-def done(stream: Stream) -> set[int]:
-    """The numbers of the micro-batches that Spark has noted as done."""
-    commits = Path(stream.checkpoint) / "commits"
-    return {int(file.name) for file in commits.iterdir() if file.name.isdecimal()} if commits.is_dir() else set()
 
 
 def keep_report(report: Report | JoinReport, stream: Stream) -> None:

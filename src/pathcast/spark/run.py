@@ -28,14 +28,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from pathcast.errors import PathcastError, PipelineError, SnapshotError
 
+from .checkpoints import done
 from .metrics import observed
 from .opening import pin_version
+from .outputs import check_outputs, claim
 from .overlay_subscriptions import compile_overlay
 from .parsing import read_table
 from .pipeline import deliveries, match, open_source, traffic, unreadable, write
 from .pipeline_sections import Pipeline, Sink, Stream
 from .plan import topology_of
-from .reports import JoinReport, Report, done, join_reports_of, joins_stream, keep_report, reports_after, reports_of
+from .reports import JoinReport, Report, join_reports_of, joins_stream, keep_report, reports_after, reports_of
 from .run_joins import join_batch, start_joins
 from .starting import pins_of, start_stream
 from .subscriptions import compile_subscriptions
@@ -155,6 +157,7 @@ def _links(path: str, mode: str = "append") -> Sink:
 
 
 def _run_stream(spark: SparkSession, pipeline: Pipeline, stream: Stream, tell: Tell, stop: Event) -> bool:
+    check_outputs(pipeline, spark)
     running = [Running("stream", stream, _start(spark, pipeline, stream))]
     try:
         if pipeline.joins is not None:
@@ -182,7 +185,7 @@ def _run_stream(spark: SparkSession, pipeline: Pipeline, stream: Stream, tell: T
     for one in failed:
         cause = one.query.exception()
         assert cause is not None
-        batch = max(done(one.stream), default=-1) + 1
+        batch = max(done(one.stream.checkpoint), default=-1) + 1
         raise _failure(f"the {one.name} failed in micro-batch {batch}", cause) from cause
     return not stopped
 
@@ -192,7 +195,7 @@ class Running:
 
     def __init__(self, name: str, stream: Stream, query: StreamingQuery) -> None:
         self.name, self.stream, self.query = name, stream, query
-        self._told = max(done(stream), default=-1)
+        self._told = max(done(stream.checkpoint), default=-1)
 
     def tell(self, tell: Tell) -> None:
         """Tell the reports of micro-batches that are done."""
@@ -221,16 +224,21 @@ def micro_batch(batch: DataFrame, number: int, pipeline: Pipeline, stream: Strea
     counted = Observation()
     matched = observed(match(batch, pipeline, version), counted)
     links = None if pipeline.overlay is None else pipeline.overlay.links
+
+    def put(rows: DataFrame, sink: Sink) -> None:
+        claim(sink, stream, number)
+        write(rows, sink, number)
+
     held = pipeline.dead_letters is not None or links is not None
     if held:
         matched = matched.persist()
     try:
-        write(deliveries(matched, pipeline.deliveries), pipeline.deliveries, number)
+        put(deliveries(matched, pipeline.deliveries), pipeline.deliveries)
         found = counted.get
         if pipeline.dead_letters is not None and found["dead_letters"]:
-            write(unreadable(matched, pipeline.dead_letters), pipeline.dead_letters, number)
+            put(unreadable(matched, pipeline.dead_letters), pipeline.dead_letters)
         if links is not None:
-            write(traffic(matched), _links(links), number)
+            put(traffic(matched), _links(links))
     finally:
         if held:
             matched.unpersist()

@@ -26,12 +26,14 @@ from pyspark.sql.utils import is_remote
 from pathcast.errors import PipelineError
 from pathcast.joins.standing import StandingJoins
 
+from .checkpoints import query_id
 from .extracted import CHANGE, ROW, SEQUENCE, TABLE, extract_rows
-from .join_contents import initial_contents, newcomers, query_id
+from .join_contents import initial_contents, newcomers
 from .join_deliveries import LISTED, deliver_joins
 from .join_files import read_join_subscriptions, read_tables
 from .joined import join_subscriptions
 from .opening import pin_version
+from .outputs import claim
 from .pipeline import mediation_of, open_source, write
 from .pipeline_sections import Joins, Pipeline, Sink, Stream
 from .reports import JoinReport, keep_report
@@ -130,11 +132,11 @@ class JoinStage:
         held = messages.observe(counted, *counts).persist()
         deliveries = None
         try:
-            write(held.where(~error).select(*_MESSAGE), joins.messages, number)
+            self._put(held.where(~error).select(*_MESSAGE), joins.messages, number)
             found = counted.get
             if joins.dead_letters is not None and (found["dead_letters"] or number is None):
                 letters = held.where(error).select(TABLE, CHANGE, ROW, SEQUENCE, "error")
-                write(letters, self._sink(joins.dead_letters), number)
+                self._put(letters, self._sink(joins.dead_letters), number)
             if joins.deliveries is not None:
                 deliveries = self._deliver(held.where(~error).select(*_MESSAGE), joins.deliveries, number, version)
         finally:
@@ -164,7 +166,7 @@ class JoinStage:
             shards=joins.shards,
             lists=joins.per == "message",
         )
-        return _counted(rows, f.size(LISTED) if joins.per == "message" else f.lit(1), self._sink(path), number)
+        return self._counted(rows, f.size(LISTED) if joins.per == "message" else f.lit(1), path, number)
 
     def _begin(self, spark: SparkSession, path: str, number: int | None) -> int:
         """Write what new subscriptions have to begin with, and say how many messages these are."""
@@ -174,14 +176,18 @@ class JoinStage:
         place, pins = (self.joins.versions, self.stream.checkpoint, number), self._pins
         if newcomers(*place, pins=pins) is None:
             return 0
-        return _counted(initial_contents(spark, *place, pins=pins), f.lit(1), self._sink(path), number)
+        return self._counted(initial_contents(spark, *place, pins=pins), f.lit(1), path, number)
+
+    def _counted(self, rows: DataFrame, one: Column, path: str, number: int | None) -> int:
+        """Write rows, and say how many they are, by what one counts."""
+        counted = Observation()
+        self._put(rows.observe(counted, f.sum(one).alias("count")), self._sink(path), number)
+        return int(counted.get["count"] or 0)
 
     def _sink(self, path: str) -> Sink:
         return Sink("parquet", path, self.joins.messages.mode, (), {})
 
-
-def _counted(rows: DataFrame, one: Column, sink: Sink, number: int | None) -> int:
-    """Write rows, and say how many they are, by what one counts."""
-    counted = Observation()
-    write(rows.observe(counted, f.sum(one).alias("count")), sink, number)
-    return int(counted.get["count"] or 0)
+    def _put(self, rows: DataFrame, sink: Sink, number: int | None) -> None:
+        if self.stream is not None and number is not None:
+            claim(sink, self.stream, number)
+        write(rows, sink, number)
