@@ -48,7 +48,9 @@ class Growing:
 
     def append(self, value: float) -> None:
         """Append one value."""
-        self.extend(np.array([value], dtype=self._array.dtype))
+        self.make_room(1)
+        self._array[self.size] = value
+        self.size += 1
 
     @property
     def room(self) -> npt.NDArray[Any]:

@@ -43,10 +43,11 @@ class Trie:
     def insert(self, steps: Int32s, lengths: Int32s) -> Int32s:
         """Insert paths, given as their steps one after the other; the last node of each."""
         ends = np.empty(len(lengths), dtype=np.int32)
-        edges = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        edge = 0
         for begin in range(0, len(lengths), _GROUP):
             end = min(begin + _GROUP, len(lengths))
-            group = steps[edges[begin] : edges[end]]
+            group = steps[edge : edge + int(lengths[begin:end].sum())]
+            edge += len(group)
             with self._lock:
                 self._make_room(len(group))
                 self.count = insert_paths(

@@ -302,16 +302,15 @@ class Conditions:
         new = slice(self._synced - self._first, None)
         if self._synced == len(self):
             return self._arrays
-        parts = self._parts_of[new]
-        ends = self._parts.size + np.cumsum([len(some) for some in parts], dtype=np.int32)
-        begins = np.concatenate([[self._parts.size], ends])[: len(ends)]
-        spans = np.array(self._spans[new], dtype=np.int32).reshape(-1, 2)
-        firsts = [some[0] if some else NO_PART for some in parts]
-        pad = np.zeros(len(parts), dtype=np.int32)
-        columns = (self._kinds[new], self._tests[new], spans[:, 0], spans[:, 1], begins, ends, firsts, pad)
-        self._rows.extend(np.ascontiguousarray(np.array(columns, dtype=np.int32).T))
+        rows, parts, end = list[tuple[int, ...]](), list[int](), self._parts.size
+        columns = zip(self._kinds[new], self._tests[new], self._spans[new], self._parts_of[new], strict=True)
+        for kind, test, span, some in columns:
+            begin, end = end, end + len(some)
+            parts += some
+            rows.append((kind, test, *span, begin, end, some[0] if some else NO_PART, 0))
+        self._rows.extend(np.array(rows, dtype=np.int32))
         self._limits.extend(np.array(self._numbers_of[new], dtype=np.float64))
-        self._parts.extend(np.array([part for some in parts for part in some], dtype=np.int32))
+        self._parts.extend(np.array(parts, dtype=np.int32))
         self._literals.extend(np.frombuffer(bytes(self._texts), dtype=np.uint8))
         self._texts.clear()
         self._hashes.extend(np.array(self._text_hashes[new], dtype=np.uint64))

@@ -25,8 +25,7 @@ class PathNodes:
 
     def __init__(self, nodes: npt.NDArray[Any] | None = None) -> None:
         self._nodes = Growing(np.int32) if nodes is None else Growing.over(nodes)
-        self._inserted = self._nodes.size  # those before it have their nodes
-        self._paths: list[Steps] = []  # of those without a node yet
+        self._paths: dict[int, Steps] = {}  # of those without a node yet, by their places
 
     @property
     def size(self) -> int:
@@ -43,23 +42,21 @@ class PathNodes:
 
     def extend(self, paths: Iterable[Steps | int]) -> None:
         """Append paths, and numbers below zero."""
-        nodes = list[int]()
+        nodes, first = list[int](), self._nodes.size
         for path in paths:
             if isinstance(path, int):
                 nodes.append(path)
             else:
+                self._paths[first + len(nodes)] = path
                 nodes.append(_PENDING)
-                self._paths.append(path)
         self._nodes.extend(np.array(nodes, dtype=np.int32))
 
     def insert(self, trie: Trie) -> Int32s:
         """Put the paths into the trie; all nodes."""
         if self._paths:
-            pending = self._inserted + np.flatnonzero(self._nodes.view[self._inserted :] == _PENDING)
             self._nodes.make_room(1)
-            self._nodes.view[pending] = trie.insert(*flat(self._paths))
-            self._paths = []
-        self._inserted = self._nodes.size
+            self._nodes.view[list(self._paths)] = trie.insert(*flat(list(self._paths.values())))
+            self._paths = {}
         return self._nodes.view
 
     def take_over(self, theirs: Int32s, nodes: Int32s) -> None:
