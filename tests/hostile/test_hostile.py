@@ -5,6 +5,7 @@ times.
 """
 
 import gc
+import re
 import tracemalloc
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import pytest
 
 from pathcast import LimitError, PathcastError, Subscriptions
 from pathcast.documents import Limits, read_batch
+from pathcast.documents.expat_reader import _DocumentReader
 from pathcast.matching import Matcher
 from pathcast.matching.automaton import generations as automaton
 from pathcast.matching.automaton.states import States
@@ -63,6 +65,43 @@ def test_a_document_beyond_a_limit_is_refused_alone(document: Callable[[], bytes
     assert after == [1]
     assert isinstance(refused, LimitError)
     assert f"(raise it with Limits({limit}=…))" in refused.reason
+
+
+@pytest.mark.parametrize("before", [b"", b"<!DOCTYPE a>", b"<?xml version='1.0' encoding='iso-8859-1'?>"])
+@pytest.mark.parametrize("codec", ["utf-8", "utf-16"])
+def test_too_many_attributes_are_refused_before_the_end_of_their_tag(before: bytes, codec: str) -> None:
+    if codec == "utf-16":
+        before = before.replace(b"iso-8859-1", b"utf-16")
+    unfinished = (before + b"\n<b><a xmlns='x'%b" % attributes(200_000)).decode().encode(codec)
+    with pytest.raises(LimitError, match=re.escape("4,097 attributes or more; at most 4,096")) as refused:
+        read_batch([unfinished])
+    assert (refused.value.line, refused.value.column) == (2, 4)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param(b"<!--<a%b -->", id="comment"),
+        pytest.param(b'<a x="%b"/>', id="value"),
+        pytest.param(b"<a>&lt;a%b</a>", id="text"),
+        pytest.param(b"<a><![CDATA[<a%b]]></a>", id="section"),
+        pytest.param(b"<a><?a%b?></a>", id="instruction"),
+    ],
+)
+def test_what_only_looks_like_attributes_is_not_counted(document: bytes) -> None:
+    entities = b"<!DOCTYPE a [<!ENTITY e 'x'>]>"  # for expat
+    document = entities + document % attributes(200_000) + (b"<a/>" if document.startswith(b"<!--") else b"")
+    assert not read_batch([document], entities="expand").errors
+
+
+def test_a_very_long_value_is_not_begun_again_for_each_piece_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pathcast.documents.expat_reader._PIECE", 1 << 10)
+    looks: list[int] = []
+    monkeypatch.setattr(_DocumentReader, "check_tag", lambda _, parser, at, end: looks.append(end - at))
+    document = b"<!DOCTYPE a [<!ENTITY e 'x'>]><a x='%b'>%b</a>" % (b"v" * (1 << 18), b"<b/>" * (1 << 14))
+    assert not read_batch([document], entities="expand").errors
+    assert sum(looks) < 1 << 19
+    assert len(looks) < 90
 
 
 def test_a_file_beyond_the_limit_is_not_even_read(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ Text nodes are XPath's: character data, CDATA sections and references that touch
 instruction between two pieces makes them two.
 
 Invariant: lists grow only inside a document's handlers; a document that fails is cut off all of them again.
-Cost: a Python call per tag and text, some 10 MB/s of markup-heavy documents.
+Cost: a Python call per tag and text, some 10 MB/s of markup-heavy documents; linear in the document whatever is in it.
 """
 
 import re
@@ -54,6 +54,9 @@ _SHOWN = 100
 # Expat spells out the namespace of every attribute before it calls anybody: it gets documents with long ones only after
 # a look at them.
 _LONG_VALUE = re.compile(rb"""\"[^"]{%d}|'[^']{%d}""" % (LONGEST_NAMESPACE, LONGEST_NAMESPACE))
+# A start tag's beginning, and an attribute of it, with the name of one that declares no namespace.
+_TAG = re.compile(rb"<[^\s<>/!?=\"']+")
+_ATTRIBUTE = re.compile(rb"""\s+(?:xmlns(?:[:][^\s=]+)?|([^\s=]+))\s*=\s*(?:"[^"]*"|'[^']*')""")
 
 
 class BatchBuilder:
@@ -212,9 +215,31 @@ class _DocumentReader:
 
     def parse(self, parser: expat.XMLParserType) -> None:
         view = memoryview(self.data)
-        for begin in range(0, len(view), _PIECE):
-            parser.Parse(view[begin : begin + _PIECE], False)
+        begin, size = 0, _PIECE
+        while begin < len(view):
+            end = begin + size
+            parser.Parse(view[begin:end], False)
+            at = parser.CurrentByteIndex
+            if at >= 0 and end < len(view):
+                self.check_tag(parser, at, end)
+                # What is not complete yet is read from its beginning again: with as much behind it, for twice its cost.
+                size = max(_PIECE, end - at)
+            begin = end
         parser.Parse(b"", True)
+
+    def check_tag(self, parser: expat.XMLParserType, at: int, end: int) -> None:
+        """Refuse a start tag that has too many attributes before its end: expat tells of a tag as a whole."""
+        data = self.data[at:end]
+        if self.codec.startswith("utf-16"):
+            order = "utf-16-be" if self.codec == "utf-16-be" or self.data[:2] == b"\xfe\xff" else "utf-16-le"
+            data = data.decode(order, "ignore").encode("utf-8", "replace")
+        found, count = _TAG.match(data), 0
+        while found := found and _ATTRIBUTE.match(data, found.end()):
+            count += found[1] is not None
+            if count > self.builder.limits.attributes:
+                line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
+                what = f"an element has {count:,} attributes or more"
+                raise self.builder.limits.exceeded("attributes", what, line=line, column=column)
 
     def may_have_long_namespaces(self) -> bool:
         """Whether a namespace may be longer than most: it stands in quotes, or a DTD has a part of it."""
