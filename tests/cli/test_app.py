@@ -1,5 +1,6 @@
 """The frame of the command line: help that suffices, quick to load, errors without a traceback."""
 
+import os
 import subprocess
 import sys
 
@@ -7,6 +8,7 @@ import pytest
 
 from pathcast import __version__
 from pathcast.cli import app as app_file
+from pathcast.cli.output import READER_GONE
 from pathcast.errors import PatternError
 
 COMMANDS = ("match", "explain", "generate", "experiment", "demo", "doctor")
@@ -48,22 +50,37 @@ def test_bad_arguments_give_exit_status_2(arguments):
 
 
 @pytest.mark.parametrize(
-    ("where", "status", "said"),
-    [("> /dev/full", 74, "error: the output can't be written: No space left on device\n"), ("<&- >&-", 1, "")],
-    ids=["full", "closed"],
+    ("command", "status", "said"),
+    [
+        ("explain s.txt 1 d.xml > /dev/full", 74, "error: the output can't be written: No space left on device\n"),
+        ("--version > /dev/full", 74, "error: the output can't be written: No space left on device\n"),
+        ("explain s.txt 1 d.xml <&- >&-", 1, ""),
+    ],
+    ids=["full", "full for the version", "closed"],
 )
-def test_output_that_can_not_be_written_is_no_answer(tmp_path, where, status, said):
+def test_output_that_can_not_be_written_is_no_answer(tmp_path, command, status, said):
     (tmp_path / "s.txt").write_text("/b")
     (tmp_path / "d.xml").write_text("<a/>")
     program = f'"{sys.executable}" -c "from pathcast.cli.app import main; main()"'
     answer = subprocess.run(
-        ["sh", "-c", f"exec {program} explain s.txt 1 d.xml {where}"],
+        ["sh", "-c", f"exec {program} {command}"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
     )
     assert (answer.returncode, answer.stderr) == (status, said)
+
+
+@pytest.mark.parametrize("command", ["--help", "experiment list", "run nowhere.toml 1>&2"])
+def test_a_reader_that_has_gone_is_no_error(command):
+    program = f'"{sys.executable}" -c "from pathcast.cli.app import main; main()"'
+    reading, writing = os.pipe()
+    os.close(reading)
+    errors = writing if "1>&2" in command else subprocess.PIPE
+    answer = subprocess.run(["sh", "-c", f"exec {program} {command}"], stdout=writing, stderr=errors, check=False)
+    os.close(writing)
+    assert (answer.returncode, answer.stderr or b"") == (READER_GONE, b"")
 
 
 def test_an_error_of_ours_is_a_message_with_exit_status_2(monkeypatch, capsys):

@@ -20,13 +20,12 @@ from .doctor import doctor
 from .explain import explain
 from .joins import joins
 from .match import match
-from .output import Commands, open_what_is_closed
+from .output import open_what_is_closed, output_that_may_end
 from .renew import renew
 from .run import run
 
 app = typer.Typer(
     name="pathcast",
-    cls=Commands,
     help="Deliver XML documents and changes of tables to the subscribers whose standing queries they match.",
     epilog="First steps: pathcast doctor, pathcast demo, pathcast match --help",
     no_args_is_help=True,
@@ -49,11 +48,12 @@ app.command()(doctor)
 def main() -> None:
     """Run `pathcast`."""
     open_what_is_closed()
-    try:
-        app()
-    except PathcastError as error:
-        typer.echo(f"error: {error}", err=True)
-        sys.exit(2)
+    with output_that_may_end():
+        try:
+            app()
+        except PathcastError as error:
+            typer.echo(f"error: {error}", err=True)
+            sys.exit(2)
 
 
 def _print_version(wanted: bool) -> None:

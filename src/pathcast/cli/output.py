@@ -7,32 +7,36 @@ for an answer, as 1 would be. A stdin or stdout that was closed is an empty one.
 import errno
 import os
 import sys
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import typer
-from typer.core import TyperGroup
 
 READER_GONE = 141  # what a shell reports for a process that SIGPIPE ended
 NO_ROOM = 74  # an error of input or output, in sysexits.h
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
-class Commands(TyperGroup):
-    """The commands of the program."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command that was asked for."""
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            _write_nowhere()
-            raise typer.Exit(READER_GONE) from None
-        except OSError as error:
-            if error.filename is not None or error.errno not in _FULL:
-                raise
-            _write_nowhere()
-            typer.echo(f"error: the output can't be written: {error.strerror}", err=True)
-            raise typer.Exit(NO_ROOM) from None
+@contextmanager
+def output_that_may_end() -> Iterator[None]:
+    """Whatever a command prints within, its help and version among it, may find nobody who reads it, or no room."""
+    try:
+        yield
+    except BrokenPipeError:
+        _write_nowhere()
+        sys.exit(READER_GONE)
+    except SystemExit as left:
+        # Typer and Rich notice by themselves that the reader has gone, and leave with 1.
+        if not isinstance(left.__context__, BrokenPipeError):
+            raise
+        _write_nowhere()
+        sys.exit(READER_GONE)
+    except OSError as error:
+        if error.filename is not None or error.errno not in _FULL:
+            raise
+        _write_nowhere()
+        typer.echo(f"error: the output can't be written: {error.strerror}", err=True)
+        sys.exit(NO_ROOM)
 
 
 def open_what_is_closed() -> None:
