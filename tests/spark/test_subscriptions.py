@@ -10,6 +10,7 @@ import pytest
 import pathcast
 from pathcast.errors import PipelineError
 from pathcast.spark import compile_subscriptions
+from pathcast.spark.parsing import read_table
 from pathcast.spark.versions import latest, version_folder, versions
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
 
@@ -150,6 +151,20 @@ def test_of_several_changes_to_an_id_the_last_counts(spark, tmp_path, sequence):
     ).coalesce(1)
     compile_subscriptions(None, tmp_path, changes=frame)
     assert list(opened(tmp_path)) == [(2, "//new", "b"), (3, "//three", "c")]
+
+
+def test_a_line_of_csv_with_fields_too_many_is_invalid_and_one_with_too_few_lacks_them(spark, tmp_path):
+    lines = ("id,subscriber,xpath", "1,ada,//a,//b", "2,bob,//c", '3,eve,"//d[. = ""x,y""]"', "4,,//e,", "5")
+    (tmp_path / "table.csv").write_text("\n".join(lines))
+    found = read_table(spark, tmp_path / "table.csv").select("id", "xpath").collect()
+    assert [tuple(row) for row in found] == [
+        ("1", "1,ada,//a,//b"), ("2", "//c"), ("3", '//d[. = "x,y"]'), ("4", "4,,//e,"), ("5", None)
+    ]  # fmt: skip
+
+
+def test_a_table_that_is_not_there_is_named(spark, tmp_path):
+    with pytest.raises(PipelineError, match=r"the table .*nothing.csv can't be read: .*does not exist"):
+        compile_subscriptions(tmp_path / "nothing.csv", tmp_path / "index")
 
 
 def test_tables_are_read_from_parquet_and_csv(spark, tmp_path):

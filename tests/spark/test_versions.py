@@ -8,6 +8,7 @@ import pytest
 
 import pathcast
 from pathcast.errors import PipelineError
+from pathcast.spark import open_joins
 from pathcast.spark.pins import pin, pinned, pins_of
 from pathcast.spark.versions import is_versioned, latest, pack_index, publish, version_folder, versions
 
@@ -77,6 +78,8 @@ def test_a_plain_index_is_not_versioned_and_not_published_over(tmp_path):
         publish(matcher("//a"), tmp_path / "plain")
     with pytest.raises(PipelineError, match="no version of an index"):
         latest(tmp_path / "plain")
+    with pytest.raises(PipelineError, match="begin with publish_joins"):
+        open_joins(tmp_path / "plain")
 
 
 def test_the_newest_version_is_packed(tmp_path):

@@ -66,4 +66,6 @@ def publish_joins(
 
 def open_joins(folder: AnyPath, version: int | None = None) -> StandingJoins:
     """A version of subscriptions, the newest unless a number is given."""
+    if version is None and not versions(folder):
+        raise PipelineError(f"there are no subscriptions at {folder}; begin with publish_joins(folder, standing)")
     return open_standing(version_folder(folder, latest(folder) if version is None else version))

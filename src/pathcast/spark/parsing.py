@@ -15,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql import types as t
 
 from pathcast.errors import PipelineError
 from pathcast.matching import Matcher
@@ -32,6 +34,8 @@ ADDED, REMOVED = "added", "removed"
 NOBODY, TABLE, CHANGES = range(3)
 # What a row says, whose it is (`of`), and its `place` in the order of these; `given` is the id as it was written.
 ROWS = "id bigint, subscriber string, xpath string, change string, given string, of int, place bigint"
+# Where Spark puts lines of a CSV file that have other fields than its heading.
+_LINE = "pathcast line"
 # In place of an entry: there is none.
 _NOTHING = -1
 
@@ -172,9 +176,21 @@ def read_table(spark: SparkSession, path: str | os.PathLike[str], form: str | No
     if form is None:
         form = "csv" if text.removesuffix(".gz").endswith(".csv") else "parquet"
     reader = spark.read.format(form)
-    if form == "csv":  # as `Subscriptions.read` takes it
-        reader = reader.options(header="true", escape='"', multiLine="true")
-    return reader.load(text)
+    try:
+        if form != "csv":
+            return reader.load(text)
+        reader = reader.options(header="true", escape='"', multiLine="true")  # as `Subscriptions.read` takes it
+        fields = reader.load(text).schema.fields
+    except AnalysisException as error:
+        raise PipelineError(f"the table {text} can't be read: {str(error).partition(chr(10))[0]}") from None
+    # Of a line with more fields than the heading Spark would leave some out: the whole line takes the place of the
+    # expression, and is none.
+    lines = reader.schema(t.StructType([*fields, t.StructField(_LINE, t.StringType())]))
+    rows = lines.option("columnNameOfCorruptRecord", _LINE).load(text)
+    if "xpath" not in rows.columns:
+        return rows.drop(_LINE)
+    longer = f.col(_LINE).isNotNull() & f.col(f"`{fields[-1].name}`").isNotNull()
+    return rows.withColumn("xpath", f.when(longer, f.col(_LINE)).otherwise(f.col("xpath"))).drop(_LINE)
 
 
 def reported(rows: pa.Table, reasons: list[str] | None = None) -> pa.Table:
