@@ -25,7 +25,6 @@ from ..workloads.joins import JoinBatch, JoinWorkload
 
 # What an insertion into a table, and a deletion from it, can be told as.
 KINDS = frozenset({ARRIVE, DEPART, EXPOSE, WITHDRAW})
-INSERTED = frozenset({ARRIVE, EXPOSE})
 
 
 def overlay(physical: int, hosts: int, seed: int) -> tuple[Topology, Underlay]:

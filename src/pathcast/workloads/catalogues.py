@@ -341,7 +341,7 @@ class _Writing:
             for _ in range(self._count(child)):
                 self._element(child, depth + 1)
         if node.has_text:
-            self._put(self._text(node.name))
+            self._put(self._text())
         self._put(("\n" + "  " * depth if node.children else "") + f"</{node.name}>")
 
     def _count(self, node: SchemaNode) -> int:
@@ -355,7 +355,7 @@ class _Writing:
         return self.random.randint(0, 3)
 
     def _attributes(self, node: SchemaNode) -> str:
-        return "".join(f' {name}="{self._text(name)}"' for name in node.attributes)
+        return "".join(f' {name}="{self._text()}"' for name in node.attributes)
 
-    def _text(self, name: str) -> str:
+    def _text(self) -> str:
         return " ".join(self.random.choice(WORDS) for _ in range(self.random.randint(1, 3)))
