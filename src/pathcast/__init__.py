@@ -76,7 +76,12 @@ _ROOMS = {
 
 
 # Rooms that are used under their own name, as in `pathcast.roxsum.RoXSum`.
-_OPEN_ROOMS = frozenset({"joins", "mediation", "messages", "network", "routing", "roxsum", "transmission"})
+_OPEN_ROOMS = frozenset(
+    {
+        "documents", "experiments", "joins", "matching", "mediation", "messages", "network", "patterns", "routing",
+        "roxsum", "spark", "store", "transmission", "workloads",
+    }
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

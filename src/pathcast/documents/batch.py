@@ -153,7 +153,12 @@ class DocumentBatch:
 
 
 class Document:
-    """One document of a batch: a view that counts its elements from 0."""
+    """One document of a batch: a view that counts its elements from 0.
+
+    >>> document = pathcast.documents.read("<a k='1'>x<b>y</b></a>")
+    >>> len(document), document.name(1), document.attributes(0), document.string_value(0)
+    (2, 'b', {'k': '1'}, 'xy')
+    """
 
     __slots__ = ("batch", "index")
 

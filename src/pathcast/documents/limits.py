@@ -17,6 +17,10 @@ class Limits:
     name, and of a namespace, which may always have 16,384. amplification: bytes of text that `entities="expand"` may
     make out of one byte of document. work: look-ups in the subscriptions' paths that matching a document may take when
     its label paths are too many to be remembered.
+
+    >>> pathcast.documents.read("<a><b/></a>", limits=pathcast.Limits(depth=1))
+    Traceback (most recent call last):
+    pathcast.errors.LimitError: line 1, column 4: elements are nested deeper than 1; at most 1 allowed ...
     """
 
     depth: int = 1_000

@@ -29,7 +29,11 @@ def read(
     limits: Limits | None = None,
     entities: Entities = "refuse",
 ) -> Document:
-    """Read one document; raise `DocumentError` or `LimitError` when it cannot be read."""
+    """Read one document; raise `DocumentError` or `LimitError` when it cannot be read.
+
+    >>> pathcast.documents.read("<a>It <b>rained</b>.</a>").string_value(0)
+    'It rained.'
+    """
     return read_batch([document], names=names, limits=limits, entities=entities)[0]
 
 
@@ -44,6 +48,10 @@ def read_batch(
     """Read documents into one batch.
 
     With `errors="return"` an unreadable document stays in the batch without elements, and `batch.errors` holds why.
+
+    >>> batch = pathcast.documents.read_batch(["<a><b/></a>", "<a>"], errors="return")
+    >>> len(batch), batch.parent.tolist(), sorted(batch.errors)
+    (2, [-1, 0], [1])
     """
     if errors not in ("raise", "return"):
         raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")

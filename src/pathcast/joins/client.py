@@ -41,7 +41,16 @@ _V = TypeVar("_V")
 
 
 class Client:
-    """The subscriber's side of one subscription."""
+    """The subscriber's side of one subscription.
+
+    >>> schema = pathcast.joins.Schema({"Stocks": "symbol string, per float"})
+    >>> server = pathcast.joins.JoinServer(schema)
+    >>> client = pathcast.joins.Client(schema, server.subscribe("select * from Stocks where per > 45"))
+    >>> [client.receive(message) for message in server.insert("Stocks", {"symbol": "GOOG", "per": 50})]
+    [True]
+    >>> client.rows()
+    [('GOOG', 50)]
+    """
 
     def __init__(self, schema: Schema, subscription: Subscription) -> None:
         self._schema = schema.internal

@@ -54,7 +54,12 @@ class Edge:
 
 
 class Schema:
-    """Tables and the edges of their join graph."""
+    """Tables and the edges of their join graph.
+
+    >>> schema = pathcast.joins.Schema({"R": "b, a float", "S": "b, c float"}, joins=["R.b = S.b"])
+    >>> schema.columns["S"]
+    ('b', 'c')
+    """
 
     def __init__(
         self,

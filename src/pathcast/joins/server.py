@@ -62,6 +62,12 @@ class JoinServer:
     filtered_by: for a table the neighbours that shall filter it, the best first, where a query has them; without it
     costs decide. regroup_every: after so many changes decompositions are looked at again, if set, with costs
     regroup_by "model" or "simulation".
+
+    >>> server = pathcast.joins.JoinServer(pathcast.joins.Schema({"Stocks": "symbol string, per float"}))
+    >>> subscription = server.subscribe("select * from Stocks where per > 45")
+    >>> (message,) = server.insert("Stocks", {"symbol": "GOOG", "per": 50})
+    >>> any(each.matches(message) for each in subscription.filters)
+    True
     """
 
     def __init__(

@@ -56,6 +56,14 @@ def open_index(
     `verify=False` trusts the files' content and checks names, sizes and versions only. `trusted=False` is for a folder
     that strangers may have written to: of what it holds only the subscriptions are read, and compiled anew
     (`renewal.py`), which takes seconds for a million instead of milliseconds.
+
+    >>> from tempfile import mkdtemp
+    >>> folder, subscriptions = mkdtemp(), pathcast.Subscriptions()
+    >>> subscriptions.add("//a")
+    1
+    >>> subscriptions.compile().save(folder)
+    >>> pathcast.open_index(folder).match("<a/>").ids.tolist()
+    [1]
     """
     from .matcher import Matcher
 

@@ -80,7 +80,15 @@ class View(NamedTuple):
 
 
 class Matcher:
-    """Matches documents against subscriptions; made by `Subscriptions.compile` or `open_index`."""
+    """Matches documents against subscriptions; made by `Subscriptions.compile` or `open_index`.
+
+    >>> subscriptions = pathcast.Subscriptions()
+    >>> subscriptions.add("//title", subscriber="ada")
+    1
+    >>> matcher = subscriptions.compile()
+    >>> [matches.subscribers for matches in matcher.match_many(["<news><title/></news>", "<news/>"])]
+    [['ada'], []]
+    """
 
     def __init__(
         self,

@@ -9,7 +9,15 @@ from .expansion import Expansion
 
 
 class Matches:
-    """The subscriptions that a document matches, as of the moment it was matched."""
+    """The subscriptions that a document matches, as of the moment it was matched.
+
+    >>> subscriptions = pathcast.Subscriptions()
+    >>> subscriptions.add_many(["//a", "//b", "/*"], subscribers=["ada", "bob", "ada"])
+    range(1, 4)
+    >>> matches = subscriptions.compile().match("<a/>")
+    >>> matches.ids.tolist(), matches.subscribers, 2 in matches, len(matches)
+    ([1, 3], ['ada'], False, 2)
+    """
 
     __slots__ = ("_entries", "_expansion", "_ids")
 

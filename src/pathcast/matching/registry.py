@@ -67,7 +67,11 @@ _ENGINES: dict[str, Callable[[], type[Engine]]] = {
 
 
 def engines() -> tuple[str, ...]:
-    """The names of all engines, the default one first."""
+    """The names of all engines, the default one first.
+
+    >>> pathcast.matching.engines()[0]
+    'automaton'
+    """
     return tuple(_ENGINES)
 
 

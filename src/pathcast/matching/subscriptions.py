@@ -59,6 +59,12 @@ class Subscriptions:
 
     `namespaces` maps the prefixes that expressions use to URIs; `"ignore"` matches local names only. `max_steps` bounds
     the steps of one expression. Ids are given out from `first_id` on.
+
+    >>> subscriptions = pathcast.Subscriptions(namespaces={"f": "urn:f"})
+    >>> subscriptions.add("//f:quote[@price > 5]", subscriber="ada")
+    1
+    >>> subscriptions.compile().match("<quote xmlns='urn:f' price='7'/>").subscribers
+    ['ada']
     """
 
     def __init__(self, namespaces: Namespaces = None, *, max_steps: int = MAX_STEPS, first_id: int = 1) -> None:

@@ -39,7 +39,15 @@ Rewriting = Literal["events", "engine", "static", "queries"]
 
 
 class Mediator:
-    """Knows the global schema and how those of publishers map to it."""
+    """Knows the global schema and how those of publishers map to it.
+
+    >>> tree = pathcast.mediation.infer_tree
+    >>> mediator = pathcast.mediation.Mediator(tree(["<shop><item><name>x</name></item></shop>"]))
+    >>> mediator.register("annex", tree(["<shop><item name='x'/></shop>"])).check()
+    []
+    >>> mediator.rewrite("<shop><item name='lamp'/></shop>", schema="annex")
+    b'<shop><item><name>lamp</name></item></shop>'
+    """
 
     def __init__(self, global_schema: SchemaSource) -> None:
         self.global_schema = tree_of(global_schema)

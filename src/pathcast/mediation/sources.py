@@ -34,7 +34,12 @@ def tree_of_dtd(
 
 
 def infer_tree(documents: Iterable[Readable]) -> SchemaTree:
-    """The tree of the schema that sample documents show; of one that can't be read, the error has its `index`."""
+    """The tree of the schema that sample documents show; of one that can't be read, the error has its `index`.
+
+    >>> print(pathcast.mediation.infer_tree(["<a><b k='1'/><b>x</b></a>"]))
+    a
+      b+ @k #text
+    """
     batch = read_batch(list(documents), errors="return")
     for number, error in batch.errors.items():
         error.index = number

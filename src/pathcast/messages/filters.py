@@ -189,7 +189,13 @@ def compare(attribute: str, operator: str, value: Scalar) -> Term:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """All of its terms must hold; a filter without terms matches everything."""
+    """All of its terms must hold; a filter without terms matches everything.
+
+    >>> from pathcast.messages import Filter, In, Interval, Message, compare
+    >>> wanted = Filter((compare("symbol", "=", "GOOG"), In("per", Interval(45, 70))))
+    >>> wanted.matches(Message({"symbol": "GOOG", "per": 52.1})), wanted.matches(Message({"symbol": "GOOG"}))
+    (True, False)
+    """
 
     terms: tuple[Term, ...] = ()
 

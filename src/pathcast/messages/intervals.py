@@ -15,7 +15,11 @@ from .values import Scalar, check_scalar, family, shown
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The values from `low` to `high`; None means no end on that side."""
+    """The values from `low` to `high`; None means no end on that side.
+
+    >>> 70 in pathcast.messages.Interval(45, 70), 70 in pathcast.messages.Interval(45, 70, high_open=True)
+    (True, False)
+    """
 
     low: Scalar = None
     high: Scalar = None

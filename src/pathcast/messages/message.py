@@ -17,7 +17,12 @@ PAYLOAD_ID = 16
 
 
 class Message(Mapping[str, Value]):
-    """Attributes and their values; `payload` names those that only the last receiver reads."""
+    """Attributes and their values; `payload` names those that only the last receiver reads.
+
+    >>> message = pathcast.messages.Message({"symbol": "GOOG", "per": 52.1})
+    >>> pathcast.messages.decode(pathcast.messages.encode(message)) == message
+    True
+    """
 
     __slots__ = ("_attributes", "_bytes", "payload")
 

@@ -46,7 +46,12 @@ def document_message(document: str | bytes | Path) -> Message:
 
 
 def pattern_filter(pattern: str | Pattern) -> Filter:
-    """A path pattern as a filter over such messages; `MessageError` when the encoding has no words for it."""
+    """A path pattern as a filter over such messages; `MessageError` when the encoding has no words for it.
+
+    >>> from pathcast.network import document_message, pattern_filter
+    >>> pattern_filter("/news//title").matches(document_message("<news><head><title/></head></news>"))
+    True
+    """
     parsed = parse(pattern) if isinstance(pattern, str) else pattern
     ranges: dict[str, Interval] = {}
     try:

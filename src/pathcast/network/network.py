@@ -54,7 +54,14 @@ class Substrate(Protocol):
 
 
 class ContentNetwork:
-    """Made by `build`."""
+    """Made by `build`.
+
+    >>> from pathcast.messages import Message, compare
+    >>> network = pathcast.network.ContentNetwork.build(pathcast.transmission.Topology.tree(levels=3, fanout=2))
+    >>> registration = network.register("r5", compare("per", ">", 50), "ada")
+    >>> network.publish(Message({"per": 52.1})).subscribers, network.publish(Message({"per": 3})).links
+    (['ada'], {})
+    """
 
     def __init__(
         self,

@@ -18,7 +18,11 @@ __all__ = ["MAX_STEPS", "MAX_TREE_STEPS", "Namespaces", "parse", "parse_printed"
 
 
 def parse(expression: str, namespaces: Namespaces = None, *, max_steps: int = MAX_STEPS) -> Pattern:
-    """The tree pattern of an XPath expression; `PatternError` when it is outside the fragment."""
+    """The tree pattern of an XPath expression; `PatternError` when it is outside the fragment.
+
+    >>> str(pathcast.patterns.parse("a[c and b]"))
+    '//a[c]/b'
+    """
     if not isinstance(expression, str):
         raise PatternError(f"a subscription is a str, not {type(expression).__name__}")
     pattern = assembler(namespaces).pattern(expression, min(max_steps, MAX_TREE_STEPS))

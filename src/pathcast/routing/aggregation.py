@@ -58,7 +58,12 @@ class Aggregation:
 
 
 def aggregate(patterns: Sequence[Pattern], keep: float = 0.25) -> Aggregation:
-    """Aggregates that have at most `keep` (a share, 0 to 1) of the patterns' steps and contain all of them."""
+    """Aggregates that have at most `keep` (a share, 0 to 1) of the patterns' steps and contain all of them.
+
+    >>> patterns = [pathcast.patterns.parse(text) for text in ("/a/b", "/a/c", "/a/b[d]")]
+    >>> [str(pattern) for pattern in pathcast.routing.aggregate(patterns, keep=0.4).aggregates]
+    ['/a/*']
+    """
     if not 0 <= keep <= 1:
         raise ValueError(f"keep must lie in 0..1, not {keep}")
     bound = int(keep * sum(map(size, patterns)))

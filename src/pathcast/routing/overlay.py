@@ -45,6 +45,12 @@ class Overlay:
 
     A topology with cycles is broken by a spanning tree of shortest paths from its root. `untrusted` links, as pairs of
     names (sender, receiver), may carry annotations that lie: they can cost time but no delivery.
+
+    >>> overlay = pathcast.routing.Overlay.tree(levels=2, fanout=2)
+    >>> overlay.subscribe("r3", "//title", "ada")
+    1
+    >>> [(each.subscriber, each.router) for each in overlay.publish("<news><title/></news>", "L+s").deliveries]
+    [('ada', 'r3')]
     """
 
     def __init__(

@@ -30,7 +30,12 @@ _SET = re.compile(r"([+-])([a-z]+)")
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """When to forward (`forwarding`), and the annotations to add, each set as letters in canonical order."""
+    """When to forward (`forwarding`), and the annotations to add, each set as letters in canonical order.
+
+    >>> policy = pathcast.routing.Policy.read("L-ds+s")
+    >>> str(policy), policy.forwarding
+    ('L+s-sd', 'L')
+    """
 
     forwarding: Forwarding
     positive: str = ""

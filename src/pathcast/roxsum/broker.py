@@ -210,6 +210,13 @@ class Broker:
     """Receives documents and messages, matches them in batches, and gives one message per target and batch.
 
     `level` is zstd's. `trusted` takes other brokers' word for the summaries of their messages (`RoXSum.decode`).
+
+    >>> broker = pathcast.roxsum.Broker()
+    >>> profile = broker.subscribe("east", "//title")
+    >>> broker.receive(["<bib><title/></bib>", "<bib/>"]).errors
+    {}
+    >>> [(message.target, message.documents) for message in broker.flush()]
+    [('east', 1)]
     """
 
     def __init__(

@@ -58,7 +58,13 @@ class Terms(TypedDict, total=False):
 
 
 class RoXSum(Holding):
-    """A batch of documents as a summary, its extents, and the documents' contents."""
+    """A batch of documents as a summary, its extents, and the documents' contents.
+
+    >>> batch = pathcast.roxsum.RoXSum.build(["<bib><book/></bib>", "<bib><article/></bib>"])
+    >>> parts = batch.split({"east": ["//book"], "west": ["/bib"]})
+    >>> pathcast.roxsum.RoXSum.decode(parts["west"].encode()).document(1)
+    b'<bib><article/></bib>'
+    """
 
     @classmethod
     def build(

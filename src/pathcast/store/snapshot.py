@@ -54,7 +54,15 @@ class Snapshot:
 def write_snapshot(
     directory: str | os.PathLike[str], kind: str, facts: Mapping[str, Any], arrays: Mapping[str, AnyArray]
 ) -> str:
-    """Write a snapshot, replacing the one that the folder holds; return its generation."""
+    """Write a snapshot, replacing the one that the folder holds; return its generation.
+
+    >>> import numpy as np
+    >>> from tempfile import mkdtemp
+    >>> folder = mkdtemp()
+    >>> generation = pathcast.store.write_snapshot(folder, "squares", {"of": 3}, {"squares": np.arange(3) ** 2})
+    >>> pathcast.store.open_snapshot(folder, "squares").arrays["squares"].tolist()
+    [0, 1, 4]
+    """
     folder = Path(directory)
     generation = secrets.token_hex(8)
     fresh = folder / (_DATA + generation)

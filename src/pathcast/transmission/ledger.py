@@ -31,7 +31,13 @@ class Carried:
 
 
 class Ledger:
-    """Counts per lane and kind, for one topology."""
+    """Counts per lane and kind, for one topology.
+
+    >>> ledger = pathcast.transmission.Ledger(pathcast.transmission.Topology.chain(3))
+    >>> ledger.carry("r1", "r2", 700)
+    >>> ledger.total_bytes()
+    700
+    """
 
     def __init__(self, topology: "Topology") -> None:
         self.topology = topology

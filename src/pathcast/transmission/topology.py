@@ -50,7 +50,12 @@ class Link:
 
 
 class Topology:
-    """Nodes and links. `ends` has a row of two node numbers a link; `bandwidth` and `latency` a number a link."""
+    """Nodes and links. `ends` has a row of two node numbers a link; `bandwidth` and `latency` a number a link.
+
+    >>> topology = pathcast.transmission.Topology.tree(levels=3, fanout=2, latency="10ms")
+    >>> len(topology), topology.name(topology.root)
+    (7, 'r1')
+    """
 
     def __init__(
         self,

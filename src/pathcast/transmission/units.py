@@ -25,7 +25,11 @@ _UNLIMITED = {"unlimited", "infinite", "inf"}
 
 
 def bandwidth(value: Any) -> float:
-    """Bytes a second, more than 0; `inf` where a link takes no time for bytes."""
+    """Bytes a second, more than 0; `inf` where a link takes no time for bytes.
+
+    >>> pathcast.transmission.bandwidth("10 MB/s"), pathcast.transmission.bandwidth(500)
+    (10000000.0, 500.0)
+    """
     if isinstance(value, str):
         return _written_bandwidth(value)
     number = _number("bandwidth", value, "bytes a second", '"10MB/s"')
@@ -35,7 +39,11 @@ def bandwidth(value: Any) -> float:
 
 
 def latency(value: Any) -> float:
-    """Seconds, 0 or more."""
+    """Seconds, 0 or more.
+
+    >>> pathcast.transmission.latency("20 ms")
+    0.02
+    """
     if isinstance(value, str):
         return _written_latency(value)
     number = _number("latency", value, "seconds", '"20ms"')

@@ -74,6 +74,11 @@ def generate_documents(
     attribute_probability: of optional attributes; None draws one per attribute.
     largest, text: bounds and style of the values (values.py); `values` overrides both and the seed of the domains.
     max_elements: beyond it a document is finished as shortly as its schema allows.
+
+    >>> from pathcast.workloads import generate_documents, news_schema
+    >>> documents = list(generate_documents(news_schema(), 2, seed=7))
+    >>> documents == list(generate_documents(news_schema(), 2, seed=7)), documents[0][:5]
+    (True, b'<?xml')
     """
     if count < 0 or start < 0:
         raise ValueError(f"count and start must not be negative, not {count} and {start}")

@@ -58,6 +58,10 @@ def generate_subscriptions(
     nested: nested paths per subscription (fewer where a path has fewer other children); or nested_probability per step.
     match_rate: the wanted mean share of matched documents, measured on `documents`, by default 200 generated ones.
     progress: called now and then with how many are done.
+
+    >>> from pathcast.workloads import generate_subscriptions, news_schema
+    >>> len(generate_subscriptions(news_schema(), 10, predicates=1, distinct=True))
+    10
     """
     if count < 0:
         raise ValueError(f"count must not be negative, not {count}")
