@@ -81,6 +81,7 @@ def test_every_answer_is_that_of_the_subscriptions_at_one_moment(
     monkeypatch.setattr(room, "FRESH_BITS", 60)
     monkeypatch.setattr(room, "FRESH_TREES", 4)
     monkeypatch.setattr(room, "FIRST_CHOICE", 8)
+    monkeypatch.setattr(room, "CHOOSE_AT_ONCE", 30)
     monkeypatch.setattr(table, "FEW_UNUSED", 10)
     wanted = truth()
     history = History(Random(1))

@@ -12,6 +12,7 @@ Invariant: patterns are appended, never changed; a `Waiting` shows those that th
 Cost: some 60 µs to take up a pattern, 10 µs for one that is joined, 1 µs to take either over.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -247,12 +248,14 @@ class Behind:
             before,
         )
 
-    def chosen_again(self, waiting: Waiting) -> Waiting:
-        """The same patterns with the same gates, behind the tests that are the rarest by now; and those since."""
-        by = waiting.by
+    def choice(self, by: Laid) -> Callable[[], Laid]:
+        """What lets the same patterns with the same gates wait for the tests that are the rarest by now.
+
+        That is the long part, and another thread may do it.
+        """
         layout = self._layout(by.access.gate_of, by.twigs.rows)
         gates_of_tests, gate_nodes = by.joins.rows.gates_of_tests, by.twigs.rows.gate_nodes
-        return self.waiting(layout.chosen(by.access.gate_of, gate_nodes, gates_of_tests))
+        return lambda: layout.chosen(by.access.gate_of, gate_nodes, gates_of_tests)
 
     def waiting(self, by: Laid | None = None) -> Waiting:
         """All patterns as of now; without `by`, all without a gate."""

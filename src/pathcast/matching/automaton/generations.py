@@ -4,7 +4,8 @@ A few new patterns make a generation with the same states: plain paths are fresh
 of trees. When they have become some hundreds, a thread works out states for them, for the label paths that the old
 generation knows; until it is ready, fresh ones go on to be added. Mostly these are `recent` states, of the plain paths
 alone that the large ones lack, and a small generation of the trees alone that the large one lacks (`lately.py`). When
-such paths or trees have become many, all is worked out anew. A bulk load is taken up at once.
+such paths or trees have become many, all is worked out anew. A bulk load is taken up at once. The same thread lets
+patterns choose anew what they wait for, as documents show what is rare.
 
 Invariant: `current` is complete for all entries that the table had when `refresh` last returned. It is replaced, never
 changed, and always under the lock; readers take it without one.
@@ -16,6 +17,7 @@ get used to them.
 """
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,8 +53,10 @@ _PATHS_A_TREE = 4
 _MERGED = 8
 # So many paths, on an average, are that many bits.
 _BITS_A_PATH = 6
-# After so many documents patterns choose their access predicates again, and then whenever there are twice as many.
+# After so many documents patterns choose their access predicates again, and then whenever there are twice as many;
+# more patterns than these while matching goes on.
 FIRST_CHOICE = 256
+CHOOSE_AT_ONCE = 10_000
 
 _NO_GATES = np.zeros(0, dtype=np.int32)
 _TREES, _STATES = "trees_", "states_"
@@ -75,6 +79,7 @@ class Generations:
         self._lately: Lately | None = None
         self._merged = 0  # trees that were taken over, and that no generation has yet
         self._renewing: threading.Thread | None = None
+        self._choice_is_due = False
         self.current = self._restored(saved) if saved else self._renewed(None)
         self.refresh()
 
@@ -142,10 +147,8 @@ class Generations:
             entries, names = len(self.table), len(self.table.names)
             if entries > made.entries:
                 self.current = made = self._with_fresh(made, entries, names) or self._renewed(made.states)
-                if self._fresh.bits - self._fresh.gate_steps > _most_bits(made) or (
-                    made.waiting is not None and _fresh_trees(made) > _most_trees(made)
-                ):
-                    self._renew_meanwhile()
+                if self._has_many_fresh():
+                    self._meanwhile(self._renew)
 
     def merge(self, arrays: dict[str, npt.NDArray[Any]], moved: Moved) -> None:
         """Take over trees that another process compiled for a table which has just been merged into ours.
@@ -245,18 +248,27 @@ class Generations:
         self._merged = 0
         return made if self._behind is None else made._replace(waiting=self._behind.waiting(by))
 
-    def _renew_meanwhile(self) -> None:
-        """Let a thread work out the next generation."""
+    def _has_many_fresh(self) -> bool:
+        """Whether the next generation is to be begun."""
+        made = self.current
+        return self._fresh.bits - self._fresh.gate_steps > _most_bits(made) or (
+            made.waiting is not None and _fresh_trees(made) > _most_trees(made)
+        )
+
+    def _meanwhile(self, work: Callable[[], None]) -> None:
+        """Let a thread work on the next generation, unless one does."""
         if self._renewing is None:
-            self._renewing = threading.Thread(target=self._renew_once, name="pathcast-renewal", daemon=True)
+            self._renewing = threading.Thread(target=self._once, args=(work,), name="pathcast-renewal", daemon=True)
             self._renewing.start()
 
-    def _renew_once(self) -> None:
+    def _once(self, work: Callable[[], None]) -> None:
         try:
-            self._renew()
+            work()
         finally:  # if it failed, say for want of memory, another one may be begun
             with self.lock:
                 self._renewing = None
+                if self._choice_is_due:
+                    self._meanwhile(self._choose)
 
     def _renew(self) -> None:
         with self.lock:
@@ -316,7 +328,28 @@ class Generations:
             before, behind.documents = behind.documents, behind.documents + documents
             due = before.bit_length() < behind.documents.bit_length() and behind.documents >= FIRST_CHOICE
             if due and made.waiting is not None:
-                self.current = made._replace(waiting=behind.chosen_again(made.waiting))
+                if made.patterns <= CHOOSE_AT_ONCE:
+                    self.current = made._replace(waiting=behind.waiting(behind.choice(made.waiting.by)()))
+                else:
+                    self._choice_is_due = True
+                    self._meanwhile(self._choose)
+
+    def _choose(self) -> None:
+        """Let patterns wait for what documents have shown to be rare, while these go on to be matched."""
+        with self.lock:
+            begun, behind, self._choice_is_due = self.current, self._behind, False
+            if begun.waiting is None or behind is None:
+                return
+            choice, before = behind.choice(begun.waiting.by), begun.waiting.by
+        by = choice()
+        by.joins.cover_as(before.joins, begun.states)
+        with self.lock:
+            latest = self.current
+            if latest.waiting is not None and latest.waiting.by is before:  # else all were laid out anew
+                self.current = latest._replace(waiting=behind.waiting(by))
+            many = self._has_many_fresh()
+        if many:  # nobody has begun that meanwhile
+            self._renew()
 
 
 def _fresh_trees(made: Generation) -> int:

@@ -314,6 +314,12 @@ class Joins:
         """Make the regions of all states that there are, as far as there is room."""
         self._of(states).cover(np.arange(len(states)))
 
+    def cover_as(self, other: "Joins", states: States) -> None:
+        """Make the regions of the states for which another one has them."""
+        regions = other._regions
+        if regions is not None and regions.of is states:
+            self._of(states).cover(np.flatnonzero(regions.runs.spans[:, S_FIRST] >= 0))
+
     def _of(self, states: States) -> _Regions:
         """The regions of these states; only the latest are kept."""
         regions = self._regions
