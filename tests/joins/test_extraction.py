@@ -128,6 +128,7 @@ def test_steps_to_anywhere_below_take_no_longer_in_deep_documents():
         ("timestamp", "2026-01-31T12:30:00.5", datetime(2026, 1, 31, 12, 30, 0, 500000)),  # noqa: DTZ001
         ("timestamp", "2026-01-31T12:30:00+02:00", datetime(2026, 1, 31, 10, 30)),  # noqa: DTZ001
         ("bytes", "AAE=", b"\0\1"),
+        ("bytes", "", b""),
     ],
 )
 def test_values_of_all_kinds_are_read_and_written(kind, text, value):

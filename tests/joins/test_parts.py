@@ -2,6 +2,7 @@
 
 import pickle
 from collections import Counter, defaultdict
+from datetime import date
 from random import Random
 
 import pytest
@@ -248,6 +249,15 @@ def test_equal_join_values_are_one_part_whatever_their_kind():
     parts = Parts(StandingJoins(schema, ["select * from A natural join B"]))
     keys = [parts.events(1, "insert", "A", {"k": 2})[0][0], parts.events(2, "insert", "B", {"k": 2.0})[0][0]]
     assert keys[0] == keys[1]
+
+
+def test_a_blank_is_no_join_value():
+    schema = Schema({"A": "k date, n int", "B": "k date"}, joins=["A.k = B.k"])
+    parts = Parts(StandingJoins(schema, ["select * from A natural join B"]))
+    with pytest.raises(ChangeError, match=r"A\.k is a join attribute and can't be NULL"):
+        parts.events(1, "insert", "A", {"k": " ", "n": 1})
+    ((_, event),) = parts.events(1, "insert", "A", {"k": "2026-01-31", "n": ""})
+    assert event.new == (date(2026, 1, 31), None)
 
 
 @pytest.mark.parametrize(

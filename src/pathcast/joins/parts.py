@@ -246,17 +246,18 @@ def _answer(server: JoinServer, event: Event) -> Answer:
 def _value(table: str, name: str, kind: Kind | None, value: Any, joined: bool) -> Scalar:
     """A value that came for a column, checked."""
     assert kind is not None, "standing joins know all kinds"
-    if value is None and joined:
-        raise ChangeError(f"{table}.{name} is a join attribute and can't be NULL")
     if type(value) in kind.types:
         if (type(value) is float and not isnan(value)) or (type(value) is int and abs(value) < _EXACT):
             return value
         wrong = kind.check(value)
     else:
+        wrong = None
         try:
-            return read_value(kind, value)
+            value = read_value(kind, value)
         except ValueError as error:
             wrong = str(error)
+        if value is None and joined:
+            raise ChangeError(f"{table}.{name} is a join attribute and can't be NULL")
     if wrong is not None:
         raise ChangeError(f"{table}.{name}: {wrong}")
     return value  # type: ignore[no-any-return]

@@ -22,7 +22,10 @@ _INFINITE = ("INF", "Infinity")
 
 
 def read_value(kind: Kind, text: str | float | None) -> Scalar:
-    """A value of a kind from its text, or from JSON; blank is NULL but in strings. `ValueError` says what is wrong."""
+    """A value of a kind from its text, or from JSON; `ValueError` says what is wrong.
+
+    Blank is NULL, but a string as it is, and no bytes where bytes belong.
+    """
     if text is None or kind is STRING:
         if text is not None and not isinstance(text, str):
             raise ValueError(f"a string belongs there, not {text!r:.60}")
@@ -30,7 +33,7 @@ def read_value(kind: Kind, text: str | float | None) -> Scalar:
     if isinstance(text, str):
         text = text.strip()
         if not text:
-            return None
+            return b"" if kind is BYTES else None
     try:
         value: Scalar = _READERS[kind.name](text)
     except (ValueError, TypeError, OverflowError):
