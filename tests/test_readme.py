@@ -44,19 +44,19 @@ ROUTING = PROJECT / "docs" / "routing.md"
 PAGES = sorted({*PROJECT.glob("*.md"), *(PROJECT / "docs").glob("*.md"), *(PROJECT / "src").rglob("*.md")})
 
 ROOMS = [
-    PROJECT / "src" / "pathcast" / room / "README.md"
-    for room in (
-        "documents",
-        "joins",
-        "mediation",
-        "messages",
-        "network",
-        "patterns",
-        "routing",
-        "roxsum",
-        "store",
-        "transmission",
-        "workloads",
+    PROJECT / "src" / "pathcast" / page
+    for page in (
+        "documents/README.md",
+        "joins/README.md",
+        "mediation/README.md",
+        "messages/README.md",
+        "network/README.md",
+        "patterns/README.md",
+        "routing/annotations.md",
+        "roxsum/README.md",
+        "store/README.md",
+        "transmission/README.md",
+        "workloads/README.md",
     )
 ]
 

@@ -1,4 +1,4 @@
-"""The examples of the room's README run, one after the other, and do what the text says."""
+"""The examples of docs/spark.md run, one after the other, and do what the text says."""
 
 import json
 import logging
@@ -11,10 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.streaming.query import StreamingQueryManager
 
-import pathcast.spark
 from pathcast.spark.versions import versions
 
-PAGE = Path(pathcast.spark.__file__).with_name("README.md")
+PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
 
 
 @pytest.fixture
