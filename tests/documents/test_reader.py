@@ -301,3 +301,15 @@ def test_misspelt_options_are_refused(wrong: dict[str, str]) -> None:
         Limits(depth=0)
     with pytest.raises(TypeError, match="not int"):
         read(5)  # type: ignore[arg-type]
+
+
+def test_one_document_is_not_taken_for_several_and_limits_are_limits() -> None:
+    with pytest.raises(TypeError, match="read_batch takes several documents; use read for one"):
+        read_batch("<a/>")
+    with pytest.raises(TypeError, match=r"limits=5: must be Limits\(…\)"):
+        read("<a/>", limits=5)  # type: ignore[arg-type]
+
+
+def test_a_str_without_text_is_an_empty_document() -> None:
+    with pytest.raises(DocumentError, match="the document is empty"):
+        read("")

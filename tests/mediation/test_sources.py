@@ -68,3 +68,8 @@ def test_indented_names_are_a_schema(tmp_path: Path) -> None:
     (tmp_path / "bad.tree").write_text("a\n      b\n")
     with pytest.raises(MappingError, match=r"bad.tree: schema, line 2: 'b' is indented as no line above it allows"):
         open_schema(tmp_path / "bad.tree")
+
+
+def test_one_sample_is_not_taken_for_several() -> None:
+    with pytest.raises(TypeError, match="infer_tree takes several documents"):
+        infer_tree("<a/>")

@@ -148,3 +148,10 @@ def test_many_label_paths_and_tokens_make_tables_grow(document: bytes | str) -> 
     batch = RoXSum.build([document, wide, document, wide])
     assert batch.documents() == [data_of(each) for each in (document, wide, document, wide)]
     assert batch.summary()["a", "n699"][-2:] == [1, 3]
+
+
+def test_one_document_is_not_taken_for_several_and_targets_are_a_mapping() -> None:
+    with pytest.raises(TypeError, match="build takes several documents"):
+        RoXSum.build("<a/>")
+    with pytest.raises(TypeError, match="targets are a mapping"):
+        RoXSum.build(["<a/>"]).split(["//a"])  # type: ignore[arg-type]

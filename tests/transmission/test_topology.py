@@ -88,6 +88,7 @@ def test_a_directed_graph_and_a_multigraph_give_one_link_a_pair():
         (lambda: Topology(["a", "b"], [(0, 1), (1, 0)]), "'a' and 'b' are linked twice"),
         (lambda: Topology(["a", "b"], [(0, 1)], bandwidth=[1, 2]), "2 speeds for 1 links"),
         (lambda: Topology.tree(3).number("r77"), "no node 'r77' among 7; did you mean 'r7'"),
+        (lambda: Topology.tree(3).number("x"), "no node 'x' among 7: they are r1, r2, r3, r4, r5, …"),
         (lambda: Topology.tree(3).number(7), "count from 0 to 6"),
         (lambda: Topology.tree(3).link("r2", "r3"), "no link between 'r2' and 'r3'"),
         (lambda: Topology(["a", "b", "c"], [(0, 1)]).rooted(), "'c' can't be reached from 'a'"),

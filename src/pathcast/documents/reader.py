@@ -55,6 +55,8 @@ def read_batch(
     """
     if errors not in ("raise", "return"):
         raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
+    if isinstance(documents, str | bytes | bytearray | memoryview):
+        raise TypeError("read_batch takes several documents; use read for one")
     batch = Reader(Names() if names is None else names, limits or Limits(), entities).read(documents)
     if errors == "raise" and batch.errors:
         raise batch.errors[min(batch.errors)]
@@ -67,6 +69,8 @@ class Reader:
     def __init__(self, names: Names, limits: Limits, entities: Entities) -> None:
         if entities not in ("refuse", "expand"):
             raise ValueError(f"entities={entities!r}: must be 'refuse' or 'expand'")
+        if not isinstance(limits, Limits):
+            raise TypeError(f"limits={limits!r}: must be Limits(…)")
         from .scanner import Scanner
 
         self.limits = limits
@@ -102,7 +106,8 @@ def content(document: Readable, limits: Limits) -> tuple[bytes, str | None]:
             raise limits.exceeded("size", f"the document has {len(document):,} bytes")
         return document, None
     if isinstance(document, str):
-        if not document.lstrip("\ufeff \t\r\n").startswith("<"):
+        text = document.lstrip("\ufeff \t\r\n")
+        if text and not text.startswith("<"):
             raise DocumentError(
                 "the text does not begin with '<'; a str is taken as XML (pass a pathlib.Path to read a file)",
                 line=1,

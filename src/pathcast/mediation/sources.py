@@ -40,7 +40,9 @@ def infer_tree(documents: Iterable[Readable]) -> SchemaTree:
     a
       b+ @k #text
     """
-    batch = read_batch(list(documents), errors="return")
+    if isinstance(documents, str | bytes | bytearray | memoryview):
+        raise TypeError("infer_tree takes several documents; put a single one into a list")
+    batch = read_batch(documents, errors="return")
     for number, error in batch.errors.items():
         error.index = number
         raise error

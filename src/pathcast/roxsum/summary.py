@@ -82,6 +82,8 @@ class RoXSum(Holding):
         """
         if errors not in ("raise", "return"):
             raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
+        if isinstance(documents, str | bytes | bytearray | memoryview):
+            raise TypeError("build takes several documents; put a single one into a list")
         batch = cls(limits=limits, entities=entities)
         for group in [documents] if isinstance(documents, DocumentBatch) else batch._groups(documents):
             if errors == "raise" and group.errors:

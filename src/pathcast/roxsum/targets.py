@@ -21,6 +21,8 @@ class Targets:
     """Profiles by target."""
 
     def __init__(self, patterns: Mapping[Any, Iterable[str]] | None = None, namespaces: Namespaces = None) -> None:
+        if patterns is not None and not isinstance(patterns, Mapping):
+            raise TypeError("targets are a mapping, such as {'east': ['//title', '/news']}")
         self.subscriptions = Subscriptions(namespaces)
         self._numbers: dict[Target, int] = {}
         self._targets: list[Target] = []

@@ -147,7 +147,11 @@ class Topology:
             found = self._numbers.get(node)
             if found is None:
                 near = difflib.get_close_matches(node, self.nodes, n=1) if len(self.nodes) <= 10_000 else []
-                advice = f"; did you mean '{near[0]}'?" if near else f": they begin '{self.nodes[0]}'"
+                advice = (
+                    f"; did you mean '{near[0]}'?"
+                    if near
+                    else f": they are {', '.join(self.nodes[:5])}{', …' * (len(self.nodes) > 5)}"
+                )
                 raise TopologyError(f"there is no node '{node}' among {len(self.nodes):,}{advice}")
             return found
         if isinstance(node, bool) or not 0 <= node < len(self.nodes):
