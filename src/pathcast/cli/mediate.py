@@ -38,8 +38,12 @@ def map_schema(
     ] = None,
     output: Output = None,
 ) -> None:
-    """Derive a mapping, by likeness of names and of what stands around them; what is not mapped goes to stderr."""
+    """Derive a mapping, by likeness of names and of what stands around them.
+
+    What is not mapped goes to stderr, and what is mapped though its name is not alike and little around it is.
+    """
     from pathcast.mediation import Mediator
+    from pathcast.mediation.evidence import doubtful
 
     known: dict[str, str] = {}
     for each in pair or []:
@@ -56,6 +60,9 @@ def map_schema(
     _write(mapping.write(), output)
     for sentence in mapping.check():
         typer.echo(f"note: {sentence}", err=True)
+    for local, there in doubtful(theirs, glob, mapping.correspondence).items():
+        if local not in known:
+            typer.echo(f"note: '{local}' was taken for '{there}', which little bears out", err=True)
 
 
 @app.command(epilog="Example: pathcast mediate check annex.toml")

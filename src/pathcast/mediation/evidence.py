@@ -50,6 +50,14 @@ def borne_out(local: SchemaTree, glob: SchemaTree, correspondence: Mapping[str, 
         kept = {path: other for path, other in kept.items() if not _falls(path, other, kept, doubtful)}
 
 
+def doubtful(local: SchemaTree, glob: SchemaTree, correspondence: Mapping[str, str]) -> dict[str, str]:
+    """The pairs that nothing bears out, neither their names nor what stands around them."""
+    kept = borne_out(local, glob, correspondence)
+    return {
+        path: other for path, other in correspondence.items() if path not in kept and not has_names_alike(path, other)
+    }
+
+
 def has_names_alike(path: str, other: str) -> bool:
     """Whether the names of two nodes alone say that they are one thing."""
     return name_likeness(name_of(path).removeprefix("@"), name_of(other).removeprefix("@")) >= _ALIKE
