@@ -36,6 +36,13 @@ class Limits:
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise LimitError(f"Limits({field.name}={value!r}): a limit is a whole number from 1 up")
 
+    @classmethod
+    def given(cls, limits: "Limits | None") -> "Limits":
+        """The limits that a caller gave, the default ones for None; `TypeError` for anything else."""
+        if limits is not None and not isinstance(limits, cls):
+            raise TypeError(f"limits={limits!r}: must be Limits(…) or None")
+        return cls() if limits is None else limits
+
     def exceeded(self, limit: str, what: str, *, line: int | None = None, column: int | None = None) -> LimitError:
         """The error that says that `what` is beyond `limit`."""
         allowed = getattr(self, limit)

@@ -57,7 +57,7 @@ def read_batch(
         raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
     if isinstance(documents, str | bytes | bytearray | memoryview):
         raise TypeError("read_batch takes several documents; use read for one")
-    batch = Reader(Names() if names is None else names, limits or Limits(), entities).read(documents)
+    batch = Reader(Names() if names is None else names, Limits.given(limits), entities).read(documents)
     if errors == "raise" and batch.errors:
         raise batch.errors[min(batch.errors)]
     return batch

@@ -105,6 +105,8 @@ class Statistics:
 def preferences(schema: Schema, given: Mapping[str, str | Sequence[str]]) -> Preferences:
     """For each table the neighbours that shall filter it, the best first; `QueryError` when they are none."""
     found: dict[str, tuple[str, ...]] = {}
+    if not isinstance(given, Mapping):
+        raise QueryError(f"filtered_by is the neighbours of each table, {{'A': 'B'}}, not {given!r}")
     for table, names in given.items():
         if table not in schema.columns:
             raise QueryError(f"filtered_by: there is no table '{table}'; there are {', '.join(schema.columns)}")

@@ -75,6 +75,15 @@ class Extraction:
 
     def __post_init__(self) -> None:
         kinds = {}
+        for name, given in (("table", self.table), ("rows", self.rows), ("change", self.change)):
+            if not isinstance(given, str):
+                raise SchemaError(f"{name} is a text, not {given!r}")
+        columns: object = self.columns
+        texts = isinstance(columns, Mapping) and all(isinstance(text, str) for pair in columns.items() for text in pair)
+        if not texts:
+            raise SchemaError(f"'{self.table}': columns have paths, {{'per': 'ratio/per float'}}, not {columns!r}")
+        if isinstance(self.required, str):
+            raise SchemaError(f"required is a list of columns, not {self.required!r}")
         if not self.columns:
             raise SchemaError(f"'{self.table}': a table has at least one column")
         for column, text in self.columns.items():

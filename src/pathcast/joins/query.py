@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ..errors import MessageError, QueryError
+from ..errors import MessageError, QueryError, SchemaError
 from ..messages import Interval, Scalar
 from .kinds import kind_of
 from .schema import Draft, Edge, Schema
@@ -187,7 +187,10 @@ class Selection:
             return [edge for edge in schema.edges if set(edge.tables) <= set(self.tables)]
         edges = []
         for join in self.on:
-            asked = Schema(schema.columns, [join]).edges[0]
+            try:
+                asked = Schema(schema.columns, [join]).edges[0]
+            except SchemaError as error:
+                raise draft.refuse(f"on: {error.reason}") from None
             wanted = {frozenset(pair) for pair in asked.pairs()}
             found = [edge for edge in schema.edges if {frozenset(pair) for pair in edge.pairs()} == wanted]
             if not found:
@@ -207,9 +210,14 @@ def select(*tables: str, where: Mapping[str, Any] | None = None, on: Iterable[st
     included, None for none), an `Interval`, or a single value. on: declared joins to use; None for all between the
     tables.
     """
-    if not tables:
-        raise QueryError("a subscription is over at least one table")
-    return Selection(tables, dict(where or {}), None if on is None else tuple(on))
+    if not tables or not all(isinstance(table, str) for table in tables):
+        raise QueryError("a subscription is over at least one table, by name")
+    ranges: object = {} if where is None else where
+    if not isinstance(ranges, Mapping) or not all(isinstance(name, str) for name in ranges):
+        raise QueryError(f"where says what columns must be, {{'per': (45, 70)}}, not {where!r}")
+    if isinstance(on, str) or not (on is None or isinstance(on, Iterable)):
+        raise QueryError(f"on is a list of joins, such as ['A.x = B.y'], not {on!r}")
+    return Selection(tables, dict(ranges), None if on is None else tuple(on))
 
 
 def _column(draft: QueryDraft, name: str) -> Column:

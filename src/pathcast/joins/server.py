@@ -83,8 +83,12 @@ class JoinServer:
     ) -> None:
         if index not in _INDEXES:
             raise QueryError(f"there is no index '{index}'; there are {', '.join(_INDEXES)}")
-        if (axes is not None and axes < 1) or (regroup_every is not None and regroup_every < 1):
-            raise QueryError("axes and regroup_every are whole numbers from 1 up, or None")
+        if not isinstance(schema, Schema):
+            raise QueryError(f"a server has a schema, Schema(…), not {schema!r}")
+        numbers: list[object] = [axes, regroup_every]
+        for number in numbers:
+            if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 1):
+                raise QueryError("axes and regroup_every are whole numbers from 1 up, or None")
         _check_estimate(regroup_by)
         self.schema = schema
         self.scheme = scheme
@@ -120,11 +124,15 @@ class JoinServer:
         subscription.take_initial()
         return subscription
 
-    def _new_id(self, wanted: int | None, count: int = 1) -> int:
+    def _new_id(self, wanted: object, count: int = 1) -> int:
         """The first of some new ids: the wanted one, or the next."""
         if wanted is None:
             return self._next_subscription
-        if wanted < 1 or any(id in self.subscriptions for id in range(wanted, wanted + count)):
+        if (
+            not isinstance(wanted, int)
+            or wanted < 1
+            or any(id in self.subscriptions for id in range(wanted, wanted + count))
+        ):
             raise QueryError(f"there is a subscription {wanted} already, or there can't be one")
         return wanted
 
@@ -342,6 +350,7 @@ class JoinServer:
 
     def drift(self, *, by: str = "model") -> float:
         """How much the decompositions in use cost by today's statistics, as a multiple of the best ones."""
+        _check_estimate(by)
         scheme = self._decomposed_scheme()
         return 1.0 if scheme is None else self._decompositions.drift(self._decompositions.costs(by, scheme))
 

@@ -47,6 +47,12 @@ def checked_id(number: object) -> int:
     return int(number)
 
 
+def check_count(name: str, number: object) -> None:
+    """Refuse what is no whole number from 1 up."""
+    if isinstance(number, bool) or not isinstance(number, Integral) or int(number) < 1:
+        raise ValueError(f"{name}={number!r}: must be a whole number from 1 up")
+
+
 def checked_ids(ids: Sequence[int], count: int) -> list[int]:
     """Ids, one for each expression, no two alike."""
     if len(ids) != count:

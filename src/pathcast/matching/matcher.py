@@ -20,6 +20,7 @@ from ..documents import Document, DocumentBatch, Limits
 from ..documents.expat_reader import Entities
 from ..documents.reader import Readable, Reader
 from ..errors import PathcastError
+from .checks import check_count
 from .contract import Concurrent, Engine, Learning, Limited, Mergeable
 from .expansion import Expansion
 from .matches import Matches
@@ -98,8 +99,10 @@ class Matcher:
         limits: Limits | None = None,
         entities: Entities = "refuse",
     ) -> None:
+        if not isinstance(subscriptions, Subscriptions):
+            raise TypeError(f"a matcher is made of Subscriptions, not of {type(subscriptions).__name__}")
         self.subscriptions = subscriptions
-        self._reader = Reader(subscriptions.table.names, limits or Limits(), entities)
+        self._reader = Reader(subscriptions.table.names, Limits.given(limits), entities)
         if engine is None or isinstance(engine, str):
             engine = engine_class(engine).build(subscriptions.table)
         self.engine: Engine = engine
@@ -151,8 +154,7 @@ class Matcher:
         """
         if errors not in ("raise", "return"):
             raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
-        if threads < 1:
-            raise ValueError(f"threads={threads}: at least one is needed")
+        check_count("threads", threads)
         if isinstance(documents, str | bytes | bytearray):
             raise TypeError("match_many takes several documents; use match for one")
         groups = _groups(documents)

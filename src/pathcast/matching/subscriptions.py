@@ -29,7 +29,15 @@ from ..patterns.parse import MAX_STEPS
 from ..store.snapshot import AnyArray
 from ..store.texts import Texts, pack
 from .bulk import collector_resting
-from .checks import check_namespaces, check_next, check_subscriber, checked_id, checked_ids, checked_subscribers
+from .checks import (
+    check_count,
+    check_namespaces,
+    check_next,
+    check_subscriber,
+    checked_id,
+    checked_ids,
+    checked_subscribers,
+)
 from .columns import Columns
 from .expansion import Expansion
 from .files import read_rows
@@ -69,6 +77,8 @@ class Subscriptions:
 
     def __init__(self, namespaces: Namespaces = None, *, max_steps: int = MAX_STEPS, first_id: int = 1) -> None:
         check_namespaces(namespaces)
+        check_count("max_steps", max_steps)
+        check_count("first_id", first_id)
         self.namespaces: Namespaces = dict(namespaces) if isinstance(namespaces, Mapping) else namespaces
         self.table = PatternTable(self.namespaces, max_steps)
         self._lock = RLock()
@@ -349,6 +359,8 @@ class Subscriptions:
         """A matcher that follows these subscriptions: what is added or removed later is seen by its next match."""
         from .matcher import Matcher
 
+        if engine is not None and not isinstance(engine, str):
+            raise TypeError(f"engine={engine!r}: must be the name of an engine, or None")
         with collector_resting():
             return Matcher(self, engine, limits=limits, entities=entities)
 

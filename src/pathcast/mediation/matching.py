@@ -65,7 +65,7 @@ class MediatedMatcher:
         engine = "xtrie" if rewriting == "engine" else engine
         self.matcher = subscriptions.compile(engine, limits=limits, entities=entities)
         self.rewriting = rewriting
-        self.limits, self.entities = limits or Limits(), entities
+        self.limits, self.entities = Limits.given(limits), entities
         self._counts = {"documents": 0, "by paths": 0, "held": 0, "delegated": 0}
         self._bridges: dict[bytes, _Bridge] = {}
         self._mediated: MediatedEngine | None = None

@@ -36,7 +36,7 @@ class MediatedReader:
         self, mediator: "Mediator | None" = None, limits: Limits | None = None, entities: Entities = "refuse"
     ) -> None:
         self.mediator = mediator
-        self.limits, self.entities = limits or Limits(), entities
+        self.limits, self.entities = Limits.given(limits), entities
         self._known: dict[bytes, _Tables] = {}
 
     def read(self, message: bytes, *, text: bool = False) -> DocumentBatch:

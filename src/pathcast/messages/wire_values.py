@@ -11,13 +11,13 @@ Cost: linear.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from struct import Struct, pack
 from types import NoneType
 
-from ..errors import MessageError
+from ..errors import LimitError, MessageError
 from .intervals import Interval
 from .values import Points, Scalar, Value
 
@@ -40,6 +40,12 @@ class WireLimits:
 
     bytes: int = 1 << 26
     values: int = 1 << 20
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise LimitError(f"WireLimits({field.name}={value!r}): a limit is a whole number from 1 up")
 
 
 # Writing.

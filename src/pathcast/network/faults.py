@@ -28,7 +28,8 @@ class Crash:
     down: float | None
 
     def __post_init__(self) -> None:
-        if not self.at >= 0 or not (self.down is None or self.down >= 0):
+        times: list[object] = [self.at, 0 if self.down is None else self.down]
+        if not all(isinstance(time, int | float) and time >= 0 for time in times):
             raise TopologyError(f"a crash at {self.at} seconds for {self.down} can't be: times are 0 or more")
 
 
@@ -46,9 +47,14 @@ class Faults:
 
     def __post_init__(self) -> None:
         for name in ("drop", "duplicate", "delay"):
-            if not 0 <= getattr(self, name) < 1:
-                raise TopologyError(f"{name} is a probability below 1, not {getattr(self, name)!r}")
-        if not self.longest >= 0:
+            chance = getattr(self, name)
+            if not isinstance(chance, int | float) or not 0 <= chance < 1:
+                raise TopologyError(f"{name} is a probability below 1, not {chance!r}")
+        crashes: object = self.crashes
+        if not isinstance(crashes, Sequence) or not all(isinstance(crash, Crash) for crash in crashes):
+            raise TopologyError(f"crashes is a list of Crash(…), not {crashes!r}")
+        longest: object = self.longest
+        if not isinstance(longest, int | float) or not longest >= 0:
             raise TopologyError(f"packets are late by 0 seconds or more, not by up to {self.longest!r}")
         self._draw = random.Random(self.seed)
 

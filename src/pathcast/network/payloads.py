@@ -46,8 +46,8 @@ class PayloadLimits:
     def __post_init__(self) -> None:
         for name in ("directory_bytes", "repository_entries", "repository_bytes"):
             most = getattr(self, name)
-            if most is not None and most < 0:
-                raise TopologyError(f"{name} is 0 or more, or None for no limit, not {most!r}")
+            if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 0):
+                raise TopologyError(f"{name} is 0 or more, a whole number, or None for no limit, not {most!r}")
 
     @property
     def keeps(self) -> bool:

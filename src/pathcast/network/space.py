@@ -85,8 +85,14 @@ class Axis:
     required: bool = False
 
     def __post_init__(self) -> None:
-        if not -inf < self.low < self.high < inf:
-            raise MessageError(f"axis '{self.name}' reaches from {self.low} to {self.high}")
+        if not isinstance(self.name, str):
+            raise MessageError(f"an axis has a name, not {self.name!r}")
+        readings: object = self.readings
+        if not isinstance(readings, tuple) or not all(isinstance(one, Reading) for one in readings):
+            raise MessageError(f"axis '{self.name}': readings is a tuple of Reading(…), not {readings!r}")
+        numbers = all(isinstance(end, int | float) for end in (self.low, self.high))
+        if not numbers or not -inf < self.low < self.high < inf:
+            raise MessageError(f"axis '{self.name}' reaches from {self.low!r} to {self.high!r}")
         if not self.readings:
             object.__setattr__(self, "readings", (Reading(self.name),))
 
@@ -185,11 +191,20 @@ class Space:
 
     axes: tuple[Axis, ...]
 
+    def __post_init__(self) -> None:
+        if not self.axes:
+            raise MessageError("a space has at least one axis")
+        names: set[str] = set()
+        for axis in self.axes:
+            if not isinstance(axis, Axis):
+                raise MessageError(f"a space is made of axes, Axis(…), not of {axis!r}")
+            if axis.name in names:
+                raise MessageError(f"the axis '{axis.name}' is there twice")
+            names.add(axis.name)
+
     @classmethod
     def of(cls, *axes: Axis) -> "Space":
-        """A space of at least one axis."""
-        if not axes:
-            raise MessageError("a space has at least one axis")
+        """A space of at least one axis; each has a name of its own."""
         return cls(tuple(axes))
 
     @property

@@ -63,8 +63,10 @@ class Overlay:
         mediator: Mediator | None = None,
     ) -> None:
         check_namespaces(namespaces)
+        if not isinstance(topology, Topology):
+            raise TypeError(f"an overlay has a topology, Topology.tree(…), not {topology!r}")
         self.topology = topology if topology.is_tree else topology.spanning_tree()
-        self.limits = limits or Limits()
+        self.limits = Limits.given(limits)
         self.namespaces = namespaces
         self._routers = {
             self.topology.nodes[number]: Router(self.topology.nodes[number], namespaces, MAX_STEPS, self.limits)

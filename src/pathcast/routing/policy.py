@@ -15,6 +15,8 @@ Invariant: a policy that was read prints as itself in canonical order, and equal
 
 import re
 from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
 from typing import Literal
 
 Forwarding = Literal["ES", "L", "adaptive"]
@@ -42,6 +44,20 @@ class Policy:
     negative: str = ""
     early: float | None = None
 
+    def __post_init__(self) -> None:
+        adaptive, early = self.forwarding == "adaptive", self.early
+        if (
+            self.forwarding not in ("ES", "L", "adaptive")
+            or self.positive not in _sets(POSITIVE)
+            or self.negative not in _sets(NEGATIVE if self.forwarding != "ES" else "")
+            or adaptive != (isinstance(early, int | float) and 0.0 <= early <= 1.0)
+            or (not adaptive and early is not None)
+        ):
+            raise ValueError(
+                f"there is no policy of forwarding {self.forwarding!r}, annotations +{self.positive} -{self.negative} "
+                f"and early {early!r}; Policy.read('L+s-sd') makes one of a text"
+            )
+
     @property
     def tells(self) -> bool:
         """Whether there are annotations of what matches or occurs."""
@@ -58,6 +74,8 @@ class Policy:
         """The policy that a text like `L+s-sd` names; `ValueError` says what is wrong with another one."""
         if isinstance(text, Policy):
             return text
+        if not isinstance(text, str):
+            raise TypeError(f"a policy is a text such as 'L+s-sd', or a Policy, not {text!r}")
         adaptive = _ADAPTIVE.fullmatch(text)
         if adaptive:
             return _adaptive(text, adaptive["early"])
@@ -89,6 +107,13 @@ def _adaptive(text: str, early: str | None) -> Policy:
     if not 0.0 <= threshold <= 1.0:
         raise ValueError(f"policy '{text}': the threshold is the part of a document that counts as early, 0 to 1")
     return Policy("adaptive", "s", "sd", threshold)
+
+
+@cache
+def _sets(letters: str) -> frozenset[str]:
+    """All sets of some letters, in their order."""
+    chosen = (some for count in range(len(letters) + 1) for some in combinations(letters, count))
+    return frozenset(map("".join, chosen))
 
 
 def _ordered(text: str, sign: str, letters: str) -> str:

@@ -60,7 +60,7 @@ class StructureDecoder:
         self, needs: Needs, names: Names, limits: Limits | None = None, *, paths: int = PATHS, most_names: int = NAMES
     ) -> None:
         self.needs = needs
-        self.limits = limits or Limits()
+        self.limits = Limits.given(limits)
         self._paths, self._most_names = paths, most_names
         self._learnt: Learnt | None = None
         self._naming = _Naming(names, needs)

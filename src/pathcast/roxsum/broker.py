@@ -32,6 +32,7 @@ from .filtering import Filtering
 from .limits import MessageLimits
 from .summary import RoXSum
 from .targets import Target, Targets
+from .wire import compressor_of
 
 # Documents are read in groups of so many bytes.
 _GROUP_BYTES = 8 << 20
@@ -232,6 +233,14 @@ class Broker:
         trusted: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        for name, given, kind in (
+            ("targets", targets, Targets),
+            ("limits", limits, BatchLimits),
+            ("message_limits", message_limits, MessageLimits),
+        ):
+            if given is not None and not isinstance(given, kind):
+                raise TypeError(f"{name}={given!r}: must be {kind.__name__}(…) or None")
+        compressor_of(level)
         self.targets = Targets(namespaces=namespaces) if targets is None else targets
         self.receiving = Receiving(
             limits or BatchLimits(),

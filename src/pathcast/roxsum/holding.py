@@ -30,7 +30,7 @@ class Holding:
     def __init__(
         self, *, limits: Limits | None = None, entities: Entities = "refuse", skeletons: Skeletons | None = None
     ) -> None:
-        self.limits = limits or Limits()
+        self.limits = Limits.given(limits)
         self.entities: Entities = entities
         self.errors: dict[int, PathcastError] = {}
         self._ids: Int64s = np.empty(0, dtype=np.int64)

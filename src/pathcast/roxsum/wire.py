@@ -190,6 +190,9 @@ def compressor_of(level: int) -> zstandard.ZstdCompressor:
     """A compressor of this level, for this thread."""
     found = _compressors.by_level.get(level)
     if found is None:
+        given: object = level
+        if not isinstance(given, int) or given > zstandard.MAX_COMPRESSION_LEVEL:
+            raise ValueError(f"level={level!r}: must be a level of zstd, at most {zstandard.MAX_COMPRESSION_LEVEL}")
         found = _compressors.by_level[level] = zstandard.ZstdCompressor(level=level)
     return found
 

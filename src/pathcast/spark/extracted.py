@@ -110,7 +110,7 @@ class Cutting:
     def __init__(self, tables: Extraction | Sequence[Extraction], limits: Limits | None) -> None:
         self._extractors = [Extractor(one) for one in ([tables] if isinstance(tables, Extraction) else tables)]
         self._names = Names()
-        self._reader = Reader(self._names, limits or Limits(), "refuse")
+        self._reader = Reader(self._names, Limits.given(limits), "refuse")
 
     def changes(self, rows: pa.RecordBatch, part: Part, document: str, key: str | None) -> pa.RecordBatch:
         """The changes of a part's documents."""

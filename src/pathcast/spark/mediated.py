@@ -115,7 +115,7 @@ class Rewriting:
 
     def __init__(self, mediator: Mediator, limits: Limits | None) -> None:
         self._mediator = mediator
-        self._limits = limits or Limits()
+        self._limits = Limits.given(limits)
         self._bridges: dict[bytes, tuple[Reader, EventRewriter]] = {}
 
     def mapping(self, schema: str | None, version: int | None) -> Mapping:

@@ -91,6 +91,7 @@ def find_index(
     shards: int | None = None,
 ) -> Index:
     """What to tell the workers. Where driver and workers may see other disks (`remote`), only they can look."""
+    Limits.given(limits)
     if isinstance(index, str) and index.startswith(ARTIFACT):
         if shards is not None:
             raise PipelineError("an artifact is not in shards; put the index where every worker has it")

@@ -28,7 +28,7 @@ def parsing(document: str, limits: Limits | None = None) -> Callable[[Batches], 
     """The function that a worker runs on the rows of a partition."""
 
     def parse_batches(batches: Batches) -> Batches:
-        reader = Reader(Names(), limits or Limits(), "refuse")
+        reader = Reader(Names(), Limits.given(limits), "refuse")
         for batch in batches:
             for part in parts_of_values(batch.column(document)):
                 encodings = dict.fromkeys(range(part.end - part.begin), "utf-8") if part.text else None

@@ -1,0 +1,80 @@
+"""Arguments that make no sense are refused where they are given, by name, not by what trips over them later."""
+
+import pytest
+
+from pathcast import LimitError, Matcher, MessageError, QueryError, SchemaError, Subscriptions, TopologyError
+from pathcast.joins import Extraction, JoinServer, Schema, select
+from pathcast.mediation import Mediator, infer_tree
+from pathcast.messages import WireLimits
+from pathcast.network import Axis, Crash, Faults, PayloadLimits, Reading, Space
+from pathcast.routing import Overlay, Policy
+from pathcast.roxsum import Broker, RoXSum
+from pathcast.transmission import Topology
+
+SCHEMA = Schema({"A": "k int, x int", "B": "k int, y int"}, joins=["A.k = B.k"])
+AXIS = Axis("x", 0, 10)
+
+
+def subscribed(**given):
+    return JoinServer(SCHEMA).subscribe(select("A", "B", **given))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "reason"),
+    [
+        (lambda: Subscriptions(max_steps=0), ValueError, "max_steps=0: must be a whole number from 1 up"),
+        (lambda: Subscriptions(max_steps="9"), ValueError, "max_steps='9'"),
+        (lambda: Subscriptions(first_id=0), ValueError, "first_id=0"),
+        (lambda: Subscriptions().compile(limits=5), TypeError, r"limits=5: must be Limits\(…\) or None"),
+        (lambda: Subscriptions().compile(limits={}), TypeError, r"limits=\{\}"),
+        (lambda: Subscriptions().compile(5), TypeError, "engine=5: must be the name of an engine"),
+        (lambda: next(Subscriptions().compile().match_many([], threads=1.5)), ValueError, r"threads=1\.5"),
+        (lambda: Matcher(5), TypeError, "made of Subscriptions, not of int"),
+        (lambda: RoXSum(limits=5), TypeError, "limits=5"),
+        (lambda: Overlay.tree(2, limits=5), TypeError, "limits=5"),
+        (lambda: Mediator(infer_tree(["<a/>"])).compile(Subscriptions(), limits=5), TypeError, "limits=5"),
+        (lambda: Broker(limits=5), TypeError, r"limits=5: must be BatchLimits\(…\)"),
+        (lambda: Broker(5), TypeError, r"targets=5: must be Targets\(…\)"),
+        (lambda: Broker(document_limits=5), TypeError, "limits=5"),
+        (lambda: Broker(level=99), ValueError, "level=99: must be a level of zstd, at most 22"),
+        (lambda: RoXSum().encode(level="x"), ValueError, "level='x'"),
+        (lambda: WireLimits(values=-1), LimitError, r"WireLimits\(values=-1\)"),
+        (lambda: Overlay(5), TypeError, "an overlay has a topology"),
+        (lambda: Policy("nonsense"), ValueError, "there is no policy of forwarding 'nonsense'"),
+        (lambda: Policy("L", "ds"), ValueError, "no policy"),
+        (lambda: Policy("ES", "s", "d"), ValueError, "no policy"),
+        (lambda: Policy("adaptive", "s", "sd"), ValueError, "no policy"),
+        (lambda: Policy("L", early=0.5), ValueError, "no policy"),
+        (lambda: Policy.read(5), TypeError, "a policy is a text"),
+        (lambda: Space.of(AXIS, AXIS), MessageError, "the axis 'x' is there twice"),
+        (lambda: Space.of(5), MessageError, "made of axes"),
+        (lambda: Axis("x", "a", "b"), MessageError, "axis 'x' reaches from 'a' to 'b'"),
+        (lambda: Axis("x", 0, 1, readings=[Reading("x")]), MessageError, "readings is a tuple"),
+        (lambda: PayloadLimits(repository_entries=2.5), TopologyError, "repository_entries is 0 or more, a whole"),
+        (lambda: Faults(drop="x"), TopologyError, "drop is a probability below 1, not 'x'"),
+        (lambda: Faults(crashes=[5]), TopologyError, r"crashes is a list of Crash\(…\), not \[5\]"),
+        (lambda: Crash("r2", "x", None), TopologyError, "times are 0 or more"),
+        (lambda: JoinServer(5), QueryError, "a server has a schema"),
+        (lambda: JoinServer(SCHEMA, axes=1.5), QueryError, "whole numbers from 1 up"),
+        (lambda: JoinServer(SCHEMA, filtered_by=5), QueryError, "filtered_by is the neighbours"),
+        (lambda: JoinServer(SCHEMA).drift(by="nonsense"), QueryError, "nonsense"),
+        (lambda: JoinServer(SCHEMA).subscribe("select * from A", id="x"), QueryError, "there can't be one"),
+        (lambda: subscribed(on="A.k = B.k"), QueryError, "on is a list of joins"),
+        (lambda: subscribed(on=["nonsense"]), QueryError, "on: a join reads 'A.x = B.y' .* not 'nonsense'"),
+        (lambda: subscribed(on=["A.z = B.k"]), QueryError, "on: table 'A' has no column 'z'"),
+        (lambda: subscribed(where=5), QueryError, "where says what columns must be"),
+        (lambda: select(3), QueryError, "at least one table, by name"),
+        (lambda: Extraction("A", 5, {"k": "@k"}), SchemaError, "rows is a text, not 5"),
+        (lambda: Extraction("A", "//a", {"k": 5}), SchemaError, "'A': columns have paths"),
+        (lambda: Extraction("A", "//a", {"k": "@k"}, required="k"), SchemaError, "required is a list of columns"),
+    ],
+)
+def test_nonsense_is_refused_by_name(make, error, reason):
+    with pytest.raises(error, match=reason):
+        make()
+
+
+def test_a_policy_made_by_hand_is_the_one_that_is_read():
+    assert Policy("L", "st", "sd") == Policy.read("L+st-sd")
+    assert Policy("adaptive", "s", "sd", 0.5) == Policy.read("adaptive(0.5)")
+    assert Overlay(Topology.tree(2)).topology.is_tree
