@@ -145,6 +145,8 @@ def test_an_accepted_query_means_what_duckdb_makes_of_it(query: str, both) -> No
             "select * from Stocks where per = 99999999999999999999", 28, "per",
             "the number 99999999999999999999 has more than 64 bits",
         ),
+        ("select * from Stocks where per > . 2.5", 28, "per", "'0.2.5' is no number"),
+        ("select * from Stocks where per > 1.5e", 28, "per", "'1.5e' is no number"),
         ("select * from Stocks where name = Name", 28, "name = Name", "'name = Name' compares a column with itself"),
         ("select * from Stocks where per between 4 nd 5", 45, "5", "'5' can't stand here"),
         ("update Stocks set per = 3", 1, "update", "'update' is not supported"),

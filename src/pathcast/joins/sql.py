@@ -12,7 +12,7 @@ Not done: projections, self-joins, outer joins, `or`, `not`, `in`, expressions, 
 
 from collections.abc import Iterator
 from datetime import date, datetime, time
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from math import ceil, copysign, floor, inf
 from typing import Any, TypeAlias
 
@@ -325,10 +325,13 @@ def _literal(node: exp.Expr) -> Constant:
 
 
 def _number(text: str) -> int | float | Decimal:
-    """A number: a float if it is written with an exponent."""
+    """A number, a float if it is written with an exponent; `ValueError` with the reason when it is none."""
     if text.isdigit():
         return int(text)
-    return float(text) if "e" in text.lower() else Decimal(text)
+    try:
+        return float(text) if "e" in text.lower() else Decimal(text)
+    except (ValueError, InvalidOperation):
+        raise ValueError(f"'{text}' is no number") from None
 
 
 def _whole(number: int) -> int | float:
