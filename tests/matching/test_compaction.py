@@ -145,6 +145,21 @@ def test_names_that_nobody_mentions_any_more_are_given_back(engine: str, monkeyp
     assert [each.xpath for each in subscriptions] == ["//a/b", "/a[b = 'x']", "//p:c[@p:k]", "//*[c]"]
 
 
+def test_counts_go_on_when_names_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "MANY_NAMES", 20)
+    subscriptions = Subscriptions()
+    subscriptions.add("//a[@b = 1][c]")
+    matcher = subscriptions.compile()
+    names = subscriptions.table.names
+    for _ in range(2):
+        assert matcher.match("<a b='1'><c/></a>")
+        for number in range(60):
+            subscriptions.remove(subscriptions.add(f"//n{number}"))
+    assert subscriptions.table.names is not names
+    statistics = matcher.statistics()
+    assert (statistics["elements"], statistics["candidates that match"]) == (4, 2)
+
+
 def test_threads_match_while_names_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "MANY_NAMES", 50)
     subscriptions = Subscriptions()

@@ -291,7 +291,7 @@ class Matcher:
                 if table.names is not self.engine.table.names:
                     # What was learnt speaks of other names. (A batch that was read with those is still understood.)
                     self._reader = Reader(table.names, self._reader.limits, self._reader.entities)
-                elif isinstance(engine, Learning):
+                if isinstance(engine, Learning):
                     engine.count_on(self.engine)
                 if isinstance(engine, Limited):
                     engine.limits = self._reader.limits
