@@ -1,5 +1,6 @@
 """Value tests of the automaton: what a document does not have costs it nothing, and what it has is found."""
 
+from random import Random
 from time import process_time
 
 import pytest
@@ -175,6 +176,47 @@ def test_a_text_that_is_nearly_found_everywhere_costs_no_more_than_its_length() 
             assert matcher.match(f"<r><b>aaaaab</b><i>{100 * nearly}{end}</i></r>").ids.tolist() == ids
         times.append(process_time() - began)
     assert times[0] < 20 * times[1]
+
+
+@pytest.mark.parametrize(
+    "test", ["contains(., '{}')", "contains(., '{}') or q", "starts-with(., '{}') or q", ". = '{}' or q", ". > 5 or q"]
+)
+@pytest.mark.parametrize("inside", ["{}", "{}<b/>{}"])
+def test_text_inside_many_elements_is_not_read_for_each_of_them(test: str, inside: str) -> None:
+    """Else it would be hundreds of times as much."""
+    text = inside.format(*2 * ["need edle le i in it dle " * 4_000])
+    subscriptions = Subscriptions()
+    subscriptions.add(f"//a[{test}]".format("needle in it"))
+    matcher, times = subscriptions.compile(), []
+    for depth in (1, 1, 900):
+        began = process_time()
+        assert not matcher.match(f"<r>{depth * '<a>'}{text}{depth * '</a>'}</r>")
+        times.append(process_time() - began)
+    assert times[2] < 20 * times[1]
+
+
+def test_a_text_is_found_wherever_it_begins_and_ends() -> None:
+    """In elements around each other, over the ends of text nodes, once and again."""
+    subscriptions = Subscriptions()
+    subscriptions.add_many(
+        [f"//{name}[{test}]" for name in "pqr*" for test in ("contains(., 'abab')", "not(contains(., 'abab'))")]
+    )
+    matcher, reference = subscriptions.compile(), subscriptions.compile(engine="reference")
+    random, answers = Random(3), set()
+    for _ in range(300):
+        pieces = [random.choice(["a", "b", "ab", "ba", "<p>", "<q>", "<r>", "</>", "<p/>"]) for _ in range(25)]
+        document, opened = "<r>", ["r"]
+        for piece in pieces:
+            if piece == "</>":
+                document += f"</{opened.pop()}>" if len(opened) > 1 else "ab"
+            else:
+                document += piece
+                opened += [piece[1]] if piece[0] == "<" and piece[-2] != "/" else []
+        document += "".join(f"</{name}>" for name in reversed(opened))
+        found = matcher.match(document).ids.tolist()
+        assert found == reference.match(document).ids.tolist(), document
+        answers.add(tuple(found))
+    assert len(answers) > 10
 
 
 def test_conditions_that_need_more_room_than_there_is_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,18 @@ for. Sets of elements are bits, `width` words each, one after the other in `bits
 import numpy as np
 
 from ...kernels import apart, part, rare
-from .value_kernels import CONTAINS, DIFFERENT_TEXT, compares, number, passes, short_hash
+from .value_kernels import (
+    CONTAINS,
+    DIFFERENT,
+    DIFFERENT_TEXT,
+    STARTS_WITH,
+    compares,
+    find,
+    is_of_numbers,
+    number,
+    passes,
+    short_hash,
+)
 
 # SELF and FIRST are tried on elements one by one, the same with _SET on all elements of the document. FIRST_ROOT is
 # FIRST at the document; PATH_… are the steps of its path. A STEP is one of a pattern's longest path.
@@ -175,18 +186,73 @@ def step_passes(start, length, row, rows, limits, literals, parts, data, arena, 
 def element_passes(
     element, row, rows, limits, literals, text_begin, text_end, text_start, text_length, data, arena, joined
 ):
-    """Whether an element's string-value passes the test of condition `row`."""
+    """Whether an element's string-value passes the test of condition `row`; no more of it is read than that takes."""
     begin, end = text_begin[element], text_end[element]
     if end - begin == 1:
         return test_passes(row, text_start[begin], np.int64(text_length[begin]), rows, limits, literals, data, arena)
+    test, wanted = rows[row, C_TEST], np.int64(rows[row, C_LENGTH])
     length = np.int64(0)
     for index in range(begin, end):
-        start, size = text_start[index], text_length[index]
+        start, size = text_start[index], np.int64(text_length[index])
+        if test <= DIFFERENT_TEXT or test == STARTS_WITH:
+            size = min(size, wanted + 1 - length)
+        for k in range(size):
+            byte = data[start + k] if start >= 0 else arena[-1 - start + k]
+            if DIFFERENT_TEXT < test < CONTAINS and not is_of_numbers(byte):
+                return test == DIFFERENT
+            joined[length + k] = byte
+        length += size
+    return passes(test, limits[row], literals, rows[row, C_LITERAL], wanted, joined, np.int64(0), length)
+
+
+@rare
+def contains_further(
+    element,
+    row,
+    since,
+    at,
+    until,
+    rows,
+    limits,
+    literals,
+    text_begin,
+    text_end,
+    text_start,
+    text_length,
+    data,
+    arena,
+    joined,
+):
+    """Whether an element's string-value contains the text of condition `row`, and what is known by then.
+
+    That is: from text node `since` on, the text is first found from node `at` to node `until`; or, if `at` is -1,
+    nowhere before node `until`. Elements come in document order, so all together cost what the document has of text.
+    """
+    begin, end = np.int64(text_begin[element]), np.int64(text_end[element])
+    if since <= begin <= at:
+        return until < end, since, at, until
+    if at < 0 and since <= begin and end <= until:
+        return False, since, at, until
+    literal, wanted = rows[row, C_LITERAL], np.int64(rows[row, C_LENGTH])
+    if end - begin == 1:
+        if test_passes(row, text_start[begin], np.int64(text_length[begin]), rows, limits, literals, data, arena):
+            return True, begin, begin, begin
+        return False, begin, np.int64(-1), end
+    length = np.int64(0)
+    for index in range(begin, end):
+        start, size = text_start[index], np.int64(text_length[index])
         for k in range(size):
             joined[length + k] = data[start + k] if start >= 0 else arena[-1 - start + k]
+        low = max(np.int64(0), length - wanted + 1)
+        found = find(joined, low, length + size - low, literals, literal, wanted)
+        if found >= 0:
+            at = np.int64(index)
+            while found < length:
+                at -= 1
+                length -= text_length[at]
+            return True, begin, at, np.int64(index)
         length += size
-    return passes(rows[row, C_TEST], limits[row], literals, rows[row, C_LITERAL], rows[row, C_LENGTH], joined,
-                  np.int64(0), length)  # fmt: skip
+    return False, begin, np.int64(-1), end
 
 
 @apart

@@ -27,6 +27,12 @@ def is_blank(c):
 
 
 @part
+def is_of_numbers(c):
+    """What numbers are written with, and white space."""
+    return 48 <= c <= 57 or is_blank(c) or c == 46 or c == 45 or c == 43 or c == 101 or c == 69
+
+
+@part
 def power_of_ten(exponent):
     """10 to this power; beyond what a number can hold it is 0 or infinite."""
     return POWERS[max(-LARGEST_POWER, min(LARGEST_POWER, exponent)) + LARGEST_POWER]
@@ -108,8 +114,8 @@ def short_hash(data, p, length):
 
 
 @rare
-def contains_by_hash(a, p, length, b, q, wanted):
-    """As `contains`, in time that does not depend on how alike the texts are: only pieces of one hash are compared."""
+def find_by_hash(a, p, length, b, q, wanted):
+    """As `find`, in time that does not depend on how alike the texts are: only pieces of one hash are compared."""
     here, there, power = np.uint64(0), np.uint64(0), np.uint64(1)
     for k in range(min(wanted, length)):
         here = here * HASH_A + np.uint64(a[p + k])
@@ -117,15 +123,15 @@ def contains_by_hash(a, p, length, b, q, wanted):
         power *= HASH_A
     for begin in range(p, p + length - wanted + 1):
         if here == there and same_text(a, begin, wanted, b, q, wanted):
-            return True
+            return np.int64(begin)
         if begin + wanted < p + length:
             here = here * HASH_A + np.uint64(a[begin + wanted]) - power * np.uint64(a[begin])
-    return False
+    return np.int64(-1)
 
 
 @rare
-def contains(a, p, length, b, q, wanted):
-    """Whether a text has another one inside, which is not empty."""
+def find(a, p, length, b, q, wanted):
+    """Where a text first has another one inside, which is not empty; -1 if it has not."""
     beginning, alike = b[q], 0
     for begin in range(p, p + length - wanted + 1):
         if a[begin] != beginning:
@@ -134,11 +140,11 @@ def contains(a, p, length, b, q, wanted):
         while k < wanted and a[begin + k] == b[q + k]:
             k += 1
         if k == wanted:
-            return True
+            return np.int64(begin)
         alike += k
         if alike > MOST_ALIKE * (begin - p + wanted):
-            return contains_by_hash(a, begin + 1, p + length - begin - 1, b, q, wanted)
-    return False
+            return find_by_hash(a, begin + 1, p + length - begin - 1, b, q, wanted)
+    return np.int64(-1)
 
 
 @part
@@ -165,7 +171,7 @@ def passes(test, limit, literals, q, wanted, data, p, length):
     if test == DIFFERENT_TEXT:
         return not same_text(data, p, length, literals, q, wanted)
     if test == CONTAINS:
-        return contains(data, p, length, literals, q, wanted)
+        return find(data, p, length, literals, q, wanted) >= 0
     if test == STARTS_WITH:
         return length >= wanted and same_text(data, p, wanted, literals, q, wanted)
     return compares(test, number(data, p, length), limit)

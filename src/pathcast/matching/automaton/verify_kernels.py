@@ -58,6 +58,7 @@ from .condition_kernels import (
     TEXT_NODE,
     V_ATTRIBUTE,
     V_TEXT,
+    contains_further,
     element_passes,
     first_passes,
     known_test_passes,
@@ -81,6 +82,7 @@ from .set_kernels import (
     made,
     word_by_word,
 )
+from .value_kernels import CONTAINS
 
 # A step in a program: its number, its name and axis (2 · name, + 1 for //), and what it asks: NOTHING, a condition, or
 # (below NOTHING: NOTHING - 1 - condition) one that is tried on elements one by one. A step that asks several has as
@@ -94,6 +96,8 @@ FAR, NEAR, NEXT = 16, 8, 4
 # Columns of what a level remembers: its step and the set of its elements.
 M_STEP, M_SET, M_COLUMNS = range(3)
 NO_STEP = -1
+# Before a text has been looked for: no text node comes after this one.
+NOWHERE = np.int64(1 << 62)
 
 
 @rare
@@ -102,9 +106,10 @@ def narrowed(
     heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end, text_parent,
     text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers, number_stamps,
 ):  # fmt: skip
-    """The elements of a set that pass a condition which is tried on them one by one: SELF or FIRST."""
+    """The elements of a set that pass a condition which is tried on them one by one: SELF, SELF_SET or FIRST."""
     word, at = state[T_SETS] * width, of * width
     kind = rows[row, C_KIND]
+    since, found_at, until = NOWHERE, NOWHERE, NOWHERE
     for w in range(width):
         bits[word + w] = 0
         left = bits[at + w]
@@ -112,11 +117,16 @@ def narrowed(
             element = np.int64(64 * w + lowest_bit(left))
             left &= left - ONE
             begin = text_begin[first + element]
-            if kind != SELF:
+            if kind == FIRST:
                 held = first_passes(
                     row, element, first, count, width, stamp, rows, limits, literals, parts, parents, ends, heads,
                     head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end,
                     text_parent, text_start, text_length, data, arena, joined, known, bits, scratch,
+                )  # fmt: skip
+            elif rows[row, C_TEST] == CONTAINS:
+                held, since, found_at, until = contains_further(
+                    first + element, row, since, found_at, until, rows, limits, literals, text_begin, text_end,
+                    text_start, text_length, data, arena, joined,
                 )  # fmt: skip
             elif text_end[first + element] - begin == 1:
                 held = known_test_passes(
@@ -141,6 +151,13 @@ def value_set(
     """The elements at which a condition on values holds, of those of the whole document."""
     deep = kind >= DEEP
     kind &= DEEP - 1
+    if kind == SELF_SET:
+        return narrowed(
+            row, np.int64(ALL), first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals, parts,
+            parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin,
+            text_end, text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes,
+            hash_stamps, numbers, number_stamps,
+        )  # fmt: skip
     word = state[T_SETS] * width
     for k in range(word, word + width):
         bits[k] = 0
@@ -163,11 +180,6 @@ def value_set(
                 numbers[V_TEXT], number_stamps[V_TEXT],
             ):  # fmt: skip
                 mark_up(bits, word, np.int64(text_parent[index] - first), parents, first, deep)
-    elif kind == SELF_SET:
-        for element in range(count):
-            if element_passes(first + element, row, rows, limits, literals, text_begin, text_end, text_start,
-                              text_length, data, arena, joined):  # fmt: skip
-                put_bit(bits, word, np.int64(element))
     else:
         for element in range(count if kind == FIRST_SET else 1):
             context = np.int64(element if kind == FIRST_SET else -1)
