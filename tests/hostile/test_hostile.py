@@ -94,6 +94,19 @@ def test_what_only_looks_like_attributes_is_not_counted(document: bytes) -> None
     assert not read_batch([document], entities="expand").errors
 
 
+def test_of_two_elements_with_too_many_attributes_the_first_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pathcast.documents.expat_reader._PIECE", 64)
+    document = b"<!DOCTYPE r><r xmlns='u'>\n<a b='' c=''/>\n<a b='' c='' d='%b'/></r>" % (b"v" * 40)
+    with pytest.raises(LimitError, match="an element has 2 attributes; at most 1 allowed") as refused:
+        read_batch([document], limits=Limits(attributes=1))
+    assert refused.value.line == 2
+
+
+def test_only_a_declaration_is_a_namespace_that_may_be_too_long() -> None:
+    document = b"<!DOCTYPE a [<!ENTITY e 'x'>]><a xmlns='u' xmlnsx='%b'/>" % (b"v" * 20_000)
+    assert not read_batch([document], entities="expand").errors
+
+
 def test_a_very_long_value_is_not_begun_again_for_each_piece_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pathcast.documents.expat_reader._PIECE", 1 << 10)
     looks: list[int] = []

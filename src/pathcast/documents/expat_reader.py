@@ -236,10 +236,14 @@ class _DocumentReader:
         found, count = _TAG.match(data), 0
         while found := found and _ATTRIBUTE.match(data, found.end()):
             count += found[1] is not None
-            if count > self.builder.limits.attributes:
-                line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
-                what = f"an element has {count:,} attributes or more"
-                raise self.builder.limits.exceeded("attributes", what, line=line, column=column)
+            self.check_count(parser, count, " or more")
+
+    def check_count(self, parser: expat.XMLParserType, count: int, more: str = "") -> None:
+        """Refuse an element with so many attributes, if they are too many."""
+        if count > self.builder.limits.attributes:
+            line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
+            what = f"an element has {count:,} attributes{more}"
+            raise self.builder.limits.exceeded("attributes", what, line=line, column=column)
 
     def may_have_long_namespaces(self) -> bool:
         """Whether a namespace may be longer than most: it stands in quotes, or a DTD has a part of it."""
@@ -257,12 +261,15 @@ class _DocumentReader:
         most = max(LONGEST_NAMESPACE, self.builder.limits.name_length)
 
         def start(_: str, attributes: list[str]) -> None:
+            declared = 0
             for index in range(0, len(attributes), 2):
-                size = len(attributes[index + 1])
-                if size > most and attributes[index].startswith("xmlns"):
-                    what = f"a namespace has {size:,} characters; at most {most:,} allowed"
-                    reason = f"{what} (raise it with Limits(name_length=…))"
-                    raise LimitError(reason, line=parser.CurrentLineNumber, column=parser.CurrentColumnNumber + 1)
+                if attributes[index] == "xmlns" or attributes[index].startswith("xmlns:"):
+                    declared += 1
+                    if (size := len(attributes[index + 1])) > most:
+                        what = f"a namespace has {size:,} characters; at most {most:,} allowed"
+                        reason = f"{what} (raise it with Limits(name_length=…))"
+                        raise LimitError(reason, line=parser.CurrentLineNumber, column=parser.CurrentColumnNumber + 1)
+            self.check_count(parser, len(attributes) // 2 - declared)
 
         parser.StartElementHandler = start
         try:
@@ -339,7 +346,7 @@ class _DocumentReader:
     def attributes(self, attributes: list[str]) -> None:
         builder, arena = self.builder, self.builder.arena
         if len(attributes) > 2 * builder.limits.attributes:
-            self.over("attributes", f"an element has {len(attributes) // 2:,} attributes")
+            self.check_count(self.parser, len(attributes) // 2)
         for index in range(0, len(attributes), 2):
             reported = attributes[index]
             number = builder.ids.get(reported)
