@@ -17,9 +17,11 @@ import json, os, sys
 from pathlib import Path
 os.environ["SPARK_REMOTE"] = "local[2]"  # a server in the same program, which ends with it
 from pathcast.spark import (
-    ProgressListener, compile_subscriptions, dead_letters, deliver, match_documents, observed, pack_index, pin_version,
-    session, with_source, write_once,
+    ProgressListener, compile_subscriptions, dead_letters, deliver, join_subscriptions, match_documents, observed,
+    pack_index, pin_version, publish_joins, session, with_source, write_once,
 )
+from pathcast.joins import Schema
+from pathcast.joins.standing import StandingJoins
 from pathcast.spark.pins import pins_of
 from pathcast.spark.versions import version_folder
 
@@ -64,7 +66,23 @@ try:
     refused = ""
 except Exception as error:
     refused = str(error)
+spark.conf.set("spark.sql.streaming.stateStore.providerClass",
+               "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
+spark.conf.set("spark.sql.shuffle.partitions", "1")
+joins, place, told = str(folder / "joins"), str(folder / "joins-checkpoint"), str(folder / "told")
+publish_joins(joins, StandingJoins(Schema({"A": "k int"}), ["select * from A where k > 1"]))
+rows = [("A", "insert", '{"k": 1}', 1), ("A", "insert", '{"k": 2}', 2)]
+columns = "table string, change string, row string, sequence long"
+spark.createDataFrame(rows, columns).coalesce(1).write.parquet(str(folder / "changes"))
+changes = spark.readStream.schema(columns).parquet(str(folder / "changes"))
+def tell(rows, batch):
+    write_once(rows.select("sequence"), batch, told)
+messages = join_subscriptions(changes, versions=joins, checkpoint=place)
+writer = messages.writeStream.foreachBatch(tell).option("checkpointLocation", place).trigger(availableNow=True)
+join_query = writer.start()
+join_query.awaitTermination()
 said = {
+    "joins": [sorted(row.sequence for row in spark.read.parquet(told).collect()), pins_of(joins, str(join_query.id))],
     "report": [report.version, report.subscriptions, [row.reason for row in report.invalid.collect()]],
     "kind": type(spark).__module__,
     "delivered": delivered,
@@ -96,4 +114,5 @@ def test_tables_and_streams_are_matched_through_connect(tmp_path):
     assert said["pins"] == {"0": 1}
     assert said["split"] == said["delivered"]
     assert said["refused"]
+    assert said["joins"] == [[1, 2], {"0": 1}]
     assert said["reports"] == [[0, 3, 1]]

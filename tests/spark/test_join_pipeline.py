@@ -10,6 +10,7 @@ from threading import Event
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
@@ -21,14 +22,17 @@ from pathcast.joins.schema_file import read_schema_file
 from pathcast.joins.standing import StandingJoins
 from pathcast.messages import decode
 from pathcast.spark import open_joins, publish, publish_joins
+from pathcast.spark.fanned import fanning
 from pathcast.spark.join_files import check_joins, publish_file, read_join_subscriptions
+from pathcast.spark.pins import pins_of
 from pathcast.spark.pipeline_file import Pipeline, read_pipeline
 from pathcast.spark.plan import plan
 from pathcast.spark.run import JoinReport, join_reports_of, run
-from pathcast.spark.run_joins import start_joins
+from pathcast.spark.subscribed import find_subscriptions
 from pathcast.spark.versions import versions
 
 from .test_one_job import MARKET
+from .test_outputs import begin
 from .test_pipeline import matcher, write_news
 from .test_pipeline_file import DOCS
 
@@ -227,13 +231,28 @@ def test_versions_of_other_tables_or_schemes_are_refused(folder):
     assert versions(made.joins.versions) == [1]
 
 
-def test_versions_over_spark_connect_are_refused_before_anything_starts(folder, monkeypatch):
-    monkeypatch.setattr("pathcast.spark.run_joins.is_remote", lambda: True)
-    made = pipeline(folder, VERSIONS + STREAM)
-    assert made.joins is not None
-    assert made.stream is not None
-    with pytest.raises(PipelineError, match=r"joins.versions: over Spark Connect .* run without --remote"):
-        start_joins(None, made, made.joins, made.stream)
+def test_a_task_that_does_not_know_its_micro_batch_finds_it_by_its_time(tmp_path):
+    publish_joins(tmp_path / "joins", StandingJoins(Schema({"A": "k int"}), ["select * from A"]))
+    begin(tmp_path / "checkpoint", 0)
+    for number, time in ((7, 1_700), (8, 1_800)):
+        note = f'v1\n{{"batchTimestampMs":{time}}}\n{{}}'
+        (tmp_path / "checkpoint" / "offsets" / str(number)).write_text(note)
+    (tmp_path / "checkpoint" / "offsets" / "0").unlink()
+    columns = {"table": ["A"], "change": ["insert"], "row": ['{"k": 1}'], "sequence": [1]}
+
+    def fanned(time: list[int] | None) -> pa.RecordBatch:
+        given = columns if time is None else {**columns, "time": time}
+        place = None if time is None else tmp_path / "checkpoint"
+        subscribed = find_subscriptions(None, None, tmp_path / "joins", None, streaming=True, checkpoint=place)
+        (rows,) = fanning(subscribed)(iter([pa.RecordBatch.from_pydict(given)]))
+        return rows
+
+    assert fanned([1_700])["time"].to_pylist() == [1_700]
+    assert pins_of(tmp_path / "joins", "ours") == {7: 1}
+    with pytest.raises(PipelineError, match="no micro-batch of .* has the time 1750"):
+        fanned([1_750])
+    with pytest.raises(PipelineError, match=r"does not know its micro-batch.*give join_subscriptions the stream's"):
+        fanned(None)
 
 
 def test_a_folder_without_versions_says_how_to_begin(folder):

@@ -30,5 +30,18 @@ def done(checkpoint: AnyPath) -> set[int]:
     return _numbers(Path(checkpoint) / "commits")
 
 
+def batch_at(checkpoint: AnyPath, time: int) -> int:
+    """The number of the micro-batch with this time, in milliseconds.
+
+    Spark notes it with the micro-batch, and it is what `current_timestamp` gives in it, however often it is repeated.
+    """
+    log = Path(checkpoint) / "offsets"
+    for number in sorted(begun(checkpoint), reverse=True):
+        facts = json.loads((log / str(number)).read_text(encoding="utf-8").splitlines()[1])
+        if facts["batchTimestampMs"] == time:
+            return number
+    raise PipelineError(f"no micro-batch of {checkpoint} has the time {time}; put it where every worker sees the same")
+
+
 def _numbers(log: Path) -> set[int]:
     return {int(file.name) for file in log.iterdir() if file.name.isdecimal()} if log.is_dir() else set()

@@ -39,6 +39,9 @@ FANNED = t.StructType(
         t.StructField("error", ERROR),
     ]
 )
+# The time of the micro-batch, in milliseconds, where tasks find by it to which one they belong.
+TIME = "time"
+TIMED = t.StructType([*FANNED.fields, t.StructField(TIME, t.LongType())])
 _ARROW_FANNED = pa.schema(
     [
         ("edge", pa.int32()),
@@ -56,10 +59,16 @@ def fanning(subscribed: Subscribed) -> Callable[[_Batches], _Batches]:
     """The function that a worker runs on changes: events by key, and what can't be made."""
 
     def fan_out(batches: _Batches) -> _Batches:
-        parts = subscribed.open(Parts)
+        parts: Parts | None = None
+        time: int | None = None
         waiting: dict[Key, list[Event]] = {}
         count = 0
         for batch in batches:
+            if not len(batch):
+                continue
+            if parts is None:
+                time = batch.column(TIME)[0].as_py() if TIME in batch.schema.names else None
+                parts = subscribed.open(Parts, batch=subscribed.batch(time))
             failed = errors_of(batch.column("error")) if "error" in batch.schema.names else {}
             columns = [_column(batch, name) for name in (SEQUENCE, *LETTER)]
             for place, letter in enumerate(zip(*columns, strict=True)):
@@ -74,12 +83,12 @@ def fanning(subscribed: Subscribed) -> Callable[[_Batches], _Batches]:
                     waiting.setdefault(key, []).append(event)
                 count += len(found)
             if failed:
-                yield _refused(columns, failed)
+                yield _timed(_refused(columns, failed), time)
             if count > _GATHERED:
-                yield _gathered(waiting)
+                yield _timed(_gathered(waiting), time)
                 waiting, count = {}, 0
         if waiting:
-            yield _gathered(waiting)
+            yield _timed(_gathered(waiting), time)
 
     return fan_out
 
@@ -119,6 +128,10 @@ def _gathered(waiting: Mapping[Key, list[Event]]) -> pa.RecordBatch:
     for name, kind in zip(_ARROW_FANNED.names[3:], _ARROW_FANNED.types[3:], strict=True):
         columns[name] = pa.nulls(len(waiting), kind)
     return pa.RecordBatch.from_pydict(columns, schema=_ARROW_FANNED)
+
+
+def _timed(rows: pa.RecordBatch, time: int | None) -> pa.RecordBatch:
+    return rows if time is None else rows.append_column(TIME, pa.array([time] * len(rows), pa.int64()))
 
 
 def write_events(events: list[Event]) -> bytes:

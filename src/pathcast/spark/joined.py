@@ -21,8 +21,10 @@ from typing import Any
 
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.utils import is_remote
 
 from pathcast.errors import PipelineError
 from pathcast.joins import Schema, Selection
@@ -32,7 +34,7 @@ from pathcast.joins.standing import Query, StandingJoins
 
 from .answered import ANSWERED, MESSAGES, pack, pack_refused, unfold
 from .extracted import CHANGE, ROW, SEQUENCE, TABLE
-from .fanned import FANNED, LETTER, REFUSED, VALUES, fanning, read_events
+from .fanned import FANNED, LETTER, REFUSED, TIME, TIMED, VALUES, fanning, read_events
 from .subscribed import Subscribed, find_subscriptions
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -52,6 +54,7 @@ def join_subscriptions(
     versions: str | os.PathLike[str] | None = None,
     pins: str | os.PathLike[str] | None = None,
     version: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> DataFrame:
     """The messages that changes of tables mean for standing joins (docs/joins.md).
 
@@ -63,6 +66,9 @@ def join_subscriptions(
     Subscriptions that come and go while a stream runs lie in a folder, `versions` (`publish_joins`), and nothing else
     is said of them here: each micro-batch takes the newest version, and stays with it when it is replayed. `pins` is
     the folder for what says which, instead of one in `versions`. `version` is the one to take, for all tasks alike.
+    `checkpoint` is the folder of the stream's checkpoint, which workers see as well: over Spark Connect, tasks of a
+    `foreachBatch` find there which micro-batch they belong to. They need it for `versions`, and to forget changes that
+    came long ago.
 
     A row per message: `edge` and `join_value`, the key in whose order messages come; `sequence` of the change and the
     `number` of the message within it; `message`, which `pathcast.messages.decode` reads. A change that can't be made
@@ -77,7 +83,16 @@ def join_subscriptions(
         raise PipelineError("the schema and the subscriptions are those of versions=…; say nothing else of them")
     else:
         standing = None
-    subscribed = find_subscriptions(standing, folder, versions, pins, streaming=changes.isStreaming, version=version)
+    timed = checkpoint is not None and changes.isStreaming and is_remote()
+    subscribed = find_subscriptions(
+        standing,
+        folder,
+        versions,
+        pins,
+        streaming=changes.isStreaming,
+        version=version,
+        checkpoint=checkpoint if timed else None,
+    )
     provider = str(changes.sparkSession.conf.get(_PROVIDER, ""))
     if "RocksDB" not in provider:
         raise PipelineError(
@@ -85,7 +100,8 @@ def join_subscriptions(
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider (pathcast.spark.session does)"
         )
     wanted = [name for name in (*LETTER, SEQUENCE, "error") if name in changes.columns]
-    keyed = changes.select(*wanted).mapInArrow(fanning(subscribed), FANNED)
+    time = [f.unix_millis(f.current_timestamp()).alias(TIME)] if timed else []
+    keyed = changes.select(*wanted, *time).mapInArrow(fanning(subscribed), TIMED if timed else FANNED)
     answered = keyed.groupBy("edge", "join_value").transformWithState(
         JoinProcessor(subscribed), outputStructType=ANSWERED, outputMode="Append", timeMode="None"
     )
@@ -108,12 +124,13 @@ class JoinProcessor(StatefulProcessor):
             refused = [(row[SEQUENCE], *(row[name] for name in LETTER), dict(row["error"])) for row in rows]
             yield _Answered(None, None, None, pack_refused(refused))
             return
-        if self._opened is None:
-            self._opened = self._subscribed.open(Parts), _batch()
-        parts, batch = self._opened
         events: list[Event] = []
         for row in rows:
             events += read_events(row["events"])
+        if self._opened is None:
+            found = None if self._subscribed.checkpoint is None else self._subscribed.batch(row[TIME])
+            self._opened = self._subscribed.open(Parts, batch=found), _batch() if found is None else found[1]
+        parts, batch = self._opened
         kept = self._state.get()
         before = None if kept is None else bytes(kept[0])
         after, told = parts.tell(edge, before, events, batch)

@@ -58,14 +58,21 @@ class Index:
             del _opened[known]
         return opened(place, self.limits), version
 
-    def choose(self) -> tuple[Path, int | None]:
-        """The folder of the snapshot that the running task has to use, and its version."""
+    def unpinned(self) -> bool:
+        """Whether this is a stream's, and the running task does not know its micro-batch."""
+        return self.streaming and self.version is None and _batch_of_task() is None
+
+    def choose(self, batch: tuple[str, int] | None = None) -> tuple[Path, int | None]:
+        """The folder of the snapshot that the running task has to use, and its version.
+
+        `batch`: the query and the micro-batch that the task belongs to, where it can't know by itself.
+        """
         if self.place.startswith(ARTIFACT):
             return _artifact(self.place.removeprefix(ARTIFACT)), None
         folder = Path(self.place)
         if not is_versioned(folder):
             return folder, None
-        batch = _batch_of_task()
+        batch = batch or _batch_of_task()
         if self.version is not None:
             version = self.version
         elif batch is not None:

@@ -21,7 +21,6 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.utils import is_remote
 
 from pathcast.errors import PipelineError
 from pathcast.joins.standing import StandingJoins
@@ -45,11 +44,6 @@ _MESSAGE = ("edge", "join_value", SEQUENCE, "number", "message")
 
 def start_joins(spark: SparkSession, pipeline: Pipeline, joins: Joins, stream: Stream) -> StreamingQuery:
     """Start the stream of joins."""
-    if joins.versions is not None and is_remote():
-        raise PipelineError(
-            f"{pipeline.file}: joins.versions: over Spark Connect a task does not know its micro-batch, so it can't be "
-            "pinned to a version; run without --remote, or leave joins.versions out"
-        )
     stage = JoinStage(pipeline, joins, stream)
 
     def process(batch: DataFrame, number: int) -> None:
@@ -78,11 +72,15 @@ class JoinStage:
     def messages(self, documents: DataFrame) -> DataFrame:
         """The messages that rows of documents mean for standing joins, and what is wrong with some."""
         joins, changes = self.joins, self._changes(documents)
+        checkpoint = None if self.stream is None else self.stream.checkpoint
         if joins.versions is not None:
-            return join_subscriptions(changes, versions=joins.versions, pins=self._pins, version=self.version)
+            return join_subscriptions(
+                changes, versions=joins.versions, pins=self._pins, version=self.version, checkpoint=checkpoint
+            )
         assert joins.subscriptions is not None
         asked = read_join_subscriptions(joins.subscriptions)
-        return join_subscriptions(changes, read_tables(joins).schema, asked, joins.scheme, folder=self._folder)
+        tables = read_tables(joins).schema
+        return join_subscriptions(changes, tables, asked, joins.scheme, folder=self._folder, checkpoint=checkpoint)
 
     @cached_property
     def _standing(self) -> StandingJoins | None:
