@@ -63,7 +63,7 @@ def compile_subscriptions(
     quicker. With `shards` the index is written in so many pieces, each by a task that holds no other; changes then need
     the whole set of `subscriptions` beside them. The folder is one that workers can write to, and that all share.
 
-    When nothing changes no version is published.
+    Changes that change nothing publish no version; a whole set is a version each time.
     """
     if subscriptions is None and changes is None:
         raise PipelineError("give subscriptions, changes, or both")

@@ -56,8 +56,8 @@ class SubscriptionReport:
     """What became of a table of subscriptions.
 
     `version` of the index that holds them; `added` and `removed` against what was there before (a subscription that
-    was changed counts in both); `subscriptions` in all; `invalid` are the rows that are not in the index, each with
-    `reason` and, where the expression is at fault, the `column` in it.
+    was changed counts in both), for a whole set against nothing; `subscriptions` in all; `invalid` are the rows that
+    are not in the index, each with `reason` and, where the expression is at fault, the `column` in it.
     """
 
     version: int
