@@ -1,0 +1,42 @@
+"""String-values of elements inside each other: what is known of one from another is what lxml says."""
+
+from random import Random
+
+from pathcast import Subscriptions
+from tests import oracle
+
+MOST = 12
+NEEDLES = ("a", "ab", "aab", "bb", "abab")
+# Elements `n` inside each other; which of them is meant, a child of its own tells.
+FORMS = (
+    "//n[contains(., '{}')]/e{}",
+    "//n[not(contains(., '{}'))]/e{}",
+    "//n[contains(n, '{}')]/e{}",
+    "//n[contains(.//n/n, '{}') or starts-with(., 'ba')]/e{}",
+    "//n[starts-with(., '{}')]/e{}",
+    "//n[. = '{}']/e{}",
+    "//n[. != '{}'][not(. > 0)]/e{}",
+)
+PIECES = ("a", "b", "ab", "ba", "&#97;", "&#98;a", "<!-- c -->", "<![CDATA[b]]>", "", "7")
+
+
+def nested(random: Random, numbers: list[int]) -> str:
+    """An element with text and others inside it, each with a number of its own."""
+    number = numbers.pop()
+    inside = [f"<e{number}/>", *random.choices(PIECES, k=random.randrange(4))]
+    while numbers and random.random() < 0.7:
+        inside.append(nested(random, numbers))
+    random.shuffle(inside)
+    return f"<n>{''.join(inside)}</n>"
+
+
+def test_texts_are_found_in_the_elements_that_have_them() -> None:
+    random = Random(3)
+    documents = [nested(random, list(range(MOST))) for _ in range(15)]
+    xpaths = [form.format(needle, number) for form in FORMS for needle in NEEDLES for number in range(MOST)]
+    questions, trees = [oracle.ask(xpath) for xpath in xpaths], [oracle.read(text.encode()) for text in documents]
+    wanted = [[i + 1 for i, ask in enumerate(questions) if oracle.answer(ask, tree)] for tree in trees]
+    subscriptions = Subscriptions()
+    subscriptions.add_many(xpaths)
+    matcher = subscriptions.compile()
+    assert [matches.ids.tolist() for matches in matcher.match_many(documents)] == wanted  # type: ignore[union-attr]
