@@ -145,6 +145,18 @@ def test_names_that_nobody_mentions_any_more_are_given_back(engine: str, monkeyp
     assert [each.xpath for each in subscriptions] == ["//a/b", "/a[b = 'x']", "//p:c[@p:k]", "//*[c]"]
 
 
+def test_names_are_given_back_with_the_last_subscription(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "MANY_NAMES", 20)
+    subscriptions = Subscriptions()
+    matcher = subscriptions.compile()
+    for id in subscriptions.add_many([f"//n{number}" for number in range(table.FEW_UNUSED + 1)]):
+        subscriptions.remove(id)
+    assert len(subscriptions.table.names) < 20
+    assert not matcher.match("<n1/>")
+    subscriptions.add("//n1")
+    assert matcher.match("<n1/>").ids.tolist() == [table.FEW_UNUSED + 2]
+
+
 def test_counts_go_on_when_names_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "MANY_NAMES", 20)
     subscriptions = Subscriptions()

@@ -172,7 +172,7 @@ class PatternTable:
         other, entries = table._with_own_names()
         if 2 * len(other.names) > len(self.names):
             return table, moved
-        return other, np.where(moved == NONE, NONE, entries[moved]).astype(np.int32)
+        return other, np.append(entries, np.int32(NONE))[moved]  # the last one for those that are not used
 
     def _with_own_names(self) -> tuple["PatternTable", Int32s]:
         """A table of the same patterns, with no more names than they have, and its number for each entry."""
