@@ -321,6 +321,10 @@ def test_where_a_claim_does_not_hold_steps_and_their_prices_are_told_once() -> N
     assert "yfilter 29 µs, 10 steps (things) of 3,000 ns" in text
     assert "1 times the steps, each 3 times as long" in text
     assert "For a factor of 10, a step of yfilter would have to take 9,900 ns instead of 3,000" in text
+    [text] = explained(gpx_judges.Faster("yfilter", "gpx-ap", 2), yfilter=[19.8], gpx_ap=[10])
+    assert text.startswith("gpx-ap is not 2 times as fast but 1.98 times as fast as yfilter"), "nothing is rounded away"
+    [text] = explained(gpx_judges.Faster("yfilter", "gpx-ap", 200), yfilter=[1234], gpx_ap=[10])
+    assert text.startswith("gpx-ap is not 200 times as fast but 123 times as fast as yfilter")
     assert explained(gpx_judges.Faster("yfilter", "gpx-ap", 3), yfilter=[30], gpx_ap=[10]) == []
     assert explained(gpx_judges.Faster("yfilter", "gpx-ap", 3), yfilter=[30]) == [], "nothing to compare"
 

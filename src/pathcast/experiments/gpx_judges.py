@@ -85,7 +85,7 @@ class Faster:
         found = []
         for case, those in cases(rows):
             x, times = self._times(those)
-            text = f"{self.fast} is {times:.2g} times as fast as {self.slow} ({_where(case, x)})"
+            text = f"{self.fast} is {_rounded(times)} times as fast as {self.slow} ({_where(case, x)})"
             found.append((times >= self.least, text))
         return _in_all(found)
 
@@ -96,7 +96,9 @@ class Faster:
                 continue
             slow, fast = those.one(engine=self.slow, x=x), those.one(engine=self.fast, x=x)
             wanted = "ahead" if self.least == 1 else f"{self.least:g} times as fast"
-            text = f"{self.fast} is not {wanted} but {times:.2g} times as fast as {self.slow} ({_where(case, x)}). "
+            text = (
+                f"{self.fast} is not {wanted} but {_rounded(times)} times as fast as {self.slow} ({_where(case, x)}). "
+            )
             text += _compared(slow, fast)
             aim = "To be no faster" if self.least == 1 else f"For a factor of {self.least:g}"
             text += _needed(slow, _number(fast, "us") * self.least, aim)
@@ -110,9 +112,9 @@ def _compared(slow: Row, fast: Row) -> str:
     steps = _number(slow, "steps") / _number(fast, "steps")
     ns = _number(slow, "ns_step") / _number(fast, "ns_step")
     return (
-        f"A document takes {_profile(slow)}, and {_profile(fast)}: {steps:.2g} times the steps, each {ns:.2g} times as "
-        f"long. Reading ({_short(fast, 'reading_us')} µs) and collecting ({_short(fast, 'collecting_us')} µs) come on "
-        "top of both. "
+        f"A document takes {_profile(slow)}, and {_profile(fast)}: {_rounded(steps)} times the steps, each "
+        f"{_rounded(ns)} times as long. Reading ({_short(fast, 'reading_us')} µs) and collecting "
+        f"({_short(fast, 'collecting_us')} µs) come on top of both. "
     )
 
 
@@ -144,7 +146,7 @@ class Steady:
         for case, those in cases(rows):
             low, high = ends(those)
             times = us(those, self.engine, high) / us(those, self.engine, low)
-            text = f"{self.engine} takes {times:.2g} times as long at {high:g} as at {low:g}{_of(case)}"
+            text = f"{self.engine} takes {_rounded(times)} times as long at {high:g} as at {low:g}{_of(case)}"
             found.append((times <= self.most, text))
         return _in_all(found)
 
@@ -208,7 +210,10 @@ class Ahead:
         for case, those in cases(rows):
             ours, best, times = self._best(those)
             found.append(
-                (times >= self.least, f"{times:.3g} times as fast as {best['engine']} ({_where(case, ours['x'])})")
+                (
+                    times >= self.least,
+                    f"{_rounded(times)} times as fast as {best['engine']} ({_where(case, ours['x'])})",
+                )
             )
         return _in_all(found)
 
@@ -218,7 +223,7 @@ class Ahead:
             if times >= self.least:
                 continue
             yield (
-                f"{OURS} matches {times:.3g} times as fast as {best['engine']}, not {self.least:g} times "
+                f"{OURS} matches {_rounded(times)} times as fast as {best['engine']}, not {self.least:g} times "
                 f"({_where(case, ours['x'])}). A document takes {_profile(ours)}, and {_profile(best)}."
             )
 
