@@ -156,11 +156,12 @@ def _measured(
     # Several passes, so that patterns have chosen what they wait for.
     for _ in range(5):
         once()
+    run.begin(f"matching {size:,} with {kind}", parameters.rounds)
+    time = race({kind: once}, rounds=parameters.rounds, after_round=run.advance)[kind]
+    # After all of them: many patterns choose in a thread, and before they have, more are candidates.
     before = matcher.statistics()["candidates"]
     matches = matcher.engine.match_batch(reader.read(documents, borrowed=True))[1].size
     candidates = matcher.statistics()["candidates"] - before
-    run.begin(f"matching {size:,} with {kind}", parameters.rounds)
-    time = race({kind: once}, rounds=parameters.rounds, after_round=run.advance)[kind]
     each = 1e6 / len(documents)
     return {
         "kind": kind,
