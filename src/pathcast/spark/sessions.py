@@ -1,7 +1,8 @@
 """The session: Spark in local mode with settings that start fast, stay quiet and suit documents.
 
-A session that runs already, one that spark-submit started and one behind Spark Connect are taken as they are: whoever
-made them knew why. A setting that stands in `spark-defaults.conf` or is given to `session` wins over ours.
+A session that runs already, one that spark-submit started and one behind a Spark Connect server elsewhere are taken as
+they are: whoever made them knew why. Every JVM that a session starts, a local Connect server's too, runs on the Java
+that java.py finds. A setting that stands in `spark-defaults.conf` or is given to `session` wins over ours.
 
 Cost: about 5 s on two free cores, most of it the JVM loading Spark's classes; another 2 s go into the first query.
 """
@@ -64,7 +65,7 @@ def session(
 
     `settings` are Spark's own and win over the defaults here. With a session already running they can't be changed:
     asking for other values than it has is an error. `remote` is an address (`sc://host:15002`), or `local[2]` for a
-    server that is started here.
+    server that is started here; without it, the environment variable `SPARK_REMOTE` counts.
     """
     asked = dict(settings or {})
     active = running()
@@ -77,17 +78,18 @@ def session(
     # The interpreter that imported Pathcast is the one that has it; `python3` on the PATH may be any.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    if not started_elsewhere() and (remote is None or remote.startswith("local")):
+    address = remote if remote is not None else os.environ.get("SPARK_REMOTE")
+    if starts_jvm(address):
         os.environ["JAVA_HOME"] = str(find_java().home)
         # Said before the JVM starts, or it complains about a host name that resolves to a loopback address.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        given = {*_defaults_file(), *(["spark.master"] if remote is not None else [])}
+        given = {*_defaults_file(), *(["spark.master"] if address is not None else [])}
         asked = {key: value for key, value in LOCAL_SETTINGS.items() if key not in given} | asked
     for key, value in asked.items():
         builder = builder.config(key, value)
     try:
         with _interrupts_held(), warnings.catch_warnings():
-            if remote is not None and remote.startswith("local"):  # the server has been started with all of them
+            if address is not None and address.startswith("local"):  # the server has been started with all of them
                 warnings.filterwarnings("ignore", "Failed to set", UserWarning)
             return builder.getOrCreate()
     except (OSError, PySparkException, Py4JError) as error:
@@ -103,9 +105,17 @@ def running() -> SparkSession | None:
     return active
 
 
-def started_elsewhere() -> bool:
-    """Whether spark-submit started this program's JVM, or a Connect server is to be used."""
-    return any(name in os.environ for name in ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"))
+def starts_jvm(address: str | None) -> bool:
+    """Whether PySpark will start a JVM in this program, given the address of a Connect server if there is one.
+
+    It does not for a program that spark-submit started, nor for a Connect server elsewhere; it does for `local[2]`,
+    a Connect server in this program.
+    """
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return False
+    if address is not None:
+        return address.startswith("local")
+    return "SPARK_CONNECT_MODE_ENABLED" not in os.environ
 
 
 @contextmanager
