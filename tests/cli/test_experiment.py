@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from pathcast.cli.experiment import app
 from pathcast.experiments import Claim, Row, Rows, Run, experiment, experiments, judged, registry
+from tests.spark.machines import CTRL_C_WORKS, MINUTES
 
 
 @dataclass(frozen=True)
@@ -135,11 +136,12 @@ def test_several_experiments_by_one_pattern(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["counting", "counting-again"]
 
 
-def test_ctrl_c_ends_the_run_quietly_and_writes_nothing(tmp_path: Path) -> None:
-    script = """
-import sys, time
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "sigterm"])
+def test_a_signal_ends_the_run_quietly_and_writes_nothing(tmp_path: Path, number: int, status: int) -> None:
+    script = f"""{CTRL_C_WORKS}
+import time
 from dataclasses import dataclass
-from pathcast.cli.experiment import app
+from pathcast.cli.app import main
 from pathcast.experiments import experiment
 
 @dataclass(frozen=True)
@@ -148,19 +150,24 @@ class Nothing: pass
 @experiment("sleeping", title="Sleeping", small=Nothing(), paper=Nothing())
 def sleeping(run, parameters):
     run.check("it sleeps", True)
-    yield {"n": 1}
+    yield {{"n": 1}}
     print("asleep", flush=True)
-    time.sleep(60)
+    time.sleep(3600)
 
-app(["run", "sleeping", "--output", sys.argv[1]])
+main()
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    command = [sys.executable, "-c", script, str(tmp_path / "new")]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "asleep\n"
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
-    assert process.returncode == 130
+    command = [sys.executable, "-c", script, "experiment", "run", "sleeping", "--output", str(tmp_path / "new")]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "asleep\n"
+            process.send_signal(number)
+            _, errors = process.communicate(timeout=MINUTES)
+        finally:
+            process.kill()
+    assert process.returncode == status
     assert errors == "sleeping: interrupted; former results are as they were\n"
     assert not (tmp_path / "new").exists()

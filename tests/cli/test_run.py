@@ -1,12 +1,14 @@
 """`pathcast run`: as a user or a script runs it, with exit status, on a master of choice and behind Spark Connect."""
 
 import os
-import select
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,17 +20,12 @@ import pathcast
 from pathcast.cli.app import app, main
 from pathcast.spark.java import find_java
 from pathcast.spark.versions import publish
-from tests.spark.machines import short_lived
+from tests.spark.machines import CTRL_C_WORKS, MINUTES, short_lived
 
 # Each starts a Spark of its own: beside the shared one, not after it.
 pytestmark = pytest.mark.xdist_group("a Spark each")
 
-PROGRAM = [
-    sys.executable,
-    "-c",
-    "import sys; sys.argv[0] = 'pathcast'; from pathcast.cli.app import main; main()",
-    "run",
-]
+PROGRAM = [sys.executable, "-c", f"{CTRL_C_WORKS}; from pathcast.cli.app import main; main()", "run"]
 BATCH = """
 [source]
 format = "parquet"
@@ -51,14 +48,18 @@ def folder(tmp_path: Path) -> Path:
     subscriptions.add("//title", subscriber="ada")
     publish(subscriptions.compile(), tmp_path / "index")
     (tmp_path / "news").mkdir()
-    table = pa.table(
-        {"number": pa.array([1, 2], pa.int64()), "xml": pa.array([b"<a><title/></a>", b"<a>"], pa.binary())}
-    )
-    pq.write_table(table, tmp_path / "news" / "1.parquet")
+    write_news(tmp_path, {1: b"<a><title/></a>", 2: b"<a>"})
     (tmp_path / "batch.toml").write_text(BATCH)
     (tmp_path / "stream.toml").write_text(STREAM)
     (tmp_path / "endless.toml").write_text(STREAM + 'trigger = "1 second"\n')
     return tmp_path
+
+
+def write_news(folder: Path, documents: dict[int, bytes]) -> None:
+    table = pa.table(
+        {"number": pa.array(documents, pa.int64()), "xml": pa.array(list(documents.values()), pa.binary())}
+    )
+    pq.write_table(table, folder / "news" / f"{min(documents)}.parquet")
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -66,13 +67,13 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def delivered(folder: Path) -> list[tuple[int, str]]:
-    return [(row["number"], row["subscriber"]) for row in pq.read_table(folder / "deliveries").to_pylist()]
+    return sorted((row["number"], row["subscriber"]) for row in pq.read_table(folder / "deliveries").to_pylist())
 
 
 def test_it_runs_behind_connect(folder):
     command = [*PROGRAM, "stream.toml", "--remote", "local[2]"]
     answer = subprocess.run(
-        command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=False, timeout=150
+        command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=False, timeout=MINUTES
     )
     assert answer.returncode == 0, answer.stderr
     assert delivered(folder) == [(1, "ada")]
@@ -96,7 +97,7 @@ def test_spark_submit_runs_it_with_its_exit_status(folder, request):
     def submitted(file: str) -> subprocess.CompletedProcess[str]:
         named = settings | {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(find_java().home)}
         return subprocess.run(
-            [*submit, file], cwd=folder, env=named, capture_output=True, text=True, check=False, timeout=100
+            [*submit, file], cwd=folder, env=named, capture_output=True, text=True, check=False, timeout=MINUTES
         )
 
     answer = submitted("stream.toml")
@@ -107,53 +108,120 @@ def test_spark_submit_runs_it_with_its_exit_status(folder, request):
     assert submitted("stream.toml").returncode == 2
 
 
-def test_it_runs_on_a_master_and_ctrl_c_stops_a_stream_cleanly(folder):
-    with subprocess.Popen(
-        [*PROGRAM, "endless.toml", "--master", "local[2]"],
-        cwd=folder,
-        env=environment(folder),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    ) as running:
+def test_whatever_ends_a_stream_is_told_in_a_line_and_the_next_run_goes_on(folder):
+    settings = environment(folder)
+    checkpoint = folder / "checkpoint"
+    with started(folder, settings) as running:
+        wait_for((checkpoint / "offsets" / "0").exists, running)
+        for _ in range(2):  # as `timeout` does: to the command, then to its group
+            os.killpg(running.pid, signal.SIGTERM)
+        errors = errors_of(running, folder)
+        assert running.returncode == 143, errors
+        assert errors.endswith("stopping …\nstopped; run it again to go on\n")
+        assert "Traceback" not in errors and " ERROR " not in errors
+        assert nobody_left(running.pid)
+
+    write_news(folder, {3: b"<a><title/></a>"})
+    with started(folder, settings) as running:
+        wait_for((checkpoint / "offsets" / "1").exists, running)
+        os.kill(java_of(running.pid), signal.SIGKILL)
+        errors = errors_of(running, folder)
+        assert running.returncode == 1, errors
+        told = "error: the JVM of Spark ended unexpectedly (killed by SIGKILL); the checkpoint is intact: run it again"
+        assert errors.splitlines()[-1].startswith(told)
+        assert "Traceback" not in errors
+        assert nobody_left(running.pid)
+
+    with started(folder, settings) as running:
+        wait_for((checkpoint / "commits" / "1").exists, running)
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to every process of the group
+        errors = errors_of(running, folder)
+        assert running.returncode == 130, errors
+        assert errors.endswith("stopping …\nstopped; run it again to go on\n")
+        assert "Traceback" not in errors
+        assert nobody_left(running.pid)
+    assert delivered(folder) == [(1, "ada"), (3, "ada")]
+    assert [row["number"] for row in pq.read_table(folder / "dead").to_pylist()] == [2]
+
+
+def test_sigterm_while_spark_starts_is_heeded_when_it_is_up(folder):
+    with started(folder, environment(folder)) as running:
+        wait_for(lambda: "starting Spark …" in (folder / "errors").read_text(encoding="utf-8"), running)
+        os.killpg(running.pid, signal.SIGTERM)
+        errors = errors_of(running, folder)
+        assert running.returncode == 143, errors
+        assert errors.endswith("stopped; run it again to go on\n")
+        assert "Traceback" not in errors
+        assert nobody_left(running.pid)
+    assert not (folder / "checkpoint").exists()
+
+
+@contextmanager
+def started(folder: Path, settings: dict[str, str]) -> "Iterator[subprocess.Popen[bytes]]":
+    """An endless stream in a process group of its own, none of which outlives the block."""
+    command = [*PROGRAM, "endless.toml", "--master", "local[2]"]
+    with (folder / "output").open("wb") as output, (folder / "errors").open("wb") as errors:
+        running = subprocess.Popen(
+            command, cwd=folder, env=settings, stdout=output, stderr=errors, start_new_session=True
+        )
         try:
-            assert first_line(running, 150).startswith("batch 0:")
-            os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to every process of the group
-            out, errors = (text.decode() for text in running.communicate(timeout=60))
+            yield running
         finally:
             if running.poll() is None:
                 os.killpg(running.pid, signal.SIGKILL)
-    assert running.returncode == 130, errors
-    assert out == ""
-    assert "stopped; run it again to go on" in errors
-    assert "Traceback" not in errors
-    assert nobody_left(running.pid)
-    assert delivered(folder) == [(1, "ada")]
+                running.wait()
 
 
-def first_line(running: "subprocess.Popen[bytes]", seconds: float) -> str:
-    """The first line of a program's output; what it printed until then if none comes in time."""
-    assert running.stdout is not None
-    deadline = time.monotonic() + seconds
-    said = b""
-    while b"\n" not in said:
-        ready, _, _ = select.select([running.stdout], [], [], max(0, deadline - time.monotonic()))
-        more = os.read(running.stdout.fileno(), 4096) if ready else b""
-        if not more:
-            break
-        said += more
-    return said.decode()
+def wait_for(condition: Callable[[], bool], running: "subprocess.Popen[bytes]") -> None:
+    """Wait for something that a program will do; far longer than it takes on a busy machine."""
+    deadline = time.monotonic() + MINUTES
+    while not condition():
+        assert running.poll() is None, f"ended with status {running.returncode}"
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def errors_of(running: "subprocess.Popen[bytes]", folder: Path) -> str:
+    """Everything that a program has printed on stderr when it has ended."""
+    running.wait(MINUTES)
+    return (folder / "errors").read_text(encoding="utf-8")
+
+
+def java_of(pid: int) -> int:
+    """The Java that a process has started."""
+    table = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,comm="], capture_output=True, text=True, check=True).stdout
+    rows = (line.split(maxsplit=2) for line in table.splitlines())
+    (java,) = (int(child) for child, parent, name in rows if int(parent) == pid and name.endswith("java"))
+    return java
 
 
 def nobody_left(group: int) -> bool:
-    """Whether all processes of a group end within a few seconds."""
-    for _ in range(100):
+    """Whether all processes of a group end."""
+    deadline = time.monotonic() + MINUTES
+    while time.monotonic() < deadline:
         try:
             os.killpg(group, 0)
         except ProcessLookupError:
             return True
         time.sleep(0.1)
     return False
+
+
+def test_spark_starts_where_pyspark_installs_no_handler_of_its_own(folder, monkeypatch, capsys):
+    threads: list[bool] = []
+
+    def session(*_: object, **__: object) -> None:
+        threads.append(threading.current_thread() is threading.main_thread())
+        raise pathcast.PipelineError("Spark did not start: no reason")
+
+    monkeypatch.setattr("pathcast.spark.session", session)
+    monkeypatch.setattr("pathcast.spark.sessions.running", lambda: None)
+    monkeypatch.setattr(sys, "argv", ["pathcast", "run", str(folder / "stream.toml")])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 2
+    assert capsys.readouterr().err == "starting Spark …\nerror: Spark did not start: no reason\n"
+    assert threads == [False]
 
 
 def test_a_dry_run_prints_the_plan_and_starts_nothing(folder, monkeypatch):

@@ -6,6 +6,12 @@ from pathlib import Path
 WITHOUT_JAVA = str(Path(__file__).parents[2] / "scripts" / "without-java")
 
 
+# How long a test waits for something that is sure to happen, in seconds: busy machines are slow.
+MINUTES = 500
+# The beginning of a program for `python -c`: a shell without job control starts programs that ignore Ctrl-C.
+CTRL_C_WORKS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+
+
 def short_lived(folder: Path) -> dict[str, str]:
     """What to add to an environment for a Spark that never pays back the JVM's second compiler, nor threads."""
     folder.mkdir()

@@ -11,12 +11,14 @@ from threading import Thread
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from pathcast.cli.app import app
 from pathcast.spark.pipeline_file import read_pipeline
 from pathcast.spark.run import compile_table
 from pathcast.spark.versions import versions
+from tests.spark.machines import MINUTES
 
 PIPELINE = """
 [source]
@@ -112,8 +114,29 @@ def test_what_is_published_is_taken_up_by_the_stream_that_runs_and_sigterm_stops
     assert [row["id"] for row in pq.read_table(folder / "invalid").to_pylist()] == [1]
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 40) -> None:
-    deadline = time.monotonic() + seconds
+def test_sigterm_cancels_a_batch(spark, folder, monkeypatch):
+    (folder / "batch.toml").write_text(PIPELINE.partition("[stream]")[0])
+
+    def endless(session: SparkSession, _: object) -> None:
+        session.range(10**15).selectExpr("sum(id)").collect()
+
+    def meanwhile() -> None:
+        wait_for(lambda: len(spark.sparkContext.statusTracker().getActiveJobsIds()) > 0)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr("pathcast.spark.run._batch", endless)
+    monkeypatch.setattr("pathcast.cli.run._prepare", lambda *_: None)  # its jobs are not the ones to wait for
+    other = Thread(target=meanwhile)
+    other.start()
+    answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml")])
+    other.join()
+    assert answer.exit_code == 143, answer.output
+    assert answer.output == "stopping …\nstopped\n"
+    assert not spark.sparkContext.statusTracker().getActiveJobsIds()
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + MINUTES
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.05)

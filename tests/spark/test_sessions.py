@@ -92,19 +92,32 @@ def test_spark_runs_on_the_java_that_was_found(spark):
     assert f"java.home = {spark.sparkContext._jvm.System.getProperty('java.home')}\n" in says
 
 
-def test_an_interrupt_waits_until_spark_is_up():
-    before = signal.getsignal(signal.SIGINT)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_an_interrupt_waits_until_spark_is_up(number):
+    before = signal.signal(number, signal.default_int_handler)
     reached = []
 
     def start() -> None:
         with sessions._interrupts_held():
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
             reached.append("up")
 
-    with pytest.raises(KeyboardInterrupt):
-        start()
-    assert reached == ["up"]
-    assert signal.getsignal(signal.SIGINT) is before
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            start()
+        assert reached == ["up"]
+        assert signal.getsignal(number) is signal.default_int_handler
+    finally:
+        signal.signal(number, before)
+
+
+def test_a_sigterm_that_ends_the_program_does_not_wait():
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        with sessions._interrupts_held():
+            assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_the_handler_that_spark_installs_while_it_starts_stays():

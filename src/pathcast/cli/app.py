@@ -4,7 +4,7 @@ Importing this file imports no command's work, only its arguments: heavy parts l
 `--help` and shell completion answer at once.
 
 Exit status 2 stands for bad arguments and whatever else a `PathcastError` says; what can't be written has statuses of
-its own (output.py); commands define others for themselves.
+its own (output.py), and so have Ctrl-C and SIGTERM (stopping.py); commands define others for themselves.
 """
 
 import sys
@@ -23,6 +23,7 @@ from .match import match
 from .output import open_what_is_closed, output_that_may_end
 from .renew import renew
 from .run import run
+from .stopping import terminable
 
 app = typer.Typer(
     name="pathcast",
@@ -48,7 +49,7 @@ app.command()(doctor)
 def main() -> None:
     """Run `pathcast`."""
     open_what_is_closed()
-    with output_that_may_end():
+    with terminable(), output_that_may_end():
         try:
             app()
         except PathcastError as error:

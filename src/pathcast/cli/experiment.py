@@ -1,7 +1,7 @@
 """`pathcast experiment`: list the experiments, and run them.
 
 Exit status: 0 when every experiment ran (whatever its claims came to), 1 when one failed, 2 for an argument that is
-wrong, 130 after Ctrl-C. An experiment that fails or is interrupted leaves former results untouched.
+wrong, 130 after Ctrl-C, 143 after SIGTERM. An experiment that fails or is interrupted leaves former results untouched.
 """
 
 from enum import StrEnum
@@ -88,7 +88,7 @@ def run(
             result, where = _run_watched(experiment, scale, folder, seed, wanted, errors)
         except KeyboardInterrupt:
             errors.print(f"{experiment.name}: interrupted; former results are as they were", soft_wrap=True)
-            raise typer.Exit(130) from None
+            raise
         except (PathcastError, OSError) as error:
             errors.print(f"{experiment.name}: {error}", style="red", markup=False, soft_wrap=True)
             failed = True

@@ -6,18 +6,16 @@ by Ctrl-C, 143 by SIGTERM. A stream that was stopped goes on where it was when i
 
 import json
 import re
-import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from threading import Event
-from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from .arguments import refuse
+from .stopping import Stop, Work, stopped_by_signals
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,20 +26,6 @@ if TYPE_CHECKING:
 FAILED = 1
 CONNECT_PORT = 15002
 _MASTER = re.compile(r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|(spark|k8s)://.+|yarn")
-
-
-class Stop(Event):
-    """Set by a signal, whose number it keeps; a second signal ends the process at once."""
-
-    number = 0
-
-    def on(self, number: int, _: FrameType | None) -> None:
-        """The handler."""
-        if self.number:
-            raise KeyboardInterrupt
-        self.number = number
-        typer.echo("stopping …", err=True)
-        self.set()
 
 
 def run(
@@ -71,7 +55,6 @@ def run(
 
     Example: pathcast run pipeline.toml --dry-run
     """
-    from pathcast.errors import PathcastError
     from pathcast.spark.outputs import check_outputs
     from pathcast.spark.pipeline_file import read_pipeline
     from pathcast.spark.plan import plan
@@ -99,22 +82,65 @@ def run(
         return  # needs no Spark
     if remote is not None:
         _must_answer(remote)
-    stop = Stop()
     settings = {**pipeline.spark, **({"spark.master": master} if master is not None else {})}
-    with _session(pipeline.name, settings, remote) as spark, _stopped_by_signals(stop):
-        from pathcast.spark.run import run as run_pipeline
+    _run(pipeline, settings, remote, publish=publish, as_json=as_json)
 
-        try:
-            _prepare(spark, pipeline)
-            if publish:
-                return
-            ended = run_pipeline(spark, pipeline, _tell_json if as_json else typer.echo, stop)
-        except PathcastError as error:
-            typer.echo(f"error: {error}", err=True)
-            raise typer.Exit(FAILED) from None
-    if not ended:
+
+def _run(pipeline: "Pipeline", settings: dict[str, str], remote: str | None, *, publish: bool, as_json: bool) -> None:
+    """Run a pipeline in a thread, and leave as it ends: by itself, by a signal, by an error, or without its JVM."""
+    from pathcast.spark import session  # first, since it says how to install Spark
+    from pathcast.spark.jvm import how_it_ended
+    from pathcast.spark.run import run as run_pipeline
+
+    stop = Stop()
+    started = False
+
+    def work() -> bool:
+        """Whether the pipeline came to its end."""
+        nonlocal started
+        with _stopped_in_the_end(lambda: session(pipeline.name, settings, remote=remote)) as spark:
+            started = True
+            if not stop.is_set():
+                _prepare(spark, pipeline)
+            if publish or stop.is_set():
+                return publish and not stop.is_set()
+            return run_pipeline(spark, pipeline, _tell_json if as_json else typer.echo, stop)
+
+    working = Work(work)
+    with stopped_by_signals(stop):
+        working.wait(until=how_it_ended)
+    if working.result:
+        return
+    if stop.is_set():  # errors on the way are of processes that were told to end, too
         typer.echo("stopped" + ("; run it again to go on" if pipeline.stream is not None else ""), err=True)
         raise typer.Exit(128 + stop.number)
+    if working.error is not None and not started:
+        raise working.error
+    _leave(working.error, pipeline)
+
+
+def _leave(error: BaseException | None, pipeline: "Pipeline") -> NoReturn:
+    """Print why a run failed; without an error, its JVM ended first."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    from pathcast.errors import PathcastError
+    from pathcast.spark.jvm import how_it_ended, is_lost
+
+    ended = how_it_ended(patience=10 if error is not None and is_lost(error) else 0)
+    if ended:
+        again = "the checkpoint is intact: run it again to go on" if pipeline.stream is not None else "run it again"
+        memory = 'if it happens again, give it more memory, such as "spark.driver.memory" = "4g" under [spark]'
+        reason = f"the JVM of Spark ended unexpectedly ({ended}); {again}; {memory}"
+    elif isinstance(error, PathcastError):
+        reason = str(error)
+    elif error is not None and (isinstance(error, (PySparkException, Py4JError)) or is_lost(error)):
+        reason = f"Spark failed: {str(error).strip().partition(chr(10))[0] or type(error).__name__}"
+    else:
+        assert error is not None
+        raise error
+    typer.echo(f"error: {reason}", err=True)
+    raise typer.Exit(FAILED) from None
 
 
 def _tell_json(report: "Report | JoinReport") -> None:
@@ -164,28 +190,18 @@ def _must_answer(remote: str) -> None:
 
 
 @contextmanager
-def _session(app: str, settings: dict[str, str], remote: str | None) -> Iterator["SparkSession"]:
-    """A session for the run. One that was there before (spark-submit's) is left to whoever made it."""
-    from pathcast.spark import session
+def _stopped_in_the_end(start: "Callable[[], SparkSession]") -> Iterator["SparkSession"]:
+    """The session that runs already (spark-submit's), which is left to its maker, or a new one for the block."""
+    from pathcast.spark.jvm import how_it_ended, keep_quiet_about_its_end
     from pathcast.spark.sessions import running
 
     before = running()
     if before is None:
         typer.echo("starting Spark …", err=True)
-    spark = session(app, settings, remote=remote)
+    spark = start()
+    keep_quiet_about_its_end()
     try:
         yield spark
     finally:
-        if before is None:
+        if before is None and not how_it_ended():
             spark.stop()
-
-
-@contextmanager
-def _stopped_by_signals(stop: Stop) -> Iterator[None]:
-    """Ctrl-C and SIGTERM set `stop`. PySpark's own handler would talk to the JVM from wherever it is called."""
-    before = {number: signal.signal(number, stop.on) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 from pathcast.errors import PipelineError
 
 from .java import find_java
+from .jvm import spared_from_sigterm
 
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
@@ -88,7 +89,7 @@ def session(
     for key, value in asked.items():
         builder = builder.config(key, value)
     try:
-        with _interrupts_held(), warnings.catch_warnings():
+        with _interrupts_held(), spared_from_sigterm(), warnings.catch_warnings():
             if address is not None and address.startswith("local"):  # the server has been started with all of them
                 warnings.filterwarnings("ignore", "Failed to set", UserWarning)
             return builder.getOrCreate()
@@ -120,8 +121,11 @@ def starts_jvm(address: str | None) -> bool:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Let Ctrl-C wait until the JVM answers: PySpark forgets one that is still starting, and it would never end."""
-    if current_thread() is not main_thread():  # interrupts go to the main thread
+    """Let Ctrl-C, and a SIGTERM that has a handler, wait until the JVM answers.
+
+    PySpark forgets a JVM that is still starting, and it would never end.
+    """
+    if current_thread() is not main_thread():  # handlers run in the main thread
         yield
         return
     waiting: list[int] = []
@@ -129,14 +133,18 @@ def _interrupts_held() -> Iterator[None]:
     def hold(number: int, _: FrameType | None) -> None:
         waiting.append(number)
 
-    before = signal.signal(signal.SIGINT, hold)
+    handlers = {int(number): signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    held = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in held:
+        signal.signal(number, hold)
     try:
         yield
     finally:
-        if signal.getsignal(signal.SIGINT) is hold:  # else PySpark has put its own, which cancels jobs
-            signal.signal(signal.SIGINT, before)
-    if waiting:
-        raise KeyboardInterrupt
+        for number, handler in held.items():
+            if signal.getsignal(number) is hold:  # otherwise PySpark has put its own, which cancels jobs
+                signal.signal(number, handler)
+    for number in waiting:
+        held[number](number, None)
 
 
 def _refuse_changes(active: SparkSession, asked: Mapping[str, str]) -> None:

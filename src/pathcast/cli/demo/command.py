@@ -68,7 +68,7 @@ def demo(
 
     Stocks and reviews are cut out of them and joined for investors. docs/demo.md tells what is to be seen.
 
-    Exit status 0: all is as it must be; 1: it is not; 130: stopped by Ctrl-C.
+    Exit status 0: all is as it must be; 1: it is not; 130: stopped by Ctrl-C; 143: by SIGTERM.
 
     Example: pathcast demo --documents 2000 --output /tmp/demo
     """
@@ -94,7 +94,7 @@ def demo(
             lines, ledger = examine(output, market, documents, story.versions, progress)
     except KeyboardInterrupt:
         console.print("stopped")
-        raise typer.Exit(130) from None
+        raise
     _print(lines, ledger, killed, time.perf_counter() - begin, output, console)
     if not all(line.right for line in lines):
         raise typer.Exit(1)

@@ -1,0 +1,110 @@
+"""How a command ends when it is asked to: 130 after Ctrl-C (SIGINT), 143 after SIGTERM, and never with a traceback.
+
+Most commands end by an exception. SIGTERM raises `Terminated`, a `KeyboardInterrupt`, so whoever cleans up after Ctrl-C
+cleans up after SIGTERM.
+
+An exception in the midst of a call to Spark's JVM would break the connection, and PySpark's own handler of Ctrl-C makes
+such a call wherever the program is. So a command on Spark works in a thread (`Work`), where no handler runs and PySpark
+installs none, and looks at a `Stop` between its steps; the main thread waits.
+
+Invariant: only the first SIGTERM counts, since `timeout` sends one to the command and another to its process group.
+"""
+
+import logging
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+from types import FrameType
+from typing import Generic, TypeVar
+
+import typer
+
+# How often the main thread looks at the work, in seconds.
+PATIENCE = 0.2
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came."""
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Whatever a command does inside the block, SIGTERM ends it as Ctrl-C would, with status 143."""
+    received = False
+
+    def on(_: int, __: FrameType | None) -> None:
+        nonlocal received
+        if not received:
+            received = True
+            raise Terminated
+
+    before = signal.signal(signal.SIGTERM, on)
+    logging.getLogger().addFilter(_not_from_py4j)
+    try:
+        yield
+    except (Terminated, SystemExit):
+        if received:  # Typer leaves with 130 after every KeyboardInterrupt
+            sys.exit(128 + signal.SIGTERM)
+        raise
+    finally:
+        logging.getLogger().removeFilter(_not_from_py4j)
+        signal.signal(signal.SIGTERM, before)
+
+
+def _not_from_py4j(record: logging.LogRecord) -> bool:
+    """Py4J logs tracebacks of exceptions that it also raises, to the root logger."""
+    return "py4j" not in record.pathname
+
+
+class Stop(Event):
+    """Set by a signal, whose number it keeps. A Ctrl-C after that does not wait."""
+
+    number = 0
+
+    def on(self, number: int, _: FrameType | None) -> None:
+        """The handler."""
+        if not self.number:
+            self.number = number
+            typer.echo("stopping …", err=True)
+            self.set()
+        elif number == signal.SIGINT:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def stopped_by_signals(stop: Stop) -> Iterator[None]:
+    """Ctrl-C and SIGTERM set `stop`."""
+    before = {number: signal.signal(number, stop.on) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+T = TypeVar("T")
+
+
+class Work(Thread, Generic[T]):
+    """A function that runs in a thread, and what came of it. The program does not wait for a thread that it leaves."""
+
+    def __init__(self, function: Callable[[], T]) -> None:
+        super().__init__(daemon=True)
+        self._function = function
+        self.error: BaseException | None = None
+        self.result: T | None = None
+
+    def run(self) -> None:
+        """Called by the thread."""
+        try:
+            self.result = self._function()
+        except BaseException as error:  # noqa: BLE001 — for whoever waits
+            self.error = error
+
+    def wait(self, until: Callable[[], object]) -> None:
+        """Start, and wait for the end or a condition."""
+        self.start()
+        while self.is_alive() and not until():
+            self.join(PATIENCE)
