@@ -89,8 +89,9 @@ def run(
 def _run(pipeline: "Pipeline", settings: dict[str, str], remote: str | None, *, publish: bool, as_json: bool) -> None:
     """Run a pipeline in a thread, and leave as it ends: by itself, by a signal, by an error, or without its JVM."""
     from pathcast.spark import session  # first, since it says how to install Spark
-    from pathcast.spark.jvm import how_it_ended
+    from pathcast.spark.jvm import how_it_ended, silence
     from pathcast.spark.run import run as run_pipeline
+    from pathcast.spark.sessions import running
 
     stop = Stop()
     started = False
@@ -98,13 +99,17 @@ def _run(pipeline: "Pipeline", settings: dict[str, str], remote: str | None, *, 
     def work() -> bool:
         """Whether the pipeline came to its end."""
         nonlocal started
-        with _stopped_in_the_end(lambda: session(pipeline.name, settings, remote=remote)) as spark:
+        ours = running() is None  # otherwise it is left to whoever made it, such as spark-submit
+        if ours:
+            typer.echo("starting Spark …", err=True)
+        with _session(lambda: session(pipeline.name, settings, remote=remote), ours) as spark:
             started = True
             if not stop.is_set():
                 _prepare(spark, pipeline)
             if publish or stop.is_set():
                 return publish and not stop.is_set()
-            return run_pipeline(spark, pipeline, _tell_json if as_json else typer.echo, stop)
+            tell = _tell_json if as_json else typer.echo
+            return run_pipeline(spark, pipeline, tell, stop, silence if ours else lambda: None)
 
     working = Work(work)
     with stopped_by_signals(stop):
@@ -190,18 +195,14 @@ def _must_answer(remote: str) -> None:
 
 
 @contextmanager
-def _stopped_in_the_end(start: "Callable[[], SparkSession]") -> Iterator["SparkSession"]:
-    """The session that runs already (spark-submit's), which is left to its maker, or a new one for the block."""
+def _session(start: "Callable[[], SparkSession]", ours: bool) -> Iterator["SparkSession"]:
+    """A session, which ends with the block if it is ours."""
     from pathcast.spark.jvm import how_it_ended, keep_quiet_about_its_end
-    from pathcast.spark.sessions import running
 
-    before = running()
-    if before is None:
-        typer.echo("starting Spark …", err=True)
     spark = start()
     keep_quiet_about_its_end()
     try:
         yield spark
     finally:
-        if before is None and not how_it_ended():
+        if ours and not how_it_ended():
             spark.stop()

@@ -41,21 +41,33 @@ def terminable() -> Iterator[None]:
             raise Terminated
 
     before = signal.signal(signal.SIGTERM, on)
-    logging.getLogger().addFilter(_not_from_py4j)
     try:
-        yield
+        with _without_py4js_log():
+            yield
     except (Terminated, SystemExit):
         if received:  # Typer leaves with 130 after every KeyboardInterrupt
             sys.exit(128 + signal.SIGTERM)
         raise
     finally:
-        logging.getLogger().removeFilter(_not_from_py4j)
         signal.signal(signal.SIGTERM, before)
 
 
-def _not_from_py4j(record: logging.LogRecord) -> bool:
-    """Py4J logs tracebacks of exceptions that it also raises, to the root logger."""
-    return "py4j" not in record.pathname
+@contextmanager
+def _without_py4js_log() -> Iterator[None]:
+    """Py4J, through which PySpark calls the JVM, logs tracebacks of exceptions that it also raises."""
+
+    def is_not_py4js(record: logging.LogRecord) -> bool:
+        return "py4j" not in record.pathname
+
+    root, its_own = logging.getLogger(), logging.getLogger("py4j")
+    before = its_own.level
+    root.addFilter(is_not_py4js)  # Py4J uses the root logger, too
+    its_own.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        its_own.setLevel(before)
+        root.removeFilter(is_not_py4js)
 
 
 class Stop(Event):

@@ -63,6 +63,14 @@ def is_lost(error: BaseException) -> bool:
     return error.__cause__ is not None and is_lost(error.__cause__)
 
 
+def silence() -> None:
+    """Let the JVM log nothing more: it reports work that is cancelled on purpose as errors."""
+    jvm: Any = SparkContext._jvm
+    if jvm is not None:
+        log4j = jvm.org.apache.logging.log4j
+        log4j.core.config.Configurator.setAllLevels("", log4j.Level.OFF)
+
+
 def keep_quiet_about_its_end() -> None:
     """Let PySpark's server for accumulators print no traceback when the JVM, its only client, is gone."""
     server: Any = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)

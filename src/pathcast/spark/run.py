@@ -55,17 +55,25 @@ _QUERY = "pipeline"
 
 
 Tell = Callable[[Report | JoinReport], object]
+Stopping = Callable[[], object]
 
 
-def run(spark: SparkSession, pipeline: Pipeline, tell: Tell, stop: Event | None = None) -> bool:
+def run(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    tell: Tell,
+    stop: Event | None = None,
+    stopping: Stopping = lambda: None,
+) -> bool:
     """Run a pipeline to its end, or until `stop` is set; return whether it came to its end.
 
-    `tell` gets a report for each batch. A pipeline that fails raises `PipelineError`.
+    `tell` gets a report for each batch; `stopping` is called before work is cancelled because `stop` is set. A pipeline
+    that fails raises `PipelineError`.
     """
     waiting = stop if stop is not None else Event()
     if pipeline.stream is None:
-        return _run_batch(spark, pipeline, tell, waiting)
-    return _run_stream(spark, pipeline, pipeline.stream, tell, waiting)
+        return _run_batch(spark, pipeline, tell, waiting, stopping)
+    return _run_stream(spark, pipeline, pipeline.stream, tell, waiting, stopping)
 
 
 def compile_table(spark: SparkSession, pipeline: Pipeline) -> str:
@@ -105,7 +113,7 @@ def compile_table(spark: SparkSession, pipeline: Pipeline) -> str:
 # A batch.
 
 
-def _run_batch(spark: SparkSession, pipeline: Pipeline, tell: Tell, stop: Event) -> bool:
+def _run_batch(spark: SparkSession, pipeline: Pipeline, tell: Tell, stop: Event, stopping: Stopping) -> bool:
     """The work is done by another thread: an interrupt in the midst of a call to the JVM would break the connection."""
     failures: list[Exception] = []
     reports: list[Report | JoinReport] = []
@@ -123,6 +131,7 @@ def _run_batch(spark: SparkSession, pipeline: Pipeline, tell: Tell, stop: Event)
     while working.is_alive() and not stop.is_set():
         working.join(PATIENCE)
     if working.is_alive():
+        stopping()
         spark.interruptAll()
         working.join()
         return False
@@ -156,7 +165,9 @@ def _links(path: str, mode: str = "append") -> Sink:
 # A stream.
 
 
-def _run_stream(spark: SparkSession, pipeline: Pipeline, stream: Stream, tell: Tell, stop: Event) -> bool:
+def _run_stream(
+    spark: SparkSession, pipeline: Pipeline, stream: Stream, tell: Tell, stop: Event, stopping: Stopping
+) -> bool:
     check_outputs(pipeline, spark)
     running = [Running("stream", stream, _start(spark, pipeline, stream))]
     try:
@@ -178,6 +189,8 @@ def _run_stream(spark: SparkSession, pipeline: Pipeline, stream: Stream, tell: T
             break
         if (stop.is_set() or failed) and not stopped:
             stopped = True
+            if stop.is_set():
+                stopping()
             for one in running:
                 one.query.stop()
         else:
