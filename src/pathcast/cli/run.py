@@ -5,9 +5,11 @@ by Ctrl-C, 143 by SIGTERM. A stream that was stopped goes on where it was when i
 """
 
 import json
+import os
 import re
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -118,7 +120,7 @@ def _run(pipeline: "Pipeline", settings: dict[str, str], remote: str | None, *, 
         return
     if stop.is_set():  # errors on the way are of processes that were told to end, too
         typer.echo("stopped" + ("; run it again to go on" if pipeline.stream is not None else ""), err=True)
-        raise typer.Exit(128 + stop.number)
+        _exit(128 + stop.number)
     if working.error is not None and not started:
         raise working.error
     _leave(working.error, pipeline)
@@ -145,7 +147,18 @@ def _leave(error: BaseException | None, pipeline: "Pipeline") -> NoReturn:
         assert error is not None
         raise error
     typer.echo(f"error: {reason}", err=True)
-    raise typer.Exit(FAILED) from None
+    _exit(FAILED)
+
+
+def _exit(status: int) -> NoReturn:
+    """Leave; without waiting for PySpark's threads and exit hooks where these would wait for a JVM that is gone."""
+    from pathcast.spark.jvm import how_it_ended
+
+    if how_it_ended():
+        with suppress(OSError):
+            sys.stdout.flush()
+        os._exit(status)
+    raise typer.Exit(status)
 
 
 def _tell_json(report: "Report | JoinReport") -> None:
