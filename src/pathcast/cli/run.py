@@ -136,7 +136,8 @@ def _leave(error: BaseException | None, pipeline: "Pipeline") -> NoReturn:
 
     ended = how_it_ended(patience=10 if error is not None and is_lost(error) else 0)
     if ended:
-        again = "the checkpoint is intact: run it again to go on" if pipeline.stream is not None else "run it again"
+        stream, batch = "the checkpoint is intact: run it again to go on", "remove its output and run it again"
+        again = stream if pipeline.stream is not None else batch
         memory = 'if it happens again, give it more memory, such as "spark.driver.memory" = "4g" under [spark]'
         reason = f"the JVM of Spark ended unexpectedly ({ended}); {again}; {memory}"
     elif isinstance(error, PathcastError):
