@@ -19,7 +19,7 @@ from pathcast.cli.demo.feed import MARKET, PIPELINE
 from pathcast.cli.demo.market import Market, is_damaged
 from pathcast.cli.demo.publishers import PUBLISHERS
 from pathcast.errors import PipelineError
-from tests.spark.machines import WITHOUT_JAVA, short_lived
+from tests.spark.machines import MINUTES, WITHOUT_JAVA, short_lived
 
 # One process gets all of these: the demo runs once.
 pytestmark = pytest.mark.xdist_group("a Spark each")
@@ -35,7 +35,13 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedP
     program += ["--documents", str(DOCUMENTS), "--subscriptions", str(SUBSCRIPTIONS), "--investors", "20"]
     environment = os.environ | short_lived(folder / "settings")
     answer = subprocess.run(
-        [WITHOUT_JAVA, *program], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
+        [WITHOUT_JAVA, *program],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=MINUTES,
     )
     assert answer.returncode == 0, answer.stderr + answer.stdout
     return answer, folder / "out"

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.spark.machines import WITHOUT_JAVA, short_lived
+from tests.spark.machines import MINUTES, WITHOUT_JAVA, short_lived
 
 # Starts a server of its own, and a program can have only one kind of session.
 pytestmark = pytest.mark.xdist_group("a Spark each")
@@ -103,7 +103,7 @@ spark.stop()
 def test_tables_and_streams_are_matched_through_connect_on_a_machine_without_java(tmp_path):
     run = [WITHOUT_JAVA, sys.executable, "-c", PROGRAM, str(tmp_path)]
     environment = os.environ | short_lived(tmp_path / "settings")
-    answer = subprocess.run(run, env=environment, capture_output=True, text=True, check=False, timeout=500)
+    answer = subprocess.run(run, env=environment, capture_output=True, text=True, check=False, timeout=MINUTES)
     assert answer.returncode == 0, answer.stderr[-5000:]
     said = json.loads(answer.stdout.splitlines()[-1])
     assert said["kind"].startswith("pyspark.sql.connect")
