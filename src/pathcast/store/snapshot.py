@@ -41,7 +41,9 @@ VERSION = 2
 MANIFEST = "manifest.json"
 _DATA, _ENDING = "data-", ".bin"
 _MANIFEST_BYTES = 64 << 20
-_DTYPES = {np.dtype(kind).str: np.dtype(kind) for kind in "?bBhHiIqQfd"}
+_DTYPES = {
+    name: np.dtype(name) for name in ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8")
+}
 _FIELDS = {"dtype", "shape", "crc32"}
 _PIECE = 1 << 24
 _FLUSHES = 16
