@@ -177,7 +177,7 @@ def test_whatever_bytes_an_array_has_there_is_an_error_or_an_answer(tmp_path_fac
 
 def test_a_damaged_file_is_refused(tmp_path):
     save_standing(small(), tmp_path / "one")
-    (file,) = tmp_path.glob("one/data-*/queries.npy")
+    (file,) = tmp_path.glob("one/data-*/queries.bin")
     content = file.read_bytes()
     file.write_bytes(content[:-1] + b"?")
     with pytest.raises(SnapshotError, match="other content than written"):

@@ -109,7 +109,7 @@ def give(name, array):
         pytest.param(lambda facts, _: facts.update(next_id=0), "'next_id' in its manifest", id="an id that is none"),
         pytest.param(lambda facts, _: facts.update(namespaces=[1]), "namespaces", id="namespaces"),
         pytest.param(lambda facts, _: facts.pop("engine"), "which this Pathcast lacks", id="no engine"),
-        pytest.param(lambda facts, _: facts.update(layout="x"), "layout x", id="no layout"),
+        pytest.param(lambda facts, _: facts.update(layout="x"), "layout 'x'", id="no layout"),
     ],
 )
 def test_what_is_wrong_with_subscriptions_is_told(tmp_path, change, reason):

@@ -60,7 +60,7 @@ def test_the_workers_of_a_machine_hold_one_copy_of_the_index(stage, tmp_path):
     subscriptions.add_many([f"/news/p{number}" for number in range(30_000)])
     subscriptions.compile().save(tmp_path / "index")
     workers = stage.index_memory(tmp_path / "index", 8)
-    size = sum(file.stat().st_size for file in (tmp_path / "index").rglob("*.npy"))
+    size = sum(file.stat().st_size for file in (tmp_path / "index").rglob("*.bin"))
     pages = 4096 * 40  # a page is counted whole
     assert len(workers) >= 2
     for worker in workers:

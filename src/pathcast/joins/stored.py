@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import PathcastError, SnapshotError
-from ..store.snapshot import AnyArray, open_snapshot, read_manifest, write_snapshot
+from ..store.snapshot import AnyArray, open_snapshot, read_manifest, reading_snapshot, write_snapshot
 from .asked import ASKED_ARRAYS, StoredAsked, asked_arrays
 from .forms import Form
 from .query import Selection
@@ -91,10 +91,11 @@ def open_standing(folder: AnyPath) -> StandingJoins:
     """The description that a folder holds; `SnapshotError` when it is damaged, foreign, too old or too new."""
     _check_layout(folder, read_manifest(folder))
     snapshot = open_snapshot(folder, KIND)
-    try:
-        return _restored(_Facts(snapshot.facts), snapshot.arrays)
-    except PathcastError as error:
-        raise SnapshotError(f"{folder} holds no standing joins: {error.reason}; publish them again") from None
+    with reading_snapshot(folder):
+        try:
+            return _restored(_Facts(snapshot.facts), snapshot.arrays)
+        except PathcastError as error:
+            raise SnapshotError(f"{folder} holds no standing joins: {error.reason}; publish them again") from None
 
 
 def next_id_in(folder: AnyPath) -> int:
@@ -106,13 +107,13 @@ def next_id_in(folder: AnyPath) -> int:
 
 def _check_layout(folder: AnyPath, manifest: Mapping[str, Any]) -> None:
     if manifest["kind"] != KIND:
-        raise SnapshotError(f"{folder} is a snapshot of kind '{manifest['kind']}', not '{KIND}'")
+        raise SnapshotError(f"{folder} is a snapshot of kind {manifest['kind']!r}, not {KIND!r}")
     layout = manifest["facts"].get("layout")
     if layout != LAYOUT:
         newer = type(layout) is int and layout > LAYOUT
         again = "it is of an earlier Pathcast: publish the subscriptions again, to another folder"
         advice = "update Pathcast" if newer else again
-        raise SnapshotError(f"{folder} has layout {layout or 1}, this Pathcast reads {LAYOUT}; {advice}")
+        raise SnapshotError(f"{folder} has layout {layout or 1!r}, this Pathcast reads {LAYOUT}; {advice}")
 
 
 class _Facts:

@@ -1,17 +1,19 @@
 """Subscription files: text, CSV and Parquet to rows of (id, xpath, subscriber), each with its line."""
 
 import csv
-import gzip
 import io
 import os
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from ..errors import PatternError
+from ..errors import LimitError, PatternError
+from .unpacking import AMPLIFICATION, Bound, check_parquet, is_text_kind, texts_of, unpacked
 
 LARGEST_ID = (1 << 31) - 1
+_BLOCK = 1 << 16  # characters of text that are cut into lines at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +26,12 @@ class Rows:
     lines: Sequence[int]
 
 
-def read_rows(path: str | os.PathLike[str]) -> Rows:
-    """The rows of a file; its ending says what it is. Ids are checked here, where their lines are known."""
-    rows = _read(path)
+def read_rows(path: str | os.PathLike[str], amplification: int = AMPLIFICATION) -> Rows:
+    """The rows of a file; its ending says what it is. Ids are checked here, where their lines are known.
+
+    A compressed file unpacks to at most `amplification` times its size (`unpacking.py`).
+    """
+    rows = _read(path, amplification)
     seen: set[int] = set()
     for number, line in zip(rows.ids or (), rows.lines, strict=False):
         if not 0 < number <= LARGEST_ID:
@@ -37,16 +42,17 @@ def read_rows(path: str | os.PathLike[str]) -> Rows:
     return rows
 
 
-def _read(path: str | os.PathLike[str]) -> Rows:
+def _read(path: str | os.PathLike[str], amplification: int) -> Rows:
     file = Path(path)
     endings = [ending.lower() for ending in file.suffixes]
     try:
         data = file.read_bytes()
+        bound = Bound(file, len(data), amplification)
         if endings[-1:] == [".gz"]:
-            data = gzip.decompress(data)
+            data = unpacked(data, bound)
             endings.pop()
         if endings[-1:] == [".parquet"]:
-            return _parquet(file, data)
+            return _parquet(file, data, bound)
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise PatternError(f"{file} is not UTF-8 text (byte {error.start})") from None
@@ -58,9 +64,19 @@ def _read(path: str | os.PathLike[str]) -> Rows:
 
 
 def _plain(text: str) -> Rows:
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    numbers = [number for number, line in enumerate(lines, 1) if line.strip()]
-    return Rows([lines[number - 1].strip() for number in numbers], numbers, None, numbers)
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    xpaths: list[str] = []
+    numbers: list[int] = []
+    begin, first = 0, 1
+    while begin < len(text):
+        end = text.find("\n", begin + _BLOCK) + 1 or len(text)
+        block = text[begin:end]
+        if not block.isspace():  # blank lines in bulk are no lines
+            lines = list(map(str.strip, block.split("\n")))
+            numbers += [number for number, line in enumerate(lines, first) if line]
+            xpaths += filter(None, lines)
+        begin, first = end, first + block.count("\n")
+    return Rows(xpaths, numbers, None, numbers)
 
 
 def _csv(file: Path, text: str) -> Rows:
@@ -79,34 +95,51 @@ def _csv(file: Path, text: str) -> Rows:
     except csv.Error as error:
         if "end of data" in str(error):
             raise PatternError(f"{file}: a quote is not closed", line=lines[-1] + 1 if lines else 2) from None
+        if "field limit" in str(error):
+            reason = f"{file}: a field has more than {csv.field_size_limit():,} characters"
+            raise LimitError(f"{reason} (raise it with csv.field_size_limit)", line=reader.line_num) from None
         raise PatternError(f"{file} is not CSV: {error}", line=reader.line_num) from None
     ids = [_id(file, row.get("id"), line) for row, line in zip(rows, lines, strict=True)] if "id" in columns else None
     subscribers = [row.get("subscriber") or None for row in rows] if "subscriber" in columns else None
     return Rows([row.get("xpath", "") for row in rows], ids, subscribers, lines)
 
 
-def _parquet(file: Path, data: bytes) -> Rows:
+def _parquet(file: Path, data: bytes, bound: Bound) -> Rows:
     import pyarrow
     from pyarrow import parquet
 
+    source = pyarrow.BufferReader(data)
     try:
-        table = parquet.ParquetFile(pyarrow.BufferReader(data)).read()
+        declared = parquet.ParquetFile(source)
+        check_parquet(declared.metadata, bound)
+        kinds = dict(zip(declared.schema_arrow.names, declared.schema_arrow.types, strict=True))
+        _check_columns(file, declared.schema_arrow.names)
+        if not is_text_kind(kinds["xpath"]):
+            raise PatternError(f"{file}: column 'xpath' holds {kinds['xpath']}, not strings")
+        columns = [name for name in ("xpath", "id", "subscriber") if name in kinds]
+        texts = [name for name in columns if is_text_kind(kinds[name])]
+        table = parquet.ParquetFile(source, read_dictionary=texts).read(columns)
     except pyarrow.ArrowException as error:
         raise PatternError(f"{file} is not Parquet: {error}") from None
-    _check_columns(file, table.column_names)
-    kind = table["xpath"].type
-    try:
-        if pyarrow.types.is_primitive(kind):  # numbers would pass for strings
-            raise pyarrow.ArrowTypeError
-        xpaths = [xpath or "" for xpath in table["xpath"].cast(pyarrow.string()).to_pylist()]
-    except pyarrow.ArrowException:
-        raise PatternError(f"{file}: column 'xpath' holds {kind}, not strings") from None
+    read = {name: _texts(file, name, table[name], kinds[name]) for name in texts}
+    xpaths = [xpath or "" for xpath in read["xpath"]]
     lines = range(1, len(xpaths) + 1)
     ids = None
     if "id" in table.column_names:
         ids = [_id(file, number, line) for number, line in zip(table["id"].to_pylist(), lines, strict=True)]
-    subscribers = table["subscriber"].to_pylist() if "subscriber" in table.column_names else None
+    subscribers = read.get("subscriber")
+    if subscribers is None and "subscriber" in columns:
+        subscribers = table["subscriber"].to_pylist()
     return Rows(xpaths, ids, subscribers, lines)
+
+
+def _texts(file: Path, name: str, column: Any, kind: object) -> list[str | None]:
+    import pyarrow
+
+    try:
+        return texts_of(column)
+    except pyarrow.ArrowException:
+        raise PatternError(f"{file}: column '{name}' holds {kind}, not strings") from None
 
 
 def _check_columns(file: Path, columns: Sequence[str]) -> None:

@@ -1,14 +1,16 @@
 """The index on disk: subscriptions and engine as one snapshot."""
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..documents import Limits
 from ..documents.expat_reader import Entities
 from ..errors import SnapshotError
-from ..store import open_snapshot, write_snapshot
+from ..store import open_snapshot, reading_snapshot, write_snapshot
 from ..store.snapshot import AnyArray
-from .contract import Learning
+from .bulk import collector_resting
+from .contract import Engine, Learning
 from .registry import engine_class, engines
 from .renewal import read_distrusting
 from .spans import part_of
@@ -51,11 +53,12 @@ def open_index(
     verify: bool = True,
     trusted: bool = True,
 ) -> "Matcher":
-    """Open an index that `matcher.save` wrote; `SnapshotError` when it is damaged, foreign or too new.
+    """Open an index that `matcher.save` wrote; `SnapshotError`, whatever the folder holds instead.
 
-    `verify=False` trusts the files' content and checks names, sizes and versions only. `trusted=False` is for a folder
-    that strangers may have written to: of what it holds only the subscriptions are read, and compiled anew
-    (`renewal.py`), which takes seconds for a million instead of milliseconds.
+    `verify=False` skips the checksums of the arrays' content, but not those of the manifest, nor the files' sizes.
+    `trusted=False` is for a folder that strangers may have written to: of what it holds only the subscriptions are
+    read, always with their checksums, and compiled anew (`renewal.py`), which takes seconds for a million instead of
+    milliseconds.
 
     >>> from tempfile import mkdtemp
     >>> folder, subscriptions = mkdtemp(), pathcast.Subscriptions()
@@ -67,18 +70,26 @@ def open_index(
     """
     from .matcher import Matcher
 
-    snapshot = open_snapshot(directory, KIND, verify=verify)
+    folder = Path(directory)
+    with reading_snapshot(folder):
+        subscriptions, engine = _read(folder, verify, trusted)
+    return Matcher(subscriptions, engine, limits=limits, entities=entities)
+
+
+def _read(folder: Path, verify: bool, trusted: bool) -> tuple[Subscriptions, Engine]:
+    snapshot = open_snapshot(folder, KIND, verify=verify or not trusted)
     name = snapshot.facts.get("engine")
     if name not in engines():
-        raise SnapshotError(f"the index was written for the engine '{name}', which this Pathcast lacks")
+        raise SnapshotError(f"the index was written for the engine {name!r}, which this Pathcast lacks")
     layout = snapshot.facts.get("layout", 1)
     if layout != LAYOUT:
         newer = type(layout) is int and layout > LAYOUT
         advice = "update Pathcast" if newer else "compile the subscriptions anew"
-        raise SnapshotError(f"the index {directory} has layout {layout}, this Pathcast reads {LAYOUT}; {advice}")
+        raise SnapshotError(f"the index {folder} has layout {layout!r}, this Pathcast reads {LAYOUT}; {advice}")
     columns = part_of(snapshot.arrays, _SUBSCRIPTIONS)
     if not trusted:
-        return read_distrusting(snapshot.facts, columns).compile(name, limits=limits, entities=entities)
+        subscriptions = read_distrusting(snapshot.facts, columns)
+        with collector_resting():
+            return subscriptions, engine_class(name).build(subscriptions.table)
     subscriptions = Subscriptions.restore(snapshot.facts, columns)
-    engine = engine_class(name).restore(subscriptions.table, part_of(snapshot.arrays, _ENGINE))
-    return Matcher(subscriptions, engine, limits=limits, entities=entities)
+    return subscriptions, engine_class(name).restore(subscriptions.table, part_of(snapshot.arrays, _ENGINE))

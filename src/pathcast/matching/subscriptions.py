@@ -44,6 +44,7 @@ from .files import read_rows
 from .owners import NOBODY, Owners
 from .rows import Rows
 from .table import Entered, PatternTable
+from .unpacking import AMPLIFICATION
 
 if TYPE_CHECKING:
     from .matcher import Matcher
@@ -66,7 +67,8 @@ class Subscriptions:
     """A changing set of XPath subscriptions.
 
     `namespaces` maps the prefixes that expressions use to URIs; `"ignore"` matches local names only. `max_steps` bounds
-    the steps of one expression. Ids are given out from `first_id` on.
+    the steps of one expression, and its length: 65,536 characters, or 256 per step if that is more. Ids are given out
+    from `first_id` on.
 
     >>> subscriptions = pathcast.Subscriptions(namespaces={"f": "urn:f"})
     >>> subscriptions.add("//f:quote[@price > 5]", subscriber="ada")
@@ -365,13 +367,18 @@ class Subscriptions:
             return Matcher(self, engine, limits=limits, entities=entities)
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str], namespaces: Namespaces = None) -> "Subscriptions":
+    def read(
+        cls, path: str | os.PathLike[str], namespaces: Namespaces = None, *, amplification: int = AMPLIFICATION
+    ) -> "Subscriptions":
         """Read subscriptions from a file.
 
         `.txt` (or any other ending): one XPath a line, its id is the line's number; blank lines count. `.csv` and
         `.parquet`: a column `xpath`, optionally `id` and `subscriber`. `.gz` of the first two is unpacked.
+
+        A compressed file, also Parquet, may unpack to `amplification` times its size, and always to 16 MiB.
         """
-        rows = read_rows(path)
+        check_count("amplification", amplification)
+        rows = read_rows(path, amplification)
         subscriptions = cls(namespaces)
         try:
             subscriptions.add_many(rows.xpaths, rows.subscribers, rows.ids)

@@ -15,7 +15,7 @@ import re
 from ..documents.names import Names
 from ..errors import PatternError
 from .model import WILDCARD, Axis, Node, Pattern
-from .parse import MAX_STEPS, Namespaces, parse
+from .parse import MAX_STEPS, Namespaces, max_length, parse
 from .printing import test_text
 from .tokens import NCNAME
 
@@ -34,12 +34,15 @@ class PathEncoder:
         self.names = names
         self.namespaces = namespaces
         self.max_steps = max_steps
+        self._max_length = max_length(max_steps)
         self._pieces: dict[str, int] = {WILDCARD: _ANY, _DESCENDANT + WILDCARD: _ANY_BELOW}
 
     def encode(self, expression: str) -> Steps | None:
         """The steps of a plain path in normal form; None when the expression is not one."""
         if not isinstance(expression, str):
             return None  # parsing says so
+        if len(expression) > self._max_length:
+            return None
         absolute = expression if expression[:1] == "/" else "//" + expression
         if "[" in absolute:
             return None

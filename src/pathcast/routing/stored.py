@@ -30,8 +30,9 @@ from ..matching.registry import engine_class
 from ..matching.spans import part_of
 from ..matching.table import PatternTable
 from ..patterns import Namespaces
-from ..store import open_snapshot, write_snapshot
+from ..store import open_snapshot, reading_snapshot, write_snapshot
 from ..store.snapshot import MANIFEST, AnyArray
+from .advertisement import Advertisement
 from .overlay import Overlay
 from .router import Router
 from .stored_advertisement import (
@@ -137,7 +138,9 @@ class StoredTable(RoutingTable):
         limits: Limits,
         facts: dict[str, Any],
         arrays: dict[str, AnyArray],
+        folder: Path,
     ) -> None:
+        self._folder = folder
         super().__init__(namespaces, facts["max_steps"], limits)
         self.patterns = PatternTable.restore(namespaces, facts["max_steps"], part_of(arrays, _PATTERNS))
         self._stored = {name: part_of(arrays, f"{_ENGINE}{name}_") for name in facts["engines"]}
@@ -163,7 +166,8 @@ class StoredTable(RoutingTable):
         """The engine of this name: as it was written, or built now."""
         kind = engine_class(name)
         if kind.name in self._stored and kind.name not in self._engines:
-            restored = self._engines[kind.name] = kind.restore(self.patterns, self._stored[kind.name])
+            with reading_snapshot(self._folder):
+                restored = self._engines[kind.name] = kind.restore(self.patterns, self._stored[kind.name])
             if isinstance(restored, Limited):
                 restored.limits = self.limits
         return super().engine(name)
@@ -182,10 +186,15 @@ class StoredOverlay:
 
     def __init__(self, folder: str | os.PathLike[str], *, verify: bool = True) -> None:
         self._folder, self._verify = Path(folder), verify
-        facts = open_snapshot(folder, KIND).facts
-        if facts["layout"] != LAYOUT:
-            advice = "update Pathcast" if facts["layout"] > LAYOUT else "save the overlay anew"
-            raise SnapshotError(f"{folder} has layout {facts['layout']}, this Pathcast reads {LAYOUT}; {advice}")
+        with reading_snapshot(self._folder):
+            self._read(open_snapshot(self._folder, KIND).facts)
+        self._opened: dict[str, Router] = {}
+
+    def _read(self, facts: dict[str, Any]) -> None:
+        layout = facts["layout"]
+        if layout != LAYOUT:
+            advice = "update Pathcast" if layout > LAYOUT else "save the overlay again"
+            raise SnapshotError(f"{self._folder} has layout {layout!r}, this Pathcast reads {LAYOUT}; {advice}")
         self.routers: list[str] = facts["routers"]
         self.source: str = facts["source"]
         self.hops: int = facts["hops"]
@@ -194,7 +203,6 @@ class StoredOverlay:
         self.limits = Limits(**facts["limits"])
         self._numbers = {name: number for number, name in enumerate(self.routers)}
         self._upstream: list[str | None] = facts["upstream"]
-        self._opened: dict[str, Router] = {}
         self._versions: list[int] = facts["versions"]
 
     @property
@@ -212,7 +220,9 @@ class StoredOverlay:
         if found is None:
             if name not in self._numbers:
                 raise PathcastError(f"there is no router '{name}'; there are {', '.join(self.routers)}")
-            found = self._opened[name] = self._open(name)
+            folder = self._folder / _ROUTERS / str(self._numbers[name])
+            with reading_snapshot(folder):
+                found = self._opened[name] = self._open(name, folder)
         return found
 
     @cached_property
@@ -221,9 +231,10 @@ class StoredOverlay:
         folder = self._folder / _WHOLE
         if not (folder / MANIFEST).exists():
             return None
-        snapshot = open_snapshot(folder, WHOLE_KIND, verify=self._verify)
-        table = StoredTable(self._namespaces, self.limits, snapshot.facts, snapshot.arrays)
-        return WholeOverlay(table, snapshot.facts["order"])
+        with reading_snapshot(folder):
+            snapshot = open_snapshot(folder, WHOLE_KIND, verify=self._verify)
+            table = StoredTable(self._namespaces, self.limits, snapshot.facts, snapshot.arrays, folder)
+            return WholeOverlay(table, snapshot.facts["order"])
 
     def version(self, router: str) -> int:
         """The version of the advertisement that a router has made to the one before it; 0 for the source."""
@@ -234,23 +245,27 @@ class StoredOverlay:
         for router in self._opened.values():
             router.structures.forget()
 
-    def _open(self, name: str) -> Router:
-        folder = self._folder / _ROUTERS / str(self._numbers[name])
+    def _open(self, name: str, folder: Path) -> Router:
         snapshot = open_snapshot(folder, ROUTER_KIND, verify=self._verify)
         facts, arrays = snapshot.facts, snapshot.arrays
-        table = StoredTable(self._namespaces, self.limits, facts, arrays)
+        table = StoredTable(self._namespaces, self.limits, facts, arrays, folder)
         router = Router(name, self._namespaces, facts["max_steps"], self.limits, table)
         router.untrusted = set(facts["untrusted"])
         made = {neighbour: part_of(arrays, f"{_MADE}{number}_") for number, neighbour in enumerate(facts["made"])}
         told = {
             neighbour: part_of(arrays, f"{_RECEIVED}{number}_") for number, neighbour in enumerate(facts["received"])
         }
-        router.made = StoredAdvertisements(
-            list(made), lambda upstream: restore_made((upstream, name), made[upstream], self._namespaces)
-        )
-        router.received = StoredAdvertisements(
-            list(told), lambda downstream: restore_received((name, downstream), told[downstream], table)
-        )
+
+        def made_to(upstream: str) -> Advertisement:
+            with reading_snapshot(folder):
+                return restore_made((upstream, name), made[upstream], self._namespaces)
+
+        def received_from(downstream: str) -> Advertisement:
+            with reading_snapshot(folder):
+                return restore_received((name, downstream), told[downstream], table)
+
+        router.made = StoredAdvertisements(list(made), made_to)
+        router.received = StoredAdvertisements(list(told), received_from)
         for neighbour, state in told.items():
             router.know_entries(neighbour, state["entries"])
         return router

@@ -34,7 +34,7 @@ from pathcast.matching.registry import engine_class
 from pathcast.matching.shards import Arrays, compile_shard, merge_shard, packed, unpacked
 from pathcast.patterns import Namespaces
 from pathcast.patterns.parse import MAX_STEPS
-from pathcast.store.snapshot import read_manifest
+from pathcast.store import read_manifest, reading_snapshot
 from pathcast.store.texts import pack
 
 from .versions import check_home, parts_folder, version_folder, versions
@@ -75,8 +75,10 @@ class Settings:
         known = versions(folder)
         if not known:
             return None
-        facts = read_manifest(version_folder(folder, known[-1]))["facts"]
-        return cls(facts["namespaces"], facts["max_steps"], facts["engine"])
+        version = version_folder(folder, known[-1])
+        with reading_snapshot(version):
+            facts = read_manifest(version)["facts"]
+            return cls(facts["namespaces"], facts["max_steps"], facts["engine"])
 
     def written(self) -> bytes:
         """As bytes, to tell whether they are the same."""

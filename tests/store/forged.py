@@ -1,0 +1,20 @@
+"""Manifests that a forger writes: any JSON, with a checksum that fits."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pathcast.store.snapshot import MANIFEST, _text
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    """The manifest of a snapshot, unchecked and without its checksum."""
+    manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    del manifest["checksum"]
+    return manifest
+
+
+def forge(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Give a snapshot another manifest, as a writer would write it."""
+    (folder / MANIFEST).write_bytes(_text(manifest))
