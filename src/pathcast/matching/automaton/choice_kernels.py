@@ -43,30 +43,51 @@ from .condition_kernels import (
     known_test_passes,
     put_bit,
 )
-from .set_kernels import BOTH, EITHER, HASH_A, OPERATIONS, T_EPOCH, T_FULL, T_SETS, TRIED, WITHOUT, interned, made
+from .set_kernels import (
+    BOTH,
+    EITHER,
+    HASH_A,
+    OPERATIONS,
+    T_EPOCH,
+    T_FULL,
+    T_SETS,
+    T_WORK,
+    TRIED,
+    WITHOUT,
+    interned,
+    made,
+)
 from .value_kernels import CONTAINS
 
 # Before a text has been looked for: no text node comes after this one.
 NOWHERE = np.int64(1 << 62)
+# Bytes that a look at an element counts for, besides the text that is searched.
+LOOK = 16
 
 
 @rare
 def narrowed(
-    row, of, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals, parts, parents, ends,
-    heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end, text_parent,
-    text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers, number_stamps,
+    row, of, enough, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals, parts, parents,
+    ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end,
+    text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers,
+    number_stamps,
 ):  # fmt: skip
-    """The elements of a set that pass a condition which is tried on them one by one: SELF or FIRST."""
+    """The elements of a set that pass a condition which is tried on them one by one: SELF or FIRST.
+
+    With `enough`, the first of them alone.
+    """
     word, at = state[T_SETS] * width, of * width
     kind = rows[row, C_KIND]
     since, found_at, until = NOWHERE, NOWHERE, NOWHERE
     for w in range(width):
         bits[word + w] = 0
+    for w in range(width):
         left = bits[at + w]
         while left:
             element = np.int64(64 * w + lowest_bit(left))
             left &= left - ONE
             begin = text_begin[first + element]
+            state[T_WORK] += LOOK
             if kind == FIRST:
                 held = first_passes(
                     row, element, first, count, width, stamp, rows, limits, literals, parts, parents, ends, heads,
@@ -74,6 +95,7 @@ def narrowed(
                     text_parent, text_start, text_length, data, arena, joined, known, bits, scratch,
                 )  # fmt: skip
             elif rows[row, C_TEST] == CONTAINS:
+                state[T_WORK] += text_length[begin] if begin < text_end[first + element] else 0
                 held, since, found_at, until = contains_further(
                     first + element, row, since, found_at, until, rows, limits, literals, text_begin, text_end,
                     text_start, text_length, data, arena, joined,
@@ -89,6 +111,8 @@ def narrowed(
                                       text_length, data, arena, joined)  # fmt: skip
             if held:
                 put_bit(bits, word, element)
+                if enough:
+                    return interned(state, bits, width, slots)
     return interned(state, bits, width, slots)
 
 
@@ -111,10 +135,10 @@ def tried(
     if results[place, 0] == key and results[place, 1] >> 32 == state[T_EPOCH]:
         return results[place, 1] & 0xFFFFFFFF
     found = narrowed(
-        row, of, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals, parts, parents, ends,
-        heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end,
-        text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers,
-        number_stamps,
+        row, of, False, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals, parts,
+        parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin,
+        text_end, text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps,
+        numbers, number_stamps,
     )  # fmt: skip
     results[place, 0] = key
     results[place, 1] = state[T_EPOCH] << 32 | found
@@ -123,12 +147,15 @@ def tried(
 
 @rare
 def chosen(
-    row, of, base, pending, results, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals,
-    parts, parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin,
-    text_end, text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps,
-    numbers, number_stamps,
+    row, of, enough, base, pending, results, first, count, width, stamp, state, slots, rows, limits, literal_hashes,
+    literals, parts, parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length,
+    text_begin, text_end, text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes,
+    hash_stamps, numbers, number_stamps,
 ):  # fmt: skip
-    """The elements of a set that pass a CHOICE; `pending` is free from `base` on: tests, and the elements at them."""
+    """The elements of a set that pass a CHOICE; with `enough`, some of them, if there are any.
+
+    `pending` is free from `base` on: it gets tests, and the elements at them.
+    """
     found = np.int64(EMPTY)
     waiting = np.int64(0)
     if base < pending.shape[1]:
@@ -163,6 +190,8 @@ def chosen(
             if some == EMPTY:
                 continue
             goes_to = parts[rows[test, C_PARTS] + outcome]
+            if enough and rows[goes_to, C_KIND] == ALL_OF:
+                return some
             k = base
             while k < base + waiting and pending[0, k] != goes_to:
                 k += 1
@@ -180,22 +209,25 @@ def chosen(
 
 @rare
 def passing(
-    row, of, base, pending, results, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals,
-    parts, parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin,
-    text_end, text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps,
-    numbers, number_stamps,
+    row, of, enough, base, pending, results, first, count, width, stamp, state, slots, rows, limits, literal_hashes,
+    literals, parts, parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length,
+    text_begin, text_end, text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes,
+    hash_stamps, numbers, number_stamps,
 ):  # fmt: skip
-    """The elements of a set that pass a condition which is tried on them: SELF, FIRST or CHOICE."""
+    """The elements of a set that pass a condition which is tried on them: SELF, FIRST or CHOICE.
+
+    With `enough`, it is enough to find some of them.
+    """
     if rows[row, C_KIND] == CHOICE:
         return chosen(
-            row, of, base, pending, results, first, count, width, stamp, state, slots, rows, limits, literal_hashes,
-            literals, parts, parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start,
+            row, of, enough, base, pending, results, first, count, width, stamp, state, slots, rows, limits,
+            literal_hashes, literals, parts, parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start,
             attribute_length, text_begin, text_end, text_parent, text_start, text_length, data, arena, joined, known,
             bits, scratch, hashes, hash_stamps, numbers, number_stamps,
         )  # fmt: skip
     return narrowed(
-        row, of, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals, parts, parents, ends,
-        heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end,
-        text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers,
-        number_stamps,
+        row, of, enough, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals, parts,
+        parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin,
+        text_end, text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps,
+        numbers, number_stamps,
     )  # fmt: skip

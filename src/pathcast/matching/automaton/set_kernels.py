@@ -37,8 +37,9 @@ from .condition_kernels import (
 # TRIED: the elements of a set that pass a test, which is given in the place of a second set (`choice_kernels.py`).
 CHILD, BELOW, UP, ALL_UP, BOTH, EITHER, WITHOUT, TRIED = range(8)
 OPERATIONS = 8
-# `state`: the last stamp, the epoch, how many sets there are and can be, and whether one more was wanted.
-T_STAMP, T_EPOCH, T_SETS, T_CAPACITY, T_FULL, T_COUNTS = range(6)
+# `state`: the last stamp, the epoch, how many sets there are and can be, whether one more was wanted, and how many
+# bytes of values were looked at, about.
+T_STAMP, T_EPOCH, T_SETS, T_CAPACITY, T_FULL, T_WORK, T_COUNTS = range(7)
 HASH_A, HASH_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 
 

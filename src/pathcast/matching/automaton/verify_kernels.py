@@ -71,6 +71,7 @@ from .set_kernels import (
     T_FULL,
     T_SETS,
     T_STAMP,
+    T_WORK,
     UP,
     begin_epoch,
     interned,
@@ -90,6 +91,8 @@ FAR, NEAR, NEXT = 16, 8, 4
 # Columns of what a level remembers: its step and the set of its elements.
 M_STEP, M_SET, M_COLUMNS = range(3)
 NO_STEP = -1
+# Columns of what patterns have cost: how often they were tried, and how many bytes of values were looked at.
+TRIES, BYTES, COSTS = range(3)
 
 
 @rare
@@ -182,10 +185,11 @@ def settle(
                                  results, first, count, stamp, parents, ends, heads, head_stamps, lists)  # fmt: skip
                 else:
                     found = passing(
-                        below, found, top + 1, pending, results, first, count, width, stamp, state, slots, rows, limits,
-                        literal_hashes, literals, parts, parents, ends, heads, head_stamps, lists, attribute_begin,
-                        attribute_start, attribute_length, text_begin, text_end, text_parent, text_start, text_length,
-                        data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers, number_stamps,
+                        below, found, False, top + 1, pending, results, first, count, width, stamp, state, slots, rows,
+                        limits, literal_hashes, literals, parts, parents, ends, heads, head_stamps, lists,
+                        attribute_begin, attribute_start, attribute_length, text_begin, text_end, text_parent,
+                        text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps,
+                        numbers, number_stamps,
                     )  # fmt: skip
             if kind == ROOT and found != EMPTY:
                 found = np.int64(ALL)
@@ -236,12 +240,15 @@ def forget_levels(memory):
 
 @part
 def asked_of(
-    asked, of, first, count, width, stamp, state, slots, results, rows, limits, literal_hashes, literals, parts,
+    asked, of, enough, first, count, width, stamp, state, slots, results, rows, limits, literal_hashes, literals, parts,
     parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end,
     text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers,
     number_stamps, pending,
 ):  # fmt: skip
-    """The elements of a set at which holds what a step asks; EMPTY without room for that, which `state` says."""
+    """The elements of a set at which holds what a step asks; EMPTY without room for that, which `state` says.
+
+    With `enough`, some of those elements, if there are any.
+    """
     row = asked if asked > NOTHING else NOTHING - 1 - asked
     if known[row, K_EPOCH] != state[T_EPOCH] and rows[row, C_KIND] != SELF:
         settle(
@@ -256,10 +263,10 @@ def asked_of(
         return made(np.int64(BOTH), of, np.int64(known[row, K_SET]), state, bits, width, slots, results, first, count,
                     stamp, parents, ends, heads, head_stamps, lists)  # fmt: skip
     return passing(
-        row, of, np.int64(0), pending, results, first, count, width, stamp, state, slots, rows, limits, literal_hashes,
-        literals, parts, parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length,
-        text_begin, text_end, text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes,
-        hash_stamps, numbers, number_stamps,
+        row, of, enough, np.int64(0), pending, results, first, count, width, stamp, state, slots, rows, limits,
+        literal_hashes, literals, parts, parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start,
+        attribute_length, text_begin, text_end, text_parent, text_start, text_length, data, arena, joined, known, bits,
+        scratch, hashes, hash_stamps, numbers, number_stamps,
     )  # fmt: skip
 
 
@@ -267,7 +274,7 @@ def asked_of(
     "int64(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
     " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_u1[::1], ro_u1[::1], ro_i4[::1],"
     " ro_i4[:, ::1], ro_f8[::1], ro_u8[::1], ro_u1[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1],"
-    " ro_i8[::1], ro_i4[::1], int64, b1[::1],"
+    " ro_i8[::1], ro_i4[::1], int64, b1[::1], i8[:, ::1],"
     " i8[::1], i4[:, ::1], u8[::1], i8[::1], i8[:, ::1], u8[::1], i4[:, ::1], i8[:, ::1], i4[:, ::1], u1[::1],"
     " u8[:, ::1], f8[:, ::1], i8[:, ::1], i8[:, ::1], i4[:, ::1], i4[:, ::1])"
 )
@@ -275,11 +282,11 @@ def verify(
     offsets, names, parents, ends, attribute_begin, attribute_names, attribute_start, attribute_length,
     text_begin, text_end, text_parent, text_start, text_length, data, arena, translation,
     rows, limits, literal_hashes, literals, parts, programs, program_begin,
-    candidate_offsets, candidates, start, answers,
+    candidate_offsets, candidates, start, answers, costs,
     state, known, bits, slots, results, scratch, heads, head_stamps, lists, joined,
     hashes, numbers, hash_stamps, number_stamps, memory, pending,
 ):  # fmt: skip
-    """For each document and candidate (the number of a pattern) from `start` on, whether it matches.
+    """For each document and candidate (the number of a pattern) from `start` on, whether it matches; and what it cost.
 
     The first candidate that takes more sets, or deeper conditions, than there is room for; or how many there are.
     """
@@ -312,16 +319,18 @@ def verify(
                 if name != SAME:
                     of = made(np.int64(BELOW if name & 1 else CHILD), of, name >> 1, state, bits, width, slots, results,
                               first, count, stamp, parents, ends, heads, head_stamps, lists)  # fmt: skip
+                at += P_COLUMNS
+                # Of the last step one element will do; but only a set without any is then complete.
+                enough = at == last and asked < NOTHING
                 if of != EMPTY and asked != NOTHING:
                     of = asked_of(
-                        asked, of, first, count, width, stamp, state, slots, results, rows, limits, literal_hashes,
-                        literals, parts, parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start,
-                        attribute_length, text_begin, text_end, text_parent, text_start, text_length, data, arena,
-                        joined, known, bits, scratch, hashes, hash_stamps, numbers, number_stamps, pending,
+                        asked, of, enough, first, count, width, stamp, state, slots, results, rows, limits,
+                        literal_hashes, literals, parts, parents, ends, heads, head_stamps, lists, attribute_begin,
+                        attribute_start, attribute_length, text_begin, text_end, text_parent, text_start, text_length,
+                        data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers, number_stamps, pending,
                     )  # fmt: skip
-                memory[level, M_STEP] = step
+                memory[level, M_STEP] = NO_STEP if enough and of != EMPTY else step
                 memory[level, M_SET] = of
-                at += P_COLUMNS
                 level += 1
             if state[T_FULL]:
                 # Once more, with nothing remembered; if that was so already, somebody has to make room.
@@ -333,5 +342,8 @@ def verify(
                 continue
             alone = False
             answers[candidate] = of != EMPTY
+            costs[pattern, TRIES] += 1
+            costs[pattern, BYTES] += state[T_WORK]
+            state[T_WORK] = 0
             candidate += 1
     return np.int64(len(candidates))
