@@ -9,7 +9,9 @@ import pytest
 import pathcast
 from pathcast import Subscriptions
 from pathcast.documents import Names
+from pathcast.matching.automaton.choice_kernels import LOOK
 from pathcast.matching.automaton.conditions import Conditions
+from pathcast.matching.contract import Costed
 from pathcast.patterns import parse
 from tests import oracle
 
@@ -31,7 +33,8 @@ CHOICES = [
     "/d",
 ]
 PLACES = ["//i/@x[{}]", "//i/text()[{}]", "/d[i[not(@x[{}])]]", "/d[.//@x[{}] and i]", "/d[contains(i/@x[{}], 'q')]",
-          "//i[starts-with(text()[{}], 'p')]", "//*[@x[{}][. != 'r']]", "//text()[contains(., 'q')][{}]"]  # fmt: skip
+          "//i[starts-with(text()[{}], 'p')]", "//*[@x[{}][. != 'r']]", "//text()[contains(., 'q')][{}]",
+          "//i[{}]", "/d[i[{}]/b]", "//*[not({})]", "/d[contains(i[{}], 'q')]", "/d[i[{}] and not(e)]"]  # fmt: skip
 XPATHS = [place.format(choice) for place in PLACES for choice in CHOICES]
 VALUES = ["".join(some) for count in range(4) for some in combinations("pqr", count)] + ["4", "6", " 7 "]
 DOCUMENTS = [
@@ -51,6 +54,29 @@ def test_they_hold_where_lxml_says_and_in_an_opened_index_too(tmp_path: Path) ->
     opened = pathcast.open_index(tmp_path / "index")
     opened.subscriptions.add_many(XPATHS[1::2], ids=range(2, len(XPATHS) + 1, 2))
     assert [matches.ids.tolist() for matches in opened.match_many(DOCUMENTS)] == wanted  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("choice", ["//i[. = 'p' or contains(., 'q')]", "//i[not(contains(., 'v'))]", "//i[. != 'v']"])
+def test_a_choice_reads_the_elements_of_its_step_alone(choice: str) -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add(choice)
+    matcher = subscriptions.compile()
+    assert not matcher.match("<r>" + 10 * "<i>v</i>" + 5_000 * "<o>pq</o>" + "</r>")
+    assert isinstance(matcher.engine, Costed)
+    (read,) = matcher.engine.costs().bytes.tolist()
+    assert read < 10 * 2 * 2 * LOOK, "ten elements, two tests, and not five thousand others"
+
+
+def test_elements_inside_each_other_are_searched_once() -> None:
+    depth = 900
+    document = depth * "<i>" + 20_000 * "v" + depth * "</i>"
+    subscriptions = Subscriptions()
+    subscriptions.add_many(["//i[contains(., 'p') or contains(., 'q')]", "//i[not(contains(., 'v'))]"])
+    matcher = subscriptions.compile()
+    began = process_time()
+    assert not matcher.match(document)
+    once = process_time() - began
+    assert once < 60, "900 searches of 20,000 bytes, twice, would not end"
 
 
 def test_a_choice_has_as_many_rows_as_tests() -> None:

@@ -88,16 +88,32 @@ def test_a_number_in_very_much_text_is_still_a_number() -> None:
     assert matcher.match(f"<a><b>{long}</b></a>").ids.tolist() == [1, 2]
 
 
-def test_values_under_or_and_not_are_never_waited_for() -> None:
+def test_values_under_not_and_beside_alternatives_without_one_are_never_waited_for() -> None:
     names = Names()
-    for text in ("/a[@x = 1 or @y = 2]", "/a[not(@x = 1)]", "/a[@x != 'v']", "//*[. = 1]", "/a[contains(., 'abc')]"):
-        assert list(demands(parse(text), names)) == [], text
-    assert len(list(demands(parse("/a[@x = 1][b > 2][text() = 'v'][contains(c, 'four')]/d[. = 'w']"), names))) >= 4
+    for text in (
+        "/a[not(@x = 1)]", "/a[@x != 'v']", "//*[. = 1]", "/a[contains(., 'abc')]", "/a[@x = 1 or @y]",
+        "/a[@x = 1 or not(@y = 2)]", "/a[not(@x = 1 or @y = 2)]", "/a[@x = 1 or b[contains(., 'abc')]]",
+    ):  # fmt: skip
+        assert demands(parse(text), names) == [[[]]], text
+    (outright,), *others = demands(parse("/a[@x = 1][b > 2][text() = 'v'][contains(c, 'four')]/d[. = 'w']"), names)
+    assert len(outright) >= 4 and not others
+
+
+def test_an_or_is_a_clause_with_the_tests_of_each_alternative() -> None:
+    names = Names()
+    for text, sizes in (
+        ("/a[@x = 1 or @y = 2]", [1, 1]),
+        ("/a[@x = 1 and b = 3 or @y = 2 and not(c)]", [1, 2]),
+        ("/a[(@x = 1 or @x = 2) and (b or c) or @y = 2]", [1, 1, 1]),
+        ("/a[/r/@x = 1 or b[contains(., 'four')]]", [1, 1]),
+    ):
+        (outright,), clause = demands(parse(text), names)
+        assert not outright and sorted(map(len, clause)) == sizes, text
 
 
 def test_equal_tests_of_different_patterns_are_one() -> None:
     table = DemandTable(Names())
-    first, second = (table.add(parse(text)) for text in ("/a/b[@x = 'v']", "//b[@x = 'v'][@y > 3]"))
+    ((first,),), ((second,),) = (table.add(parse(text)) for text in ("/a/b[@x = 'v']", "//b[@x = 'v'][@y > 3]"))
     assert first == second[:1] and len(table) == 2
 
 

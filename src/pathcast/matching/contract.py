@@ -12,8 +12,9 @@ documents of a batch, and the matcher turns entries into ids, subscribers or lin
 Capabilities are protocols of their own: `isinstance(engine, Streaming)` tells. Routers need them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -81,6 +82,29 @@ class Learning(Protocol):
     def compiled(self) -> dict[str, npt.NDArray[Any]]:
         """Of `arrays`, what is not learnt from documents."""
         ...
+
+
+@runtime_checkable
+class Costed(Protocol):
+    """Counts what its patterns cost, so that users can find the expensive ones."""
+
+    def costs(self) -> "Costs":
+        """What each entry that was tried on documents has cost so far."""
+        ...
+
+
+class Costs(NamedTuple):
+    """Of some entries: on how many documents each was tried, and about how many bytes of values that took to read."""
+
+    entries: Entries
+    tries: npt.NDArray[np.int64]
+    bytes: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, parts: Sequence["Costs"]) -> "Costs":
+        """Several, one after the other."""
+        none = cls(np.zeros(0, dtype=np.int32), *np.zeros((2, 0), dtype=np.int64))
+        return cls(*(np.concatenate(columns) for columns in zip(none, *parts, strict=True)))
 
 
 @runtime_checkable

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 KIND = "index"
 # Of the arrays that make up an index, by name, shape and meaning: whoever changes these gives it the next number.
-LAYOUT = 8
+LAYOUT = 9
 _SUBSCRIPTIONS, _ENGINE = "subscriptions_", "engine_"
 
 

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from ..errors import PathcastError
 from .checks import check_count
 from .contract import Concurrent, Engine, Learning, Limited, Mergeable
 from .expansion import Expansion
+from .expensive import cost_of, most_expensive
 from .matches import Matches
 from .registry import engine_class
 from .subscribers import SubscriberRows
@@ -133,11 +135,16 @@ class Matcher:
         return Matches(entries, expansion)
 
     def explain(self, document: Readable | Document, id: int) -> "Explanation":
-        """Why a document matches a subscription, or what keeps it from matching; `KeyError` for an unknown id."""
+        """Why a document matches a subscription, or what keeps it from matching; `KeyError` for an unknown id.
+
+        `cost` of the explanation says how much of this matcher's work the subscription took, if it was ever tried.
+        """
         from .explain import explain
 
         read = document if isinstance(document, Document) else self._reader.read([document])[0]
-        return explain(read, self.subscriptions, id)
+        explanation = explain(read, self.subscriptions, id)
+        cost = cost_of(self.engine, self.subscriptions.expansion(), id)
+        return explanation if cost is None else replace(explanation, cost=str(cost))
 
     def match_many(
         self,
@@ -214,7 +221,13 @@ class Matcher:
         return View(engine, expansion, len(engine.table), self._turn)
 
     def statistics(self) -> dict[str, Any]:
-        """What has been done so far, and how large the index is."""
+        """What has been done so far, how large the index is, and which subscriptions are the most expensive.
+
+        `most expensive` lists the patterns that took most of the time spent on trying patterns on documents, each with
+        `xpath`, the first `ids`, the number of its `subscriptions`, the number of documents it was `tried on`, and its
+        `share` of that time, estimated from the text that was read. Patterns found by look-ups alone are not tried.
+        """
+        engine, expansion = self.engine, self.subscriptions.expansion()
         size = self.subscriptions.bytes
         return {
             "engine": self.engine_name,
@@ -225,7 +238,8 @@ class Matcher:
             "matches": self._matches,
             "index bytes": size,
             "bytes per subscription": size / max(1, len(self.subscriptions)),
-            **self.engine.statistics(),
+            **engine.statistics(),
+            "most expensive": most_expensive(engine, expansion),
         }
 
     def save(self, directory: str | os.PathLike[str], *, memo: bool = True) -> None:

@@ -261,7 +261,7 @@ class PatternTable:
     def text(self, entry: int) -> str:
         """An entry as XPath, in normal form."""
         steps = self.steps(entry)
-        return str(self.trees[entry]) if steps is None else path_text(steps, self.names)
+        return self.trees.text(entry) if steps is None else path_text(steps, self.names)
 
     def translation(self, batch: DocumentBatch) -> Int32s:
         """For each name id of the batch its id in `names`, -1 for a name that no subscription mentions."""

@@ -57,12 +57,19 @@ class Trees:
     def __getitem__(self, entry: int) -> Pattern:
         pattern = self._patterns.get(entry)
         if pattern is None:
-            place = int(self._entries.view.searchsorted(entry))
-            begin, end = self._offsets.room[place : place + 2].tolist()
-            text = self._data.room[begin:end].tobytes().decode()
-            pattern = self._patterns[entry] = parse_printed(text, self._namespaces)
+            pattern = self._patterns[entry] = parse_printed(self._packed_text(entry), self._namespaces)
             leave_out(pattern)
         return pattern
+
+    def text(self, entry: int) -> str:
+        """A pattern as XPath, in normal form; no object is made for that."""
+        pattern = self._patterns.get(entry)
+        return self._packed_text(entry) if pattern is None else str(pattern)
+
+    def _packed_text(self, entry: int) -> str:
+        place = int(self._entries.view.searchsorted(entry))
+        begin, end = self._offsets.room[place : place + 2].tolist()
+        return self._data.room[begin:end].tobytes().decode()
 
     def find(self, pattern: Pattern) -> int | None:
         """The entry of a pattern, or None."""

@@ -1,11 +1,12 @@
-"""Access predicates: the one value test that a pattern waits for, besides its gate.
+"""Access predicates: the value tests that a pattern waits for, besides its gate.
 
-Of the tests that a pattern demands (`demands.py`), the one that documents have met least often is its access predicate.
-The pattern is a candidate for documents that pass it and open its gate (`gates.py`); a pattern without such a test
-waits behind its gate alone.
+Of the clauses that a pattern demands (`outright.py`), it waits for the one that documents have met least often
+(`clauses.py`): for one test, or, of an `or`, for one test of each alternative. The pattern is a candidate for documents
+that pass one of these tests and open its gate (`gates.py`); a pattern without a clause waits behind its gate alone.
 
-Invariant: a document that matches passes the test, so nothing is missed. Cost: one or two hash look-ups for each value
-that some pattern asks about, a binary search for each group of ranges that is met.
+Invariant: a document that matches passes one of the tests, so nothing is missed.
+Cost: one or two hash look-ups for each value that some pattern asks about, a binary search for each group of ranges
+that is met.
 """
 
 import threading
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...documents import DocumentBatch
-from ..spans import least
+from .clauses import Choice
 from .demand_kernels import S_COUNTS, candidates_of
 from .demands import Tests
 from .joins import Joined
@@ -29,12 +30,6 @@ from .lookup_kernels import (
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
-
-
-# What it counts that others have the same test, beside how likely this is met.
-_SHARED = 1e-9
-# In the place of an access predicate: there is none, or the pattern is not waited for here (`joins.py`).
-NO_TEST, DECIDED = -1, -2
 
 
 class _Scratch(threading.local):
@@ -53,13 +48,12 @@ class _Scratch(threading.local):
 class AccessRows(NamedTuple):
     """Patterns by what they wait for, in the arrays that the kernel reads.
 
-    `gate_of` has the gate of each pattern, `chosen` its access predicate, NO_TEST, or DECIDED. Of each gate the
-    patterns that wait behind it alone (`behind`), and all (`all`); of each test those that wait for it (`patterns`,
-    with their gates); of each group of ranges those that wait for a value beyond a threshold (with their gates, too).
+    `gate_of` has the gate of each pattern. Of each gate the patterns that wait behind it alone (`behind`), and all
+    (`all`); of each test those that wait for it (`patterns`, with their gates); of each group of ranges those that wait
+    for a value beyond a threshold (with their gates, too).
     """
 
     gate_of: Int32s
-    chosen: Int32s
     behind_begin: Int64s
     behind: Int32s
     all_begin: Int64s
@@ -74,10 +68,15 @@ class AccessRows(NamedTuple):
     range_gates: Int32s
 
 
-def laid_out(tests: Tests, gate_of: Int32s, gates: int, chosen: Int32s) -> AccessRows:
-    """Patterns by their gates, of which there are so many, and access predicates."""
-    kinds = np.full(len(chosen), -1)
-    kinds[chosen >= 0] = tests.rows[D_KIND][chosen[chosen >= 0]]
+def laid_out(tests: Tests, gate_of: Int32s, gates: int, choice: Choice, decided: npt.NDArray[np.bool_]) -> AccessRows:
+    """Patterns by their gates, of which there are so many, and by what they wait for.
+
+    Those that are `decided` are not waited for here (`joins.py`).
+    """
+    counts = np.where(decided, 0, np.diff(choice.begin))
+    owner, chosen = np.repeat(np.arange(len(counts)), np.diff(choice.begin)), choice.tests
+    owner, chosen = owner[~decided[owner]], chosen[~decided[owner]]
+    kinds = tests.rows[D_KIND][chosen]
     ranged = (kinds == LOW) | (kinds == HIGH)
     groups, limits = tests.group_of[: tests.tests], tests.numbers[: tests.tests]
     range_kinds = np.full(tests.groups, LOW, dtype=np.int32)
@@ -85,17 +84,24 @@ def laid_out(tests: Tests, gate_of: Int32s, gates: int, chosen: Int32s) -> Acces
     range_kinds[groups[known]] = tests.rows[D_KIND][known]
     waiting = np.flatnonzero(ranged)
     waiting = waiting[np.lexsort((limits[chosen[waiting]], groups[chosen[waiting]]))]
-    begin, patterns = _rows(chosen, np.flatnonzero((chosen >= 0) & ~ranged), tests.tests)
+    begin, order = _rows(chosen, np.flatnonzero(~ranged), tests.tests)
+    patterns, range_patterns = (owner[places].astype(np.int32) for places in (order, waiting))
     return AccessRows(
-        gate_of, chosen,
-        *_rows(gate_of, np.flatnonzero(chosen == NO_TEST), gates),
+        gate_of,
+        *_rows(gate_of, np.flatnonzero((counts == 0) & ~decided), gates),
         *_rows(gate_of, np.arange(len(gate_of)), gates),
         begin, patterns, gate_of[patterns],
         range_kinds,
         np.searchsorted(groups[chosen[waiting]], np.arange(tests.groups + 1)).astype(np.int64),
         np.ascontiguousarray(limits[chosen[waiting]]),
-        waiting.astype(np.int32), gate_of[waiting],
+        range_patterns, gate_of[range_patterns],
     )  # fmt: skip
+
+
+def no_access(tests: Tests) -> AccessRows:
+    """For no patterns."""
+    none = Choice(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0))
+    return laid_out(tests, np.zeros(0, dtype=np.int32), 0, none, np.zeros(0, dtype=np.bool_))
 
 
 class Access:
@@ -103,13 +109,16 @@ class Access:
 
     def __init__(self, tests: Tests, gates: int, rows: AccessRows) -> None:
         self._tests, self.gates, self.rows = tests, gates, rows
-        self.gate_of, self.chosen = rows.gate_of, rows.chosen
+        self.gate_of = rows.gate_of
         self._scratch = _Scratch()
 
     @property
     def values(self) -> int:
         """How many different tests patterns wait for."""
-        return len(np.unique(self.chosen[self.chosen >= 0]))
+        ranges = np.diff(self.rows.range_begin)
+        thresholds = self.rows.thresholds
+        same = (thresholds[1:] == thresholds[:-1]) & (np.diff(np.repeat(np.arange(len(ranges)), ranges)) == 0)
+        return int(np.count_nonzero(np.diff(self.rows.begin))) + len(thresholds) - int(np.count_nonzero(same))
 
     def candidates(
         self,
@@ -166,15 +175,6 @@ class Access:
             scratch.marks = np.zeros((patterns >> 6) + 64, dtype=np.uint64)
             scratch.summary = np.zeros((len(scratch.marks) >> 6) + 1, dtype=np.uint64)
         return scratch
-
-
-def rarest(begin: Int64s, tests: Int32s, likely: npt.NDArray[np.float64]) -> Int32s:
-    """For each pattern (its tests are `tests[begin[i] : begin[i + 1]]`) the least likely one, -1 where it has none.
-
-    Of equally likely ones, the one that fewer patterns have.
-    """
-    shared = np.bincount(tests, minlength=len(likely))[tests] / max(1, len(begin) - 1)
-    return np.append(tests, np.int32(-1))[least(begin, likely[tests] + _SHARED * shared)]
 
 
 def _rows(keys: Int32s, patterns: npt.NDArray[np.intp], count: int) -> tuple[Int64s, Int32s]:

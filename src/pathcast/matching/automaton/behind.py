@@ -24,11 +24,11 @@ from ...patterns.linear import Steps, normalised
 from ...patterns.model import Node, Pattern
 from ..contract import Entries, Offsets
 from ..expansion_kernels import merge_joined
-from ..growing import Growing
-from ..spans import ends_of, gathered, part_of
+from ..spans import part_of
 from ..table import Moved, PatternTable
-from .access import DECIDED, Access, AccessRows, laid_out, rarest
+from .access import Access, AccessRows, laid_out, no_access
 from .bound import spine_of
+from .clauses import ClauseRows, Clauses, some_of
 from .demands import DemandTable, Tests
 from .gates import gate, in_order
 from .join_rows import NO_TESTS, Bound, BoundTests, JoinRows, no_rows
@@ -44,7 +44,7 @@ from .verifier import Programs, Verifier
 Int32s = npt.NDArray[np.int32]
 AnyArray = npt.NDArray[Any]
 _DEMANDS, _VERIFIER, _ACCESS, _BOUND, _JOINS = "demands_", "verifier_", "access_", "bound_", "joins_"
-_TWIGS, _TWIG_ROWS = "twigs_", "twig_rows_"
+_TWIGS, _TWIG_ROWS, _CLAUSES = "twigs_", "twig_rows_", "clauses_"
 _NONE = np.zeros(0, dtype=np.int32)
 _ANY: Steps = (0,)
 # So many patterns at a time are put in an order in which those stand together that begin alike; for fewer it would
@@ -146,8 +146,7 @@ class Behind:
         self._verifier = Verifier(table)
         self._bound = BoundTests(table.names)
         self._twigs = Twigs()
-        self._tests = Growing(np.int32)
-        self._tests_begin = Growing(np.int64, [0])
+        self._clauses = Clauses()
         self._laid_twigs: TwigRows | None = None  # with what documents have shown of their branches
         self._ends = PathNodes()  # the trie node of each pattern's gate
         self.until = 0  # the first entry that was not looked at yet
@@ -200,7 +199,7 @@ class Behind:
                 self._verifier.add_later(joined)
             self._bound.extend([*paths.values(), *[NO_TESTS] * len(twigs)])
             self._twigs.extend([*[_NO_TIES] * len(paths), *(twig.ties for twig in twigs.values())])
-            self._tests_begin.extend(np.full(len(joined), self._tests.size, dtype=np.int64))
+            self._clauses.extend_without(len(joined))
             self._ends.extend([*gates, *(twig.longest for twig in twigs.values())])
         return others
 
@@ -208,13 +207,12 @@ class Behind:
         """Take up patterns that are verified wherever they may match."""
         encoder = self.table.encoder
         bound = [self._bound.read_any(pattern, encoder) for pattern in patterns.values()]
-        tests = [self._demands.add(pattern, its.tests) for pattern, its in zip(patterns.values(), bound, strict=True)]
+        clauses = [self._demands.add(pattern, its.tests) for pattern, its in zip(patterns.values(), bound, strict=True)]
         for entry in patterns:
             self._verifier.add(entry)
         self._bound.extend(bound)
         self._twigs.extend([_NO_TIES] * len(patterns))
-        self._tests_begin.extend(ends_of([len(its) for its in tests], self._tests.size))
-        self._tests.extend(np.array([test for its in tests for test in its], dtype=np.int32))
+        self._clauses.extend(clauses)
         self._ends.extend(gate(pattern, encoder) for pattern in patterns.values())
 
     def layout(self) -> "Layout":
@@ -234,8 +232,7 @@ class Behind:
     def _layout(self, ends: Int32s, before: TwigRows | None) -> "Layout":
         return Layout(
             ends,
-            self._tests_begin.view[: len(self) + 1],
-            self._tests.view,
+            self._clauses.rows(),
             self._demands.captured(),
             self._demands.likely(self.documents),
             self._bound,
@@ -260,7 +257,7 @@ class Behind:
     def waiting(self, by: Laid | None = None) -> Waiting:
         """All patterns as of now; without `by`, all without a gate."""
         if by is None:
-            access = Access(self._demands.captured(), 0, laid_out(self._demands.captured(), _NONE, 0, _NONE))
+            access = Access(self._demands.captured(), 0, no_access(self._demands.captured()))
             twigs = TwigJoins(Twigs().laid_out(_NONE, _NONE, None))
             by = Laid(Joins(self._bound.demands.captured(), no_rows(0)), twigs, access)
         self._laid_twigs = by.twigs.rows
@@ -276,13 +273,12 @@ class Behind:
             (_VERIFIER, self._verifier.saved()),
             (_BOUND, self._bound.saved()),
             (_TWIGS, self._twigs.saved()),
+            (_CLAUSES, self._clauses.saved()),
             (_ACCESS, {} if waiting is None else waiting.access.rows._asdict()),
             (_JOINS, {} if waiting is None else waiting.joins.rows._asdict()),
             (_TWIG_ROWS, {} if waiting is None else waiting.by.twigs.rows._asdict()),
         )
         return {
-            "tests": self._tests.view,
-            "tests_begin": self._tests_begin.view,
             "ends": self._ends.view,
             "whole": np.array([self.documents, self.until], dtype=np.int64),
             **{prefix + name: array for prefix, arrays in parts for name, array in arrays.items()},
@@ -291,8 +287,8 @@ class Behind:
     def part(self) -> dict[str, AnyArray]:
         """Of `saved`, what `merge` needs."""
         looked_up = (_DEMANDS + name for name in ("rows", "numbers", "literals"))
-        needed = {"tests", "tests_begin", "ends", *looked_up}
-        taken_over = (_VERIFIER, _BOUND, _TWIGS)
+        needed = {"ends", *looked_up}
+        taken_over = (_VERIFIER, _BOUND, _TWIGS, _CLAUSES)
         return {name: array for name, array in self.saved().items() if name in needed or name.startswith(taken_over)}
 
     @classmethod
@@ -303,7 +299,7 @@ class Behind:
         behind._verifier = Verifier.restore(table, part_of(arrays, _VERIFIER))
         behind._bound = BoundTests.restore(table.names, part_of(arrays, _BOUND))
         behind._twigs = Twigs.restore(part_of(arrays, _TWIGS))
-        behind._tests, behind._tests_begin = Growing.over(arrays["tests"]), Growing.over(arrays["tests_begin"])
+        behind._clauses = Clauses.restore(part_of(arrays, _CLAUSES))
         behind._ends = PathNodes(arrays["ends"])
         behind.documents, behind.until = arrays["whole"].tolist()
         rows = {name: np.asarray(array) for name, array in part_of(arrays, _ACCESS).items()}
@@ -324,10 +320,9 @@ class Behind:
         self._verifier.merge(verifier, fresh, entries[fresh], moved.names)
         self._bound.merge(part_of(arrays, _BOUND), fresh, moved.names, moved.nodes)
         self._twigs.merge(part_of(arrays, _TWIGS), fresh, moved.names, moved.nodes)
-        begin, places = gathered(arrays["tests_begin"], arrays["tests"], fresh)
-        tests = self._demands.merge(part_of(arrays, _DEMANDS), moved.names, places)
-        self._tests_begin.extend(begin[1:] + self._tests.size)
-        self._tests.extend(tests[places])
+        clauses = some_of(part_of(arrays, _CLAUSES), fresh)
+        tests = self._demands.merge(part_of(arrays, _DEMANDS), moved.names, clauses.tests)
+        self._clauses.take_over(clauses, tests[clauses.tests])
         self._ends.take_over(np.asarray(arrays["ends"])[fresh], moved.nodes)
         self.until = len(self.table)
 
@@ -354,8 +349,7 @@ class Layout:
     """
 
     ends: Int32s
-    begin: npt.NDArray[np.int64]
-    tests: Int32s
+    clauses: ClauseRows
     captured: Tests
     likely: npt.NDArray[np.float64]
     bound: BoundTests
@@ -382,15 +376,13 @@ class Layout:
     def chosen(self, gate_of: Int32s, gate_nodes: Int32s, gates_of_tests: Int32s) -> Laid:
         """Patterns by the rarest of their tests, for those that have gates; bound tests have gates of their own."""
         count, gates = len(gate_of), len(gate_nodes)
-        begin = self.begin[: count + 1]
-        tests = rarest(begin, self.tests[: begin[-1]], self.likely)
-        likely = np.append(self.likely, np.inf)[tests]  # the last one for those without a test
+        choice = self.clauses.rarest(self.likely, count)
         bound = self.bound.rarest(self.bound_likely, count)
-        joined = np.isfinite(bound) & (bound <= likely)
-        tests[joined | self.twigs.are(count)] = DECIDED
+        joined = np.isfinite(bound) & (bound <= choice.likely)
         rows = self.bound.laid_out(
             self.bound_captured, self.bound_likely, gate_of, gates, gates_of_tests, self.entries, joined
         )
-        access = Access(self.captured, gates, laid_out(self.captured, gate_of, gates, tests))
+        decided = joined | self.twigs.are(count)
+        access = Access(self.captured, gates, laid_out(self.captured, gate_of, gates, choice, decided))
         twigs = self.twigs.laid_out(self.entries[:count], gate_nodes, self.twigs_before)
         return Laid(Joins(self.bound_captured, rows), TwigJoins(twigs), access)

@@ -22,12 +22,14 @@ from .value_kernels import (
     short_hash,
 )
 
-# SELF and FIRST are tried on elements one by one, the same with _SET on all elements of the document. FIRST_ROOT is
-# FIRST at the document; PATH_… are the steps of its path. A STEP is one of a pattern's longest path.
-# The parts of an ATTRIBUTE or TEXT_NODE (and of such a step) are SELF, tests of its value, which may be the beginnings
-# of choices (`choice_passes`); and conditions on the document that choices ask about.
-ELEMENT, ATTRIBUTE, TEXT_NODE, ROOT, SELF, SELF_SET, ALL_OF, ANY_OF, NOT, STEP, FIRST, FIRST_SET, FIRST_ROOT = range(13)
-PATH_ELEMENT, PATH_ATTRIBUTE, PATH_TEXT = 13, 14, 15
+# SELF, CHOICE and FIRST are tried on the elements that passed everything else (`choice_kernels.py`); any other kind is
+# the set of elements at which it holds. FIRST_ROOT is FIRST at the document; PATH_… are the steps of its path. A STEP
+# is a step of a pattern's longest path.
+# A CHOICE is `and`, `or` and `not` of tests: its first part is the SELF to begin with, the others are the conditions
+# that its tests ask about. The parts of an ATTRIBUTE or TEXT_NODE (and of such a step) are SELF, tests of its value,
+# which may be the beginnings of choices (`choice_passes`); and conditions on the document that choices ask about.
+ELEMENT, ATTRIBUTE, TEXT_NODE, ROOT, SELF, CHOICE, ALL_OF, ANY_OF, NOT, STEP, FIRST, FIRST_ROOT = range(12)
+PATH_ELEMENT, PATH_ATTRIBUTE, PATH_TEXT = 12, 13, 14
 DEEP = 16
 ANY_NAME = -1
 # Columns of the condition table: `test` is the name of a node, or the kind of a value test. A step has the step before
@@ -50,6 +52,12 @@ H_FIRST, H_LATER, H_FROM, H_ROWS, H_STAMPS = 0, 2, 4, 6, 4
 # Rows of the values that were worked out: of attributes and of text nodes; and of their stamps.
 V_ATTRIBUTE, V_TEXT, V_ROWS = range(3)
 ONE = np.uint64(1)
+
+
+@part
+def is_tried(kind):
+    """Whether conditions of a kind are tried on the elements that passed everything else."""
+    return kind == SELF or kind == CHOICE or kind == FIRST
 
 
 @part
@@ -352,11 +360,7 @@ def first_passes(
                     held = deep or element == 0
                 else:
                     held = element > low and is_inside(element, low, False, deep, parents, first, scratch, here)
-                p = rows[step, C_PARTS]
-                while held and p < rows[step, C_PARTS_END]:
-                    held = has_bit(bits, width * known[parts[p], K_SET], element)
-                    p += 1
-                if held:
+                if held and has_bit(bits, width * np.int64(known[step, K_SET]), element):
                     if is_last:
                         return element_passes(first + element, row, rows, limits, literals, text_begin, text_end,
                                               text_start, text_length, data, arena, joined)  # fmt: skip

@@ -7,8 +7,8 @@ with what the kernel needs of them beside (`verify_kernels.py`).
 Conditions that came as arrays, from a snapshot or from another process (`restore`, `merge`), are found by their content
 (`interning_kernels.py`), the others by the parts of patterns that they were made from.
 
-An attribute or text node has tests of its value. `and`, `or` and `not` of such tests are a *choice*: a test that names
-the one to go on with if it is passed, and the one if not.
+`and`, `or` and `not` of tests of one value (of an attribute, a text node or an element) are a *choice*: a test that
+names the next test if it is passed, and the next if not. Conditions with a known set may stand among them.
 
     @a[. = 'x' or not(. > 5)]     . = 'x'  passed: yes, else: . > 5
                                   . > 5    passed: no, else: yes
@@ -49,11 +49,11 @@ from .condition_kernels import (
     C_KIND,
     C_PARTS,
     C_PARTS_END,
+    CHOICE,
     DEEP,
     ELEMENT,
     FIRST,
     FIRST_ROOT,
-    FIRST_SET,
     NO_PART,
     NOT,
     PATH_ATTRIBUTE,
@@ -61,7 +61,6 @@ from .condition_kernels import (
     PATH_TEXT,
     ROOT,
     SELF,
-    SELF_SET,
     STEP,
     TEXT_NODE,
 )
@@ -84,7 +83,7 @@ from .value_kernels import (
 from .verify_kernels import MOST_ASKS, NOTHING, SAME
 
 _WORD = 1 << 64
-_ONE_BY_ONE = frozenset([SELF, FIRST])
+_TRIED = frozenset([SELF, CHOICE, FIRST])
 _NONE = np.empty(0, dtype=np.int32)
 _NO_SLOTS = np.full(256, -1, dtype=np.int32)
 _NUMBER_TESTS = {"=": EQUAL, "!=": DIFFERENT, "<": LESS, "<=": AT_MOST, ">": MORE, ">=": AT_LEAST}
@@ -106,7 +105,7 @@ class Conditions:
 
     def __init__(self, names: Names) -> None:
         self.names = names
-        self._numbers: dict[tuple[Condition, bool], int] = {}
+        self._numbers: dict[Condition, int] = {}
         self._paths: dict[Node, int] = {}
         self._steps: dict[tuple[int, str, str, tuple[int, ...]], int] = {}
         self._first = 0  # those before it came as arrays; of the others there are lists:
@@ -158,7 +157,7 @@ class Conditions:
             parts = self._all(others)
             step = self._step(node, step, parts)
             name = 2 * self._name(node) + (node.axis == "//")
-            asks = [NOTHING - 1 - part if self.kind(part) in _ONE_BY_ONE else part for part in parts]
+            asks = [NOTHING - 1 - part if self.kind(part) in _TRIED else part for part in parts]
             for k in range(len(asks) - 1):
                 program += NOTHING - MOST_ASKS * step - k - 1, SAME if k else name, asks[k]
             program += step, SAME if len(asks) > 1 else name, asks[-1] if asks else NOTHING
@@ -176,15 +175,14 @@ class Conditions:
             known = self._steps[key] = self._new(STEP, node, parts, before)
         return known
 
-    def _condition(self, condition: Condition, *, alone: bool = False) -> int:
-        """The number of a condition; `alone`: its set is asked for, not only what it leaves of others."""
-        key = (condition, alone and isinstance(condition, Compare | StringTest | First))
-        known = self._numbers.get(key)
+    def _condition(self, condition: Condition) -> int:
+        """The number of a condition."""
+        known = self._numbers.get(condition)
         if known is None:
-            known = self._numbers[key] = self._make(condition, alone)
+            known = self._numbers[condition] = self._make(condition)
         return known
 
-    def _make(self, condition: Condition, alone: bool) -> int:
+    def _make(self, condition: Condition) -> int:
         match condition:
             case Node():
                 if condition.is_element:
@@ -193,23 +191,27 @@ class Conditions:
             case Root():
                 return self._row(ROOT, 0, (self._condition(condition.node),))
             case Compare() | StringTest():
-                return self._value(condition, SELF_SET if alone else SELF)
-            case AllOf():
-                return self._row(ALL_OF, 0, self._all(condition.conditions, alone=True))
-            case AnyOf():
-                return self._row(ANY_OF, 0, self._all(condition.conditions, alone=True))
-            case Not():
-                return self._row(NOT, 0, (self._condition(condition.condition, alone=True),))
+                return self._value(condition, SELF)
             case First():
-                kind = FIRST_ROOT if condition.absolute else FIRST_SET if alone else FIRST
+                kind = FIRST_ROOT if condition.absolute else FIRST
                 return self._value(condition.test, kind, tuple(self._path_step(step) for step in condition.steps))
+            case AllOf() | AnyOf() | Not() if _tests_the_element(condition):
+                asked: dict[int, None] = {}
+                begin = self._choice(condition, self._condition(ALWAYS), self._condition(NEVER), asked)
+                return self._row(CHOICE, 0, (begin, *asked))
+            case AllOf():
+                return self._row(ALL_OF, 0, self._all(condition.conditions))
+            case AnyOf():
+                return self._row(ANY_OF, 0, self._all(condition.conditions))
+            case Not():
+                return self._row(NOT, 0, (self._condition(condition.condition),))
 
     def _path_step(self, step: Node) -> int:
         """The number of a step of a path whose first node is looked for."""
         known = self._paths.get(step)
         if known is None:
             if step.is_element:
-                known = self._new(PATH_ELEMENT, step, self._all(step.conditions, alone=True))
+                known = self._new(PATH_ELEMENT, step, self._all(step.conditions))
             else:
                 known = self._new(PATH_TEXT if step.is_text else PATH_ATTRIBUTE, step, self._tests_of(step))
             self._paths[step] = known
@@ -227,30 +229,33 @@ class Conditions:
         return (*self._all(tuple(tests)), *choices, *asked)
 
     def _choice(self, condition: Condition, passed: int, failed: int, asked: dict[int, None]) -> int:
-        """Where to begin to find out whether a value passes a condition; `passed`, `failed`: where that leads."""
+        """Where to begin to find out whether a value passes a condition; `passed`, `failed`: where that leads.
+
+        `asked` gets the conditions whose sets are asked for; what takes long is tried last.
+        """
         match condition:
             case Compare() | StringTest():
                 return self._value(condition, SELF, (passed, failed))
-            case Not():
+            case Not() if _tests_the_element(condition):
                 return self._choice(condition.condition, failed, passed, asked)
-            case AllOf():
-                for part in reversed(condition.conditions):
+            case AllOf() if _tests_the_element(condition):
+                for part in sorted(condition.conditions, key=_price, reverse=True):
                     passed = self._choice(part, passed, failed, asked)
                 return passed
-            case AnyOf():
-                for part in reversed(condition.conditions):
+            case AnyOf() if _tests_the_element(condition):
+                for part in sorted(condition.conditions, key=_price, reverse=True):
                     failed = self._choice(part, passed, failed, asked)
                 return failed
-            case Root() | First() | Node():  # of the document: nothing lies below an attribute or text
+            case _:  # below an attribute or text node nothing lies: there, it is one of the document
                 number = self._condition(condition)
                 asked[number] = None
                 return self._row(SELF, 0, (passed, failed, number))
 
-    def _all(self, conditions: tuple[Condition, ...], *, alone: bool = False) -> tuple[int, ...]:
-        """The numbers of conditions, those last that are tried on elements one by one: others may leave none."""
-        numbers = [self._condition(condition, alone=alone) for condition in conditions]
+    def _all(self, conditions: tuple[Condition, ...]) -> tuple[int, ...]:
+        """The numbers of conditions, those last that are tried on elements: others may leave none."""
+        numbers = [self._condition(condition) for condition in conditions]
         if len(numbers) > 1:
-            numbers.sort(key=lambda number: self.kind(number) in _ONE_BY_ONE)
+            numbers.sort(key=lambda number: self.kind(number) in _TRIED)
         return tuple(numbers)
 
     def _new(self, kind: int, node: Node, parts: tuple[int, ...], before: int | None = None) -> int:
@@ -401,6 +406,34 @@ class Conditions:
             table = (self._rows.room, self._limits.room.view(np.uint64), self._literals.room, self._parts.room)
             index_conditions(*table, self._indexed, count, _NONE, self._slots)
             self._indexed = count
+
+
+def _tests_the_element(condition: Condition) -> bool:
+    """Whether the value of the element at which a condition stands, or a first node below it, is asked about."""
+    match condition:
+        case Compare() | StringTest():
+            return True
+        case First():
+            return not condition.absolute
+        case AllOf() | AnyOf():
+            return any(_tests_the_element(part) for part in condition.conditions)
+        case Not():
+            return _tests_the_element(condition.condition)
+        case _:
+            return False
+
+
+def _price(condition: Condition) -> int:
+    """What it takes to try a condition, beside others: a known set, a comparison, a search, a path to look for."""
+    match condition:
+        case Compare():
+            return 1
+        case StringTest():
+            return 2
+        case _ if _tests_the_element(condition):
+            return 3
+        case _:
+            return 0
 
 
 def short_hash(text: bytes) -> int:

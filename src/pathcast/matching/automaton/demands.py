@@ -1,4 +1,4 @@
-"""Demands: all value tests that patterns demand outright (`outright.py`), in one table that kernels look values up in.
+"""All value tests that patterns demand (`outright.py`), in one table that kernels look values up in.
 
 The table is appended to and never changed: a test keeps its number, whoever asks for it. It also counts in how many
 documents each test was met (`hits`), from which patterns choose the rarest of their tests. Tests that came as arrays,
@@ -104,11 +104,15 @@ class DemandTable:
     def __len__(self) -> int:
         return self._count
 
-    def add(self, pattern: Pattern, besides: Collection[Demand] = ()) -> list[int]:
-        """The numbers of the tests that a pattern demands, besides some that are waited for elsewhere."""
+    def add(self, pattern: Pattern, besides: Collection[Demand] = ()) -> list[list[list[int]]]:
+        """The clauses that a pattern demands, by the numbers of their tests.
+
+        Tests under no `or` that are among `besides` are left out: they are waited for elsewhere.
+        """
         others = {demand[1:] for demand in besides}
-        found = demands(pattern, self._names)
-        return sorted({self.number(demand) for demand in found if demand[1:] not in others})
+        (outright,), *more = demands(pattern, self._names)
+        alone = [demand for demand in outright if demand[1:] not in others]
+        return [[sorted({self.number(demand) for demand in tests}) for tests in clause] for clause in ([alone], *more)]
 
     def number(self, demand: Demand) -> int:
         """The number of a test."""

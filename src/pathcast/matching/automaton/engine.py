@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ...documents import DocumentBatch, Limits
 from ...errors import LimitError
-from ..contract import Engine, Entries, Offsets
+from ..contract import Costs, Engine, Entries, Offsets
 from ..table import Moved, PatternTable
 from . import generations
 from .generation import Generation
@@ -278,6 +278,12 @@ class AutomatonEngine:
         with self._counting:
             for name, count in counts.items():
                 self._counts[name] += count
+
+    def costs(self) -> Costs:
+        """What the patterns that were tried on documents have cost; those that joins decide cost next to nothing."""
+        made = self._generations.current
+        found = [each.waiting.verifier.costs() for each in (made, made.lately) if each is not None and each.waiting]
+        return Costs.of(found)
 
     def statistics(self) -> dict[str, int | float]:
         made = self._generations.current

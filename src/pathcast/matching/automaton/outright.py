@@ -1,14 +1,21 @@
-"""Outright demands: the value tests that a pattern makes outright, and that a document must pass to match it.
+"""Demands: the value tests that a document must pass to match a pattern.
 
-A test is demanded outright when it stands under no `or` and no `not`: the document then has an element, attribute or
-text node that passes it. Three kinds can be looked up (`demand_kernels.py`):
+A pattern demands *clauses*. A clause has alternatives, of which a document that matches fulfils at least one; an
+alternative is a list of tests, all of which such a document passes. Tests that stand under no `or` and no `not` are one
+clause with one alternative, and each `or` is a clause of its own:
+
+    //p[@id = 'x' and contains(., 'some')]     ((@id = 'x', 'some'),)
+    //p[. = 'x' or @a = 'y' and @b = 'z']      ((. = 'x',), (@a = 'y', @b = 'z'))
+
+Three kinds of tests can be looked up (`demand_kernels.py`):
 
     equal      @a = 'x', b = 3          by hash of the value
     range      @a > 5, b <= 3           by sorted thresholds
     part       contains(., 'some')      by hash of four bytes of what is looked for: its beginning, middle and end,
                                         of which documents show the rarest; the first node of a path as well
 
-Invariant: a document that matches a pattern passes all its tests, so nothing is missed by waiting for one of them.
+Invariant: a document that matches a pattern fulfils each of its clauses, so nothing is missed by waiting for one of
+them. An `or` with an alternative that has no such test is no clause; what stands under `not` is passed over.
 """
 
 import math
@@ -16,7 +23,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...documents import Names
-from ...patterns.model import WILDCARD, Compare, First, Node, Pattern, StringTest
+from ...patterns.model import WILDCARD, AllOf, AnyOf, Compare, Condition, First, Node, Pattern, Root, StringTest
 from .lookup_kernels import ANY, EQUAL_NUMBER, EQUAL_TEXT, GRAM, GRAM_BYTES, HIGH, LOW, SELF_VALUE, TEXT_VALUE
 
 _RANGES = {">": LOW, ">=": LOW, "<": HIGH, "<=": HIGH}
@@ -36,24 +43,60 @@ class Demand(NamedTuple):
     number: float
 
 
-def demands(pattern: Pattern, names: Names) -> Iterator[Demand]:
-    """The value tests that a pattern demands outright and that can be looked up."""
-    waiting = [(pattern.root, ANY)] if pattern.root is not None else []
+Clause = list[list[Demand]]
+
+
+def demands(pattern: Pattern, names: Names) -> list[Clause]:
+    """The clauses that a pattern demands; the first has one alternative, the tests under no `or`, which may be none."""
+    if pattern.root is None:
+        return [[[]]]
+    tests, clauses = _demanded(pattern.root, ANY, ANY, names)
+    return [[tests], *clauses]
+
+
+def _demanded(condition: Condition, element: int, place: int, names: Names) -> tuple[list[Demand], list[Clause]]:
+    """The tests that a condition demands outright, and its clauses; `element`, `place`: the value that it stands at."""
+    tests, clauses = list[Demand](), list[Clause]()
+    waiting = [(condition, element, place)]
     while waiting:
-        node, holder = waiting.pop()
-        if node.is_element:
-            element, place = (ANY if node.test == WILDCARD else names.add(node.test)), SELF_VALUE
-            waiting.extend((part, element) for part in node.conditions if isinstance(part, Node))
+        current, element, place = waiting.pop()
+        match current:
+            case Node():
+                waiting.extend((part, *_value_of(current, element, names)) for part in current.conditions)
+            case Root():
+                waiting.append((current.node, ANY, ANY))
+            case AllOf():
+                waiting.extend((part, element, place) for part in current.conditions)
+            case AnyOf():
+                clauses.extend(_alternatives(current, element, place, names))
+            case Compare():
+                found = demand_of(element, place, current)
+                tests.extend([] if found is None else [found])
+            case StringTest() | First():
+                tests.extend(_grams(current if isinstance(current, StringTest) else current.test))
+    return tests, clauses
+
+
+def _value_of(node: Node, holder: int, names: Names) -> tuple[int, int]:
+    """The element and the place of the value that a node's conditions are about; `holder`: the element above it."""
+    if node.is_element:
+        return (ANY if node.test == WILDCARD else names.add(node.test)), SELF_VALUE
+    return (holder if node.axis == "/" else ANY), (names.add(node.test[1:]) if node.is_attribute else TEXT_VALUE)
+
+
+def _alternatives(condition: AnyOf, element: int, place: int, names: Names) -> list[Clause]:
+    """The clause of an `or`; none if an alternative has no test. A part that is nothing but an `or` gives several."""
+    clause: Clause = []
+    for part in condition.conditions:
+        tests, clauses = _demanded(part, element, place, names)
+        if tests:
+            clause.append(tests)
+        elif clauses:
+            shortest: Clause = min(clauses, key=len)
+            clause += shortest
         else:
-            element = holder if node.axis == "/" else ANY
-            place = names.add(node.test[1:]) if node.is_attribute else TEXT_VALUE
-        for test in node.conditions:
-            if isinstance(test, Compare):
-                found = demand_of(element, place, test)
-                if found is not None:
-                    yield found
-            elif isinstance(test, StringTest | First):
-                yield from _grams(test if isinstance(test, StringTest) else test.test)
+            return []
+    return [clause] if clause else []
 
 
 def _grams(test: StringTest) -> Iterator[Demand]:

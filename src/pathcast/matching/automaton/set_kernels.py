@@ -3,7 +3,8 @@
 
     child(S, a)    the elements a with a parent in S         up(S)         the parents of S
     below(S, a)    the elements a below one of S             all_up(S)     the ancestors of S
-    both(S, T)     the elements of S and T
+    both(S, T)     the elements of S and T                   either(S, T)  the elements of S or T
+                                                             without(S, T) the elements of S that are not in T
 
 Documents have few different sets that patterns ask for: a hundred or two, where thousands of steps and conditions are
 asked. So nearly every operation is one look-up by its number and its operands.
@@ -33,10 +34,12 @@ from .condition_kernels import (
     put_bit,
 )
 
-CHILD, BELOW, UP, ALL_UP, BOTH = range(5)
+# TRIED: the elements of a set that pass a test, which is given in the place of a second set (`choice_kernels.py`).
+CHILD, BELOW, UP, ALL_UP, BOTH, EITHER, WITHOUT, TRIED = range(8)
 OPERATIONS = 8
-# `state`: the last stamp, the epoch, how many sets there are and can be, and whether one more was wanted.
-T_STAMP, T_EPOCH, T_SETS, T_CAPACITY, T_FULL, T_COUNTS = range(6)
+# `state`: the last stamp, the epoch, how many sets there are and can be, whether one more was wanted, and how many
+# bytes of values were looked at, about.
+T_STAMP, T_EPOCH, T_SETS, T_CAPACITY, T_FULL, T_WORK, T_COUNTS = range(7)
 HASH_A, HASH_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 
 
@@ -95,13 +98,19 @@ def begin_epoch(state, bits, width, count, slots):
 @apart
 def worked_out(operation, a, b, state, bits, width, slots, first, count, stamp, parents, ends, heads, head_stamps,
                lists):  # fmt: skip
-    """The set that an operation gives; `b` is a name, or of `both` a set."""
+    """The set that an operation gives; `b` is a name, or of `both`, `either` and `without` a set."""
     word, of = state[T_SETS] * width, a * width
     for k in range(word, word + width):
         bits[k] = 0
-    if operation == BOTH:
+    if operation >= BOTH:
         for k in range(width):
-            bits[word + k] = bits[of + k] & bits[b * width + k]
+            other = bits[b * width + k]
+            if operation == BOTH:
+                bits[word + k] = bits[of + k] & other
+            elif operation == EITHER:
+                bits[word + k] = bits[of + k] | other
+            else:
+                bits[word + k] = bits[of + k] & ~other
         return interned(state, bits, width, slots)
     if operation == UP or operation == ALL_UP:
         for w in range(width):

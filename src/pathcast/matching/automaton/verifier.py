@@ -18,13 +18,26 @@ import numpy as np
 import numpy.typing as npt
 
 from ...documents import DocumentBatch
+from ..contract import Costs
 from ..growing import Growing
 from ..spans import gathered, part_of
 from ..table import PatternTable
 from .condition_kernels import H_ROWS, H_STAMPS, K_COLUMNS, L_ROWS, V_ROWS
 from .conditions import ConditionArrays, Conditions
 from .set_kernels import T_COUNTS, T_STAMP
-from .verify_kernels import M_COLUMNS, MOST_ASKS, NOTHING, P_ASKS, P_COLUMNS, P_NAME, P_STEP, verify
+from .verify_kernels import (
+    BYTES,
+    COSTS,
+    M_COLUMNS,
+    MOST_ASKS,
+    NOTHING,
+    P_ASKS,
+    P_COLUMNS,
+    P_NAME,
+    P_STEP,
+    TRIES,
+    verify,
+)
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -97,13 +110,16 @@ class _Scratch(threading.local):
 
 
 class Programs(NamedTuple):
-    """Patterns as the kernel takes them: of each its steps, of which one has at most `levels`, and its entry."""
+    """Patterns as the kernel takes them: of each its steps, of which one has at most `levels`, its entry, and what it
+    has cost so far.
+    """
 
     conditions: ConditionArrays
     programs: Int32s
     begin: Int64s
     entries: Int32s
     levels: int
+    costs: Int64s
 
 
 class Verifier:
@@ -114,6 +130,7 @@ class Verifier:
         self._conditions = Conditions(table.names)
         self._entries, self._programs = Growing(np.int32), Growing(np.int32)
         self._begin = Growing(np.int64, [0])
+        self._costs = Growing(np.int64, width=COSTS)
         self._levels = 0
         self._is_later = Growing(np.bool_)
         self._later: Verifier | None = None  # of the patterns whose programs were made later:
@@ -181,7 +198,17 @@ class Verifier:
     def programs(self) -> Programs:
         """The patterns as of now, for `verify`; what earlier ones show stays as it is."""
         conditions = self._conditions.arrays()
-        return Programs(conditions, self._programs.room, self._begin.room, self._entries.room, self._levels)
+        if self._costs.size < len(self):
+            self._costs.extend(np.zeros((len(self) - self._costs.size, COSTS), dtype=np.int64))
+        costs = self._costs.room
+        return Programs(conditions, self._programs.room, self._begin.room, self._entries.room, self._levels, costs)
+
+    def costs(self) -> Costs:
+        """What the patterns that were tried have cost so far."""
+        found, later = self._costs.view, self._later
+        tried = np.flatnonzero(found[:, TRIES])
+        own = Costs(self._entries.view[tried], found[tried, TRIES], found[tried, BYTES])
+        return own if later is None else Costs.of([own, later.costs()])
 
     def verify(
         self,
@@ -246,6 +273,7 @@ class Verifier:
                 batch.text_begin, batch.text_end, batch.text_parent, batch.text_start,
                 batch.text_length, batch.data, batch.arena, translation,
                 *programs.conditions, programs.programs, programs.begin, offsets, candidates, done, answers,
+                programs.costs,
                 scratch.state, scratch.known, scratch.bits, scratch.slots, scratch.results, scratch.width,
                 scratch.heads, scratch.head_stamps, scratch.lists, scratch.joined,
                 scratch.hashes, scratch.numbers, scratch.hash_stamps, scratch.number_stamps,

@@ -15,7 +15,8 @@ A condition is the set of elements at which it holds, from its parts upwards:
     @a, text()       the elements that have one which passes its tests (//: and their ancestors); `and`, `or` and `not`
                      of these are choices, value by value
     and, or, not     word by word
-    a test on .      value by value, only for elements that passed everything else; first nodes of paths as well
+    a test on .      value by value, only for elements that passed everything else (`choice_kernels.py`); first nodes of
+                     paths as well, and `and`, `or` and `not` with such tests among them
 
 Sets have numbers, and operations on them are remembered (`set_kernels.py`). When there is no room for more sets, all is
 forgotten and worked out anew as it is needed.
@@ -25,7 +26,8 @@ Invariant: what a level remembers is right for the document, whatever the levels
 
 import numpy as np
 
-from ...kernels import kernel, lowest_bit, part, prefetch, rare
+from ...kernels import kernel, part, prefetch, rare
+from .choice_kernels import passing
 from .condition_kernels import (
     ALL,
     ALL_OF,
@@ -41,30 +43,23 @@ from .condition_kernels import (
     DOCUMENT,
     ELEMENT,
     EMPTY,
-    FIRST,
     FIRST_ROOT,
-    FIRST_SET,
     K_COLUMNS,
     K_EPOCH,
     K_SET,
     L_ATTRIBUTE,
     L_OWNER,
     NOT,
-    ONE,
     PATH_ELEMENT,
     ROOT,
     SELF,
-    SELF_SET,
     TEXT_NODE,
     V_ATTRIBUTE,
     V_TEXT,
-    contains_further,
-    element_passes,
     first_passes,
-    known_test_passes,
+    is_tried,
     link,
     mark_up,
-    put_bit,
     value_passes,
 )
 from .set_kernels import (
@@ -76,13 +71,13 @@ from .set_kernels import (
     T_FULL,
     T_SETS,
     T_STAMP,
+    T_WORK,
     UP,
     begin_epoch,
     interned,
     made,
     word_by_word,
 )
-from .value_kernels import CONTAINS
 
 # A step in a program: its number, its name and axis (2 · name, + 1 for //), and what it asks: NOTHING, a condition, or
 # (below NOTHING: NOTHING - 1 - condition) one that is tried on elements one by one. A step that asks several has as
@@ -96,50 +91,8 @@ FAR, NEAR, NEXT = 16, 8, 4
 # Columns of what a level remembers: its step and the set of its elements.
 M_STEP, M_SET, M_COLUMNS = range(3)
 NO_STEP = -1
-# Before a text has been looked for: no text node comes after this one.
-NOWHERE = np.int64(1 << 62)
-
-
-@rare
-def narrowed(
-    row, of, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals, parts, parents, ends,
-    heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end, text_parent,
-    text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers, number_stamps,
-):  # fmt: skip
-    """The elements of a set that pass a condition which is tried on them one by one: SELF, SELF_SET or FIRST."""
-    word, at = state[T_SETS] * width, of * width
-    kind = rows[row, C_KIND]
-    since, found_at, until = NOWHERE, NOWHERE, NOWHERE
-    for w in range(width):
-        bits[word + w] = 0
-        left = bits[at + w]
-        while left:
-            element = np.int64(64 * w + lowest_bit(left))
-            left &= left - ONE
-            begin = text_begin[first + element]
-            if kind == FIRST:
-                held = first_passes(
-                    row, element, first, count, width, stamp, rows, limits, literals, parts, parents, ends, heads,
-                    head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end,
-                    text_parent, text_start, text_length, data, arena, joined, known, bits, scratch,
-                )  # fmt: skip
-            elif rows[row, C_TEST] == CONTAINS:
-                held, since, found_at, until = contains_further(
-                    first + element, row, since, found_at, until, rows, limits, literals, text_begin, text_end,
-                    text_start, text_length, data, arena, joined,
-                )  # fmt: skip
-            elif text_end[first + element] - begin == 1:
-                held = known_test_passes(
-                    row, np.int64(begin - text_begin[first]), text_start[begin], np.int64(text_length[begin]), stamp,
-                    rows, limits, literal_hashes, literals, data, arena, hashes[V_TEXT], hash_stamps[V_TEXT],
-                    numbers[V_TEXT], number_stamps[V_TEXT],
-                )  # fmt: skip
-            else:
-                held = element_passes(first + element, row, rows, limits, literals, text_begin, text_end, text_start,
-                                      text_length, data, arena, joined)  # fmt: skip
-            if held:
-                put_bit(bits, word, element)
-    return interned(state, bits, width, slots)
+# Columns of what patterns have cost: how often they were tried, and how many bytes of values were looked at.
+TRIES, BYTES, COSTS = range(3)
 
 
 @rare
@@ -151,13 +104,6 @@ def value_set(
     """The elements at which a condition on values holds, of those of the whole document."""
     deep = kind >= DEEP
     kind &= DEEP - 1
-    if kind == SELF_SET:
-        return narrowed(
-            row, np.int64(ALL), first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals, parts,
-            parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin,
-            text_end, text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes,
-            hash_stamps, numbers, number_stamps,
-        )  # fmt: skip
     word = state[T_SETS] * width
     for k in range(word, word + width):
         bits[k] = 0
@@ -180,17 +126,12 @@ def value_set(
                 numbers[V_TEXT], number_stamps[V_TEXT],
             ):  # fmt: skip
                 mark_up(bits, word, np.int64(text_parent[index] - first), parents, first, deep)
-    else:
-        for element in range(count if kind == FIRST_SET else 1):
-            context = np.int64(element if kind == FIRST_SET else -1)
-            if first_passes(
-                row, context, first, count, width, stamp, rows, limits, literals, parts, parents, ends, heads,
-                head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end,
-                text_parent, text_start, text_length, data, arena, joined, known, bits, scratch,
-            ):  # fmt: skip
-                if kind == FIRST_ROOT:
-                    return np.int64(ALL)
-                put_bit(bits, word, np.int64(element))
+    elif first_passes(
+        row, np.int64(-1), first, count, width, stamp, rows, limits, literals, parts, parents, ends, heads,
+        head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end, text_parent,
+        text_start, text_length, data, arena, joined, known, bits, scratch,
+    ):  # fmt: skip
+        return np.int64(ALL)
     return interned(state, bits, width, slots)
 
 
@@ -229,7 +170,7 @@ def settle(
             # An attribute or text node: somewhere, as the document itself has none.
             if at >= DEEP and known[of, K_SET] != EMPTY:
                 found = np.int64(ALL)
-        elif kind == ELEMENT or kind == ROOT or kind == ALL_OF:
+        elif kind == ELEMENT or kind == ROOT or kind == ALL_OF or kind == PATH_ELEMENT:
             found = np.int64(ALL)
             if kind != ALL_OF:
                 operation = np.int64(CHILD if kind == ROOT and at < DEEP else BELOW)
@@ -239,15 +180,16 @@ def settle(
             while found != EMPTY and k < rows[of, C_PARTS_END]:
                 below = np.int64(rows[of, C_PART] if k == rows[of, C_PARTS] else parts[k])
                 k += 1
-                if rows[below, C_KIND] != SELF and rows[below, C_KIND] != FIRST:
+                if not is_tried(rows[below, C_KIND]):
                     found = made(np.int64(BOTH), found, np.int64(known[below, K_SET]), state, bits, width, slots,
                                  results, first, count, stamp, parents, ends, heads, head_stamps, lists)  # fmt: skip
                 else:
-                    found = narrowed(
-                        below, found, first, count, width, stamp, state, slots, rows, limits, literal_hashes,
-                        literals, parts, parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start,
-                        attribute_length, text_begin, text_end, text_parent, text_start, text_length, data, arena,
-                        joined, known, bits, scratch, hashes, hash_stamps, numbers, number_stamps,
+                    found = passing(
+                        below, found, False, top + 1, pending, results, first, count, width, stamp, state, slots, rows,
+                        limits, literal_hashes, literals, parts, parents, ends, heads, head_stamps, lists,
+                        attribute_begin, attribute_start, attribute_length, text_begin, text_end, text_parent,
+                        text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps,
+                        numbers, number_stamps,
                     )  # fmt: skip
             if kind == ROOT and found != EMPTY:
                 found = np.int64(ALL)
@@ -256,7 +198,7 @@ def settle(
                              results, first, count, stamp, parents, ends, heads, head_stamps, lists)  # fmt: skip
         elif kind == ANY_OF or kind == NOT:
             found = word_by_word(kind, row, width, state, slots, rows, parts, known, bits)
-        elif kind != FIRST and kind < PATH_ELEMENT:
+        elif kind == ATTRIBUTE or kind == TEXT_NODE or kind == FIRST_ROOT:
             found = value_set(
                 row, full, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals, parts,
                 parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length,
@@ -298,14 +240,17 @@ def forget_levels(memory):
 
 @part
 def asked_of(
-    asked, of, first, count, width, stamp, state, slots, results, rows, limits, literal_hashes, literals, parts,
+    asked, of, enough, first, count, width, stamp, state, slots, results, rows, limits, literal_hashes, literals, parts,
     parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end,
     text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers,
     number_stamps, pending,
 ):  # fmt: skip
-    """The elements of a set at which holds what a step asks; EMPTY without room for that, which `state` says."""
+    """The elements of a set at which holds what a step asks; EMPTY without room for that, which `state` says.
+
+    With `enough`, some of those elements, if there are any.
+    """
     row = asked if asked > NOTHING else NOTHING - 1 - asked
-    if known[row, K_EPOCH] != state[T_EPOCH] and (asked > NOTHING or rows[row, C_KIND] == FIRST):
+    if known[row, K_EPOCH] != state[T_EPOCH] and rows[row, C_KIND] != SELF:
         settle(
             row, first, count, width, stamp, state, slots, results, rows, limits, literal_hashes, literals, parts,
             parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin,
@@ -317,11 +262,11 @@ def asked_of(
     if asked > NOTHING:
         return made(np.int64(BOTH), of, np.int64(known[row, K_SET]), state, bits, width, slots, results, first, count,
                     stamp, parents, ends, heads, head_stamps, lists)  # fmt: skip
-    return narrowed(
-        row, of, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals, parts, parents, ends,
-        heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end,
-        text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers,
-        number_stamps,
+    return passing(
+        row, of, enough, np.int64(0), pending, results, first, count, width, stamp, state, slots, rows, limits,
+        literal_hashes, literals, parts, parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start,
+        attribute_length, text_begin, text_end, text_parent, text_start, text_length, data, arena, joined, known, bits,
+        scratch, hashes, hash_stamps, numbers, number_stamps,
     )  # fmt: skip
 
 
@@ -329,7 +274,7 @@ def asked_of(
     "int64(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
     " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_u1[::1], ro_u1[::1], ro_i4[::1],"
     " ro_i4[:, ::1], ro_f8[::1], ro_u8[::1], ro_u1[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1],"
-    " ro_i8[::1], ro_i4[::1], int64, b1[::1],"
+    " ro_i8[::1], ro_i4[::1], int64, b1[::1], i8[:, ::1],"
     " i8[::1], i4[:, ::1], u8[::1], i8[::1], i8[:, ::1], u8[::1], i4[:, ::1], i8[:, ::1], i4[:, ::1], u1[::1],"
     " u8[:, ::1], f8[:, ::1], i8[:, ::1], i8[:, ::1], i4[:, ::1], i4[:, ::1])"
 )
@@ -337,11 +282,11 @@ def verify(
     offsets, names, parents, ends, attribute_begin, attribute_names, attribute_start, attribute_length,
     text_begin, text_end, text_parent, text_start, text_length, data, arena, translation,
     rows, limits, literal_hashes, literals, parts, programs, program_begin,
-    candidate_offsets, candidates, start, answers,
+    candidate_offsets, candidates, start, answers, costs,
     state, known, bits, slots, results, scratch, heads, head_stamps, lists, joined,
     hashes, numbers, hash_stamps, number_stamps, memory, pending,
 ):  # fmt: skip
-    """For each document and candidate (the number of a pattern) from `start` on, whether it matches.
+    """For each document and candidate (the number of a pattern) from `start` on, whether it matches; and what it cost.
 
     The first candidate that takes more sets, or deeper conditions, than there is room for; or how many there are.
     """
@@ -374,16 +319,18 @@ def verify(
                 if name != SAME:
                     of = made(np.int64(BELOW if name & 1 else CHILD), of, name >> 1, state, bits, width, slots, results,
                               first, count, stamp, parents, ends, heads, head_stamps, lists)  # fmt: skip
+                at += P_COLUMNS
+                # Of the last step one element will do; but only a set without any is then complete.
+                enough = at == last and asked < NOTHING
                 if of != EMPTY and asked != NOTHING:
                     of = asked_of(
-                        asked, of, first, count, width, stamp, state, slots, results, rows, limits, literal_hashes,
-                        literals, parts, parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start,
-                        attribute_length, text_begin, text_end, text_parent, text_start, text_length, data, arena,
-                        joined, known, bits, scratch, hashes, hash_stamps, numbers, number_stamps, pending,
+                        asked, of, enough, first, count, width, stamp, state, slots, results, rows, limits,
+                        literal_hashes, literals, parts, parents, ends, heads, head_stamps, lists, attribute_begin,
+                        attribute_start, attribute_length, text_begin, text_end, text_parent, text_start, text_length,
+                        data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers, number_stamps, pending,
                     )  # fmt: skip
-                memory[level, M_STEP] = step
+                memory[level, M_STEP] = NO_STEP if enough and of != EMPTY else step
                 memory[level, M_SET] = of
-                at += P_COLUMNS
                 level += 1
             if state[T_FULL]:
                 # Once more, with nothing remembered; if that was so already, somebody has to make room.
@@ -395,5 +342,8 @@ def verify(
                 continue
             alone = False
             answers[candidate] = of != EMPTY
+            costs[pattern, TRIES] += 1
+            costs[pattern, BYTES] += state[T_WORK]
+            state[T_WORK] = 0
             candidate += 1
     return np.int64(len(candidates))

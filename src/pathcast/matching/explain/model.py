@@ -77,7 +77,8 @@ class Finding:
 class Explanation:
     """Why a document matches a subscription, or what keeps it from matching.
 
-    xpath: the subscription as it was written. pattern: its normal form, whose steps are explained.
+    xpath: the subscription as it was written. pattern: its normal form, whose steps are explained. cost: how much of
+    the matcher's work the subscription took, empty if that is not known.
     """
 
     id: int
@@ -86,6 +87,7 @@ class Explanation:
     pattern: str
     matches: bool
     steps: tuple[Finding, ...]
+    cost: str = ""
 
     def __bool__(self) -> bool:
         """Whether the document matches."""
@@ -111,6 +113,7 @@ class Explanation:
             "matches": self.matches,
             "nearest": self.nearest,
             "steps": [_listed(asdict(step)) for step in self.steps],
+            "cost": self.cost,
         }
 
     def __str__(self) -> str:

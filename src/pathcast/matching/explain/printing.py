@@ -30,6 +30,8 @@ def lines(explanation: Explanation) -> Iterator[tuple[str, Tone]]:
         yield from _finding(step, 1)
     if not explanation.matches:
         yield f"nearest miss: {_printable(explanation.nearest)}", "miss"
+    if explanation.cost:
+        yield f"cost: {explanation.cost}", "plain"
 
 
 def _finding(finding: Finding, depth: int) -> Iterator[tuple[str, Tone]]:
