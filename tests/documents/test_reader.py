@@ -111,7 +111,12 @@ REFUSED = {
     "unbound prefix": (b"<p:a/>", "unbound prefix", 1, 1),
     "undeclared entity": (b"<a>&nbsp;</a>", "undefined entity '&nbsp;'", 1, 4),
     "undeclared entity with an endless name": (b"<a>&" + b"x" * 200 + b";</a>", "undefined entity", 1, 4),
-    "compressed": (gzip.compress(b"<a/>"), "the document is compressed with gzip; give it as XML", 1, 1),
+    "compressed": (
+        gzip.compress(b"<a/>"),
+        "the document is compressed with gzip; decompress it, or give a file whose name ends in .gz",
+        1,
+        1,
+    ),
     "undeclared entity with a DTD elsewhere": (
         b'<!DOCTYPE a SYSTEM "x.dtd"><a>&x;</a>',
         "refers to the entity '&x;', which is not declared",

@@ -283,7 +283,7 @@ class _DocumentReader:
         if not self.data.strip():
             return "the document is empty"
         if self.data.startswith(_GZIP):
-            return "the document is compressed with gzip; give it as XML"
+            return "the document is compressed with gzip; decompress it, or give a file whose name ends in .gz"
         if error.code == _UNDEFINED and (name := self.reference()):
             return f"{reason} '{name}'"
         if error.code == _AMPLIFIED:

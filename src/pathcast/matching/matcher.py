@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from ..documents import Document, DocumentBatch, Limits
 from ..documents.expat_reader import Entities
+from ..documents.files import content_bound
 from ..documents.reader import Readable, Reader
 from ..errors import PathcastError
 from .checks import check_count
@@ -157,7 +158,7 @@ class Matcher:
         check_count("threads", threads)
         if isinstance(documents, str | bytes | bytearray):
             raise TypeError("match_many takes several documents; use match for one")
-        groups = _groups(documents)
+        groups = _groups(documents, self._reader.limits.size)
         answers = map(self._match_group, groups) if threads == 1 else in_threads(self._match_group, groups, threads)
         return _answers(answers, errors)
 
@@ -311,7 +312,7 @@ class Matcher:
         return offsets, entries
 
 
-def _groups(documents: Iterable[Readable | Document]) -> Iterator[Group]:
+def _groups(documents: Iterable[Readable | Document], largest: int) -> Iterator[Group]:
     """Documents in groups that are read together; one that was read already is a group of its own."""
     waiting: list[Readable] = []
     size = 0
@@ -324,7 +325,7 @@ def _groups(documents: Iterable[Readable | Document]) -> Iterator[Group]:
                 yield document
             else:
                 waiting.append(document)
-                size += len(document) if isinstance(document, Sized) else 0
+                size += len(document) if isinstance(document, Sized) else content_bound(document, largest)
     except Exception:
         if waiting:
             yield waiting
