@@ -364,21 +364,47 @@ class Subscriptions:
         with collector_resting():
             return Matcher(self, engine, limits=limits, entities=entities)
 
+    @overload
     @classmethod
-    def read(cls, path: str | os.PathLike[str], namespaces: Namespaces = None) -> "Subscriptions":
+    def read(
+        cls, path: str | os.PathLike[str], namespaces: Namespaces = None, errors: Literal["raise"] = "raise"
+    ) -> "Subscriptions": ...
+
+    @overload
+    @classmethod
+    def read(
+        cls, path: str | os.PathLike[str], namespaces: Namespaces = None, *, errors: Literal["collect"]
+    ) -> tuple["Subscriptions", list[PatternError | LimitError]]: ...
+
+    @classmethod
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        namespaces: Namespaces = None,
+        errors: Literal["raise", "collect"] = "raise",
+    ) -> "Subscriptions | tuple[Subscriptions, list[PatternError | LimitError]]":
         """Read subscriptions from a file.
 
-        `.txt` (or any other ending): one XPath a line, its id is the line's number; blank lines count. `.csv` and
-        `.parquet`: a column `xpath`, optionally `id` and `subscriber`. `.gz` of the first two is unpacked.
+        `.txt` (or any other ending): one XPath per line, whose id is the number of its line; blank lines and lines
+        that begin with `#` are skipped, and count. `.csv` and `.parquet`: a column `xpath`, optionally `id` and
+        `subscriber`. `.gz` of the first two is decompressed.
+
+        `errors="raise"`: the first invalid subscription is an exception. `errors="collect"`: returns the valid
+        subscriptions and the errors of the others, each with its `line`.
         """
+        if errors not in ("raise", "collect"):
+            raise ValueError(f"errors={errors!r}: must be 'raise' or 'collect'")
         rows = read_rows(path)
         subscriptions = cls(namespaces)
-        try:
-            subscriptions.add_many(rows.xpaths, rows.subscribers, rows.ids)
-        except (PatternError, LimitError) as error:
-            if error.index is not None:
-                error.line = rows.lines[error.index]
-            raise
+        invalid = subscriptions.add_many(rows.xpaths, rows.subscribers, rows.ids, errors="collect")
+        for error in invalid:
+            assert error.index is not None
+            error.line = rows.lines[error.index]
+        invalid = sorted([*invalid, *rows.errors], key=lambda error: error.line or 0)
+        if errors == "collect":
+            return subscriptions, invalid
+        if invalid:
+            raise invalid[0]
         return subscriptions
 
     def state(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
