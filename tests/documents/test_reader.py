@@ -108,7 +108,31 @@ REFUSED = {
     "two roots": (b"<a/><b/>", "junk after document element", 1, 5),
     "attribute twice": (b"<a x='1' x='2'/>", "duplicate attribute", 1, 10),
     "attribute twice by namespace": (b"<a xmlns:p='u' xmlns:q='u' p:x='' q:x=''/>", "duplicate attribute", 1, 1),
-    "unbound prefix": (b"<p:a/>", "unbound prefix", 1, 1),
+    "unbound prefix": (b"<p:a/>", "unbound prefix: <p:a> uses 'p:', which no xmlns:p declares", 1, 1),
+    "unbound prefix of an attribute": (
+        b"<a xmlns:p='u'>\n<b p:x='' q:y=''/></a>",
+        "unbound prefix: the attribute q:y uses 'q:', which no xmlns:q declares",
+        2,
+        1,
+    ),
+    "prefix that is not declared any more": (
+        b"<a><p:b xmlns:p='u' xml:lang='en'><p:c/></p:b><p:d/></a>",
+        "unbound prefix: <p:d> uses 'p:', which no xmlns:p declares",
+        1,
+        47,
+    ),
+    "unbound prefix in UTF-16": (
+        "\ufeff<a>é\n<p:b/></a>".encode("utf-16-le"),
+        "unbound prefix: <p:b> uses 'p:', which no xmlns:p declares",
+        2,
+        1,
+    ),
+    "unbound prefix of many characters": (
+        b"<" + b"p" * 1000 + b":a/>",
+        f"unbound prefix: <{'p' * 100}> uses '{'p' * 100}:', which no xmlns:{'p' * 100} declares",
+        1,
+        1,
+    ),
     "undeclared entity": (b"<a>&nbsp;</a>", "undefined entity '&nbsp;'", 1, 4),
     "undeclared entity with an endless name": (b"<a>&" + b"x" * 200 + b";</a>", "undefined entity", 1, 4),
     "compressed": (
