@@ -33,7 +33,7 @@ NamespacesOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="PREFIX=URI…|ignore",
-        help="Prefixes of a file's subscriptions, or ignore; may be repeated. An index has its own.",
+        help="Prefixes of the subscriptions, or ignore; may be repeated. An index has its own.",
     ),
 ]
 EntitiesOption = Annotated[

@@ -54,7 +54,7 @@ def explain(
 
     Example: pathcast explain subscriptions.txt 3 story.xml
 
-    Example: pathcast explain -e "//p[@lede = 'true']" story.xml
+    Example: pathcast explain -e //body/p story.xml
 
     Example: cat story.xml | pathcast explain index/ 3 - --json
     """

@@ -94,7 +94,7 @@ def match(
 
     Example: pathcast match subscriptions.txt stories/ breaking.xml
 
-    Example: pathcast match -e '//title' -e '//p[@lede]' stories/
+    Example: pathcast match -e //title -e //body/p stories/
 
     Example: pathcast match subscriptions.csv stories/ --format json > matches.jsonl
 

@@ -123,7 +123,10 @@ class Matcher:
         return self.engine.name
 
     def match(self, document: Readable | Document) -> Matches:
-        """The subscriptions that a document matches; `DocumentError` or `LimitError` when it cannot be read."""
+        """The subscriptions that a document matches; `DocumentError` or `LimitError` when it cannot be read.
+
+        A call costs some 100 µs besides the document itself: for many small documents use `match_many`.
+        """
         # The subscriptions first: a match that has to wait for somebody who changes them, while it reads its document,
         # need not take up these changes, too.
         engine, expansion = self._follow()
@@ -149,9 +152,12 @@ class Matcher:
     ) -> Iterator[Matches | PathcastError]:
         """Match documents, in their order; with `errors="return"` an error stands in its document's place.
 
+        Documents are read and matched in groups, which makes small ones much cheaper than `match` does: 20 times for
+        documents of 100 bytes (6 µs each), 3 times for documents of 4 KB.
+
         What `documents` itself raises comes after the answers to those that it gave.
 
-        `threads`: so many groups of documents are read and matched at the same time.
+        `threads`: how many groups of documents are read and matched at the same time.
         """
         if errors not in ("raise", "return"):
             raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
