@@ -103,7 +103,7 @@ def test_an_index_has_its_own_namespaces(subscriptions: Path, story: Path, tmp_p
 def test_an_unknown_id_has_status_2_and_is_told_what_there_is(subscriptions: Path, story: Path) -> None:
     outcome = Outcome(subscriptions, 2, story)
     assert (outcome.status, outcome.out) == (2, "")
-    assert outcome.err == f"error: {subscriptions}: there is no subscription 2; there are 1, 3\n"
+    assert outcome.err == f"error: {subscriptions}: no subscription has the id 2; ids: 1, 3\n"
 
 
 @pytest.mark.parametrize(
@@ -159,6 +159,7 @@ def test_bad_arguments_have_status_2_and_are_told_the_order(
 
 def test_no_arguments_and_too_many_have_status_2(subscriptions: Path, story: Path) -> None:
     assert Outcome().err == f"error: no subscriptions given; {ORDER}\n"
+    assert Outcome("-e", "//p").err == f"error: no document given; {ORDER}\n"
     assert Outcome(subscriptions, 1, story, story).status == 2
 
 

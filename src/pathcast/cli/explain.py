@@ -61,7 +61,9 @@ def explain(
     from pathcast.matching.explain import explain as explained
 
     if expressions:
-        if subscriptions is None or id is not None:
+        if subscriptions is None:
+            refuse(f"no document given; {_ORDER}")
+        if id is not None:
             refuse("with -e give one document and nothing else; order: -e XPATH DOCUMENT")
         subscriptions, document = None, subscriptions
     elif subscriptions is None:

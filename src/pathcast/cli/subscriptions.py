@@ -122,11 +122,13 @@ def _report(
         typer.echo(f"{kind}: and {len(invalid) - REPORTED:,} more", err=True)
     count = valid + len(invalid)
     heading = f"{len(invalid):,} of {count:,} subscription{'s' * (count != 1)} {_are(len(invalid))} invalid"
+    if not valid and len(invalid) == 1:
+        raise typer.Exit(2)
+    if not valid:
+        refuse(f"{heading}; none is left")
     if not skip_invalid:
         them = "it" if len(invalid) == 1 else "them"
         refuse(f"{heading}; fix {them}, or leave {them} out with --skip-invalid")
-    if not valid:
-        refuse(f"{heading}; none is left")
     typer.echo(f"note: {heading} and left out", err=True)
 
 

@@ -1,4 +1,4 @@
-"""A condition that is no predicate is refused with the predicate to write instead, made of the user's own words."""
+"""What an error says: the reason, and the predicate to write in place of a condition, made of the words given."""
 
 import pytest
 
@@ -60,3 +60,11 @@ def test_a_prefix_that_is_not_declared_is_named_with_the_way_to_declare_it() -> 
         "      ^^^\n"
         "  supported: prefixes given with namespaces={'dc': 'http://…'} (declared: f)"
     )
+
+
+@pytest.mark.parametrize(("character", "shown"), [("#", "'#'"), ("\\", "'\\'"), ("\0", r"'\x00'"), ("\x1b", r"'\x1b'")])
+def test_a_character_without_meaning_is_named_and_acts_on_no_terminal(character: str, shown: str) -> None:
+    with pytest.raises(PatternError) as caught:
+        parse(f"/a{character}b")
+    assert caught.value.reason == f"{shown} has no meaning in a subscription"
+    assert character.isprintable() or character not in str(caught.value)
