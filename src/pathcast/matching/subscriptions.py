@@ -389,22 +389,25 @@ class Subscriptions:
         that begin with `#` are skipped, and count. `.csv` and `.parquet`: a column `xpath`, optionally `id` and
         `subscriber`. `.gz` of the first two is decompressed.
 
-        `errors="raise"`: the first invalid subscription is an exception. `errors="collect"`: returns the valid
+        `errors="raise"`: an invalid subscription is an exception. `errors="collect"`: returns the valid
         subscriptions and the errors of the others, each with its `line`.
         """
         if errors not in ("raise", "collect"):
             raise ValueError(f"errors={errors!r}: must be 'raise' or 'collect'")
         rows = read_rows(path)
+        if errors == "raise" and rows.errors:
+            raise min(rows.errors, key=lambda error: error.line or 0)
         subscriptions = cls(namespaces)
-        invalid = subscriptions.add_many(rows.xpaths, rows.subscribers, rows.ids, errors="collect")
-        for error in invalid:
-            assert error.index is not None
-            error.line = rows.lines[error.index]
-        invalid = sorted([*invalid, *rows.errors], key=lambda error: error.line or 0)
         if errors == "collect":
-            return subscriptions, invalid
-        if invalid:
-            raise invalid[0]
+            invalid = subscriptions.add_many(rows.xpaths, rows.subscribers, rows.ids, errors="collect")
+            for error in invalid:
+                _set_line(error, rows.lines)
+            return subscriptions, sorted([*invalid, *rows.errors], key=lambda error: error.line or 0)
+        try:
+            subscriptions.add_many(rows.xpaths, rows.subscribers, rows.ids)
+        except (PatternError, LimitError) as error:
+            _set_line(error, rows.lines)
+            raise
         return subscriptions
 
     def state(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
@@ -436,3 +439,8 @@ class Subscriptions:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Subscriptions.restore, self.state()
+
+
+def _set_line(error: PatternError | LimitError, lines: Sequence[int]) -> None:
+    if error.index is not None:
+        error.line = lines[error.index]
