@@ -228,6 +228,11 @@ def test_lines_that_begin_with_a_number_sign_are_comments_and_count(tmp_path: Pa
     assert [tuple(s) for s in Subscriptions.read(tmp_path / "s.txt")] == [(2, "//a", None), (4, "//c[. = '#1']", None)]
 
 
+def test_errors_that_are_collected_keep_no_parser_alive() -> None:
+    (error,) = Subscriptions().add_many(["//a["], errors="collect")
+    assert error.__traceback__ is None
+
+
 def test_csv_has_no_comments(tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("subscriber,xpath\n#sales,//a\n")
     assert [tuple(s) for s in Subscriptions.read(tmp_path / "s.csv")] == [(1, "//a", "#sales")]
