@@ -1,3 +1,4 @@
+import gzip
 import io
 import json
 import os
@@ -96,13 +97,13 @@ def test_an_index_has_its_own_namespaces(subscriptions: Path, story: Path, tmp_p
     pathcast.Subscriptions.read(subscriptions).compile().save(tmp_path / "index")
     outcome = Outcome(tmp_path / "index", 1, story, "--namespaces", "f=urn:f")
     assert (outcome.status, outcome.out) == (2, "")
-    assert "leave the option out" in outcome.err
+    assert "omit the option" in outcome.err
 
 
 def test_an_unknown_id_has_status_2_and_is_told_what_there_is(subscriptions: Path, story: Path) -> None:
     outcome = Outcome(subscriptions, 2, story)
     assert (outcome.status, outcome.out) == (2, "")
-    assert outcome.err == f"error: {subscriptions}: there is no subscription 2; there are 1, 3\n"
+    assert outcome.err == f"error: {subscriptions}: no subscription has the id 2; ids: 1, 3\n"
 
 
 @pytest.mark.parametrize(
@@ -133,9 +134,58 @@ def test_bad_subscriptions_have_status_2(tmp_path: Path, story: Path) -> None:
         assert outcome.err.startswith(f"error: {path}: ") and reason in outcome.err
 
 
-@pytest.mark.parametrize("arguments", [["x"], ["1", "a.xml", "b.xml"], []])
-def test_bad_arguments_have_status_2(subscriptions: Path, arguments: list[str]) -> None:
-    assert Outcome(subscriptions, *arguments).status == 2
+ORDER = "order: SUBSCRIPTIONS ID DOCUMENT, or -e XPATH DOCUMENT"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["story.xml", "1"], f"'story.xml': ID must be a number; {ORDER}"),
+        (["1_0", "story.xml"], f"'1_0': ID must be a number; {ORDER}"),
+        (["٣", "story.xml"], f"'٣': ID must be a number; {ORDER}"),
+        (["story.xml"], f"'story.xml': ID must be a number; {ORDER}"),
+        (["1"], f"no document given; {ORDER}"),
+        ([], f"no ID and no document given; {ORDER}"),
+        (["1", "story.xml", "-e", "//p"], "with -e give one document and nothing else; order: -e XPATH DOCUMENT"),
+    ],
+    ids=str,
+)
+def test_bad_arguments_have_status_2_and_are_told_the_order(
+    subscriptions: Path, arguments: list[str], reason: str
+) -> None:
+    outcome = Outcome(subscriptions, *arguments)
+    assert (outcome.status, outcome.out, outcome.err) == (2, "", f"error: {reason}\n")
+
+
+def test_no_arguments_and_too_many_have_status_2(subscriptions: Path, story: Path) -> None:
+    assert Outcome().err == f"error: no subscriptions given; {ORDER}\n"
+    assert Outcome("-e", "//p").err == f"error: no document given; {ORDER}\n"
+    assert Outcome(subscriptions, 1, story, story).status == 2
+
+
+def test_expressions_take_the_place_of_a_file(story: Path) -> None:
+    one = Outcome("-e", "//p[@id = 9]", story)
+    assert (one.status, one.out.splitlines()[0]) == (1, "subscription 1 does not match: //p[@id = 9]")
+    both = Outcome("-e", "//p", "--expression", "//q", story, "--json")
+    assert both.status == 1
+    assert [json.loads(line)["matches"] for line in both.out.splitlines()] == [True, False]
+    assert Outcome("-e", "//p", "-e", "//*", story).status == 0
+
+
+def test_an_xpath_in_place_of_a_file_is_told_the_option(story: Path) -> None:
+    outcome = Outcome("//p", story)
+    assert (outcome.status, outcome.err) == (2, "error: //p: no such file; looks like an XPath; use -e '//p'\n")
+
+
+def test_a_compressed_document_is_read(subscriptions: Path, tmp_path: Path) -> None:
+    (tmp_path / "story.xml.gz").write_bytes(gzip.compress(STORY.encode()))
+    assert Outcome(subscriptions, 1, tmp_path / "story.xml.gz").status == 0
+
+
+def test_invalid_subscriptions_are_skipped_when_asked_for(tmp_path: Path, story: Path) -> None:
+    (tmp_path / "some.txt").write_text("//p\n//p/..\n")
+    assert Outcome(tmp_path / "some.txt", 1, story).status == 2
+    assert Outcome(tmp_path / "some.txt", 1, story, "--skip-invalid").status == 0
 
 
 def test_a_terminal_gets_colours_and_the_same_words(subscriptions: Path) -> None:

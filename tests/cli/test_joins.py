@@ -119,6 +119,17 @@ def test_what_is_wrong_from_the_start_ends_with_status_2(
     assert outcome.status == 2 and outcome.err.startswith("error: ") and reason in outcome.err and not outcome.out
 
 
+def test_all_bad_subscriptions_are_reported_and_comments_are_skipped(tmp_path: Path) -> None:
+    commented = "-- stocks\n" + SUBSCRIPTIONS
+    assert "subscription 2: " in Outcome(tmp_path, "--rows", subscriptions=commented).out
+    outcome = Outcome(tmp_path, subscriptions="select x\n" * 21 + "select * from Stocks\nselect y\n")
+    assert (outcome.status, outcome.out) == (2, "")
+    told = [line for line in outcome.err.splitlines() if line.startswith("error: ")]
+    file = tmp_path / "subscriptions"
+    assert [line.split(": ")[1] for line in told[:-1]] == [f"{file}, line {number}" for number in range(1, 21)]
+    assert told[-1] == "error: and 2 more"
+
+
 def test_a_line_ends_where_json_says_and_a_terminal_is_not_acted_on(tmp_path: Path) -> None:
     row = {"symbol": "G\x1b[1m\u2028", "rating": 7}
     line = json.dumps({"change": "insert", "table": "Reviews", "row": row}, ensure_ascii=False)

@@ -58,16 +58,56 @@ def test_json_gives_an_object_per_document_with_ids_by_line(subscriptions: Path,
     assert (outcome.status, outcome.err) == (0, "")
 
 
-def test_a_folder_means_all_xml_files_in_it_sorted(subscriptions: Path, stories: Path) -> None:
-    rows = Outcome(subscriptions, stories, "--format", "json").rows
-    assert [row["document"] for row in rows] == [str(stories / "a.xml"), str(stories / "b.xml")]
+def test_a_folder_means_all_documents_in_it_and_its_subfolders_sorted(subscriptions: Path, stories: Path) -> None:
+    (stories / "2026" / "may").mkdir(parents=True)
+    (stories / "2026" / "may" / "d.xml.gz").write_bytes(gzip.compress(b"<news><hl2/></news>"))
+    (stories / "2026" / "C.XML").write_text("<news><title/></news>")
+    (stories / ".cache.xml").write_text("<news/>")
+    outcome = Outcome(subscriptions, stories, "--format", "json")
+    assert outcome.rows == [
+        {"document": str(stories / "2026" / "C.XML"), "matches": [1]},
+        {"document": str(stories / "2026" / "may" / "d.xml.gz"), "matches": [4]},
+        {"document": str(stories / "a.xml"), "matches": [1, 4]},
+        {"document": str(stories / "b.xml"), "matches": [3]},
+    ]
+    assert (outcome.status, outcome.err) == (0, "")
 
 
-def test_a_folder_without_documents_is_pointed_out(subscriptions: Path, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    outcome = Outcome(subscriptions, tmp_path / "empty", "--format", "json")
-    assert (outcome.status, outcome.out) == (0, "")
-    assert "no *.xml in" in outcome.err
+NOTHING = "error: no documents found, nothing was matched\n"
+
+
+def test_a_folder_without_documents_is_told_what_was_looked_for_and_has_status_1(
+    subscriptions: Path, stories: Path, tmp_path: Path
+) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    without = f"note: no documents in {empty} or its subfolders: looked for *.xml and *.xml.gz, found"
+    for found in ("no other files", "2 *.json, 1 *.txt, 1 hidden, 1 without an ending"):
+        outcome = Outcome(subscriptions, empty, "--format", "json")
+        assert (outcome.status, outcome.out, outcome.err) == (1, "", f"{without} {found}\n{NOTHING}")
+        for name in ("a.json", "sub/b.json", ".hidden.xml", "notes.txt", "README"):
+            (empty / name).parent.mkdir(exist_ok=True)
+            (empty / name).touch()
+    beside = Outcome(subscriptions, empty, stories / "a.xml")
+    assert (beside.status, beside.err) == (0, f"{without} {found}\n")
+
+
+def test_a_subfolder_that_cannot_be_listed_has_status_1(
+    subscriptions: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = stories / "closed"
+    closed.mkdir()
+    listed = os.scandir
+
+    def scandir(path: str) -> object:
+        if path == str(closed):
+            raise PermissionError(13, "Permission denied", path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    outcome = Outcome(subscriptions, stories, "--format", "json")
+    assert (outcome.status, outcome.err) == (1, f"error: cannot read the folder {closed}: Permission denied\n")
+    assert len(outcome.rows) == 2
 
 
 def test_a_dash_reads_one_document_from_stdin(subscriptions: Path, stories: Path) -> None:
@@ -187,6 +227,125 @@ def test_a_bad_subscription_is_shown_with_file_line_and_a_caret(tmp_path: Path, 
     assert carets.startswith("            ^")
 
 
+def test_all_invalid_subscriptions_are_reported_with_file_line_and_reason(tmp_path: Path, stories: Path) -> None:
+    file = tmp_path / "subscriptions.csv"
+    file.write_text("id,xpath\n1,//hl2\n2,//a/..\n1_0,//b\n4,//dc:c\n5,//b/..\n")
+    outcome = Outcome(file, stories)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.splitlines() == [
+        f"error: {file}: line 3, column 5: '..' is not supported",
+        "    //a/..",
+        "        ^^",
+        "  supported: child (/), descendant (//), *, predicates on paths, attributes and text",
+        f"error: {file}: line 4: id '1_0': must be a whole number from 1 to 2,147,483,647",
+        f"error: {file}: line 5, column 3: the prefix 'dc:' is not declared",
+        "    //dc:c",
+        "      ^^^",
+        "  supported: prefixes given with --namespaces dc=http://…, or --namespaces ignore",
+        f"error: {file}: line 6, column 5: '..' is not supported",
+        "    //b/..",
+        "        ^^",
+        "error: 4 of 5 subscriptions are invalid; fix them, or leave them out with --skip-invalid",
+    ]
+
+
+def test_invalid_subscriptions_are_skipped_when_asked_for(tmp_path: Path, stories: Path) -> None:
+    file = tmp_path / "subscriptions.txt"
+    file.write_text("//hl2\n//a/..\n")
+    outcome = Outcome(file, stories, "--skip-invalid", "--format", "json")
+    assert [row["matches"] for row in outcome.rows] == [[1], []]
+    assert outcome.status == 0
+    first, *_, last = outcome.err.splitlines()
+    assert first == f"note: {file}: line 2, column 5: '..' is not supported"
+    assert last == "note: 1 of 2 subscriptions is invalid and left out"
+    assert Outcome(file, stories).err.splitlines()[-1] == (
+        "error: 1 of 2 subscriptions is invalid; fix it, or leave it out with --skip-invalid"
+    )
+    file.write_text("//a/..\n")
+    outcome = Outcome(file, stories, "--skip-invalid")
+    assert (outcome.status, outcome.out) == (2, "")
+    file.write_text("//a/..\n//b/..\n")
+    assert Outcome(file, stories, "--skip-invalid").err.splitlines()[-1] == (
+        "error: 2 of 2 subscriptions are invalid; none is left"
+    )
+
+
+def test_of_many_invalid_subscriptions_the_first_are_reported(tmp_path: Path, stories: Path) -> None:
+    file = tmp_path / "subscriptions.txt"
+    file.write_text("//a\n" + "//a/..\n" * 1050)
+    lines = Outcome(file, stories).err.splitlines()
+    assert sum(line.startswith(f"error: {file}: line ") for line in lines) == 20
+    assert lines[-2:] == [
+        "error: and 1,030 more",
+        "error: 1,050 of 1,051 subscriptions are invalid; fix them, or leave them out with --skip-invalid",
+    ]
+
+
+def test_comments_in_subscriptions_are_skipped_and_count_as_lines(tmp_path: Path, stories: Path) -> None:
+    file = tmp_path / "subscriptions.txt"
+    file.write_text("# headlines\n//hl2\n  # ledes\n//p[@lede]\n")
+    assert [row["matches"] for row in Outcome(file, stories, "--format", "json").rows] == [[2], [4]]
+
+
+def test_expressions_take_the_place_of_a_file(stories: Path) -> None:
+    outcome = Outcome("-e", "//hl2", stories, "-e", "/news/title", "--format", "json")
+    assert [row["matches"] for row in outcome.rows] == [[1, 2], []]
+    assert Outcome("--expression", "//p", stories / "b.xml").out.splitlines()[1].split() == ["1", "//p"]
+
+
+@pytest.mark.parametrize("kind", ["file", "index"])
+def test_expressions_are_added_to_those_of_a_file(
+    subscriptions: Path, stories: Path, tmp_path: Path, kind: str
+) -> None:
+    if kind == "index":
+        Subscriptions.read(subscriptions).compile().save(tmp_path / "index")
+        subscriptions = tmp_path / "index"
+    outcome = Outcome("-f", subscriptions, "-e", "//p", stories, "--format", "json")
+    assert [row["matches"] for row in outcome.rows] == [[1, 4], [3, 5]]
+    alone = Outcome("-f", subscriptions, stories, "--format", "json")
+    assert [row["matches"] for row in alone.rows] == [[1, 4], [3]]
+    declared = Outcome("-f", subscriptions, "-e", "//f:p", stories)
+    instead = "index declares, or Q{http://…}name" if kind == "index" else "--namespaces f=http://…"
+    assert declared.status == 2 and instead in declared.err
+
+
+def test_an_invalid_expression_is_reported_as_those_of_files_are(stories: Path) -> None:
+    outcome = Outcome("-e", "//a/..", stories)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err == (
+        "error: -e: column 5: '..' is not supported\n    //a/..\n        ^^\n"
+        "  supported: child (/), descendant (//), *, predicates on paths, attributes and text\n"
+    )
+    assert Outcome("-e", "//p", "-e", "//a/..", stories).err.endswith(
+        "error: 1 of 2 subscriptions is invalid; fix it, or leave it out with --skip-invalid\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "advice"),
+    [
+        ("//title", "; looks like an XPath; use -e '//title'"),
+        ("//a//b", "; looks like an XPath; use -e '//a//b'"),
+        ("/nitf/head/title", "; looks like an XPath; use -e '/nitf/head/title'"),
+        ("p[@lede]", "; looks like an XPath; use -e 'p[@lede]'"),
+        ("p[. = 'x']", "; looks like an XPath; use -e 'p[. = '\"'\"'x'\"'\"']'"),
+        ("/tmp/absent.txt", ""),
+        ("absent.txt", ""),
+        ("-", "; for subscriptions on stdin use /dev/stdin"),
+    ],
+)
+def test_an_xpath_in_place_of_a_file_is_told_the_option(stories: Path, given: str, advice: str) -> None:
+    outcome = Outcome(given, stories)
+    assert (outcome.status, outcome.out, outcome.err) == (2, "", f"error: {given}: no such file{advice}\n")
+
+
+def test_missing_arguments_are_told_the_order(subscriptions: Path) -> None:
+    order = "order: SUBSCRIPTIONS DOCUMENT…, or -e XPATH DOCUMENT…"
+    assert Outcome().err == f"error: no subscriptions given; {order}\n"
+    assert Outcome(subscriptions).err == f"error: no documents given; {order}\n"
+    assert Outcome("-e", "//p").err == f"error: no documents given; {order}\n"
+
+
 @pytest.mark.parametrize("name", ["absent.txt", "absent.parquet"])
 def test_missing_subscriptions_have_status_2(tmp_path: Path, stories: Path, name: str) -> None:
     outcome = Outcome(tmp_path / name, stories)
@@ -235,7 +394,8 @@ def test_documents_are_not_all_held_in_memory(
 def test_of_a_document_without_end_no_more_is_read_than_it_takes_to_refuse_it(monkeypatch: pytest.MonkeyPatch) -> None:
     stdin = io.TextIOWrapper(io.BytesIO(b"<a>" + b"x" * 1000))
     monkeypatch.setattr(sys, "stdin", stdin)
-    assert [len(source.document) for source in room._sources([Path("-")], largest=10)] == [11]  # type: ignore[arg-type]
+    sources, unread = room._sources(["-"], largest=10)
+    assert ([len(source.document) for source in sources], unread) == ([11], 0)  # type: ignore[arg-type]
 
 
 def test_help_shows_an_example() -> None:
@@ -252,12 +412,12 @@ def test_an_index_is_matched_as_its_file_is(subscriptions: Path, stories: Path, 
     for options in ([], ["--engine", "reference"]):
         assert Outcome(tmp_path / kind, stories, *options).out == Outcome(subscriptions, stories, *options).out
     refused = Outcome(tmp_path / kind, stories, "--namespaces", "ignore")
-    assert refused.status == 2 and "leave the option out" in refused.err
+    assert refused.status == 2 and "omit the option" in refused.err
 
 
 def test_a_folder_without_an_index_is_refused(stories: Path) -> None:
     refused = Outcome(stories, stories)
-    assert refused.status == 2 and "there is no index in this folder" in refused.err
+    assert refused.status == 2 and "no index in this folder" in refused.err
 
 
 def test_a_reader_that_goes_away_is_no_reason_to_complain(subscriptions: Path, stories: Path) -> None:
@@ -288,7 +448,8 @@ def test_a_prefix_that_is_not_declared_is_told_with_the_option_that_declares_it(
 def test_documents_before_subscriptions_are_told_so(tmp_path: Path, subscriptions: Path) -> None:
     (tmp_path / "feed.xml").write_text("<?xml version='1.0'?>\n<feed/>")
     outcome = Outcome(tmp_path / "feed.xml", subscriptions)
-    assert (outcome.status, "give subscriptions first, then documents" in outcome.err) == (2, True)
+    assert outcome.status == 2
+    assert outcome.err == f"error: {tmp_path / 'feed.xml'}: this is XML; order: SUBSCRIPTIONS DOCUMENT…\n"
 
 
 def test_a_file_without_subscriptions_is_noted(tmp_path: Path, stories: Path) -> None:

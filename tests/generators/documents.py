@@ -5,9 +5,9 @@ have something to get wrong. Everything that XML has between two tags occurs: mi
 processing instructions, character references, numbers in odd formats, namespaces bound, rebound and undone; in some
 documents also entities, attribute defaults and other encodings.
 
-Left out, because the oracle is wrong there: an empty CDATA section with no text beside it (XPath 1.0 has no text node
-there, libxml2 makes an empty one), and elements inside an entity in a document with namespaces (libxml2 does not see
-the declarations around the reference).
+Left out, because the oracle is wrong there (`test_oracle.py`): an empty CDATA section with no text beside it (XPath 1.0
+has no text node there, libxml2 makes an empty one), and elements inside an entity in a document with namespaces
+(libxml2 does not see the declarations around the reference).
 """
 
 from collections.abc import Mapping

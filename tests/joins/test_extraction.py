@@ -140,6 +140,7 @@ def test_values_of_all_kinds_are_read_and_written(kind, text, value):
     ("kind", "text"),
     [("int", "1.5"), ("int", True), ("int", "9" * 20), ("int", 1.5), ("float", "nan"), ("float", True),
      ("float", "inf"), ("float", inf), ("int", "INF"), ("int", "1_000"), ("float", "1_0.5"), ("date", "31.1."),
+     ("int", "٣"), ("float", "٣.5"), ("float", "\uff11"),
      ("timestamp", "noon"), ("bytes", "!"), ("string", 3), ("date", 3)],
 )  # fmt: skip
 def test_what_is_no_value_is_said(kind, text):

@@ -129,12 +129,18 @@ def test_every_document_matches_the_document() -> None:
         ("//p[@id <= 6]", "`@id` is 7, wanted at most 6, line 4"),
         ("/news[@id != 7]", "`@id` is 7, wanted anything but 7, line 1"),
         ("/news[@lang = 5]", "`@lang` is 'en', no number, wanted 5, line 1"),
-        ("/news[@lang = 'EN']", "`@lang` is 'en', wanted 'EN', line 1"),
-        ("//p[text() = 'it rained ']", "`text()` is 'It rained', wanted 'it rained ', line 4"),
+        ("/news[@lang = 'EN']", "`@lang` is 'en', wanted 'EN' (only the case differs), line 1"),
+        (
+            "//p[text() = 'it rained ']",
+            "`text()` is 'It rained', wanted 'it rained ' (only case and spaces differ), line 4",
+        ),
         ("//q[. = 'z']", "`q` is 'x', wanted 'z', line 5"),
         ("//p[q = 'z']", "`q` is 'x', wanted 'z', line 5"),
         ("//p[contains(q, 'y')]", "the first `q` is 'x', does not contain 'y', line 5"),
-        ("//title[starts-with(., 'rain')]", "`title` is 'Rain', does not start with 'rain', line 2"),
+        (
+            "//title[starts-with(., 'rain')]",
+            "`title` is 'Rain', does not start with 'rain' (only the case differs), line 2",
+        ),
         ("/news/title", "no child `title` (children: head, body), line 1 (one stands deeper, line 2)"),
         ("//q/p", "no child `p` (there are no children), line 5 (one stands elsewhere, line 4)"),
         ("//head//p", "no `p` below, line 2 (one stands elsewhere, line 4)"),
@@ -332,10 +338,10 @@ def test_an_unreadable_document_raises_its_error() -> None:
 @pytest.mark.parametrize(
     ("ids", "said"),
     [
-        ([], "there are none"),
-        ([3], "there is 3"),
-        ([9, 3], "there are 3, 9"),
-        (range(5, 2005), "there are 2,000, from 5 to 2004"),
+        ([], "there are no subscriptions"),
+        ([3], "ids: 3"),
+        ([9, 3], "ids: 3, 9"),
+        (range(5, 2005), "2,000 ids, from 5 to 2004"),
     ],
 )
 def test_an_unknown_id_is_told_what_ids_there_are(ids: list[int], said: str) -> None:
@@ -345,7 +351,7 @@ def test_an_unknown_id_is_told_what_ids_there_are(ids: list[int], said: str) -> 
     for unknown in (2, "3"):
         with pytest.raises(KeyError) as caught:
             matcher.explain("<a/>", unknown)  # type: ignore[arg-type]
-        assert caught.value.args[0] == f"there is no subscription {unknown!r}; {said}"
+        assert caught.value.args[0] == f"no subscription has the id {unknown!r}; {said}"
 
 
 def test_an_explanation_is_a_dictionary_that_json_carries() -> None:

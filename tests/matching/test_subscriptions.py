@@ -223,16 +223,81 @@ def test_what_is_no_text_is_no_subscription(wrong: object) -> None:
     assert [error.index for error in refused] == [1] and len(subscriptions) == 1
 
 
+def test_lines_that_begin_with_a_number_sign_are_comments_and_count(tmp_path: Path) -> None:
+    (tmp_path / "s.txt").write_text("# news\n//a\n  \t# more: //b\n//c[. = '#1']\n#//d\n#")
+    assert [tuple(s) for s in Subscriptions.read(tmp_path / "s.txt")] == [(2, "//a", None), (4, "//c[. = '#1']", None)]
+
+
+def test_errors_that_are_collected_keep_no_parser_alive() -> None:
+    (error,) = Subscriptions().add_many(["//a["], errors="collect")
+    assert error.__traceback__ is None
+
+
+def test_csv_has_no_comments(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("subscriber,xpath\n#sales,//a\n")
+    assert [tuple(s) for s in Subscriptions.read(tmp_path / "s.csv")] == [(1, "//a", "#sales")]
+
+
+INVALID = """id,xpath,subscriber
+1,//a,ada
+2,//b/..,bob
+1_0,//c,ada
+٣,//d,ada
+1,//e,ada
+7,//f,ada,more
++8,//g,ada
+,//h,ada
+ 9 ,//i,bob
+10,//f:j,bob
+"""
+
+
+def test_all_invalid_rows_of_a_file_are_collected_with_their_lines(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text(INVALID)
+    subscriptions, errors = Subscriptions.read(tmp_path / "s.csv", errors="collect")
+    assert [tuple(s) for s in subscriptions] == [(1, "//a", "ada"), (9, "//i", "bob")]
+    whole = "must be a whole number from 1 to 2,147,483,647"
+    assert [(error.line, error.reason) for error in errors] == [
+        (3, "'..' is not supported"),
+        (4, f"id '1_0': {whole}"),
+        (5, f"id '٣': {whole}"),
+        (6, "id 1 is already in use, in line 2"),
+        (7, "the row has 4 fields, the heading has 3; quote fields that hold a comma"),
+        (8, f"id '+8': {whole}"),
+        (9, f"id '': {whole}"),
+        (11, "the prefix 'f:' is not declared"),
+    ]
+    with pytest.raises(PatternError, match="^line 4: id '1_0': must be a whole number"):
+        Subscriptions.read(tmp_path / "s.csv")
+    with pytest.raises(ValueError, match="errors='skip': must be 'raise' or 'collect'"):
+        Subscriptions.read(tmp_path / "s.csv", errors="skip")  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("heading", "used"), [("id;xpath;subscriber", "';'"), ("id\txpath", r"'\t'"), ("xpath|id", "'|'")]
+)
+def test_a_csv_file_with_other_separators_says_so(heading: str, used: str, tmp_path: Path) -> None:
+    file = tmp_path / "semi.csv"
+    file.write_text(f"{heading}\n1;//a;ada\n")
+    with pytest.raises(PatternError) as raised:
+        Subscriptions.read(file)
+    reason = f"{file} has no column 'xpath' (its columns: {heading}): separated by {used}? use commas"
+    assert str(raised.value) == f"line 1: {reason}"
+
+
 FAULTS = {
     "s.txt": (b"//a\n\n//b[\n", r"line 3, column 5"),
     "t.txt": (b"//a\n\xff\n", "not UTF-8"),
     "s.csv": (b"path\n//a\n", r"no column 'xpath' \(its columns: path\)"),
-    "t.csv": (b"id,xpath\nx,//a\n", "line 2: .*id 'x' is not a whole number"),
+    "t.csv": (b"id,xpath\nx,//a\n", "line 2: id 'x': must be a whole number from 1 to 2,147,483,647"),
     "u.csv": (b"id,xpath\n1,//a\n2,//b[\n", "line 3, column 5"),
-    "v.csv": (b"id,xpath\n1,//a\n1,//b\n", "line 3: id 1 is given twice"),
-    "w.csv": (b"id,xpath\n-4,//a\n", "line 2: id -4: an id is"),
+    "v.csv": (b"id,xpath\n1,//a\n1,//b\n", "line 3: id 1 is already in use, in line 2"),
+    "w.csv": (b"id,xpath\n-4,//a\n", "line 2: id '-4': must be a whole number"),
     "quote.csv": (b'xpath,subscriber\n//a,ada\n//b,"bob\n//c,eve\n', "line 3: .*a quote is not closed"),
-    "comma.csv": (b"id,xpath\n1,//a[contains(b, 'c')]\n", "line 2: .*the row has 3 fields, the heading 2"),
+    "comma.csv": (
+        b"id,xpath\n1,//a[contains(b, 'c')]\n",
+        "line 2: the row has 3 fields, the heading has 2; quote fields that hold a comma",
+    ),
     "twice.csv": (b"xpath,id,xpath\n//a,1,//b\n", "two columns 'xpath'"),
     "heading.csv": (b"x" * 200_000 + b",xpath\n", "line 1: .*a field has more than 131,072 characters"),
     "s.parquet": (b"nonsense", "not Parquet"),
@@ -251,8 +316,16 @@ def test_a_faulty_file_names_its_line(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("column", "values", "message"),
-    [("xpath", [7], "'xpath' holds int64"), ("xpath", [b"\xff"], "holds binary"), ("id", [1.5], "line 1: .*id 1.5")],
-    ids=["numbers", "bytes", "halves"],
+    [
+        ("xpath", [7], "'xpath' holds int64"),
+        ("xpath", [b"\xff"], "holds binary"),
+        ("id", [1.5], "line 1: id 1.5"),
+        ("id", [True], "line 1: id True"),
+        ("id", [float("nan")], "line 1: id nan"),
+        ("id", ["1_0"], "line 1: id '1_0'"),
+        ("id", ["9" * 5000], "line 1: id '99"),
+    ],
+    ids=["numbers", "bytes", "halves", "truth", "nan", "underscore", "long"],
 )
 def test_a_column_of_another_kind_is_refused(column: str, values: list, message: str, tmp_path: Path) -> None:
     parquet.write_table(pa.table({"xpath": ["//a"]} | {column: values}), tmp_path / "s.parquet")

@@ -1,5 +1,6 @@
 """Schema trees from DTDs, XML Schemas and samples."""
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -37,11 +38,13 @@ def test_by_the_ending_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "a.dtd").write_text("<!ELEMENT r (b)><!ELEMENT b EMPTY>")
     (tmp_path / "samples").mkdir()
     (tmp_path / "samples" / "1.xml").write_text("<r><b/></r>")
-    (tmp_path / "samples" / "2.xml").write_text("<r/>")
+    (tmp_path / "samples" / "more").mkdir()
+    (tmp_path / "samples" / "more" / "2.XML.gz").write_bytes(gzip.compress(b"<r/>"))
     assert open_schema(tmp_path / "a.xsd") == tree_of_xsd(XSD)
     assert str(open_schema(tmp_path / "a.dtd")) == "r\n  b"
     assert str(open_schema(tmp_path / "samples")) == "r\n  b?"
     assert str(open_schema(tmp_path / "samples" / "1.xml")) == "r\n  b"
+    assert str(open_schema(tmp_path / "samples" / "more" / "2.XML.gz")) == "r"
     with pytest.raises(MappingError, match=r"a schema is a \.dtd"):
         open_schema(tmp_path / "a.txt")
 

@@ -279,6 +279,11 @@ def test_a_query_may_take_several_lines_of_its_file(tmp_path):
     assert found == {"ada": ["select *\nfrom Stocks"], None: ["select * from Reviews"]}
 
 
+def test_a_text_file_of_queries_may_have_comments(tmp_path):
+    (tmp_path / "joins.sql").write_text("-- stocks\nselect * from Stocks\n\n  -- reviews\n")
+    assert read_join_subscriptions(str(tmp_path / "joins.sql")) == {None: ["select * from Stocks"]}
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

@@ -45,6 +45,8 @@ def test_latency_is_seconds(text, value):
         ("10", "it has no unit of time"),
         ("fast", "not a number with a unit"),
         ("-1MB/s", "not a number with a unit"),
+        ("٣MB/s", "not a number with a unit"),
+        ("1_0MB/s", "not a number with a unit"),
         ("0MB/s", "more than 0 bytes"),
         ("", "not a number with a unit"),
         (0, "more than 0 bytes"),
@@ -63,6 +65,7 @@ def test_a_bandwidth_that_is_none_is_refused(text, said):
     ("text", "said"),
     [
         ("20", "not a number"),
+        ("٣ms", "not a number"),
         ("20 hours", "no unit 'hours'"),
         (-1, "0 or more"),
         (math.inf, "0 or more"),

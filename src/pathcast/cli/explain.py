@@ -1,6 +1,7 @@
 """`pathcast explain`: why does this document match that subscription, or why not?
 
 Exit status: 0 when the document matches, 1 when it does not, 2 for whatever keeps the question from being answered.
+Of several `-e` all must match for status 0.
 """
 
 import json
@@ -13,31 +14,35 @@ import typer
 from .arguments import (
     Entities,
     EntitiesOption,
+    ExpressionsOption,
     NamespacesOption,
+    SkipInvalidOption,
     SubscriptionsArgument,
-    load_subscriptions,
-    namespaces_of,
-    open_folder,
     refuse,
 )
+from .subscriptions import chosen_subscriptions
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from pathcast.documents import Document
-    from pathcast.matching import Subscriptions
     from pathcast.matching.explain import Explanation
 
 
+_ORDER = "order: SUBSCRIPTIONS ID DOCUMENT, or -e XPATH DOCUMENT"
+
+
 def explain(
-    subscriptions: SubscriptionsArgument,
-    id: Annotated[int, typer.Argument(metavar="ID", help="The subscription's id.")],
-    document: Annotated[Path, typer.Argument(metavar="DOCUMENT", help="An XML file, or - for stdin.")],
+    subscriptions: SubscriptionsArgument = None,
+    id: Annotated[str | None, typer.Argument(metavar="ID", help="The subscription's id. Omit it with -e.")] = None,
+    document: Annotated[str | None, typer.Argument(metavar="DOCUMENT", help="An XML file, or - for stdin.")] = None,
+    expressions: ExpressionsOption = None,
     namespaces: NamespacesOption = None,
     entities: EntitiesOption = Entities.refuse,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object with everything that was found.")
     ] = False,
+    skip_invalid: SkipInvalidOption = False,
 ) -> None:
     """Show why a document matches a subscription, or what keeps it from matching.
 
@@ -49,39 +54,57 @@ def explain(
 
     Example: pathcast explain subscriptions.txt 3 story.xml
 
+    Example: pathcast explain -e //body/p story.xml
+
     Example: cat story.xml | pathcast explain index/ 3 - --json
     """
     from pathcast.matching.explain import explain as explained
 
-    loaded = _subscriptions(subscriptions, namespaces or [])
-    try:
-        explanation = explained(_document(document, entities), loaded, id)
-    except KeyError as error:
-        refuse(f"{subscriptions}: {error.args[0]}")
-    _print(explanation, as_json=as_json)
-    if not explanation.matches:
+    if expressions:
+        if subscriptions is None:
+            refuse(f"no document given; {_ORDER}")
+        if id is not None:
+            refuse("with -e give one document and nothing else; order: -e XPATH DOCUMENT")
+        subscriptions, document = None, subscriptions
+    elif subscriptions is None:
+        refuse(f"no subscriptions given; {_ORDER}")
+    chosen = chosen_subscriptions(subscriptions, expressions or [], namespaces or [], skip_invalid=skip_invalid)
+    ids = [one.id for one in chosen.subscriptions] if expressions else [_id(id)]
+    if document is None:
+        refuse(f"no document given; {_ORDER}")
+    read = _document(document, entities)
+    matches = True
+    for number in ids:
+        try:
+            explanation = explained(read, chosen.subscriptions, number)
+        except KeyError as error:
+            refuse(f"{subscriptions}: {error.args[0]}")
+        _print(explanation, as_json=as_json)
+        matches = matches and explanation.matches
+    if not matches:
         raise typer.Exit(1)
 
 
-def _subscriptions(path: Path, namespaces: list[str]) -> "Subscriptions":
-    """The subscriptions of a file or an index."""
-    if path.is_dir():
-        return open_folder(path, namespaces).subscriptions
-    return load_subscriptions(path, namespaces_of(namespaces))
+def _id(given: str | None) -> int:
+    if given is None:
+        refuse(f"no ID and no document given; {_ORDER}")
+    if not (given.isascii() and given.isdecimal()):
+        refuse(f"{given!r}: ID must be a number; {_ORDER}")
+    return int(given)
 
 
-def _document(path: Path, entities: Entities) -> "Document":
-    """The document, read; of stdin no more than it takes to refuse it."""
+def _document(name: str, entities: Entities) -> "Document":
+    """The document, read; of stdin no more than it takes to reject it."""
     from pathcast.documents import Limits, read
     from pathcast.errors import PathcastError
 
     limits = Limits()
     try:
-        given = sys.stdin.buffer.read(limits.size + 1) if str(path) == "-" else path
+        given = sys.stdin.buffer.read(limits.size + 1) if name == "-" else Path(name)
         return read(given, limits=limits, entities=entities.value)
     except PathcastError as error:
         reason = str(error)
-        refuse(reason if str(path) in reason else f"{path}: {reason}")
+        refuse(reason if name in reason else f"{name}: {reason}")
 
 
 def _print(explanation: "Explanation", *, as_json: bool) -> None:

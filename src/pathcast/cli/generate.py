@@ -120,7 +120,7 @@ def subscriptions(
             nested_probability=nested_probability,
             distinct=distinct,
             match_rate=match_rate,
-            documents=None if sample is None else (file.read_bytes() for file in sorted(sample.glob("*.xml"))),
+            documents=None if sample is None else _contents(sample),
             largest=largest,
             text=text.value,
             progress=advance,
@@ -128,6 +128,15 @@ def subscriptions(
         output.parent.mkdir(parents=True, exist_ok=True)
         write(drawn, assign_subscribers(count, readers=readers, seed=seed) if readers else None)
     _say(f"{count:,} subscriptions in {output}")
+
+
+def _contents(folder: Path) -> Iterator[bytes]:
+    """The documents of a folder."""
+    from pathcast.documents import Limits
+    from pathcast.documents.files import list_folder
+    from pathcast.documents.reader import content
+
+    return (content(file, Limits())[0] for file in list_folder(folder).documents)
 
 
 def _writer(output: Path, *, with_subscribers: bool, force: bool) -> "Writer":

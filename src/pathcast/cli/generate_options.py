@@ -93,7 +93,7 @@ Sample = Annotated[
         metavar="DIR",
         exists=True,
         file_okay=False,
-        help="Documents (*.xml) to measure the match rate on; by default 200 generated ones.",
+        help="Documents (*.xml, *.xml.gz) to measure the match rate on; by default 200 generated ones.",
     ),
 ]
 Readers = Annotated[int, typer.Option(min=0, help="Give each to one of so many subscribers, reader-001 and so on.")]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .arguments import printable, refuse
+from .subscriptions import REPORTED
 
 if TYPE_CHECKING:
     from pathcast.joins import Client, JoinServer, Schema
@@ -30,7 +31,8 @@ def joins(
     subscriptions: Annotated[
         Path,
         typer.Argument(
-            metavar="SUBSCRIPTIONS", help="One query in SQL a line; its id is the line's number. - for stdin."
+            metavar="SUBSCRIPTIONS",
+            help="One SQL query per line, whose id is the line number; -- begins a comment. - for stdin.",
         ),
     ],
     changes: Annotated[
@@ -104,11 +106,18 @@ def _prepared(schema: "Schema", file: Path, scheme: str | None) -> "tuple[JoinSe
         server = JoinServer(schema, scheme) if scheme else JoinServer(schema)
     except PathcastError as error:
         refuse(f"--scheme: {error}")
+    invalid = []
     for line, text in _lines(file):
+        if text.startswith("--"):
+            continue
         try:
             clients[line] = Client(schema, server.subscribe(text, subscriber=line))
         except PathcastError as error:
-            refuse(f"{file}, line {line}: {error}")
+            invalid.append(f"error: {file}, line {line}: {error}")
+    if invalid:
+        shown = invalid[:REPORTED] + [f"error: and {len(invalid) - REPORTED:,} more"] * (len(invalid) > REPORTED)
+        typer.echo("\n".join(shown), err=True)
+        raise typer.Exit(2)
     return server, clients
 
 

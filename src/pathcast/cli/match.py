@@ -3,7 +3,7 @@
 Documents are read and matched in batches that fit in memory, and each batch is printed before the next is read. A
 document that cannot be read is a row with the reason, in its place; the others go on.
 
-Exit status: 0 when every document was read, 1 when one was not, 2 for bad arguments or subscriptions.
+Exit status: 0 when every document was read, 1 when one was not or none was found, 2 for bad arguments or subscriptions.
 """
 
 import json
@@ -20,19 +20,22 @@ import typer
 from .arguments import (
     Entities,
     EntitiesOption,
+    ExpressionsOption,
     NamespacesOption,
+    SkipInvalidOption,
     SubscriptionsArgument,
-    load_subscriptions,
-    namespaces_of,
-    open_folder,
     printable,
     refuse,
 )
+from .subscriptions import chosen_subscriptions
 
 if TYPE_CHECKING:
     from pathcast.documents import Limits
+    from pathcast.documents.files import Folder
     from pathcast.errors import PathcastError
-    from pathcast.matching import Matcher, Matches, Subscriptions
+    from pathcast.matching import Matches, Subscriptions
+
+    from .subscriptions import Chosen
 
     MatchMany = Callable[[list[Path | bytes]], Iterable[Matches | PathcastError]]
 
@@ -56,11 +59,20 @@ class Source(NamedTuple):
 
 
 def match(
-    subscriptions: SubscriptionsArgument,
+    subscriptions: SubscriptionsArgument = None,
     documents: Annotated[
-        list[Path],
-        typer.Argument(metavar="DOCUMENT…", help="XML files; a folder means all *.xml in it, - one document on stdin."),
-    ],
+        list[str] | None,
+        typer.Argument(
+            metavar="DOCUMENT…",
+            help="XML files, compressed if they end in .gz; a folder means all *.xml and *.xml.gz in it and its "
+            "subfolders, - one document on stdin.",
+        ),
+    ] = None,
+    expressions: ExpressionsOption = None,
+    file: Annotated[
+        str | None,
+        typer.Option("-f", "--file", metavar="FILE", help="SUBSCRIPTIONS as an option, to be combined with -e."),
+    ] = None,
     engine: Annotated[str | None, typer.Option(metavar="NAME", help="The engine to match with.")] = None,
     output_format: Annotated[
         Format, typer.Option("--format", help="text to read; json: an object per document and line.")
@@ -72,12 +84,17 @@ def match(
         typer.Option(metavar="FILE", help="Documents are of the schema that this mapping is from (pathcast mediate)."),
     ] = None,
     show_all: Annotated[bool, typer.Option("--all", help=f"Print all matches, not just {SHOWN} a document.")] = False,
+    skip_invalid: SkipInvalidOption = False,
 ) -> None:
     """Match documents against subscriptions, and print the ids of those that each document matches.
 
-    Exit status 0: every document was read; 1: one was not; 2: bad arguments or subscriptions.
+    With -e or -f all arguments are documents.
+
+    Exit status 0: every document was read; 1: one was not, or none was found; 2: bad arguments or subscriptions.
 
     Example: pathcast match subscriptions.txt stories/ breaking.xml
+
+    Example: pathcast match -e //title -e //body/p stories/
 
     Example: pathcast match subscriptions.csv stories/ --format json > matches.jsonl
 
@@ -90,19 +107,24 @@ def match(
     from pathcast.documents import Limits
 
     limits = Limits()
-    opened = open_folder(subscriptions, namespaces or [], entities) if subscriptions.is_dir() else None
-    loaded = (
-        opened.subscriptions
-        if opened is not None
-        else load_subscriptions(subscriptions, namespaces_of(namespaces or []))
+    if expressions or file is not None:
+        subscriptions, documents = file, [subscriptions, *(documents or [])] if subscriptions is not None else []
+    elif subscriptions is None:
+        refuse("no subscriptions given; order: SUBSCRIPTIONS DOCUMENT…, or -e XPATH DOCUMENT…")
+    chosen = chosen_subscriptions(
+        subscriptions, expressions or [], namespaces or [], skip_invalid=skip_invalid, entities=entities
     )
-    match_many = _compile(loaded, opened, engine, limits, entities, mapping)
-    sources = list(_sources(documents, limits.size))
+    if not documents:
+        refuse("no documents given; order: SUBSCRIPTIONS DOCUMENT…, or -e XPATH DOCUMENT…")
+    match_many = _compile(chosen, engine, limits, entities, mapping)
+    sources, unread = _sources(documents, limits.size)
+    if not sources:
+        typer.echo("error: no documents found, nothing was matched", err=True)
+        raise typer.Exit(1)
     if output_format is Format.json:
         row: Callable[[str, Matches | PathcastError], str] = _json_row
     else:
-        row = _TextRow(loaded, None if show_all else SHOWN)
-    unread = 0
+        row = _TextRow(chosen.subscriptions, None if show_all else SHOWN)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files may hold anything
     with _progress(len(sources)) as advance:
@@ -121,18 +143,39 @@ def _matched(match_many: "MatchMany", sources: Iterable[Source]) -> Iterator[tup
         yield from zip((source.name for source in batch), found, strict=True)
 
 
-def _sources(arguments: Iterable[Path], largest: int) -> Iterator[Source]:
-    """The documents that the arguments name, in their order; of stdin no more than it takes to refuse it."""
+def _sources(arguments: Iterable[str], largest: int) -> tuple[list[Source], int]:
+    """The documents that the arguments name, in their order, and how many folders could not be listed.
+
+    Of stdin no more is read than it takes to reject it.
+    """
+    from pathcast.documents.files import list_folder
+
+    sources: list[Source] = []
+    unread = 0
     for argument in arguments:
-        if str(argument) == "-":
-            yield Source("-", sys.stdin.buffer.read(largest + 1))
-        elif argument.is_dir():
-            files = sorted(file for file in argument.glob("*.xml") if file.is_file())
-            if not files:
-                typer.echo(f"note: no *.xml in {printable(str(argument))}", err=True)
-            yield from (Source(str(file), file) for file in files)
+        if argument == "-":
+            sources.append(Source("-", sys.stdin.buffer.read(largest + 1)))
+        elif Path(argument).is_dir():
+            folder = list_folder(argument)
+            for error in folder.unreadable:
+                typer.echo(f"error: cannot read the folder {error.filename}: {error.strerror}", err=True)
+            unread += len(folder.unreadable)
+            if not folder.documents and not folder.unreadable:
+                typer.echo(f"note: {_no_documents(argument, folder)}", err=True)
+            sources += (Source(str(file), file) for file in folder.documents)
         else:
-            yield Source(str(argument), argument)
+            sources.append(Source(argument, Path(argument)))
+    return sources, unread
+
+
+def _no_documents(name: str, folder: "Folder") -> str:
+    """What a folder without documents has instead."""
+    from pathcast.documents.files import ENDINGS
+
+    looked_for = " and ".join(f"*{ending}" for ending in ENDINGS)
+    most = sorted(folder.others.items(), key=lambda other: (-other[1], other[0]))[:5]
+    found = ", ".join(f"{count:,} {what}" for what, count in most) or "no other files"
+    return f"no documents in {printable(name)} or its subfolders: looked for {looked_for}, found {found}"
 
 
 def _batches(sources: Iterable[Source]) -> Iterator[list[Source]]:
@@ -151,12 +194,11 @@ def _batches(sources: Iterable[Source]) -> Iterator[list[Source]]:
 
 
 def _size(source: Source) -> int:
+    from pathcast.documents.files import content_bound
+
     if isinstance(source.document, bytes):
         return len(source.document)
-    try:
-        return source.document.stat().st_size
-    except OSError:
-        return 0  # the reader will say why it cannot be opened
+    return content_bound(source.document, BATCH_BYTES)
 
 
 # What is printed.
@@ -212,8 +254,7 @@ def _progress(documents: int) -> Iterator[Callable[[], None]]:
 
 
 def _compile(
-    subscriptions: "Subscriptions",
-    opened: "Matcher | None",
+    chosen: "Chosen",
     engine: str | None,
     limits: "Limits",
     entities: Entities,
@@ -224,15 +265,16 @@ def _compile(
 
     known = engines()
     if engine is not None and engine not in known:
-        refuse(f"--engine {engine}: there is no such engine; there are: {', '.join(known)}")
+        refuse(f"--engine {engine}: unknown engine; known: {', '.join(known)}")
     if mapping is None:
-        if opened is None or engine not in (None, opened.engine_name):
-            opened = subscriptions.compile(engine, limits=limits, entities=entities.value)
-        return partial(opened.match_many, errors="return")
+        matcher = chosen.matcher
+        if matcher is None or engine not in (None, matcher.engine_name):
+            matcher = chosen.subscriptions.compile(engine, limits=limits, entities=entities.value)
+        return partial(matcher.match_many, errors="return")
     from pathcast.mediation import Mapping, Mediator
 
     found = Mapping.open(mapping)
     mediator = Mediator(found.local)  # nothing is registered by likeness, so any schema will do as the global one
     mediator.add(found)
-    mediated = mediator.compile(subscriptions, engine=engine, limits=limits, entities=entities.value)
+    mediated = mediator.compile(chosen.subscriptions, engine=engine, limits=limits, entities=entities.value)
     return partial(mediated.match_many, schemas=found.name, errors="return")

@@ -23,6 +23,7 @@ from ..errors import DocumentError, LimitError, PathcastError
 from .batch import DocumentBatch
 from .limits import AMPLIFICATION_FLOOR, Limits
 from .names import Names, expanded
+from .prefixes import unbound_prefix
 from .tables_kernels import LONGEST_NAMESPACE
 
 Entities = Literal["refuse", "expand"]
@@ -46,6 +47,7 @@ _AMPLIFIED = 43
 _MISMATCHED = expat.errors.codes[expat.errors.XML_ERROR_TAG_MISMATCH]
 _ENDED_EARLY = expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS]
 _UNDEFINED = expat.errors.codes[expat.errors.XML_ERROR_UNDEFINED_ENTITY]
+_UNBOUND = expat.errors.codes[expat.errors.XML_ERROR_UNBOUND_PREFIX]
 _GZIP = b"\x1f\x8b"
 # A reference of more bytes than these is not shown in an error.
 _SHOWN = 100
@@ -283,9 +285,11 @@ class _DocumentReader:
         if not self.data.strip():
             return "the document is empty"
         if self.data.startswith(_GZIP):
-            return "the document is compressed with gzip; give it as XML"
+            return "the document is compressed with gzip; decompress it, or give a file whose name ends in .gz"
         if error.code == _UNDEFINED and (name := self.reference()):
             return f"{reason} '{name}'"
+        if error.code == _UNBOUND and (found := unbound_prefix(self.data, self.encoding)):
+            return f"{reason}: {found}"
         if error.code == _AMPLIFIED:
             return "entities make the document grow beyond what the XML parser allows"
         if error.code == _MISMATCHED and self.open:

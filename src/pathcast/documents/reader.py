@@ -1,18 +1,20 @@
 """Reading: from whatever a caller holds (bytes, text, a file, a document already read) to a `DocumentBatch`.
 
 `bytes` are XML in the encoding that they declare. A `str` is XML too, its declared encoding is ignored, and its UTF-8
-bytes count as the original. A path is a file that holds XML; it is opened here and nowhere else.
+bytes count as the original. A path is a file that holds XML, compressed where its name ends in `.gz`.
 
 Invariant: with `errors="return"` every input has its place in the batch, in order, whatever is wrong with it.
 """
 
 import os
+import zlib
 from collections.abc import Iterable
 from typing import Literal
 
 from ..errors import DocumentError, PathcastError
 from .batch import Document, DocumentBatch
 from .expat_reader import Entities
+from .files import read_file
 from .limits import Limits
 from .names import Names
 
@@ -126,10 +128,10 @@ def content(document: Readable, limits: Limits) -> tuple[bytes, str | None]:
 
 def _file_content(path: os.PathLike[str], limits: Limits) -> bytes:
     try:
-        with open(path, "rb") as file:
-            data = file.read(limits.size + 1)
-    except OSError as error:
-        raise DocumentError(f"cannot read the file {os.fspath(path)}: {error.strerror or error}") from None
+        data = read_file(path, limits.size + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DocumentError(f"cannot read the file {os.fspath(path)}: {reason}") from None
     if len(data) > limits.size:
         raise limits.exceeded("size", f"the file {os.fspath(path)} has more bytes than a document may have")
     return data

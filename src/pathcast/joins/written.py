@@ -61,7 +61,7 @@ def plain_value(value: Scalar) -> Any:
 
 
 def _int(text: Any) -> int:
-    if isinstance(text, bool) or (isinstance(text, float) and not text.is_integer()) or _is_code(text):
+    if isinstance(text, bool) or (isinstance(text, float) and not text.is_integer()) or not _is_plain(text):
         raise ValueError
     return int(text)
 
@@ -70,15 +70,15 @@ def _float(text: Any) -> float:
     if isinstance(text, str) and text.removeprefix("-") in _INFINITE:
         return -inf if text[0] == "-" else inf
     value = float(text)
-    if isinstance(text, bool) or not isfinite(value) or _is_code(text):
+    if isinstance(text, bool) or not isfinite(value) or not _is_plain(text):
         raise ValueError
     # A whole number that no float equals is left for the kind to refuse.
     return text if isinstance(text, int) and value != text else value
 
 
-def _is_code(text: Any) -> bool:
-    """Whether a number is written as in programs, with a low line between its digits."""
-    return isinstance(text, str) and "_" in text
+def _is_plain(text: Any) -> bool:
+    """Whether a number is written in digits 0 to 9; Python takes `1_0` and the digits of all scripts besides."""
+    return not isinstance(text, str) or (text.isascii() and "_" not in text)
 
 
 def _timestamp(text: str) -> datetime:

@@ -1,11 +1,19 @@
-"""Subscription files: text, CSV and Parquet to rows of (id, xpath, subscriber), each with its line."""
+"""Subscription files: text, CSV and Parquet to rows of (id, xpath, subscriber), each with its line.
+
+In a text file a line that begins with `#`, after any blanks, is a comment: no XPath begins so. CSV has no comments,
+since any field may begin with `#`.
+
+A fault of a row leaves the row out and is kept (`Rows.errors`), so that all faults can be reported at once. A fault
+of the file raises.
+"""
 
 import csv
 import io
 import os
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +22,21 @@ from .unpacking import AMPLIFICATION, Bound, check_parquet, is_text_kind, texts_
 
 LARGEST_ID = (1 << 31) - 1
 _BLOCK = 1 << 16  # characters of text that are cut into lines at a time
+_LONGEST_ID = 40  # with leading zeros
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Subscriptions as a file holds them; `lines` says where each stands (rows from 1 in Parquet)."""
+    """Subscriptions as a file holds them; `lines` says where each stands (rows from 1 in Parquet).
+
+    `errors` has the rows that are left out, each with its line.
+    """
 
     xpaths: list[str]
     ids: list[int] | None
     subscribers: list[str | None] | None
     lines: Sequence[int]
+    errors: list[PatternError] = field(default_factory=list)
 
 
 def read_rows(path: str | os.PathLike[str], amplification: int = AMPLIFICATION) -> Rows:
@@ -32,14 +45,23 @@ def read_rows(path: str | os.PathLike[str], amplification: int = AMPLIFICATION) 
     A compressed file unpacks to at most `amplification` times its size (`unpacking.py`).
     """
     rows = _read(path, amplification)
-    seen: set[int] = set()
-    for number, line in zip(rows.ids or (), rows.lines, strict=False):
-        if not 0 < number <= LARGEST_ID:
-            raise PatternError(f"id {number}: an id is a whole number from 1 to {LARGEST_ID:,}", line=line)
-        if number in seen:
-            raise PatternError(f"id {number} is given twice", line=line)
-        seen.add(number)
-    return rows
+    return rows if rows.ids is None or rows.ids is rows.lines else _with_good_ids(rows, rows.ids)
+
+
+def _with_good_ids(rows: Rows, given: Sequence[object]) -> Rows:
+    """The rows whose ids can be used; the others are errors."""
+    line_of: dict[int, int] = {}
+    kept, errors = [], rows.errors
+    for at, (value, line) in enumerate(zip(given, rows.lines, strict=True)):
+        number = _id(value)
+        if number is None:
+            errors.append(PatternError(f"id {value!r:.60}: must be a whole number from 1 to {LARGEST_ID:,}", line=line))
+        elif line_of.setdefault(number, line) != line:
+            errors.append(PatternError(f"id {number} is already in use, in line {line_of[number]}", line=line))
+        else:
+            kept.append(at)
+    subscribers = None if rows.subscribers is None else [rows.subscribers[at] for at in kept]
+    return Rows([rows.xpaths[at] for at in kept], list(line_of), subscribers, [rows.lines[at] for at in kept], errors)
 
 
 def _read(path: str | os.PathLike[str], amplification: int) -> Rows:
@@ -73,23 +95,26 @@ def _plain(text: str) -> Rows:
         block = text[begin:end]
         if not block.isspace():  # blank lines in bulk are no lines
             lines = list(map(str.strip, block.split("\n")))
-            numbers += [number for number, line in enumerate(lines, first) if line]
-            xpaths += filter(None, lines)
+            kept = [(number, line) for number, line in enumerate(lines, first) if line and line[0] != "#"]
+            numbers += [number for number, _ in kept]
+            xpaths += [line for _, line in kept]
         begin, first = end, first + block.count("\n")
     return Rows(xpaths, numbers, None, numbers)
 
 
 def _csv(file: Path, text: str) -> Rows:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)  # else an open quote takes in all that follows
-    rows, lines = [], []
+    rows: list[dict[str, str]] = []
+    lines: list[int] = []
+    errors: list[PatternError] = []
     try:
         columns = next(reader, [])
         _check_columns(file, columns)
         for row in reader:
             if len(row) > len(columns):
-                fields = f"{len(row)} fields, the heading {len(columns)}; one that holds a comma stands in quotes"
-                raise PatternError(f"{file}: the row has {fields}", line=reader.line_num)
-            if row:
+                fields = f"{len(row)} fields, the heading has {len(columns)}; quote fields that hold a comma"
+                errors.append(PatternError(f"the row has {fields}", line=reader.line_num))
+            elif row:
                 rows.append(dict(zip(columns, row, strict=False)))
                 lines.append(reader.line_num)
     except csv.Error as error:
@@ -99,9 +124,9 @@ def _csv(file: Path, text: str) -> Rows:
             reason = f"{file}: a field has more than {csv.field_size_limit():,} characters"
             raise LimitError(f"{reason} (raise it with csv.field_size_limit)", line=reader.line_num) from None
         raise PatternError(f"{file} is not CSV: {error}", line=reader.line_num) from None
-    ids = [_id(file, row.get("id"), line) for row, line in zip(rows, lines, strict=True)] if "id" in columns else None
+    ids: Any = [row.get("id") for row in rows] if "id" in columns else None
     subscribers = [row.get("subscriber") or None for row in rows] if "subscriber" in columns else None
-    return Rows([row.get("xpath", "") for row in rows], ids, subscribers, lines)
+    return Rows([row.get("xpath", "") for row in rows], ids, subscribers, lines, errors)
 
 
 def _parquet(file: Path, data: bytes, bound: Bound) -> Rows:
@@ -124,9 +149,7 @@ def _parquet(file: Path, data: bytes, bound: Bound) -> Rows:
     read = {name: _texts(file, name, table[name], kinds[name]) for name in texts}
     xpaths = [xpath or "" for xpath in read["xpath"]]
     lines = range(1, len(xpaths) + 1)
-    ids = None
-    if "id" in table.column_names:
-        ids = [_id(file, number, line) for number, line in zip(table["id"].to_pylist(), lines, strict=True)]
+    ids = table["id"].to_pylist() if "id" in table.column_names else None
     subscribers = read.get("subscriber")
     if subscribers is None and "subscriber" in columns:
         subscribers = table["subscriber"].to_pylist()
@@ -145,17 +168,22 @@ def _texts(file: Path, name: str, column: Any, kind: object) -> list[str | None]
 def _check_columns(file: Path, columns: Sequence[str]) -> None:
     if "xpath" not in columns:
         found = ", ".join(columns) or "none"
-        raise PatternError(f"{file} has no column 'xpath' (its columns: {found})", line=1)
+        used = next((mark for mark in ";\t|" if "xpath" in columns[0].split(mark)), None) if columns else None
+        advice = "" if used is None else f": separated by {used!r}? use commas"
+        raise PatternError(f"{file} has no column 'xpath' (its columns: {found}){advice}", line=1)
     for name in ("xpath", "id", "subscriber"):
         if columns.count(name) > 1:
             raise PatternError(f"{file} has two columns '{name}'", line=1)
 
 
-def _id(file: Path, value: object, line: int) -> int:
-    try:
-        number = int(value)  # type: ignore[call-overload]
-        if not isinstance(value, float) or number == value:
-            return int(number)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise PatternError(f"{file}: id {value!r} is not a whole number", line=line)
+def _id(value: object) -> int | None:
+    """The id that a field holds: digits 0 to 9, or a number that is whole; None for anything else."""
+    if isinstance(value, str):
+        digits = value.strip(" \t")
+        usable = digits.isascii() and digits.isdecimal() and len(digits) <= _LONGEST_ID
+        number = int(digits) if usable else 0
+    elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        number = int(value) if 0 < value <= LARGEST_ID and value == int(value) else 0
+    else:
+        number = 0
+    return number if 0 < number <= LARGEST_ID else None

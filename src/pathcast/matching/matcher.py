@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from ..documents import Document, DocumentBatch, Limits
 from ..documents.expat_reader import Entities
+from ..documents.files import content_bound
 from ..documents.reader import Readable, Reader
 from ..errors import PathcastError
 from .checks import check_count
@@ -124,7 +125,10 @@ class Matcher:
         return self.engine.name
 
     def match(self, document: Readable | Document) -> Matches:
-        """The subscriptions that a document matches; `DocumentError` or `LimitError` when it cannot be read."""
+        """The subscriptions that a document matches; `DocumentError` or `LimitError` when it cannot be read.
+
+        A call costs some 100 µs besides the document itself: for many small documents use `match_many`.
+        """
         # The subscriptions first: a match that has to wait for somebody who changes them, while it reads its document,
         # need not take up these changes, too.
         engine, expansion = self._follow()
@@ -155,16 +159,19 @@ class Matcher:
     ) -> Iterator[Matches | PathcastError]:
         """Match documents, in their order; with `errors="return"` an error stands in its document's place.
 
+        Documents are read and matched in groups, which makes small ones much cheaper than `match` does: 20 times for
+        documents of 100 bytes (6 µs each), 3 times for documents of 4 KB.
+
         What `documents` itself raises comes after the answers to those that it gave.
 
-        `threads`: so many groups of documents are read and matched at the same time.
+        `threads`: how many groups of documents are read and matched at the same time.
         """
         if errors not in ("raise", "return"):
             raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
         check_count("threads", threads)
         if isinstance(documents, str | bytes | bytearray):
             raise TypeError("match_many takes several documents; use match for one")
-        groups = _groups(documents)
+        groups = _groups(documents, self._reader.limits.size)
         answers = map(self._match_group, groups) if threads == 1 else in_threads(self._match_group, groups, threads)
         return _answers(answers, errors)
 
@@ -325,7 +332,7 @@ class Matcher:
         return offsets, entries
 
 
-def _groups(documents: Iterable[Readable | Document]) -> Iterator[Group]:
+def _groups(documents: Iterable[Readable | Document], largest: int) -> Iterator[Group]:
     """Documents in groups that are read together; one that was read already is a group of its own."""
     waiting: list[Readable] = []
     size = 0
@@ -338,7 +345,7 @@ def _groups(documents: Iterable[Readable | Document]) -> Iterator[Group]:
                 yield document
             else:
                 waiting.append(document)
-                size += len(document) if isinstance(document, Sized) else 0
+                size += len(document) if isinstance(document, Sized) else content_bound(document, largest)
     except Exception:
         if waiting:
             yield waiting

@@ -366,25 +366,64 @@ class Subscriptions:
         with collector_resting():
             return Matcher(self, engine, limits=limits, entities=entities)
 
+    @overload
     @classmethod
     def read(
-        cls, path: str | os.PathLike[str], namespaces: Namespaces = None, *, amplification: int = AMPLIFICATION
-    ) -> "Subscriptions":
+        cls,
+        path: str | os.PathLike[str],
+        namespaces: Namespaces = None,
+        errors: Literal["raise"] = "raise",
+        *,
+        amplification: int = AMPLIFICATION,
+    ) -> "Subscriptions": ...
+
+    @overload
+    @classmethod
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        namespaces: Namespaces = None,
+        *,
+        errors: Literal["collect"],
+        amplification: int = AMPLIFICATION,
+    ) -> tuple["Subscriptions", list[PatternError | LimitError]]: ...
+
+    @classmethod
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        namespaces: Namespaces = None,
+        errors: Literal["raise", "collect"] = "raise",
+        *,
+        amplification: int = AMPLIFICATION,
+    ) -> "Subscriptions | tuple[Subscriptions, list[PatternError | LimitError]]":
         """Read subscriptions from a file.
 
-        `.txt` (or any other ending): one XPath a line, its id is the line's number; blank lines count. `.csv` and
-        `.parquet`: a column `xpath`, optionally `id` and `subscriber`. `.gz` of the first two is unpacked.
+        `.txt` (or any other ending): one XPath per line, whose id is the number of its line; blank lines and lines
+        that begin with `#` are skipped, and count. `.csv` and `.parquet`: a column `xpath`, optionally `id` and
+        `subscriber`. `.gz` of the first two is decompressed.
+
+        `errors="raise"`: an invalid subscription is an exception. `errors="collect"`: returns the valid
+        subscriptions and the errors of the others, each with its `line`.
 
         A compressed file, also Parquet, may unpack to `amplification` times its size, and always to 16 MiB.
         """
         check_count("amplification", amplification)
+        if errors not in ("raise", "collect"):
+            raise ValueError(f"errors={errors!r}: must be 'raise' or 'collect'")
         rows = read_rows(path, amplification)
+        if errors == "raise" and rows.errors:
+            raise min(rows.errors, key=lambda error: error.line or 0)
         subscriptions = cls(namespaces)
+        if errors == "collect":
+            invalid = subscriptions.add_many(rows.xpaths, rows.subscribers, rows.ids, errors="collect")
+            for error in invalid:
+                _set_line(error, rows.lines)
+            return subscriptions, sorted([*invalid, *rows.errors], key=lambda error: error.line or 0)
         try:
             subscriptions.add_many(rows.xpaths, rows.subscribers, rows.ids)
         except (PatternError, LimitError) as error:
-            if error.index is not None:
-                error.line = rows.lines[error.index]
+            _set_line(error, rows.lines)
             raise
         return subscriptions
 
@@ -417,3 +456,8 @@ class Subscriptions:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Subscriptions.restore, self.state()
+
+
+def _set_line(error: PatternError | LimitError, lines: Sequence[int]) -> None:
+    if error.index is not None:
+        error.line = lines[error.index]

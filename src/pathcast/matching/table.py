@@ -102,7 +102,7 @@ class PatternTable:
                     error.index = index
                     if not collect:
                         raise
-                    bad.append(error)
+                    bad.append(error.with_traceback(None))  # which would keep tokens and parser alive
                     continue
                 texts[place] = expression
                 path = self.encoder.steps_of(pattern)

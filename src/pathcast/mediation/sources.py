@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..documents import read_batch
 from ..documents.dtd import read_dtd
+from ..documents.files import ENDINGS, list_folder
 from ..documents.reader import Readable
 from ..documents.schema import Occurrence
 from ..errors import LimitError, MappingError, PathcastError
@@ -183,13 +184,13 @@ def _first_line(error: BaseException) -> str:
 def open_schema(
     path: str | os.PathLike[str], *, root: str | None = None, recursion: Recursion = "refuse"
 ) -> SchemaTree:
-    """The tree of a file, by its ending: .dtd, .xsd, .tree (indented names, as `str` of a tree gives them), or .xml for
-    a sample; a folder of samples.
+    """The tree of a file, by its ending: .dtd, .xsd, .tree (indented names, as `str` of a tree gives them), or .xml or
+    .xml.gz for a sample; a folder of samples, subfolders included.
     """
     file = Path(path)
-    samples = sorted(file.glob("*.xml")) if file.is_dir() else [file]
+    samples = list_folder(file).documents if file.is_dir() else [file]
     try:
-        if file.is_dir() or file.suffix == ".xml":
+        if file.is_dir() or file.name.lower().endswith(ENDINGS):
             return infer_tree(samples)
         return _declared(file, root, recursion)
     except UnicodeDecodeError:

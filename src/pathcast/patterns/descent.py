@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Literal, NoReturn, cast
 
 from ..documents.names import XML_NAMESPACE, expanded
-from ..errors import LimitError
+from ..errors import LimitError, PatternError
 from . import normal
+from .advice import as_predicate
 from .cursor import Cursor
 from .model import (
     ALWAYS,
@@ -40,6 +41,8 @@ MAX_TREE_STEPS = 100
 MAX_NESTING = 64
 _MIRRORED: dict[str, Operator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _FUNCTIONS = "not(), contains() and starts-with()"
+_NODE_TESTS = frozenset({"text", "node", "comment", "processing-instruction"})
+_LONGEST_ADVICE = 200
 
 
 class Descent(Cursor):
@@ -60,6 +63,8 @@ class Descent(Cursor):
             raise self.error(
                 0, len(self.expression), "the expression is empty", "a path such as /news/head/title or //title"
             )
+        if self.token.kind == "name" and self.before("(") and self.token.text not in _NODE_TESTS:
+            self.reject_call()
         path = self.path()
         if self.token.kind != "end":
             self.reject_rest()
@@ -71,12 +76,31 @@ class Descent(Cursor):
         root = normal.chain(path.steps)
         return Pattern(root if isinstance(root, Node) else Node("/", WILDCARD, (NEVER,)))
 
+    def reject_call(self) -> NoReturn:
+        """A function at the beginning: it needs an element whose predicate it is."""
+        name, opening = self.token, self.tokens[self.at + 1]
+        if name.text not in ("not", "contains", "starts-with"):
+            raise self.unknown_function(name, opening)
+        raise self.outside_a_predicate(name.at, opening.stop, f"'{name.text}()'")
+
+    def outside_a_predicate(self, begin: int, end: int, what: str) -> PatternError:
+        """The error about a condition that is no predicate, with the predicate to write instead."""
+        advice = as_predicate(self.expression, self.tokens)
+        if len(advice) > _LONGEST_ADVICE or not self.is_pattern(advice):
+            advice = "/*[…]"
+        return self.error(begin, end, f"{what} stands outside a predicate; write {advice}", "//a[. = 5], //a[b and c]")
+
+    def is_pattern(self, expression: str) -> bool:
+        try:
+            Descent(expression, self.namespaces, self.max_steps, self.max_nesting).pattern()
+        except (PatternError, LimitError):
+            return False
+        return True
+
     def reject_rest(self) -> NoReturn:
         token = self.token
         if token.text in _MIRRORED or token.text in ("and", "or"):
-            raise self.error(
-                token.at, token.stop, f"'{token.text}' stands outside a predicate", "//a[. = 5], //a[b and c]"
-            )
+            raise self.outside_a_predicate(token.at, token.stop, f"'{token.text}'")
         if token.text == "|":
             raise self.error(token.at, token.stop, "'|' is not supported", "one subscription for each alternative")
         raise self.unexpected("the end")
@@ -187,12 +211,12 @@ class Descent(Cursor):
         declared = self.namespaces or {}
         uri = declared.get(prefix, XML_NAMESPACE if prefix == "xml" else "")
         if not uri:
-            known = ", ".join(sorted(declared)) or "none are declared"
+            known = ", ".join(sorted(declared)) or "none"
             raise self.error(
                 token.at,
                 token.at + len(prefix) + 1,
                 f"the prefix '{prefix}:' is not declared",
-                f"prefixes given with namespaces={{'{prefix}': 'http://…'}} ({known})",
+                f"prefixes given with namespaces={{'{prefix}': 'http://…'}} (declared: {known})",
             )
         return expanded(uri, local)
 
@@ -326,10 +350,13 @@ class Descent(Cursor):
         elif name.text in ("contains", "starts-with"):
             condition = self.string_function(cast(StringFunction, name.text))
         else:
-            raise self.error(name.at, opening.stop, f"the function '{name.text}()' is not supported", _FUNCTIONS)
+            raise self.unknown_function(name, opening)
         closing = self.expect(")", "')'")
         self.nesting -= 1
         return Truth(condition, name.at, closing.stop)
+
+    def unknown_function(self, name: Token, opening: Token) -> PatternError:
+        return self.error(name.at, opening.stop, f"the function '{name.text}()' is not supported", _FUNCTIONS)
 
     def string_function(self, function: StringFunction) -> Condition:
         path = self.operand()

@@ -67,7 +67,9 @@ def tokens(expression: str) -> list[Token]:
 def _unreadable(expression: str, at: int) -> PatternError:
     if expression[at] in "\"'":
         return pattern_error(expression, at, len(expression), "the string has no closing quote", "'…' or \"…\"")
-    return pattern_error(expression, at, at + 1, f"'{expression[at]}' has no meaning in a subscription")
+    character = expression[at]
+    shown = f"'{character}'" if character.isprintable() else repr(character)
+    return pattern_error(expression, at, at + 1, f"{shown} has no meaning in a subscription")
 
 
 def pattern_error(expression: str, begin: int, end: int, reason: str, supported: str = SUPPORTED) -> PatternError:

@@ -35,7 +35,9 @@ def read_tables(joins: Joins) -> SchemaFile:
 
 
 def read_join_subscriptions(file: str) -> Queries:
-    """The queries of a file by subscriber: CSV of `subscriber` and `query`, or text with a query a line, of nobody."""
+    """The queries of a file by subscriber: CSV of `subscriber` and `query`, or text with a query per line and
+    comments that begin with `--`, of nobody.
+    """
     path = Path(file)
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -44,7 +46,8 @@ def read_join_subscriptions(file: str) -> Queries:
     except UnicodeDecodeError:
         raise PipelineError(f"{path} is not UTF-8") from None
     if path.suffix != ".csv":
-        return {None: [line.strip() for line in text.split("\n") if line.strip()]}
+        lines = (line.strip() for line in text.split("\n"))
+        return {None: [line for line in lines if line and not line.startswith("--")]}
     found: Queries = {}
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:

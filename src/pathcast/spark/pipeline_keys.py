@@ -210,7 +210,8 @@ KEYS = (
     Key(
         "joins.subscriptions",
         "path",
-        "Standing joins: a CSV file of `subscriber` and `query`, or a text file with a query a line. With `versions` "
+        "Standing joins: a CSV file of `subscriber` and `query`, or a text file with a query per line and comments "
+        "that begin with `--`. With `versions` "
         "it is compared with the newest one when the run starts, and by `--publish`: what is new in it is subscribed, "
         "what is missing is not any more.",
         "those of `versions`",

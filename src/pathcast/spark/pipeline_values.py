@@ -11,7 +11,7 @@ from typing import Any
 from .pipeline_keys import KINDS, Key
 
 TRIGGERS = ("available-now", "once")
-_INTERVAL = re.compile(r"\d+ (millisecond|second|minute|hour|day)s?")
+_INTERVAL = re.compile(r"[0-9]+ (millisecond|second|minute|hour|day)s?")
 
 
 class RefusedValueError(Exception):

@@ -17,7 +17,7 @@ _SCALES = {"": 1.0} | {
 }
 _SCALES |= {"K": 1000.0, "Ki": 1024.0}
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
-_NUMBER = r"(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+)"
+_NUMBER = r"([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+)"
 _BANDWIDTH = re.compile(rf"{_NUMBER}\s*([kKMGT]i?)?\s*(B|b|bits?|[Bb]ytes?)\s*(?:/\s*s(?:ec)?|ps)")
 _RATELESS = re.compile(rf"{_NUMBER}\s*([kKMGT]i?)?\s*(?:B|b|bits?|[Bb]ytes?)?")
 _LATENCY = re.compile(rf"{_NUMBER}\s*([a-zµμ]+)")

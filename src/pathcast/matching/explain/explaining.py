@@ -23,7 +23,7 @@ def explain(document: Document, subscriptions: Subscriptions, id: int) -> Explan
     Raises the document's own error when it could not be read, and `KeyError` when there is no such subscription.
     """
     if id not in subscriptions:
-        raise KeyError(f"there is no subscription {id!r}; {_there_are(subscriptions)}")
+        raise KeyError(f"no subscription has the id {id!r}; {_ids(subscriptions)}")
     if document.error is not None:
         raise document.error
     subscription = subscriptions[id]
@@ -59,11 +59,11 @@ def explain_pattern(
     )
 
 
-def _there_are(subscriptions: Subscriptions) -> str:
-    """What ids there are: all of a few, else how many and from where to where."""
+def _ids(subscriptions: Subscriptions) -> str:
+    """Which ids there are: all of a few, otherwise how many and in which range."""
     ids = subscriptions.expansion().ids
     if not len(ids):
-        return "there are none"
+        return "there are no subscriptions"
     if len(ids) <= 10:
-        return f"there {'is' if len(ids) == 1 else 'are'} {', '.join(map(str, ids))}"
-    return f"there are {len(ids):,}, from {ids[0]} to {ids[-1]}"
+        return f"ids: {', '.join(map(str, ids))}"
+    return f"{len(ids):,} ids, from {ids[0]} to {ids[-1]}"

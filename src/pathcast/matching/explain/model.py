@@ -5,7 +5,8 @@ condition: whether it holds, where, and what was found there; its `parts` are th
 path, the alternatives of an `or`.
 
 Of the nodes that a finding is about it shows a few (`SHOWN`), and says in `count` how many there are; a long value is
-cut after 200 characters, and the path of an element deep down has `…` in its middle.
+cut after 200 characters, and before the text that `contains` looks for if that stands far inside; the path of an
+element deep down has `…` in its middle.
 """
 
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ SHOWN = 3
 class Place:
     """A node of the document: its path, and the line and column (from 1) where its element's start tag begins.
 
-    `value` is the node's string-value where a value was looked at, else None.
+    `value` is the node's string-value where a value was looked at, otherwise None.
     """
 
     path: str

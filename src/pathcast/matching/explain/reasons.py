@@ -20,6 +20,7 @@ from ...patterns.model import AllOf, AnyOf, Compare, Condition, First, Node, Not
 from .absence import Absence
 from .drafts import Draft, Spot, spot
 from .model import SHOWN
+from .nearness import Near, Nearness
 from .nodes import NOTHING, Contexts, NodeSet, kind_of
 from .spelling import Spelling, quoted, wanted
 from .truth import Step, Truth, path_of, reached
@@ -35,6 +36,7 @@ class Reasons:
         self.truth = truth
         self.spelling = spelling
         self.absence = Absence(truth.nodes, spelling)
+        self.nearness = Nearness(truth.values)
 
     # What holds.
 
@@ -47,10 +49,9 @@ class Reasons:
             case Root():
                 return self._path_draft(text, self.prove_path(path_of(condition.node), None))
             case Compare() | StringTest():
-                return Draft("condition", text, True, self._spots(context, [0], values=True), 1)
+                return self._prove_value(text, condition, context)
             case First():
-                first = self._firsts(condition, context)
-                return Draft("condition", text, True, self._spots(first, [0], values=True), 1)
+                return self._prove_value(text, condition.test, self._firsts(condition, context))
             case AllOf():
                 parts = tuple(self.prove(part, context) for part in condition.conditions)
                 return Draft("condition", text, True, parts=parts)
@@ -59,6 +60,12 @@ class Reasons:
                 return Draft("condition", text, True, parts=(self.prove(holding, context),))
             case Not():
                 return Draft("condition", text, True, parts=(self.refute(condition.condition, context),))
+
+    def _prove_value(self, text: str, test: Compare | StringTest, nodes: NodeSet) -> Draft:
+        first = nodes.only(0)
+        return Draft(
+            "condition", text, True, self._value_spots(first, [Near(0, self.truth.values.span(test, first))]), 1
+        )
 
     def prove_path(self, steps: Sequence[Step], context: Contexts) -> tuple[Draft, ...]:
         """A node for each step; all nodes that can take its place count, and the first few are shown."""
@@ -144,16 +151,18 @@ class Reasons:
         return self._narrowed(conditions, nodes)[1]
 
     def _refute_value(self, text: str, test: Compare | StringTest, nodes: NodeSet, which: str) -> Draft:
-        nearest = self.truth.values.nearest(test, nodes, SHOWN)
-        spots = self._spots(nodes, nearest, values=True)
+        nearest = self.nearness.nearest(test, nodes, SHOWN)
+        spots = self._value_spots(nodes, nearest)
         value = spots[0].value or ""
         numeric = isinstance(test, Compare) and test.number is not None
-        is_number = numeric and not isnan(self.truth.values.numbers(nodes.only(nearest[0]))[0])
+        is_number = numeric and not isnan(self.truth.values.numbers(nodes.only(nearest[0].place))[0])
         bare = is_number and value == value.strip() and len(value) < _BARE
         shown = value if bare else quoted(value)
         if numeric and not is_number:
             shown += ", no number"
-        reason = f"{which}`{self._subject(nodes, nearest[0])}` is {shown}, {wanted(test)}"
+        reason = f"{which}`{self._subject(nodes, nearest[0].place)}` is {shown}, {wanted(test)}"
+        if but := self.nearness.difference(test, nodes, nearest[0]):
+            reason += f" ({but})"
         return Draft("condition", text, False, spots, len(nodes), reason)
 
     def _refute_first(self, text: str, condition: First, contexts: NodeSet) -> Draft:
@@ -199,6 +208,10 @@ class Reasons:
     def _spots(self, nodes: NodeSet, places: Sequence[int], *, values: bool = False) -> tuple[Spot, ...]:
         value = self.truth.values.value
         return tuple(spot(self.truth.nodes, nodes, at, value(nodes, at) if values else None) for at in places)
+
+    def _value_spots(self, nodes: NodeSet, nearest: Sequence[Near]) -> tuple[Spot, ...]:
+        value = self.truth.values.value
+        return tuple(spot(self.truth.nodes, nodes, near.place, value(nodes, *near)) for near in nearest)
 
 
 def _evidence(proof: Draft) -> tuple[tuple[Spot, ...], int]:

@@ -11,8 +11,7 @@ from ...documents.names import XML_NAMESPACE, local_part
 from ...patterns import Namespaces
 from ...patterns.model import AllOf, AnyOf, Compare, Condition, First, Node, Not, Root, StringTest
 from ...patterns.printing import condition_text, test_text
-
-_SHOWN = 60
+from .values import VALUE_PRINTED
 
 
 class Spelling:
@@ -79,5 +78,5 @@ def wanted(test: Compare | StringTest) -> str:
 
 def quoted(value: str) -> str:
     """A value between quotes on one line, cut when it is long, nothing in it acting on a terminal."""
-    cut = value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
+    cut = value if len(value) <= VALUE_PRINTED else value[:VALUE_PRINTED] + "…"
     return "'" + "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut) + "'"

@@ -1,4 +1,4 @@
-"""The values of a document's nodes: which pass a test, and which come nearest to passing it.
+"""The values of a document's nodes: which pass a test, and what of a value is shown.
 
 All text of the document is joined once; the string-value of an element is a slice of it. Tests look at slices in
 place, and a search for `contains` goes on where the last one stopped, so that elements nested in each other do not
@@ -9,23 +9,29 @@ for each of them.
 """
 
 import re
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from ...patterns.model import Compare, StringTest
 from ...patterns.values import compare_numbers, number_of
 from .nodes import DocumentNodes, Int64s, Mask, NodeSet
 
 VALUE_SHOWN = 200
+VALUE_PRINTED = 60
+LEAD = 20
+
+Span = tuple[int, int]
+"""Where a piece of text begins and ends, in bytes."""
+
+Find = Callable[[bytes, int], Span | None]
+"""Finds the first piece of a text from a place on."""
 
 _NOT_NUMERIC = re.compile(rb"[^ \t\r\n0-9.eE+-]+")
 _MANY_DIGITS = re.compile(rb"(\.0*)?([0-9]{1000,})")
 # Digits beyond these do not change a number: it is infinite, or they are beyond those of a fraction that count.
 _DIGITS_THAT_COUNT = 400
-# How much of a value is looked at when nearness is judged: this, and as much as a few times what is wanted.
-_LOOKED_AT = 256
 _NAN = float("nan")
 _SHORT = 32
 
@@ -56,7 +62,7 @@ class Values:
         batch = self.nodes.batch
         return b"".join(map(batch.attribute_value, range(self.nodes.count("attribute"))))
 
-    def _slices(self, nodes: NodeSet) -> tuple[bytes, Int64s, Int64s]:
+    def slices(self, nodes: NodeSet) -> tuple[bytes, Int64s, Int64s]:
         """The bytes that hold the values, and where each begins and ends; beginnings never descend."""
         if nodes.kind == "attribute":
             return self._attributes, self._attribute_begin[nodes.at], self._attribute_begin[nodes.at + 1]
@@ -83,7 +89,7 @@ class Values:
         return self._containing(test.text.encode(), nodes)
 
     def _starting(self, wanted: bytes, nodes: NodeSet, *, exactly: bool) -> Mask:
-        text, begin, end = self._slices(nodes)
+        text, begin, end = self.slices(nodes)
         length = end - begin
         mask: Mask = length == len(wanted) if exactly else length >= len(wanted)
         for index in np.flatnonzero(mask).tolist():
@@ -91,16 +97,8 @@ class Values:
         return mask
 
     def _containing(self, wanted: bytes, nodes: NodeSet) -> Mask:
-        text, begin, end = self._slices(nodes)
-        mask = np.zeros(len(nodes), dtype=np.bool_)
-        found = -1
-        for index, (first, last) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
-            if found < first:
-                found = text.find(wanted, first)
-                if found < 0:
-                    break
-            mask[index] = found + len(wanted) <= last
-        return mask
+        spans = first_spans(finding(wanted), *self.slices(nodes))
+        return np.array([span is not None for span in spans], dtype=np.bool_)
 
     @cached_property
     def _not_numeric(self) -> tuple[Int64s, Int64s]:
@@ -112,7 +110,7 @@ class Values:
     def _may_be_numbers(self, nodes: NodeSet) -> Mask:
         if nodes.kind == "attribute":
             return np.ones(len(nodes), dtype=np.bool_)
-        _, begin, end = self._slices(nodes)
+        _, begin, end = self.slices(nodes)
         span_begin, span_end = self._not_numeric
         # The first span that ends after the value's beginning must begin after its end.
         after = np.searchsorted(span_end, begin, side="right")
@@ -120,7 +118,7 @@ class Values:
 
     def numbers(self, nodes: NodeSet) -> list[float]:
         """The values as numbers; NaN for one that is none."""
-        text, begin, end = self._slices(nodes)
+        text, begin, end = self.slices(nodes)
         numbers = [_NAN] * len(nodes)
         for index in np.flatnonzero(self._may_be_numbers(nodes)).tolist():
             where = int(begin[index]), int(end[index])
@@ -134,28 +132,48 @@ class Values:
 
     # Looking.
 
-    def value(self, nodes: NodeSet, index: int) -> str:
-        """The value of one of the nodes; of a long one its beginning and `…`."""
-        text, begin, end = self._slices(nodes.only(index))
+    def value(self, nodes: NodeSet, index: int, span: Span | None = None) -> str:
+        """The value of one of the nodes; of a long one its beginning, or what stands around `span`, and `…`."""
+        text, begin, end = self.slices(nodes.only(index))
         first, last = int(begin[0]), int(end[0])
-        value = text[first : min(last, first + 4 * VALUE_SHOWN + 4)].decode(errors="ignore")
-        return value if len(value) <= VALUE_SHOWN else value[:VALUE_SHOWN] + "…"
+        lead = ""
+        if span is not None and span[1] - first > VALUE_PRINTED:
+            lead = text[max(first, span[0] - 4 * LEAD) : span[0]].decode(errors="ignore")[-LEAD:]
+            first = span[0]
+        value = lead + text[first : min(last, first + 4 * VALUE_SHOWN + 4)].decode(errors="ignore")
+        cut = value if len(value) <= VALUE_SHOWN else value[:VALUE_SHOWN] + "…"
+        return f"…{cut}" if lead else cut
 
-    def nearest(self, test: Compare | StringTest, nodes: NodeSet, count: int) -> list[int]:
-        """The places in the set of those that come nearest to passing a test that none passes, best first."""
-        if isinstance(test, Compare) and test.number is not None:
-            number = test.number
-            # What is no number is at no distance: NaN, which sorts last. What is infinite is not at none from itself.
-            distances = [0.0 if found == number else abs(found - number) for found in self.numbers(nodes)]
-            return _least(np.array(distances), count)
-        wanted = test.text.encode()
-        text, begin, end = self._slices(nodes)
-        span = _LOOKED_AT + 4 * len(wanted)
-        likeness = np.zeros(len(nodes), dtype=np.float64)
-        plain = _plain(wanted)
-        for index, (first, last) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
-            likeness[index] = _likeness(test, plain, wanted, text[first : min(last, first + span)])
-        return _least(-likeness, count)
+    def span(self, test: Compare | StringTest, node: NodeSet) -> Span | None:
+        """Where in a node's value the text stands that the node must contain."""
+        if isinstance(test, Compare) or test.function != "contains":
+            return None
+        return first_spans(finding(test.text.encode()), *self.slices(node))[0]
+
+
+def finding(wanted: bytes) -> Find:
+    """What finds a text."""
+
+    def find(text: bytes, begin: int) -> Span | None:
+        at = text.find(wanted, begin)
+        return None if at < 0 else (at, at + len(wanted))
+
+    return find
+
+
+def first_spans(find: Find, text: bytes, begin: Int64s, end: Int64s) -> list[Span | None]:
+    """For each value, beginnings ascending, where in the text the first thing stands that is found in it."""
+    spans: list[Span | None] = [None] * len(begin)
+    found = (-1, -1)
+    for index, (first, last) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
+        if found[0] < first:
+            later = find(text, first)
+            if later is None:
+                break
+            found = later
+        if found[1] <= last:
+            spans[index] = found
+    return spans
 
 
 def _number(text: bytes) -> float:
@@ -168,25 +186,3 @@ def _that_count(run: re.Match[bytes]) -> bytes:
     """As many digits of a long run as its number needs; zeros that lead count in a fraction, and stay there."""
     digits = run[2] if run[1] else run[2].lstrip(b"0")
     return digits[:_DIGITS_THAT_COUNT] or b"0"
-
-
-def _least(scores: npt.NDArray[np.float64], count: int) -> list[int]:
-    """Where the least scores stand, the first of equal ones first."""
-    return [int(place) for place in np.argsort(scores, kind="stable")[:count]]
-
-
-def _plain(value: bytes) -> str:
-    return " ".join(value.decode(errors="ignore").split()).casefold()
-
-
-def _likeness(test: Compare | StringTest, plain: str, wanted: bytes, value: bytes) -> int:
-    """How like a value is to what is wanted: case and spaces apart first, then by how far it begins alike."""
-    found = _plain(value)
-    if isinstance(test, StringTest) and test.function == "contains":
-        alike = plain in found
-    else:
-        alike = found == plain if isinstance(test, Compare) else found.startswith(plain)
-    if alike:
-        return len(wanted) + 1
-    differing = (index for index, (one, other) in enumerate(zip(wanted, value, strict=False)) if one != other)
-    return next(differing, min(len(wanted), len(value)))

@@ -1,0 +1,51 @@
+"""Which prefix of a document is not declared: expat reports that there is one, and where, but not its name.
+
+The document is read once more, up to that place, by a parser that takes declarations for attributes as any other.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from xml.parsers import expat
+
+# Of longer names only the beginning is shown.
+_SHOWN = 100
+
+
+class _UnboundError(Exception):
+    """Ends the parser at the first prefix without a declaration."""
+
+
+def unbound_prefix(data: bytes, encoding: str | None) -> str:
+    """What uses the first prefix that is not declared, as a sentence; empty where there is none."""
+    declared = Counter(["xml"])
+    scopes: list[list[str]] = []
+
+    def start(tag: str, attributes: list[str]) -> None:
+        scopes.append([name[6:] for name in attributes[::2] if name.startswith("xmlns:")])
+        declared.update(scopes[-1])
+        for name, prefix in _prefixed(tag, attributes):
+            if not declared[prefix]:
+                user = f"<{name[:_SHOWN]}>" if name is tag else f"the attribute {name[:_SHOWN]}"
+                raise _UnboundError(f"{user} uses '{prefix[:_SHOWN]}:', which no xmlns:{prefix[:_SHOWN]} declares")
+
+    def end(_: str) -> None:
+        declared.subtract(scopes.pop())
+
+    parser = expat.ParserCreate(encoding)
+    parser.ordered_attributes = True
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    try:
+        parser.Parse(data, True)
+    except _UnboundError as found:
+        return str(found)
+    except expat.ExpatError:
+        pass  # reported by the parser that knows namespaces
+    return ""
+
+
+def _prefixed(tag: str, attributes: list[str]) -> Iterator[tuple[str, str]]:
+    """The names of an element and its attributes that have a prefix, and their prefixes."""
+    for name in (tag, *attributes[::2]):
+        prefix, colon, _ = name.partition(":")
+        if colon and prefix != "xmlns":
+            yield name, prefix
