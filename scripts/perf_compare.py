@@ -11,8 +11,8 @@ and the ratio of new to old with an interval: the geometric mean over rounds, an
     slower    all of it lies above 1.03;   faster    all of it lies below 0.97
     noise     the interval is too wide to tell: run more rounds, or a quieter machine
 
-The exit status is 1 if a case is slower, 2 if a revision cannot be run. Spark's figure is a ratio already: matching over
-a `mapInArrow` that changes nothing.
+The exit status is 1 if a case is slower, 2 if a revision cannot be run. Spark's figure is a ratio already: matching
+over a `mapInArrow` that changes nothing.
 """
 
 import argparse
