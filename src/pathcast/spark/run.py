@@ -151,7 +151,7 @@ def _batch(spark: SparkSession, pipeline: Pipeline) -> Report:
     write(deliveries(observed(matched, counted), pipeline.deliveries), pipeline.deliveries)
     found = counted.get
     if pipeline.dead_letters is not None:
-        rows = unreadable(matched, pipeline.dead_letters)
+        rows = unreadable(matched, pipeline, pipeline.dead_letters)
         write(rows if found["dead_letters"] else rows.limit(0), pipeline.dead_letters)
     if pipeline.overlay is not None and pipeline.overlay.links is not None:
         write(traffic(matched), _links(pipeline.overlay.links, pipeline.deliveries.mode))
@@ -249,7 +249,7 @@ def micro_batch(batch: DataFrame, number: int, pipeline: Pipeline, stream: Strea
         put(deliveries(matched, pipeline.deliveries), pipeline.deliveries)
         found = counted.get
         if pipeline.dead_letters is not None and found["dead_letters"]:
-            put(unreadable(matched, pipeline.dead_letters), pipeline.dead_letters)
+            put(unreadable(matched, pipeline, pipeline.dead_letters), pipeline.dead_letters)
         if links is not None:
             put(traffic(matched), _links(links))
     finally:
