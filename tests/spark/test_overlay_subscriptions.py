@@ -46,7 +46,9 @@ def reasons(report):
 def test_rows_are_subscribed_or_told_and_changes_follow_in_their_order(spark, tmp_path):
     table = spark.createDataFrame(TABLE, COLUMNS).repartition(3)
     report = compile_overlay(table.orderBy("id"), tmp_path / "overlay", Topology.tree(3))
-    assert report.line == "version 1: 3 subscriptions, 3 added, 0 removed, 5 invalid"
+    assert report.line == "version 1: 3 subscriptions, 3 added, 0 removed, 0 changed, 0 unchanged, 5 invalid"
+    again = compile_overlay(table.orderBy("id"), tmp_path / "overlay", Topology.tree(3))
+    assert again.line == "version 1, unchanged: 3 subscriptions, 5 invalid"
     assert set(reasons(report)) == {None, 2, 3, 4, 5}
     found = delivered(tmp_path / "overlay" / "versions" / "00000001", b"<a><b/><c/></a>")
     assert found - {("r4", "bob"), ("r4", "eve")} == {("r2", "ada"), ("r7", "fay")}
@@ -54,7 +56,7 @@ def test_rows_are_subscribed_or_told_and_changes_follow_in_their_order(spark, tm
     changes = spark.createDataFrame(CHANGES, f"sequence int, {COLUMNS}, change string").repartition(2)
     first = table.where("id in ('1', '6')")
     report = compile_overlay(first, tmp_path / "overlay", Topology.tree(3), changes=changes, policy="L+s-sd")
-    assert report.line == "version 2: 1 subscriptions, 4 added, 3 removed, 2 invalid"
+    assert report.line == "version 2: 1 subscriptions, 0 added, 2 removed, 1 changed, 0 unchanged, 2 invalid"
     assert reasons(report) == {9: "there is no subscription 9 to remove", 8: "change moved"}
     assert report.invalid.columns == ["id", "subscriber", "xpath", "change", "reason", "column"]
     assert delivered(tmp_path / "overlay" / "versions" / "00000002", b"<a><d/></a>") == {("r5", "ada")}
