@@ -67,7 +67,7 @@ def test_what_fails_in_the_task_is_raised_as_it_is_and_an_empty_table_is_an_over
     Subscriptions().compile().save(tmp_path / "index")
     with pytest.raises(PipelineError, match="is one index without versions"):
         compile_overlay(table, tmp_path / "index", Topology.tree(2))
-    with pytest.raises(PipelineError, match="the changes of an overlay have no column 'change'"):
+    with pytest.raises(PipelineError, match="the changes have no column 'change'"):
         compile_overlay(table, tmp_path / "overlay", Topology.tree(2), changes=table)
     report = compile_overlay(table, tmp_path / "overlay", Topology.tree(2))
     assert (report.version, report.subscriptions, report.invalid_count) == (1, 0, 0)

@@ -29,7 +29,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from pathcast.documents import Limits
-from pathcast.errors import PathcastError, PipelineError, SnapshotError
+from pathcast.errors import PathcastError, SnapshotError
 from pathcast.matching.files import LARGEST_ID
 from pathcast.patterns import Namespaces, Pattern, parse
 from pathcast.patterns.parse import MAX_STEPS
@@ -39,7 +39,7 @@ from pathcast.transmission import Topology
 
 from .differences import difference
 from .overlays import AnyPath, save_for
-from .parsing import ADDED, CHANGES, NOBODY, REMOVED, TABLE
+from .parsing import ADDED, CHANGES, NOBODY, REMOVED, TABLE, check_names
 from .telling import (
     REJECTED,
     REPORTED,
@@ -56,7 +56,7 @@ from .telling import (
 )
 from .versions import turn, version_folder, versions
 
-_NEEDED = ("id", "subscriber", "xpath", "router")
+NEEDED = ("id", "subscriber", "xpath", "router")
 # In a version: the rows that it was made of.
 _CONTENT = "table.arrow"
 _STORED = pa.schema([("id", pa.int64()), *((name, pa.string()) for name in ("router", "xpath", "subscriber"))])
@@ -97,29 +97,24 @@ def _in_order(subscriptions: DataFrame, changes: DataFrame | None) -> DataFrame:
     nobody = subscriptions.sparkSession.range(1).select(
         none.cast("bigint").alias("id"),
         *(none.cast("string").alias(name) for name in _TEXTS),
-        f.lit(NOBODY).alias("_of"),
+        f.lit(NOBODY).alias("of"),
         none.cast(sequence).alias("_sequence"),
         f.lit(0).cast("bigint").alias("_place"),
     )
     rows = nobody.union(_rows(subscriptions, TABLE, none.cast(sequence)))
     if changes is not None:
         rows = rows.union(_rows(changes, CHANGES, f.col("sequence") if sequenced else none.cast(sequence)))
-    return rows.repartition(1).sortWithinPartitions("_of", "_sequence", "_place")
+    return rows.repartition(1).sortWithinPartitions("of", "_sequence", "_place")
 
 
 def _rows(frame: DataFrame, of: int, sequence: Any) -> DataFrame:
-    what = "changes" if of == CHANGES else "subscriptions"
-    for name in (*_NEEDED, *(["change"] if of == CHANGES else [])):
-        if name not in frame.columns:
-            raise PipelineError(
-                f"the {what} of an overlay have no column '{name}'; their columns are {', '.join(frame.columns)}"
-            )
+    check_names(frame.columns, of, NEEDED)
     return frame.select(
         f.expr("try_cast(id as bigint)").alias("id"),
         f.col("id").cast("string").alias("given"),
         *(f.col(name).cast("string") for name in ("subscriber", "xpath", "router")),
         (f.col("change").cast("string") if of == CHANGES else f.lit(ADDED)).alias("change"),
-        f.lit(of).alias("_of"),
+        f.lit(of).alias("of"),
         sequence.alias("_sequence"),
         f.monotonically_increasing_id().alias("_place"),
     )
@@ -232,9 +227,9 @@ class _Reading:
     def read_all(self, rows: Iterable[dict[str, Any]]) -> None:
         """Take the rows of a table and make changes."""
         for row in rows:
-            if row["_of"] == TABLE:
+            if row["of"] == TABLE:
                 self.take(row)
-            elif row["_of"] == CHANGES:
+            elif row["of"] == CHANGES:
                 self.change(row)
 
     def take(self, row: dict[str, Any]) -> bool:

@@ -14,6 +14,7 @@ in the memory of one worker. Changes cost what they change, and writing the inde
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +26,7 @@ from pathcast.matching.contract import Mergeable
 from .compiling import Settings, count_with_predicates, merge_pieces
 from .differences import Difference, difference, newest, rows_of
 from .parsing import ADDED, CHANGES, REMOVED, TABLE, Parsed, Pieces, checked, put_in_order, reported
+from .sharding import save_shards
 from .telling import REJECTED, Batches, Counts, read, telling, told, written
 from .versions import parts_folder, turn, version_folder, versions
 
@@ -39,7 +41,8 @@ TOO_MANY = -1
 class Publishing:
     """What the task has to do: which tables there are, and from how many expressions on it leaves them to others.
 
-    If more than the share `max_invalid` of the subscriptions are invalid, nothing is published.
+    If more than the share `max_invalid` of the subscriptions are invalid, nothing is published. With `shards`, the
+    index is written in so many pieces.
     """
 
     folder: str
@@ -52,6 +55,7 @@ class Publishing:
     grace: float
     bound: int | None = None
     max_invalid: float = 1.0
+    shards: int | None = None
 
     def function(self) -> Callable[[Batches], Batches]:
         """The function that the task runs on all rows."""
@@ -73,7 +77,8 @@ class Publishing:
             matcher, counts, invalid = entered
             if counts.published:
                 number = mine.publish(
-                    matcher.save, lambda number: written(told(counts._replace(version=number), invalid))
+                    lambda place: self._save(matcher, place),
+                    lambda number: written(told(counts._replace(version=number), invalid)),
                 )
                 counts = counts._replace(version=number)
             mine.drop_parts()
@@ -100,7 +105,7 @@ class Publishing:
         if self.table:
             before, after = newest(self.folder), rows_of(matcher.subscriptions)
             changes = difference(before.rows, after, by_id=self.has_id)
-            is_same = before.is_same(after, Settings.of(matcher))
+            is_same = before.is_same(after, Settings.of(matcher), self.shards or 0)
         counts = Counts(known[-1] if known else 0, int(not is_same), len(matcher.subscriptions), *changes, len(invalid))
         if counts.has_too_many_invalid(self.max_invalid):
             counts = counts._replace(version=REJECTED, published=0)
@@ -109,6 +114,12 @@ class Publishing:
     def _empty(self) -> Matcher:
         settings = self.settings
         return Subscriptions(settings.namespaces, max_steps=settings.max_steps).compile(settings.engine)
+
+    def _save(self, matcher: Matcher, place: Path) -> None:
+        if self.shards is None:
+            matcher.save(place)
+        else:
+            save_shards(matcher, place, self.shards)
 
     def _tables(self) -> list[int]:
         return [of for of, given in ((TABLE, self.table), (CHANGES, self.changes)) if given]

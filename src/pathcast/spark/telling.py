@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from pathcast.errors import PathcastError
@@ -61,11 +62,13 @@ class Counts(NamedTuple):
         count = f"{self.subscriptions:,} subscriptions"
         if not self.published:
             return f"version {self.version}, unchanged: {count}, {self.invalid:,} invalid"
+        return f"version {self.version}: {count}, {self.changes}, {self.invalid:,} invalid"
+
+    @property
+    def changes(self) -> str:
+        """The difference from the version before, for people."""
         unchanged = self.subscriptions - self.added - self.changed
-        return (
-            f"version {self.version}: {count}, {self.added:,} added, {self.removed:,} removed, "
-            f"{self.changed:,} changed, {unchanged:,} unchanged, {self.invalid:,} invalid"
-        )
+        return f"{self.added:,} added, {self.removed:,} removed, {self.changed:,} changed, {unchanged:,} unchanged"
 
 
 _NAMES = [f"{name}_count" for name in Counts._fields]
@@ -148,6 +151,13 @@ def told_by(frame: DataFrame) -> tuple[Counts, DataFrame]:
     kept = frame.localCheckpoint(eager=False)  # filled by what is fetched here
     (row,) = kept.where("reason is null").select(*_NAMES, "failure").collect()
     return counted(row), wrong_rows(kept)
+
+
+def counts_in(rows: pa.Table) -> tuple[Counts, pa.Table]:
+    """The counts, and the rows that are wrong, of a table that `told` made."""
+    is_wrong = pc.is_valid(rows["reason"])
+    (row,) = rows.filter(pc.invert(is_wrong)).select(_NAMES).to_pylist()
+    return Counts(*row.values()), rows.filter(is_wrong).select(REPORTED.names)
 
 
 def counted(row: Any) -> Counts:
