@@ -40,10 +40,16 @@ class Stored(NamedTuple):
     settings: Settings | None
     shards: int
 
-    def is_same(self, rows: pa.Table, settings: Settings, shards: int = 0) -> bool:
-        """Whether a version with these rows and settings would repeat this one."""
+    def compared(
+        self, after: Subscriptions, settings: Settings, shards: int, *, by_id: bool = True
+    ) -> tuple[Difference, bool]:
+        """What makes this version another with these subscriptions, and whether that one would repeat this one."""
+        if not self.version:
+            return Difference(len(after), 0, 0), False
+        rows = rows_of(after)
+        found = difference(self.rows, rows)
         same = self.settings is not None and self.settings.written() == settings.written() and self.shards == shards
-        return same and not any(difference(self.rows, rows))
+        return found if by_id else difference(self.rows, rows, by_id=False), same and not any(found)
 
 
 def rows_of(subscriptions: Subscriptions) -> pa.Table:

@@ -24,7 +24,7 @@ from pathcast.matching import Matcher, Subscriptions, open_index
 from pathcast.matching.contract import Mergeable
 
 from .compiling import Settings, count_with_predicates, merge_pieces
-from .differences import Difference, difference, newest, rows_of
+from .differences import Difference, newest
 from .parsing import ADDED, CHANGES, REMOVED, TABLE, Parsed, Pieces, checked, put_in_order, reported
 from .sharding import save_shards
 from .telling import REJECTED, Batches, Counts, read, telling, told, written
@@ -103,9 +103,9 @@ class Publishing:
         changes, invalid = self._enter(matcher, tables, rows.filter(pc.equal(rows["of"], PIECE)))
         is_same = not fresh and not any(changes)
         if self.table:
-            before, after = newest(self.folder), rows_of(matcher.subscriptions)
-            changes = difference(before.rows, after, by_id=self.has_id)
-            is_same = before.is_same(after, Settings.of(matcher), self.shards or 0)
+            changes, is_same = newest(self.folder).compared(
+                matcher.subscriptions, Settings.of(matcher), self.shards or 0, by_id=self.has_id
+            )
         counts = Counts(known[-1] if known else 0, int(not is_same), len(matcher.subscriptions), *changes, len(invalid))
         if counts.has_too_many_invalid(self.max_invalid):
             counts = counts._replace(version=REJECTED, published=0)

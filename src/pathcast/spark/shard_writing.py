@@ -28,7 +28,7 @@ from pyspark.sql import functions as f
 from pathcast.matching import Subscriptions
 
 from .compiling import Settings
-from .differences import difference, newest, rows_of
+from .differences import newest
 from .parsing import nobodys_rows
 from .resolving import resolved_rows
 from .sharding import SHARD
@@ -162,9 +162,8 @@ class _Part:
         invalid = invalid.append_column("reason", pa.array([error.reason for error in errors], pa.string()))
         invalid = invalid.append_column("column", pa.array([error.column for error in errors], pa.int32()))
         assert self._shard is not None
-        before, after = newest(work.folder, self._shard, work.shards), rows_of(subscriptions)
-        is_same = before.is_same(after, settings, work.shards)
-        changes = difference(before.rows, after)
+        before = newest(work.folder, self._shard, work.shards)
+        changes, is_same = before.compared(subscriptions, settings, work.shards)
         invalid_count = self._invalid + len(errors)
         counts = Counts(before.version, int(not is_same), len(subscriptions), *changes, invalid_count)
         return told(counts, invalid.cast(REPORTED))
