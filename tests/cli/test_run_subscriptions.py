@@ -115,6 +115,13 @@ def test_mostly_invalid_subscriptions_end_the_run_before_anything_is_published(f
     assert "  2 × the prefix 'n:' is not declared" in errors
 
 
+def test_a_folder_that_cannot_be_written_is_an_error(folder):
+    (folder / "index").write_text("in the way")
+    status, _, errors = ran(folder, "--publish", rows=ROWS)
+    assert status == 1
+    assert errors.startswith("error: ") and "the subscriptions can't be published: " in errors
+
+
 def test_a_table_without_expressions_is_an_error(folder):
     (folder / "wanted.csv").write_text("id;subscriber;xpath\n1;ada;//a\n")
     for option in ("--publish", "--dry-run"):

@@ -66,9 +66,13 @@ def publish_small(pipeline: Pipeline, small: Small | None = None) -> str | None:
     in_order = table.single and (changes is None or changes.single)
     if not in_order or is_address(given.index) or is_address(given.invalid or ""):
         return None
-    counts, invalid = counts_in(_work(pipeline, table, changes).publish())
-    if given.invalid is not None:
-        _write_parquet(invalid, Path(given.invalid))
+    work = _work(pipeline, table, changes)
+    try:
+        counts, invalid = counts_in(work.publish())
+        if given.invalid is not None:
+            _write_parquet(invalid, Path(given.invalid))
+    except OSError as error:
+        raise PipelineError(f"{pipeline.file}: the subscriptions can't be published: {error}") from None
     return outcome(pipeline, counts, reasons_in(invalid))
 
 
