@@ -69,6 +69,14 @@ def test_a_table_that_changes_nothing_publishes_nothing(folder):
     assert "version 2: 12 subscriptions, 0 added" in ran(folder, "--publish", more='namespaces = { n = "urn:n" }')[2]
 
 
+def test_a_damaged_version_is_published_anew(folder):
+    ran(folder, "--publish", rows=ROWS)
+    for file in version_folder(folder / "index", 1).rglob("*.npy"):
+        file.write_bytes(b"")
+    assert "version 2: 12 subscriptions, 12 added, 0 removed" in ran(folder, "--publish")[2]
+    assert kept(folder, 2) == [*range(1, 13)]
+
+
 def test_a_dry_run_checks_expressions_and_prefixes(folder):
     rows = [*ROWS, "13,ada,//n:a", "14,ada,//n:b", "15,ada,//m:b", "16,ada,//[", "17,ada,//a[last()]"]
     status, out, errors = ran(folder, "--dry-run", rows=rows)
