@@ -19,6 +19,7 @@ from pathcast.spark.run import compile_table
 from pathcast.spark.sharding import shard_folder, shards_in
 from pathcast.spark.small_tables import NotSmallError, Small, read_small
 from pathcast.spark.versions import version_folder
+from pathcast.store.snapshot import MANIFEST
 from pathcast.workloads import generate_documents, news_schema
 
 from .test_compiled_tables import drawn, drawn_changes
@@ -106,7 +107,11 @@ def test_a_small_table_of_an_overlay_is_published_as_spark_publishes_it(spark, t
     other = replace(pipeline.subscriptions, index=str(tmp_path / "spark"))
     compile_table(spark, replace(pipeline, subscriptions=other))
     ours, theirs = (
-        {relative(file, folder): file.read_bytes() for file in folder.rglob("*") if file.suffix in (".npy", ".arrow")}
+        {
+            relative(file, folder): file.read_bytes()
+            for file in folder.rglob("*")
+            if file.is_file() and file.name != MANIFEST
+        }
         for folder in (version_folder(tmp_path / "index", 1), version_folder(tmp_path / "spark", 1))
     )
     assert ours == theirs and len(ours) > 10

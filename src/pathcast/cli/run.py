@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -196,9 +197,12 @@ def _tell_plan(pipeline: "Pipeline", lines: list[tuple[str, str]]) -> None:
     """Print the plan, and what is wrong with the subscriptions."""
     problems: list[str] = []
     if pipeline.subscriptions.table is not None:
-        from pathcast.spark.pipeline_tables import check_table
+        if find_spec("pyspark") is None:
+            summary = "not checked: Spark is not installed"
+        else:
+            from pathcast.spark.pipeline_tables import check_table
 
-        summary, problems = check_table(pipeline)
+            summary, problems = check_table(pipeline)
         lines = [*lines, ("subscriptions", summary)]
     width = max(len(heading) for heading, _ in lines)
     for heading, text in lines:
@@ -211,7 +215,7 @@ def _tell_plan(pipeline: "Pipeline", lines: list[tuple[str, str]]) -> None:
 def _publish_small(pipeline: "Pipeline") -> bool:
     """Publish a small table of subscriptions without Spark; whether that was possible."""
     from pathcast.errors import PathcastError
-    from pathcast.spark import session as _  # first, since it says how to install Spark
+    from pathcast.spark import session as _  # noqa: F401 — first, since it says how to install Spark
     from pathcast.spark.pipeline_tables import publish_small
 
     try:
