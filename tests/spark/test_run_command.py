@@ -131,7 +131,7 @@ def test_sigterm_cancels_a_batch(spark, folder, monkeypatch):
         os.kill(os.getpid(), signal.SIGTERM)
 
     monkeypatch.setattr("pathcast.spark.run._batch", endless)
-    monkeypatch.setattr("pathcast.cli.run._prepare", lambda *_: None)  # its jobs are not the ones to wait for
+    monkeypatch.setattr("pathcast.cli.run._publish_small", lambda _: True)  # prints a report
     other = Thread(target=meanwhile)
     other.start()
     answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml")])
