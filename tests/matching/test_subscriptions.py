@@ -365,3 +365,18 @@ def test_what_was_entered_with_wrong_ids_is_refused_and_changes_nothing(ids, rea
     with pytest.raises(ValueError, match=reason):
         subscriptions.add_entered(entered, 1, ["ada"], np.zeros(2, np.int32), np.array(ids, dtype=np.int32))
     assert (len(subscriptions), subscriptions.subscribers) == (1, [])
+
+
+def test_columns_are_what_iteration_gives(tmp_path):
+    subscriptions = pathcast.Subscriptions()
+    subscriptions.add_many(
+        ["//a", "//a/./b", "/a[b]", ".//a", "/c[ d ]"], ["ada", None, "bob", "ada", None], [5, 3, 9, 7, 8]
+    )
+    subscriptions.remove(9)
+    subscriptions.replace(3, "/e [f]")
+    subscriptions.compile().save(tmp_path)
+    opened = pathcast.open_index(tmp_path).subscriptions
+    opened.add("//g/./h", "eve", 1)
+    for some in (pathcast.Subscriptions(), subscriptions, opened):
+        ids, xpaths, subscribers = some.columns()
+        assert list(zip(ids.tolist(), xpaths, subscribers, strict=True)) == [tuple(one) for one in some]

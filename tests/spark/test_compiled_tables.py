@@ -47,7 +47,11 @@ class Expected:
     """What is to come of rows: `kept` subscriptions in their order, counts, and the rows that are `invalid`."""
 
     def __init__(self):
-        self.kept, self.added, self.removed, self.invalid = {}, 0, 0, []
+        self.before, self.kept, self.invalid = {}, {}, []
+
+    def publish(self):
+        """What is kept now is what the next version is compared with."""
+        self.before, self.invalid = dict(self.kept), []
 
     def take(self, rows, *, has_id=True):
         for given, name, xpath in rows:
@@ -56,7 +60,6 @@ class Expected:
                 self._refuse(id, name, xpath, "added", f"id {id} is given twice")
             elif id is not None:
                 self.kept[id] = xpath, name or None
-                self.added += 1
         return self
 
     def change(self, changes):
@@ -71,10 +74,9 @@ class Expected:
             if word == "removed" and id not in self.kept:
                 self._refuse(id, name, xpath, word, f"there is no subscription {id} to remove")
             elif word == "removed" or self.kept.get(id) != (xpath, name):
-                self.removed += self.kept.pop(id, None) is not None
+                self.kept.pop(id, None)
                 if word == "added":
                     fresh[id] = xpath, name
-        self.added += len(fresh)
         self.kept |= fresh
         return self
 
@@ -96,7 +98,9 @@ class Expected:
         self.invalid.append((id, name or None, xpath or "", word, reason, column))
 
     def counts(self, version):
-        return version, len(self.kept), self.added, self.removed, len(self.invalid)
+        added, removed = self.kept.keys() - self.before.keys(), self.before.keys() - self.kept.keys()
+        changed = [id for id in self.kept.keys() & self.before.keys() if self.kept[id] != self.before[id]]
+        return version, len(self.kept), len(added), len(removed), len(changed), len(self.invalid)
 
 
 def wrong_with(xpath):
@@ -113,7 +117,7 @@ def in_order(invalid):
 
 def check(report, folder, expected, version=1, shards=None):
     """Hold a report, and the version that it tells of, to what is expected."""
-    found = report.version, report.subscriptions, report.added, report.removed, report.invalid_count
+    found = report.version, report.subscriptions, report.added, report.removed, report.changed, report.invalid_count
     assert found == expected.counts(version)
     assert in_order(report.invalid.collect()) == in_order(expected.invalid)
     place = version_folder(folder, version)
@@ -152,16 +156,14 @@ def test_a_table_then_changes_then_nothing_new(spark, tmp_path, many):
     check(report, tmp_path, expected)
     changes = drawn_changes(rows, 60, 2)
     frame = spark.createDataFrame(changes, CHANGES)
-    expected.added = expected.removed = 0
-    expected.invalid = []
+    expected.publish()
     report = compile_subscriptions(None, tmp_path, changes=frame, many=many)
     check(report, tmp_path, expected.change(changes), 2)
-    assert report.added and report.removed
-    expected.added = expected.removed = 0
-    expected.invalid = []
+    assert report.added and report.removed and report.changed and report.published
+    expected.publish()
     report = compile_subscriptions(None, tmp_path, changes=frame, many=many)
     check(report, tmp_path, expected.change(changes), 2)
-    assert versions(tmp_path) == [1, 2]
+    assert versions(tmp_path) == [1, 2] and not report.published
 
 
 @pytest.mark.parametrize("shards", [None, 1, 2, 3, 4])
@@ -172,3 +174,48 @@ def test_a_table_and_changes_to_it_at_once(spark, tmp_path, shards):
     frame = spark.createDataFrame(changes, CHANGES)
     report = compile_subscriptions(table, tmp_path, changes=frame, namespaces=NAMESPACES, shards=shards)
     check(report, tmp_path, Expected().take(rows).change(changes), shards=shards)
+
+
+@pytest.mark.parametrize("shards", [None, 2], ids=["whole", "shards"])
+def test_a_table_is_compared_with_the_version_before(spark, tmp_path, shards):
+    rows = [(str(number), f"reader-{number % 5}", f"//a{number}[@b]") for number in range(1, 13)]
+    rows += [("13", None, "//[")]
+
+    def compiled(rows, pieces=shards, **settings):
+        report = compile_subscriptions(spark.createDataFrame(rows, COLUMNS), tmp_path, shards=pieces, **settings)
+        return report.line
+
+    first = "version 1: 12 subscriptions, 12 added, 0 removed, 0 changed, 0 unchanged, 1 invalid"
+    assert compiled(rows) == first
+    assert compiled(rows[::-1]) == "version 1, unchanged: 12 subscriptions, 1 invalid"
+    rows = [*rows[2:], ("20", "new", "//new"), ("3", "reader-3", "//other")]
+    rows.remove(("3", "reader-3", "//a3[@b]"))
+    assert compiled(rows) == "version 2: 11 subscriptions, 1 added, 2 removed, 1 changed, 9 unchanged, 1 invalid"
+    again = "11 subscriptions, 0 added, 0 removed, 0 changed, 11 unchanged, 1 invalid"
+    assert compiled(rows, namespaces={"n": "urn:n"}) == f"version 3: {again}"
+    assert compiled(rows, 3, namespaces={"n": "urn:n"}) == f"version 4: {again}"
+    assert versions(tmp_path) == [1, 2, 3, 4]
+
+
+def test_rows_without_ids_are_compared_by_what_they_say(spark, tmp_path):
+    rows = [("ada", f"//a{number}") for number in range(12)]
+    for some, line in (
+        (rows, "version 1: 12 subscriptions, 12 added, 0 removed, 0 changed, 0 unchanged, 0 invalid"),
+        (rows, "version 1, unchanged: 12 subscriptions, 0 invalid"),
+        (
+            [*rows[2:], ("bob", "//b")],
+            "version 2: 11 subscriptions, 1 added, 2 removed, 0 changed, 10 unchanged, 0 invalid",
+        ),
+    ):
+        frame = spark.createDataFrame(some, "subscriber string, xpath string").coalesce(1)
+        assert compile_subscriptions(frame, tmp_path).line == line
+
+
+@pytest.mark.parametrize("shards", [None, 2], ids=["whole", "shards"])
+def test_with_too_many_invalid_rows_nothing_is_published(spark, tmp_path, shards):
+    frame = spark.createDataFrame([("1", "ada", "//a"), ("2", "ada", "//n:a"), ("3", "ada", "//n:b")], COLUMNS)
+    report = compile_subscriptions(frame, tmp_path, shards=shards, max_invalid=0.5)
+    assert report.line == "nothing published: 2 of 3 are invalid"
+    assert (report.version, report.published, versions(tmp_path)) == (0, False, [])
+    assert sorted(row.id for row in report.invalid.collect()) == [2, 3]
+    assert compile_subscriptions(frame, tmp_path, shards=shards).version == 1

@@ -46,7 +46,9 @@ def reasons(report):
 def test_rows_are_subscribed_or_told_and_changes_follow_in_their_order(spark, tmp_path):
     table = spark.createDataFrame(TABLE, COLUMNS).repartition(3)
     report = compile_overlay(table.orderBy("id"), tmp_path / "overlay", Topology.tree(3))
-    assert report.line == "version 1: 3 subscriptions, 3 added, 0 removed, 5 invalid"
+    assert report.line == "version 1: 3 subscriptions, 3 added, 0 removed, 0 changed, 0 unchanged, 5 invalid"
+    again = compile_overlay(table.orderBy("id"), tmp_path / "overlay", Topology.tree(3))
+    assert again.line == "version 1, unchanged: 3 subscriptions, 5 invalid"
     assert set(reasons(report)) == {None, 2, 3, 4, 5}
     found = delivered(tmp_path / "overlay" / "versions" / "00000001", b"<a><b/><c/></a>")
     assert found - {("r4", "bob"), ("r4", "eve")} == {("r2", "ada"), ("r7", "fay")}
@@ -54,7 +56,7 @@ def test_rows_are_subscribed_or_told_and_changes_follow_in_their_order(spark, tm
     changes = spark.createDataFrame(CHANGES, f"sequence int, {COLUMNS}, change string").repartition(2)
     first = table.where("id in ('1', '6')")
     report = compile_overlay(first, tmp_path / "overlay", Topology.tree(3), changes=changes, policy="L+s-sd")
-    assert report.line == "version 2: 1 subscriptions, 4 added, 3 removed, 2 invalid"
+    assert report.line == "version 2: 1 subscriptions, 0 added, 2 removed, 1 changed, 0 unchanged, 2 invalid"
     assert reasons(report) == {9: "there is no subscription 9 to remove", 8: "change moved"}
     assert report.invalid.columns == ["id", "subscriber", "xpath", "change", "reason", "column"]
     assert delivered(tmp_path / "overlay" / "versions" / "00000002", b"<a><d/></a>") == {("r5", "ada")}
@@ -65,7 +67,7 @@ def test_what_fails_in_the_task_is_raised_as_it_is_and_an_empty_table_is_an_over
     Subscriptions().compile().save(tmp_path / "index")
     with pytest.raises(PipelineError, match="is one index without versions"):
         compile_overlay(table, tmp_path / "index", Topology.tree(2))
-    with pytest.raises(PipelineError, match="the changes of an overlay have no column 'change'"):
+    with pytest.raises(PipelineError, match="the changes have no column 'change'"):
         compile_overlay(table, tmp_path / "overlay", Topology.tree(2), changes=table)
     report = compile_overlay(table, tmp_path / "overlay", Topology.tree(2))
     assert (report.version, report.subscriptions, report.invalid_count) == (1, 0, 0)

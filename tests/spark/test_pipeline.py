@@ -133,7 +133,38 @@ def test_documents_come_from_files_of_their_own(spark, folder, form):
     assert sorted(names) == ["ada", "ada", "bob"]
     (dead,) = rows(folder / "dead")
     assert dead["path" if form != "text" else "source_file"].endswith("/3.xml")
-    assert ("content" in dead) == (form == "binaryFile")
+    held = dead["value"].encode() if form == "text" else dead["content"]
+    assert held == NEWS[2][1]
+    assert "content" not in rows(folder / "deliveries")[0] or form == "binaryFile"
+
+
+def test_dead_letters_of_a_stream_of_files_hold_the_document_if_its_size_allows_it(spark, folder):
+    (folder / "feed").mkdir()
+    wrong = {"broken.xml": b"<a>" + bytes(range(256)), "empty": b" ", "large.xml": b"<a>" + 500 * b"x" + b"</a>"}
+    for name, xml in wrong.items():
+        (folder / "feed" / name).write_bytes(xml)
+    source = 'format = "files"\npath = "feed"'
+    run(
+        spark,
+        pipeline(folder, source=source, stream='[limits]\nsize = 400\n[stream]\ncheckpoint = "checkpoint"'),
+        ignored,
+    )
+    found = {Path(row["path"]).name: row["content"] for row in rows(folder / "dead")}
+    assert found == wrong | {"large.xml": None}
+
+
+def test_columns_of_dead_letters_choose_whether_they_hold_the_document(spark, folder):
+    (folder / "news" / "3.xml").write_bytes(NEWS[2][1])
+    source = 'format = "files"\npath = "news/*.xml"'
+    found = []
+    for columns in (["path"], ["content"]):
+        described = pipeline(folder, source=source, deliveries='mode = "overwrite"')
+        assert described.dead_letters is not None
+        sink = replace(described.dead_letters, columns=tuple(columns), mode="overwrite")
+        run(spark, replace(described, dead_letters=sink), ignored)
+        (dead,) = rows(folder / "dead")
+        found.append((sorted(dead), dead.get("content")))
+    assert found == [(["error", "path"], None), (["content", "error"], NEWS[2][1])]
 
 
 def test_limits_make_dead_letters(spark, folder):

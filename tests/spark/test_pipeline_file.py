@@ -43,6 +43,7 @@ table = "subscriptions.csv.gz"
 changes = "changes"
 namespaces = { f = "http://example.org/f" }
 invalid = "invalid"
+max_invalid = 0.25
 
 [deliveries]
 format = "delta"
@@ -110,6 +111,7 @@ def test_every_key_arrives(tmp_path):
     assert pipeline.subscriptions.changes_format == "parquet"
     assert pipeline.subscriptions.namespaces == {"f": "http://example.org/f"}
     assert pipeline.subscriptions.invalid == f"{tmp_path}/invalid"
+    assert pipeline.subscriptions.max_invalid == 0.25
     assert (pipeline.deliveries.per, pipeline.deliveries.by) == ("document", "id")
     assert pipeline.deliveries.columns == ("number",)
     assert pipeline.deliveries.options == {"mergeSchema": "true"}
@@ -120,6 +122,15 @@ def test_every_key_arrives(tmp_path):
     assert not pipeline.stream.ends
     assert pipeline.limits == Limits(depth=50)
     assert pipeline.spark == {"spark.sql.shuffle.partitions": "8"}
+
+
+@pytest.mark.parametrize(
+    ("given", "why"), [('{ "" = "urn:a" }', "no default namespace"), ('{ a = "" }', "needs a URI")]
+)
+def test_namespaces_have_prefixes_and_uris(tmp_path, given, why):
+    text = SMALL.replace("[deliveries]", f'table = "a.csv"\nnamespaces = {given}\n[deliveries]')
+    ((_, key, reason),) = problems(tmp_path, text)
+    assert key == "subscriptions.namespaces" and why in reason
 
 
 @pytest.mark.parametrize(

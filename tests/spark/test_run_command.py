@@ -65,15 +65,21 @@ def test_reports_as_json_and_a_session_that_is_left_to_its_maker(spark, folder):
     assert set(report) == {
         "query", "batch", "version", "documents", "matches", "dead_letters", "memo_hit_rate", "seconds"
     }  # fmt: skip
-    assert "subscriptions: version 1: 1 subscriptions, 1 added, 0 removed, 1 invalid" in answer.stderr
+    assert "subscriptions: version 1: 1 subscriptions, 1 added, 0 removed, 0 changed, 0 unchanged, 1 invalid" in (
+        answer.stderr
+    )
     assert spark.range(3).count() == 3
+    again = CliRunner().invoke(app, ["run", str(folder / "stream.toml")])
+    assert "subscriptions: version 1, unchanged: 1 subscriptions, 1 invalid\n1 of 2 subscriptions" in again.stderr
+    assert versions(folder / "index") == [1]
 
 
 def test_a_batch_is_told_in_a_line(folder):
     (folder / "batch.toml").write_text(PIPELINE.partition("[stream]")[0].replace('invalid = "invalid"\n', ""))
     answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml")])
     assert answer.exit_code == 0, answer.output
-    assert "1 invalid (with subscriptions.invalid they are kept, with reasons)" in answer.stderr
+    assert "1 of 2 subscriptions is invalid:\n  1 × '[' stands where a step should stand" in answer.stderr
+    assert "with their reasons, set subscriptions.invalid to a folder" in answer.stderr
     assert answer.stdout.startswith("batch: 1 documents, 1 matches, 0 dead letters")
     assert answer.stdout.count("\n") == 1
     assert delivered(folder) == [(1, "ada")]
@@ -125,7 +131,7 @@ def test_sigterm_cancels_a_batch(spark, folder, monkeypatch):
         os.kill(os.getpid(), signal.SIGTERM)
 
     monkeypatch.setattr("pathcast.spark.run._batch", endless)
-    monkeypatch.setattr("pathcast.cli.run._prepare", lambda *_: None)  # its jobs are not the ones to wait for
+    monkeypatch.setattr("pathcast.cli.run._publish_small", lambda _: True)  # prints a report
     other = Thread(target=meanwhile)
     other.start()
     answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml")])

@@ -111,7 +111,7 @@ def test_changes_make_the_next_version_of_what_is_there(spark, tmp_path):
     ]
     frame = spark.createDataFrame(changes, f"{SCHEMA}, change string")
     report = compile_subscriptions(None, tmp_path, changes=frame)
-    assert (report.version, report.subscriptions, report.added, report.removed) == (2, 4, 2, 2)
+    assert (report.version, report.subscriptions, report.added, report.removed, report.changed) == (2, 4, 1, 1, 1)
     assert sorted(opened(tmp_path)) == [
         (2, "//new", "bob"),
         (3, "//q[@a]", "cyd"),

@@ -1,7 +1,8 @@
 """`pathcast run`: a pipeline from a TOML file, batch or stream, with a line per batch and a clean stop.
 
-Exit status: 0 the pipeline came to its end, 1 it failed while it ran, 2 the file or an argument is wrong, 130 stopped
-by Ctrl-C, 143 by SIGTERM. A stream that was stopped goes on where it was when it is run again.
+Exit status: 0 the pipeline came to its end, 1 it failed while it ran or a dry run found invalid subscriptions, 2 the
+file or an argument is wrong, 130 stopped by Ctrl-C, 143 by SIGTERM. A stream that was stopped goes on where it was when
+it is run again.
 """
 
 import json
@@ -11,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -32,13 +34,16 @@ _MASTER = re.compile(r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|
 
 def run(
     file: Annotated[Path, typer.Argument(metavar="PIPELINE.TOML", help="What to run; docs/pipeline.md has every key.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the file, print the plan, start nothing.")] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Check the file and the subscriptions, print the plan, start nothing."),
+    ] = False,
     publish: Annotated[
         bool,
         typer.Option(
             "--publish",
             help="Only compile the table of subscriptions and publish it, and the file of subscriptions to joins where "
-            "these have versions; a stream that runs takes them up.",
+            "these have versions; a stream that runs takes them up. Small tables need no Spark.",
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print reports as JSON, a line each.")] = False,
@@ -51,7 +56,8 @@ def run(
 ) -> None:
     """Run a pipeline: documents in, deliveries out, as a batch or a stream.
 
-    Exit status 0: it came to its end; 1: it failed; 2: the file or an argument is wrong.
+    Exit status 0: it came to its end; 1: it failed, or --dry-run found invalid subscriptions; 2: the file or an
+    argument is wrong.
 
     130: stopped by Ctrl-C; 143: by SIGTERM.
 
@@ -75,20 +81,27 @@ def run(
     if not publish:
         check_outputs(pipeline)
     if dry_run:
-        width = max(len(heading) for heading, _ in lines)
-        for heading, text in lines:
-            typer.echo(f"{heading:<{width}}  {text}")
+        _tell_plan(pipeline, lines)
         return
     _publish_joins(pipeline)
-    if publish and table is None:
+    published = table is None or _publish_small(pipeline)
+    if publish and published:
         return  # needs no Spark
     if remote is not None:
         _must_answer(remote)
     settings = {**pipeline.spark, **({"spark.master": master} if master is not None else {})}
-    _run(pipeline, settings, remote, publish=publish, as_json=as_json)
+    _run(pipeline, settings, remote, published=published, publish=publish, as_json=as_json)
 
 
-def _run(pipeline: "Pipeline", settings: dict[str, str], remote: str | None, *, publish: bool, as_json: bool) -> None:
+def _run(
+    pipeline: "Pipeline",
+    settings: dict[str, str],
+    remote: str | None,
+    *,
+    published: bool,
+    publish: bool,
+    as_json: bool,
+) -> None:
     """Run a pipeline in a thread, and leave as it ends: by itself, by a signal, by an error, or without its JVM."""
     from pathcast.spark import session  # first, since it says how to install Spark
     from pathcast.spark.jvm import how_it_ended, silence
@@ -106,8 +119,8 @@ def _run(pipeline: "Pipeline", settings: dict[str, str], remote: str | None, *, 
             typer.echo("starting Spark …", err=True)
         with _session(lambda: session(pipeline.name, settings, remote=remote), ours) as spark:
             started = True
-            if not stop.is_set():
-                _prepare(spark, pipeline)
+            if not published and not stop.is_set():
+                _publish_table(spark, pipeline)
             if publish or stop.is_set():
                 return publish and not stop.is_set()
             tell = _tell_json if as_json else typer.echo
@@ -180,13 +193,46 @@ def _publish_joins(pipeline: "Pipeline") -> None:
         typer.echo(report, err=True)
 
 
-def _prepare(spark: "SparkSession", pipeline: "Pipeline") -> None:
-    """Compile the subscriptions, where the pipeline has a table of them."""
+def _tell_plan(pipeline: "Pipeline", lines: list[tuple[str, str]]) -> None:
+    """Print the plan, and what is wrong with the subscriptions."""
+    problems: list[str] = []
+    if pipeline.subscriptions.table is not None:
+        if find_spec("pyspark") is None:
+            summary = "not checked: Spark is not installed"
+        else:
+            from pathcast.spark.pipeline_tables import check_table
+
+            summary, problems = check_table(pipeline)
+        lines = [*lines, ("subscriptions", summary)]
+    width = max(len(heading) for heading, _ in lines)
+    for heading, text in lines:
+        typer.echo(f"{heading:<{width}}  {text}")
+    if problems:
+        typer.echo("\n".join(problems), err=True)
+        raise typer.Exit(FAILED)
+
+
+def _publish_small(pipeline: "Pipeline") -> bool:
+    """Publish a small table of subscriptions without Spark; whether that was possible."""
+    from pathcast.errors import PathcastError
+    from pathcast.spark import session as _  # noqa: F401 — first, since it says how to install Spark
+    from pathcast.spark.pipeline_tables import publish_small
+
+    try:
+        report = publish_small(pipeline)
+    except PathcastError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(FAILED) from None
+    if report is not None:
+        typer.echo(report, err=True)
+    return report is not None
+
+
+def _publish_table(spark: "SparkSession", pipeline: "Pipeline") -> None:
+    """Publish a table of subscriptions with Spark."""
     from pathcast.spark.run import compile_table
 
-    report = compile_table(spark, pipeline)
-    if report:
-        typer.echo(report, err=True)
+    typer.echo(compile_table(spark, pipeline), err=True)
 
 
 def _must_answer(remote: str) -> None:

@@ -308,6 +308,19 @@ class Subscriptions:
                 found = self[id]
             yield found
 
+    def columns(self) -> tuple[Int32s, list[str], list[str | None]]:
+        """Ids, expressions and subscribers of all subscriptions: as by iteration, without a call for each."""
+        with self._lock:
+            live = np.flatnonzero(self._columns.live())
+            ids, entries, owners = (column[live] for column in self._columns.arrays())
+            slots, texts = self._columns.texts()
+            own = dict(zip(slots.tolist(), texts, strict=True))
+            shared = {entry: self.table.text(entry) for entry in np.unique(entries[~np.isin(live, slots)]).tolist()}
+            names = {owner: self._owners.name(owner) for owner in np.unique(owners).tolist()}
+        rows = zip(live.tolist(), entries.tolist(), strict=True)
+        xpaths = [own[slot] if slot in own else shared[entry] for slot, entry in rows]
+        return ids, xpaths, [names[owner] for owner in owners.tolist()]
+
     def __repr__(self) -> str:
         return f"<Subscriptions: {len(self):,}, {len(self.table):,} distinct patterns>"
 

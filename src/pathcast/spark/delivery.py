@@ -8,18 +8,24 @@ what its first attempt left, so that nothing is there twice.
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from pathcast.documents import Limits
 from pathcast.errors import PipelineError
 
+from .columns import binary_column, parts_of_files
 from .matching import ADDED, MEASURED
 
 SOURCE_FILE, SOURCE_OFFSET = "source_file", "source_offset"
+# Holds the documents of files, as in Spark's format binaryFile.
+CONTENT = "content"
 
 
 def deliver(matched: DataFrame) -> DataFrame:
@@ -36,6 +42,21 @@ def dead_letters(matched: DataFrame) -> DataFrame:
     _need(matched, "error", "match_documents(…)")
     added = (*(field.name for field in ADDED.values()), MEASURED.name)
     return matched.where(f.col("error").isNotNull()).drop(*added)
+
+
+def with_content(rows: DataFrame, path: str, limits: Limits) -> DataFrame:
+    """Rows with `content`: the bytes of the file that the column `path` names, as far as workers can read it.
+
+    The content is null for a file that is missing, unreadable, or larger than `limits.size`.
+    """
+
+    def read_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for part in parts_of_files(batch.column(path), limits):
+                content = binary_column(part.data, part.offsets, part.failed)
+                yield batch.slice(part.begin, part.end - part.begin).append_column(CONTENT, content)
+
+    return rows.mapInArrow(read_batches, t.StructType([*rows.schema.fields, t.StructField(CONTENT, t.BinaryType())]))
 
 
 def with_source(documents: DataFrame) -> DataFrame:

@@ -48,12 +48,12 @@ def publish_overlay(
     and engines workers build what they need.
     """
     policy = Policy.read(policy)
-    engines, whole = [engine_for(policy, engine)], policy == Policy("L")
+    return publish_version(folder, lambda fresh: save_for(overlay, fresh, at, policy, engine), keep=keep, grace=grace)
 
-    def save(fresh: Path) -> None:
-        save_overlay(overlay, fresh, at=at, engines=engines, whole=whole)
 
-    return publish_version(folder, save, keep=keep, grace=grace)
+def save_for(overlay: Overlay, folder: Path, at: str | None, policy: Policy, engine: str | None = None) -> None:
+    """Write an overlay with the engine that a policy runs with."""
+    save_overlay(overlay, folder, at=at, engines=[engine_for(policy, engine)], whole=policy == Policy("L"))
 
 
 def ship_overlay(spark: SparkSession, overlay: Overlay, *, at: str | None, policy: Policy, engine: str) -> str:

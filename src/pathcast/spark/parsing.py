@@ -142,10 +142,7 @@ def nobodys_rows(spark: SparkSession, count: int) -> DataFrame:
 def _rows(frame: DataFrame, of: int) -> DataFrame:
     """Rows of a table, or of changes, that are to be checked and parsed, with their places."""
     changes = of == CHANGES
-    for name in ["xpath", *(["id", "change"] if changes else [])]:
-        if name not in frame.columns:
-            what = "changes" if changes else "subscriptions"
-            raise PipelineError(f"the {what} have no column '{name}'; their columns are {', '.join(frame.columns)}")
+    check_names(frame.columns, of)
     if "sequence" in frame.columns and changes:
         frame = frame.orderBy("sequence", f.monotonically_increasing_id())
     has_id, has_subscriber = "id" in frame.columns, "subscriber" in frame.columns
@@ -162,6 +159,16 @@ def _rows(frame: DataFrame, of: int) -> DataFrame:
         f.lit(of).alias("of"),
         f.monotonically_increasing_id().alias("place"),
     )
+
+
+def check_names(names: list[str], of: int, needed: tuple[str, ...] = ()) -> None:
+    """Refuse a table, or changes, without the columns that either needs, and these."""
+    changes = of == CHANGES
+    for name in dict.fromkeys((*needed, "xpath", *(("id", "change") if changes else ()))):
+        if name not in names:
+            what = "changes" if changes else "subscriptions"
+            advice = "; separated by ';'? use commas" if len(names) == 1 and ";" in names[0] else ""
+            raise PipelineError(f"the {what} have no column '{name}'; their columns are {', '.join(names)}{advice}")
 
 
 def put_in_order(rows: pa.Table, of: int) -> pa.Table:

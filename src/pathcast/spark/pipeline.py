@@ -20,7 +20,16 @@ from pyspark.sql import types as t
 from pathcast.errors import PipelineError
 from pathcast.mediation import Mediator
 
-from .delivery import SOURCE_FILE, SOURCE_OFFSET, dead_letters, deliver, with_source, write_once
+from .delivery import (
+    CONTENT,
+    SOURCE_FILE,
+    SOURCE_OFFSET,
+    dead_letters,
+    deliver,
+    with_content,
+    with_source,
+    write_once,
+)
 from .hops import VISITS
 from .matching import MEASURED, SHARD_COLUMN, match_documents
 from .mediated import Mediating
@@ -108,10 +117,13 @@ def _routed(
 
 def _check_sinks(documents: DataFrame, pipeline: Pipeline) -> None:
     for section, sink in (("deliveries", pipeline.deliveries), ("dead_letters", pipeline.dead_letters)):
+        known = documents.columns
+        if section == "dead_letters" and pipeline.source.format == "files":
+            known = [*known, CONTENT]
         for column in sink.columns if sink is not None else ():
-            if column not in documents.columns:
-                near = difflib.get_close_matches(column, documents.columns, n=1)
-                advice = f"did you mean {near[0]}?" if near else f"it has {', '.join(documents.columns)}"
+            if column not in known:
+                near = difflib.get_close_matches(column, known, n=1)
+                advice = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
                 raise PipelineError(f"{pipeline.file}: {section}.columns: the source has no '{column}'; {advice}")
     if pipeline.stream is not None and BATCH in documents.columns:
         raise PipelineError("the source has a column 'batch', which a stream adds; leave it out of source.schema")
@@ -136,9 +148,12 @@ def deliveries(matched: DataFrame, sink: Sink) -> DataFrame:
     return summarize(rows.select(*kept), by=by, document=sink.document)
 
 
-def unreadable(matched: DataFrame, sink: Sink) -> DataFrame:
-    """What goes to the sink for dead letters."""
-    return _columns(dead_letters(matched).drop(VISITS, SHARD_COLUMN), sink, "error")
+def unreadable(matched: DataFrame, pipeline: Pipeline, sink: Sink) -> DataFrame:
+    """What goes to the sink for dead letters; for `files`, with the document."""
+    rows = dead_letters(matched).drop(VISITS, SHARD_COLUMN)
+    if pipeline.source.format == "files" and (not sink.columns or CONTENT in sink.columns):
+        rows = with_content(rows, pipeline.source.document_path or "path", pipeline.limits)
+    return _columns(rows, sink, "error")
 
 
 def traffic(matched: DataFrame) -> DataFrame:

@@ -20,7 +20,17 @@ from pathcast.documents import Limits
 from pathcast.errors import PipelineError
 
 from .pipeline_keys import BY_NAME, DOCUMENT_COLUMNS, KEYS, SECTIONS, Key
-from .pipeline_sections import Joins, Mediation, OverlayPart, Pipeline, Sink, Source, Stream, SubscriptionSource
+from .pipeline_sections import (
+    MAX_INVALID,
+    Joins,
+    Mediation,
+    OverlayPart,
+    Pipeline,
+    Sink,
+    Source,
+    Stream,
+    SubscriptionSource,
+)
 from .pipeline_values import READERS, RefusedValueError
 from .toml_lines import key_lines, line_of
 
@@ -196,7 +206,7 @@ class _Reading:
     def _check_subscriptions(self, values: dict[str, Any]) -> None:
         if values.get("deliveries.by") == "id" and values.get("deliveries.per", "subscriber") != "document":
             self.wrong("deliveries.by", '"id" goes with per = "document"')
-        for key in ("table_format", "changes", "namespaces", "invalid"):
+        for key in ("table_format", "changes", "namespaces", "invalid", "max_invalid"):
             if f"subscriptions.{key}" in values and "subscriptions.table" not in values:
                 self.wrong(f"subscriptions.{key}", "goes with subscriptions.table, which is not given")
         if "subscriptions.changes_format" in values and "subscriptions.changes" not in values:
@@ -273,6 +283,7 @@ def _pipeline(path: Path, given: dict[str, Any], values: dict[str, Any]) -> Pipe
             namespaces=get("subscriptions.namespaces"),
             invalid=get("subscriptions.invalid"),
             shards=get("subscriptions.shards"),
+            max_invalid=get("subscriptions.max_invalid") or MAX_INVALID,
         ),
         deliveries=_sink("deliveries", values, per=get("deliveries.per") or "subscriber"),
         dead_letters=_sink("dead_letters", values) if "dead_letters" in given else None,

@@ -172,6 +172,13 @@ KEYS = (
         "Where invalid subscriptions go, as Parquet, with the reason.",
         "none",
     ),
+    Key(
+        "subscriptions.max_invalid",
+        "share",
+        "The share of the table that may be invalid. If more is, the run ends before it publishes anything. `1` "
+        "accepts any table.",
+        "0.5",
+    ),
     # deliveries
     Key("deliveries.format", "text", "A format that Spark writes.", "`parquet`"),
     Key("deliveries.path", "path", "The folder or table to write to.", "none"),

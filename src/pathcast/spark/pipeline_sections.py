@@ -8,6 +8,10 @@ from pathcast.documents import Limits
 
 from .pipeline_values import TRIGGERS
 
+# Single mistakes make some subscriptions invalid; more than half are invalid when a setting, such as a prefix, is
+# missing.
+MAX_INVALID = 0.5
+
 
 @dataclass(frozen=True)
 class Source:
@@ -47,7 +51,10 @@ class OverlayPart:
 
 @dataclass(frozen=True)
 class SubscriptionSource:
-    """An index, and the table that it is compiled from, if there is one; `shards`: it is in so many pieces."""
+    """An index, and the table that it is compiled from, if there is one; `shards`: it is in so many pieces.
+
+    If more than the share `max_invalid` of the table is invalid, the run ends before it publishes anything.
+    """
 
     index: str
     table: str | None
@@ -57,6 +64,7 @@ class SubscriptionSource:
     namespaces: Mapping[str, str] | Literal["ignore"] | None
     invalid: str | None
     shards: int | None = None
+    max_invalid: float = MAX_INVALID
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,10 @@ def _namespaces(key: Key, value: Any) -> Mapping[str, str] | str:
         return "ignore"
     if not isinstance(value, dict) or not all(isinstance(uri, str) for uri in value.values()):
         raise RefusedValueError(f"must be a {KINDS[key.kind]}, not {_said(value)}")
+    if not all(value):
+        raise RefusedValueError("XPath 1.0 has no default namespace; give it a prefix, and use that in expressions")
+    if not all(value.values()):
+        raise RefusedValueError("a prefix needs a URI that is not empty")
     return value
 
 

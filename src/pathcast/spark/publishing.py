@@ -6,14 +6,15 @@ It has its turn with the folder from opening the newest version to publishing th
 an index at once neither undoes what the other did.
 
 Invariant: every row of the table is in the index or among those that are wrong; none is in both. A task that Spark runs
-twice publishes once, and tells the same both times.
+twice publishes once, and tells the same both times. Rows that change nothing publish nothing.
 Cost: some 3 µs for a plain path and 130 µs for a pattern with predicates, 10 µs where other workers have compiled it,
 in the memory of one worker. Changes cost what they change, and writing the index.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -23,20 +24,26 @@ from pathcast.matching import Matcher, Subscriptions, open_index
 from pathcast.matching.contract import Mergeable
 
 from .compiling import Settings, count_with_predicates, merge_pieces
+from .differences import Difference, newest
 from .parsing import ADDED, CHANGES, REMOVED, TABLE, Parsed, Pieces, checked, put_in_order, reported
-from .telling import Batches, Counts, read, telling, told, written
+from .sharding import save_shards
+from .telling import REJECTED, Batches, Counts, read, telling, told, written
 from .versions import parts_folder, turn, version_folder, versions
 
 # Whose row it is: the name of a piece, in the column of expressions, and in the column of places whose piece it is.
 PIECE = 3
-# In place of a version: nothing was published, since other workers had better compile the expressions first; there are
-# as many as it tells in place of subscriptions.
-TOO_MANY = 0
+# In place of a version: nothing was published yet, since other workers had better compile the expressions first; their
+# number is told in place of subscriptions.
+TOO_MANY = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Publishing:
-    """What the task has to do: which tables there are, and from how many expressions on it leaves them to others."""
+    """What the task has to do: which tables there are, and from how many expressions on it leaves them to others.
+
+    If more than the share `max_invalid` of the subscriptions are invalid, nothing is published. With `shards`, the
+    index is written in so many pieces.
+    """
 
     folder: str
     token: str
@@ -47,6 +54,8 @@ class Publishing:
     keep: int
     grace: float
     bound: int | None = None
+    max_invalid: float = 1.0
+    shards: int | None = None
 
     def function(self) -> Callable[[Batches], Batches]:
         """The function that the task runs on all rows."""
@@ -62,38 +71,61 @@ class Publishing:
             earlier = mine.earlier()
             if earlier is not None:
                 return read(earlier)
-            known = versions(self.folder)
-            fresh = self.table or not known
-            matcher = self._empty() if fresh else open_index(version_folder(self.folder, known[-1]))
-            tables = {of: put_in_order(rows, of) for of in self._tables()}
-            if self.bound is not None and isinstance(matcher.engine, Mergeable):
-                many = sum(count_with_predicates(_expressions(each)) for each in tables.values())
-                if many >= self.bound:
-                    return told(Counts(TOO_MANY, many, 0, 0, 0))
-            before = len(matcher.subscriptions)
-            added, removed, invalid = self._enter(matcher, tables, rows.filter(pc.equal(rows["of"], PIECE)))
-            count = len(matcher.subscriptions)
-            assert fresh or count == before + added - removed
-
-            def tell(version: int) -> pa.Table:
-                return told(Counts(version, count, added, removed, len(invalid)), invalid)
-
-            if not (fresh or added or removed):
-                mine.drop_parts()
-                return tell(known[-1])
-            number = mine.publish(matcher.save, lambda number: written(tell(number)))
+            entered = self._entered(rows)
+            if isinstance(entered, int):
+                return told(Counts(TOO_MANY, 0, entered, 0, 0, 0, 0))
+            matcher, counts, invalid = entered
+            if counts.published:
+                number = mine.publish(
+                    lambda place: self._save(matcher, place),
+                    lambda number: written(told(counts._replace(version=number), invalid)),
+                )
+                counts = counts._replace(version=number)
             mine.drop_parts()
-            return tell(number)
+            return told(counts, invalid)
+
+    def preview(self, rows: pa.Table) -> tuple[Counts, pa.Table]:
+        """What `publish` would tell, without publishing: the counts, with the version before, and the invalid rows."""
+        entered = replace(self, bound=None)._entered(rows)
+        assert not isinstance(entered, int)
+        return entered[1:]
+
+    def _entered(self, rows: pa.Table) -> tuple[Matcher, Counts, pa.Table] | int:
+        """The next version, its counts and the invalid rows; or how many expressions others had better compile."""
+        known = versions(self.folder)
+        fresh = self.table or not known
+        matcher = self._empty() if fresh else open_index(version_folder(self.folder, known[-1]))
+        tables = {of: put_in_order(rows, of) for of in self._tables()}
+        if self.bound is not None and isinstance(matcher.engine, Mergeable):
+            many = sum(count_with_predicates(_expressions(each)) for each in tables.values())
+            if many >= self.bound:
+                return many
+        changes, invalid = self._enter(matcher, tables, rows.filter(pc.equal(rows["of"], PIECE)))
+        is_same = not fresh and not any(changes)
+        if self.table:
+            changes, is_same = newest(self.folder).compared(
+                matcher.subscriptions, Settings.of(matcher), self.shards or 0, by_id=self.has_id
+            )
+        counts = Counts(known[-1] if known else 0, int(not is_same), len(matcher.subscriptions), *changes, len(invalid))
+        if counts.has_too_many_invalid(self.max_invalid):
+            counts = counts._replace(version=REJECTED, published=0)
+        return matcher, counts, invalid
 
     def _empty(self) -> Matcher:
         settings = self.settings
         return Subscriptions(settings.namespaces, max_steps=settings.max_steps).compile(settings.engine)
 
+    def _save(self, matcher: Matcher, place: Path) -> None:
+        if self.shards is None:
+            matcher.save(place)
+        else:
+            save_shards(matcher, place, self.shards)
+
     def _tables(self) -> list[int]:
         return [of for of, given in ((TABLE, self.table), (CHANGES, self.changes)) if given]
 
-    def _enter(self, matcher: Matcher, tables: dict[int, pa.Table], pieces: pa.Table) -> tuple[int, int, pa.Table]:
-        """Put rows into a set of subscriptions; how many have come and gone, and the rows that are wrong."""
+    def _enter(self, matcher: Matcher, tables: dict[int, pa.Table], pieces: pa.Table) -> tuple[Difference, pa.Table]:
+        """Put rows into a set of subscriptions; what the changes have made of it, and the rows that are wrong."""
         kept = matcher.subscriptions
         home = parts_folder(self.folder, self.token)
 
@@ -101,19 +133,17 @@ class Publishing:
             names = pieces["xpath"].filter(pc.equal(pieces["place"], of)).to_pylist()
             return partial(merge_pieces, home, names, matcher)
 
-        added = removed = 0
+        changes = Difference(0, 0, 0)
         invalid: list[pa.Table] = []
         if TABLE in tables:
             parsed = Parsed(tables[TABLE], matcher, compiled(TABLE), has_id=self.has_id)
             invalid += [parsed.bad, _enter_all(parsed)]
-            added = len(kept)
         if CHANGES in tables:
             with kept.unchanged():
                 parsed = Parsed(tables[CHANGES], matcher, compiled(CHANGES), has_id=True)
-                more, removed, unknown = _apply(kept, parsed)
-            added += more
+                changes, unknown = _apply(kept, parsed)
             invalid += [parsed.bad, unknown]
-        return added, removed, pa.concat_tables(invalid)
+        return changes, pa.concat_tables(invalid)
 
 
 def _expressions(rows: pa.Table) -> pa.Array:
@@ -136,14 +166,14 @@ def _enter_all(parsed: Parsed) -> pa.Table:
     return reported(twice, [f"id {number} is given twice" for number in twice["id"].to_pylist()])
 
 
-def _apply(kept: Subscriptions, parsed: Parsed) -> tuple[int, int, pa.Table]:
-    """Change a set; how many were added and removed, and the removals of what was not there."""
+def _apply(kept: Subscriptions, parsed: Parsed) -> tuple[Difference, pa.Table]:
+    """Change a set; what differs then, and the removals of what was not there."""
     rows = _last_of_each(parsed.good)
     ids, words = rows["id"].to_pylist(), rows["change"].to_pylist()
     xpaths, owners = rows["xpath"].to_pylist(), rows["subscriber"].to_pylist()
     unknown: list[int] = []
     fresh: list[int] = []
-    removed = 0
+    removed = changed = 0
     for row, number in enumerate(ids):
         there = number in kept
         if words[row] == REMOVED and not there:
@@ -153,12 +183,15 @@ def _apply(kept: Subscriptions, parsed: Parsed) -> tuple[int, int, pa.Table]:
             if there and kept[number][1:] == (xpaths[row], owners[row]):
                 continue  # a change that was made already
             fresh.append(row)
+            changed += there
+        else:
+            removed += 1
         if there:
             kept.remove(number)
-            removed += 1
     parsed.enter(rows.take(pa.array(fresh, pa.int64())))
     reasons = [f"there is no subscription {ids[row]} to remove" for row in unknown]
-    return len(fresh), removed, reported(rows.take(pa.array(unknown, pa.int64())), reasons)
+    made = Difference(len(fresh) - changed, removed, changed)
+    return made, reported(rows.take(pa.array(unknown, pa.int64())), reasons)
 
 
 def _last_of_each(rows: pa.Table) -> pa.Table:

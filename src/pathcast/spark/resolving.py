@@ -1,13 +1,13 @@
 """Rows of a table and of changes to it, resolved by id: which of them count, by tasks that see all rows of an id.
 
-    table ∪ changes ── by id, in order ──▶ a row that is kept, the number of those that have come and gone, wrong rows
+    table ∪ changes ── by id, in order ──▶ a row that is kept, wrong rows
 
 Of the rows of an id the first counts whose expression is right, then the last change that is. Most ids have one row: it
 is passed on unread, and whoever writes its shard parses it. Where an id has several, their expressions are parsed here,
 since that decides which one it belongs to. A table without ids has them given out to the rows that are right, in order
 (`numbered`): then all are parsed here, each in the partition where it is.
 
-Invariant: at most one row of an id is kept; counts and wrong rows are those that one task with all rows would tell.
+Invariant: at most one row of an id is kept; kept and wrong rows are those that one task with all rows would tell.
 Cost: 1 µs a row, and parsing where an id has several; a task holds the rows of one id, and a batch.
 """
 
@@ -17,7 +17,6 @@ from itertools import count, islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
@@ -34,10 +33,10 @@ from .sharding import shard_of
 from .telling import Batches
 
 CHECKED = f"{ROWS}, reason string, column int"
-# `kept`: the row is in its shard, if its expression is right. So many have come and gone by it, then.
+# `kept`: the row is in its shard, if its expression is right.
 RESOLVED = (
     "id bigint, subscriber string, xpath string, change string, reason string, column int, "
-    "of int, place bigint, shard int, kept boolean, added int, removed int"
+    "of int, place bigint, shard int, kept boolean"
 )
 _REMEMBERED = 10_000
 
@@ -45,7 +44,7 @@ Wrong = Callable[[str], tuple[str, int | None] | None]
 
 
 def resolved_rows(rows: DataFrame, settings: Settings, shards: int, *, has_id: bool) -> DataFrame:
-    """Rows in any order, as those that are kept, those that are wrong, and those that only count."""
+    """Rows in any order, as those that are kept and those that are wrong."""
     rows = rows.where(f"of != {NOBODY}")
     if has_id:
         rows = rows.select("*", f.lit(None).cast("string").alias("reason"), f.lit(None).cast("int").alias("column"))
@@ -134,19 +133,15 @@ def _by_whole_ids(batches: Batches) -> Iterator[pa.Table]:
 
 
 class _Outcome:
-    """What becomes of rows: which are kept, how many have come and gone by each, which are passed over, and why not."""
+    """What becomes of rows: which are kept, which are passed over, and why some are wrong."""
 
     def __init__(self, size: int, reasons: Reasons) -> None:
         self.kept = np.zeros(size, dtype=np.bool_)
         self.passed = np.zeros(size, dtype=np.bool_)
-        self.added, self.removed = np.zeros(size, dtype=np.int32), np.zeros(size, dtype=np.int32)
         self.reasons = reasons
 
     def keep(self, row: int) -> None:
-        self.kept[row], self.added[row] = True, 1
-
-    def keep_for_a_while(self, row: int) -> None:
-        self.added[row] = self.removed[row] = 1
+        self.kept[row] = True
 
     def refuse(self, row: int, reason: str, column: int | None = None) -> None:
         self.reasons[row] = reason, column
@@ -162,7 +157,6 @@ def _resolved(rows: pa.Table, wrong: Wrong, shards: int) -> pa.Table:
     alone = is_open & ~again[:-1] & ~again[1:]
     is_added = pc.equal(rows["change"], ADDED).fill_null(False).to_numpy()
     outcome.kept[alone & is_added] = True
-    outcome.added[alone & is_added] = 1
     for row in np.flatnonzero(alone & ~is_added).tolist():
         outcome.refuse(row, _unknown(ids[row]))
     several = np.flatnonzero(is_open & ~alone)
@@ -203,7 +197,7 @@ def _change(first: tuple[int, dict[str, Any]] | None, last: tuple[int, dict[str,
         outcome.passed[place] = True
     else:
         if first is not None:
-            outcome.keep_for_a_while(first[0])
+            outcome.passed[first[0]] = True
         if change["change"] == ADDED:
             outcome.keep(place)
         else:
@@ -232,6 +226,5 @@ def _written(rows: pa.Table, outcome: _Outcome, shards: int) -> pa.Table:
     columns = {name: rows[name] for name in ("id", "subscriber", "xpath", "change")}
     columns |= zip(("reason", "column"), reason_columns(len(rows), outcome.reasons), strict=True)
     columns |= {"of": rows["of"], "place": rows["place"], "shard": pa.array(homes, pa.int32())}
-    counts: dict[str, npt.NDArray[Any]] = {"kept": outcome.kept, "added": outcome.added, "removed": outcome.removed}
-    columns |= {name: pa.array(values) for name, values in counts.items()}
+    columns["kept"] = pa.array(outcome.kept)
     return pa.table(columns).filter(pa.array(~outcome.passed))

@@ -29,6 +29,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pathcast.errors import PathcastError, PipelineError, SnapshotError
 
 from .checkpoints import done
+from .invalid_rows import reasons_of
 from .metrics import observed
 from .opening import pin_version
 from .outputs import check_outputs, claim
@@ -36,6 +37,7 @@ from .overlay_subscriptions import compile_overlay
 from .parsing import read_table
 from .pipeline import deliveries, match, open_source, traffic, unreadable, write
 from .pipeline_sections import Pipeline, Sink, Stream
+from .pipeline_tables import outcome
 from .plan import topology_of
 from .reports import JoinReport, Report, join_reports_of, joins_stream, keep_report, reports_after, reports_of
 from .run_joins import join_batch, start_joins
@@ -77,7 +79,10 @@ def run(
 
 
 def compile_table(spark: SparkSession, pipeline: Pipeline) -> str:
-    """Compile the pipeline's table of subscriptions, if it has one, and say in a line what came of it."""
+    """Have Spark publish the pipeline's table of subscriptions, if it has one, and report it in lines.
+
+    Invalid subscriptions are reported with reasons; too many of them raise `PipelineError`, and nothing is published.
+    """
     given = pipeline.subscriptions
     if given.table is None:
         return ""
@@ -86,7 +91,12 @@ def compile_table(spark: SparkSession, pipeline: Pipeline) -> str:
         changes = None if given.changes is None else read_table(spark, given.changes, given.changes_format)
         if pipeline.overlay is None:
             report = compile_subscriptions(
-                table, given.index, changes=changes, namespaces=given.namespaces, shards=given.shards
+                table,
+                given.index,
+                changes=changes,
+                namespaces=given.namespaces,
+                shards=given.shards,
+                max_invalid=given.max_invalid,
             )
         else:
             report = compile_overlay(
@@ -99,15 +109,14 @@ def compile_table(spark: SparkSession, pipeline: Pipeline) -> str:
                 policy=pipeline.overlay.policy,
                 namespaces=given.namespaces,
                 limits=pipeline.limits,
+                max_invalid=given.max_invalid,
             )
         if given.invalid is not None:
             report.invalid.write.mode("overwrite").parquet(given.invalid)
+        reasons = reasons_of(report.invalid) if report.invalid_count else []
     except PySparkException as error:
         raise _failure("the subscriptions can't be read", error) from error
-    unseen = report.invalid_count and given.invalid is None
-    return (
-        f"subscriptions: {report.line}{' (with subscriptions.invalid they are kept, with reasons)' if unseen else ''}"
-    )
+    return outcome(pipeline, report.counts, reasons)
 
 
 # A batch.
@@ -151,7 +160,7 @@ def _batch(spark: SparkSession, pipeline: Pipeline) -> Report:
     write(deliveries(observed(matched, counted), pipeline.deliveries), pipeline.deliveries)
     found = counted.get
     if pipeline.dead_letters is not None:
-        rows = unreadable(matched, pipeline.dead_letters)
+        rows = unreadable(matched, pipeline, pipeline.dead_letters)
         write(rows if found["dead_letters"] else rows.limit(0), pipeline.dead_letters)
     if pipeline.overlay is not None and pipeline.overlay.links is not None:
         write(traffic(matched), _links(pipeline.overlay.links, pipeline.deliveries.mode))
@@ -249,7 +258,7 @@ def micro_batch(batch: DataFrame, number: int, pipeline: Pipeline, stream: Strea
         put(deliveries(matched, pipeline.deliveries), pipeline.deliveries)
         found = counted.get
         if pipeline.dead_letters is not None and found["dead_letters"]:
-            put(unreadable(matched, pipeline.dead_letters), pipeline.dead_letters)
+            put(unreadable(matched, pipeline, pipeline.dead_letters), pipeline.dead_letters)
         if links is not None:
             put(traffic(matched), _links(links))
     finally:

@@ -7,8 +7,12 @@ into a folder of its own; the row that it tells names that folder. The last task
 (versions.py), moves the folders that it was told of together, and publishes the whole by a rename. Of a task that was
 killed, or that ran beside its twin, nobody tells, so its folder is in no version.
 
+Each task compares its shard with that of the newest version. If no shard differs, there is no new version.
+
 Invariant: a version has all its shards, each whole, or is not there. A last task that Spark runs twice publishes once.
-Cost: that of the shards, side by side; the driver gets one row.
+Cost: that of the shards, side by side; the driver gets one row. If the newest version has another number of shards,
+each task reads all of them.
+Not done: a subscription whose new subscriber belongs to another shard counts as added and removed, not as changed.
 """
 
 import pickle
@@ -24,11 +28,25 @@ from pyspark.sql import functions as f
 from pathcast.matching import Subscriptions
 
 from .compiling import Settings
+from .differences import newest
 from .parsing import nobodys_rows
 from .resolving import resolved_rows
 from .sharding import SHARD
-from .telling import REPORTED, TOLD, Batches, Counts, counted, read, refused, telling, told, written, wrong_rows
-from .versions import check_home, parts_folder, turn
+from .telling import (
+    REJECTED,
+    REPORTED,
+    TOLD,
+    Batches,
+    Counts,
+    counted,
+    read,
+    refused,
+    telling,
+    told,
+    written,
+    wrong_rows,
+)
+from .versions import check_home, parts_folder, turn, versions
 
 _WRITTEN = f"{TOLD}, shard int, part string"
 
@@ -43,6 +61,7 @@ class ShardWriting:
     shards: int
     keep: int
     grace: float
+    max_invalid: float = 1.0
 
     def function(self) -> Callable[[Batches], Batches]:
         """The function that a task runs on the rows of a shard, in their order."""
@@ -78,9 +97,18 @@ class ShardWriting:
             earlier = mine.earlier()
             if earlier is not None:
                 return read(earlier)
-            names = {f"{SHARD}{shard}": part for shard, part in parts.items()}
-            number = mine.publish_parts(names, lambda number: written(told(counts._replace(version=number))))
-        return told(counts._replace(version=number))
+            compared = set(rows["version_count"].to_pylist())
+            if counts.has_too_many_invalid(self.max_invalid):
+                counts = counts._replace(version=REJECTED, published=0)
+            elif not counts.published and compared == set(versions(self.folder)[-1:]):
+                counts = counts._replace(version=compared.pop())
+            else:
+                counts = counts._replace(published=1)
+                names = {f"{SHARD}{shard}": part for shard, part in parts.items()}
+                number = mine.publish_parts(names, lambda number: written(told(counts._replace(version=number))))
+                counts = counts._replace(version=number)
+            mine.drop_parts()
+        return told(counts)
 
 
 def write_shards(rows: DataFrame, work: ShardWriting, *, has_id: bool) -> tuple[Counts, DataFrame]:
@@ -89,7 +117,6 @@ def write_shards(rows: DataFrame, work: ShardWriting, *, has_id: bool) -> tuple[
     none = {name: f.lit(None).cast(resolved.schema[name].dataType) for name in resolved.columns}
     # Each shard has a row, so that there is a task which writes it.
     none |= {"of": f.col("of"), "place": f.col("place"), "shard": f.col("place").cast("int"), "kept": f.lit(False)}
-    none |= {"added": f.lit(0), "removed": f.lit(0)}
     nobodys = nobodys_rows(rows.sparkSession, work.shards).select(*(each.alias(name) for name, each in none.items()))
     shards = nobodys.union(resolved).repartitionById(work.shards, "shard").sortWithinPartitions("of", "place")
     # Rows that are wrong are asked for later; by then nothing must be written again.
@@ -107,15 +134,13 @@ class _Part:
         self._shard: int | None = None
         self._name: str | None = None
         self._kept: list[pa.RecordBatch] = []
-        self._added = self._removed = self._invalid = 0
+        self._invalid = 0
 
     def take(self, batch: pa.RecordBatch) -> pa.Table:
         """Take rows; those that are known to be wrong come back."""
         shards = pc.unique(batch["shard"]).to_pylist()
         self._shard = shards[0] if self._shard is None and shards else self._shard
         assert all(shard == self._shard for shard in shards)
-        self._added += pc.sum(batch["added"]).as_py() or 0
-        self._removed += pc.sum(batch["removed"]).as_py() or 0
         self._kept.append(batch.filter(batch["kept"]).select(["id", "subscriber", "xpath", "change"]))
         wrong = pa.Table.from_batches([batch.filter(pc.is_valid(batch["reason"])).select(REPORTED.names)])
         self._invalid += len(wrong)
@@ -136,8 +161,11 @@ class _Part:
         invalid = rows.take(pa.array([error.index for error in errors], pa.int64()))
         invalid = invalid.append_column("reason", pa.array([error.reason for error in errors], pa.string()))
         invalid = invalid.append_column("column", pa.array([error.column for error in errors], pa.int32()))
-        added = self._added - len(errors)
-        counts = Counts(0, len(subscriptions), added, self._removed, self._invalid + len(errors))
+        assert self._shard is not None
+        before = newest(work.folder, self._shard, work.shards)
+        changes, is_same = before.compared(subscriptions, settings, work.shards)
+        invalid_count = self._invalid + len(errors)
+        counts = Counts(before.version, int(not is_same), len(subscriptions), *changes, invalid_count)
         return told(counts, invalid.cast(REPORTED))
 
     def signed(self, batches: list[pa.RecordBatch]) -> Batches:

@@ -51,6 +51,7 @@ def compile_subscriptions(
     grace: float = GRACE,
     many: int | None = None,
     shards: int | None = None,
+    max_invalid: float = 1.0,
 ) -> SubscriptionReport:
     """Publish a table of subscriptions, or changes to those that a folder holds, as the next version of an index.
 
@@ -63,7 +64,8 @@ def compile_subscriptions(
     quicker. With `shards` the index is written in so many pieces, each by a task that holds no other; changes then need
     the whole set of `subscriptions` beside them. The folder is one that workers can write to, and that all share.
 
-    Changes that change nothing publish no version; a whole set is a version each time.
+    What changes nothing publishes no version: `report.published` is false then. If more than the share `max_invalid` of
+    the subscriptions are invalid, nothing is published either, and `report.version` is 0.
     """
     if subscriptions is None and changes is None:
         raise PipelineError("give subscriptions, changes, or both")
@@ -78,10 +80,11 @@ def compile_subscriptions(
     try:
         if shards is not None:
             check_shards(shards)
-            writing = ShardWriting(place, token, settings, shards, keep, grace)
+            writing = ShardWriting(place, token, settings, shards, keep, grace, max_invalid)
             return report(*write_shards(rows, writing, has_id=has_id))
         bound = bound_of(rows.sparkSession, many)
-        work = Publishing(place, token, settings, table is not None, has_id, changed is not None, keep, grace, bound)
+        tables = table is not None, has_id, changed is not None
+        work = Publishing(place, token, settings, *tables, keep, grace, bound, max_invalid)
         return _published(rows, work)
     except BaseException:
         shutil.rmtree(parts_folder(place, token), ignore_errors=True)  # where the driver sees what workers wrote

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from pathcast.errors import PathcastError
@@ -30,6 +31,8 @@ REPORTED = pa.schema(
         ("column", pa.int32()),
     ]
 )
+# In place of a version: nothing was published, since too many rows are invalid.
+REJECTED = 0
 # So many rows that are wrong go to Spark at a time.
 _AT_ONCE = 1000
 
@@ -37,13 +40,35 @@ Batches = Iterator[pa.RecordBatch]
 
 
 class Counts(NamedTuple):
-    """What became of a table: the version that holds it, and how many of what."""
+    """What became of a table: the version that holds it, whether (1) or not (0) it is new, and how many of what."""
 
     version: int
+    published: int
     subscriptions: int
     added: int
     removed: int
+    changed: int
     invalid: int
+
+    def has_too_many_invalid(self, share: float) -> bool:
+        """Whether more than this share of the subscriptions are invalid."""
+        return self.invalid > share * (self.subscriptions + self.invalid)
+
+    @property
+    def line(self) -> str:
+        """One line for people."""
+        if self.version == REJECTED:
+            return f"nothing published: {self.invalid:,} of {self.subscriptions + self.invalid:,} are invalid"
+        count = f"{self.subscriptions:,} subscriptions"
+        if not self.published:
+            return f"version {self.version}, unchanged: {count}, {self.invalid:,} invalid"
+        return f"version {self.version}: {count}, {self.changes}, {self.invalid:,} invalid"
+
+    @property
+    def changes(self) -> str:
+        """The difference from the version before, for people."""
+        unchanged = self.subscriptions - self.added - self.changed
+        return f"{self.added:,} added, {self.removed:,} removed, {self.changed:,} changed, {unchanged:,} unchanged"
 
 
 _NAMES = [f"{name}_count" for name in Counts._fields]
@@ -55,25 +80,48 @@ _TOLD = pa.schema([*((name, pa.int64()) for name in _NAMES), ("failure", pa.bina
 class SubscriptionReport:
     """What became of a table of subscriptions.
 
-    `version` of the index that holds them; `added` and `removed` against what was there before (a subscription that
-    was changed counts in both), for a whole set against nothing; `subscriptions` in all; `invalid` are the rows that
-    are not in the index, each with `reason` and, where the expression is at fault, the `column` in it.
+    `version` of the index that holds them, and whether this call `published` it: what changes nothing publishes
+    nothing. `added`, `removed` and `changed` (another expression or subscriber under the same id) compare it with the
+    version before; `subscriptions` in all. `invalid` are the rows that are not in the index, each with `reason` and,
+    where the expression is at fault, the `column` in it. If too many are invalid, nothing is published and `version`
+    is 0.
     """
 
-    version: int
-    subscriptions: int
-    added: int
-    removed: int
-    invalid_count: int
+    counts: Counts
     invalid: DataFrame
+
+    @property
+    def version(self) -> int:
+        return self.counts.version
+
+    @property
+    def published(self) -> bool:
+        return bool(self.counts.published)
+
+    @property
+    def subscriptions(self) -> int:
+        return self.counts.subscriptions
+
+    @property
+    def added(self) -> int:
+        return self.counts.added
+
+    @property
+    def removed(self) -> int:
+        return self.counts.removed
+
+    @property
+    def changed(self) -> int:
+        return self.counts.changed
+
+    @property
+    def invalid_count(self) -> int:
+        return self.counts.invalid
 
     @property
     def line(self) -> str:
         """One line for people."""
-        return (
-            f"version {self.version}: {self.subscriptions:,} subscriptions, {self.added:,} added, "
-            f"{self.removed:,} removed, {self.invalid_count:,} invalid"
-        )
+        return self.counts.line
 
 
 def told(counts: Counts, invalid: pa.Table | None = None) -> pa.Table:
@@ -105,6 +153,13 @@ def told_by(frame: DataFrame) -> tuple[Counts, DataFrame]:
     return counted(row), wrong_rows(kept)
 
 
+def counts_in(rows: pa.Table) -> tuple[Counts, pa.Table]:
+    """The counts, and the rows that are wrong, of a table that `told` made."""
+    is_wrong = pc.is_valid(rows["reason"])
+    (row,) = rows.filter(pc.invert(is_wrong)).select(_NAMES).to_pylist()
+    return Counts(*row.values()), rows.filter(is_wrong).select(REPORTED.names)
+
+
 def counted(row: Any) -> Counts:
     """The counts in a row of Spark's; the failure, if it tells of one, is raised."""
     if row.failure is not None:
@@ -119,7 +174,7 @@ def wrong_rows(frame: DataFrame) -> DataFrame:
 
 def report(counts: Counts, invalid: DataFrame) -> SubscriptionReport:
     """Counts and rows that are wrong, for whoever gave the table."""
-    return SubscriptionReport(*counts, invalid=invalid)
+    return SubscriptionReport(counts, invalid)
 
 
 def written(rows: pa.Table) -> bytes:
