@@ -75,6 +75,9 @@ def progress_facts(progress: StreamingQueryProgress, name: str = NAME) -> Facts:
         "seconds": duration,
         "documents_per_second": round(rows / duration, 1) if duration else None,
     }
+    deferred = [json.loads(source.latestOffset or "{}") for source in progress.sources]
+    if any("deferred" in offset for offset in deferred):  # of stream_files
+        facts["deferred"] = sum(offset.get("deferred", 0) for offset in deferred)
     counted = progress.observedMetrics.get(name)
     if counted is not None:
         values = counted.asDict()
@@ -103,6 +106,8 @@ def progress_line(facts: Mapping[str, Any]) -> str:
         parts.append(f"memo {100 * facts['memo_hit_rate']:.2f} %")
     if facts.get("version") is not None:
         parts.append(f"version {facts['version']}")
+    if facts.get("deferred"):
+        parts.append(f"{facts['deferred']:,} files deferred")
     return f"{facts['query']}: " + ", ".join(parts)
 
 

@@ -1,17 +1,29 @@
 """The sections of a pipeline file (pipeline_file.py), checked: what each says, with paths made absolute."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from pathcast.documents import Limits
 
+from .file_options import SETTLE
 from .pipeline_values import TRIGGERS
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+
+
+def is_address(path: str) -> bool:
+    """Whether a path of a pipeline is an address, such as `s3a://…`, rather than a place on this machine's disks."""
+    return _ADDRESS.match(path) is not None
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where documents come from. One of `document` and `document_path` is the column that has them."""
+    """Where documents come from. One of `document` and `document_path` is the column that has them.
+
+    A stream reads a file when it has not changed for `settle`.
+    """
 
     format: str
     paths: tuple[str, ...]
@@ -19,6 +31,12 @@ class Source:
     document: str | None
     document_path: str | None
     options: Mapping[str, str]
+    settle: str = SETTLE
+
+    @property
+    def settles(self) -> bool:
+        """Whether a stream reads these files with `stream_files`, which waits until they are complete."""
+        return self.format in ("files", "binaryFile") and not any(map(is_address, self.paths))
 
 
 @dataclass(frozen=True)
