@@ -70,7 +70,7 @@ class FileOptions:
 def read_options(given: Mapping[str, str]) -> FileOptions:
     """Check the options of a stream over files."""
     options = {name.lower(): value for name, value in given.items()}
-    check_names(options)
+    check_names(given)
     for name in ("path", "checkpoint"):
         if not options.get(name):
             raise PipelineError(f"option {name} is missing; stream_files(spark, path, checkpoint=…) sets it")

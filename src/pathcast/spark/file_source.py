@@ -38,12 +38,11 @@ from pyspark.sql.types import StructType
 
 from pathcast.errors import PipelineError
 
-from .columns import PART_BYTES
 from .file_listing import FoundFile, list_files, look_at
 from .file_log import FileLog
 from .file_options import SETTLE, FileOptions, read_options
 from .file_settling import Clock, Settling, keep_deferred
-from .pipeline_sections import is_address
+from .pipeline_values import is_address
 from .spark_file_log import LOG_OFFSET, local_path, logged_files
 
 FORMAT = "pathcast-files"
@@ -53,7 +52,9 @@ _ARROW_FACTS = [("path", pa.string()), ("modificationTime", pa.timestamp("us", "
 # A file costs its size plus `_OPENING` bytes; a task gets files of at most `_PARTITION` bytes, or one file.
 _OPENING = 64 * 1024
 _PARTITION = 32 * 1024 * 1024
+# An Arrow batch has at most so many rows and bytes, or one file.
 _ROWS = 500
+_BYTES = 4 * 1024 * 1024
 # A value in Spark can't be larger.
 _LARGEST = 2**31 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -270,7 +271,7 @@ def rows_of(files: Sequence[FoundFile], *, content: bool) -> Iterator[pa.RecordB
     size = 0
     for file in files:
         data = _read(file.path) if content else None
-        if columns[0] and (len(columns[0]) >= _ROWS or size + len(data or b"") > PART_BYTES):
+        if columns[0] and (len(columns[0]) >= _ROWS or size + len(data or b"") > _BYTES):
             yield pa.RecordBatch.from_arrays(
                 [pa.array(*one) for one in zip(columns, kind.types, strict=True)], schema=kind
             )

@@ -26,7 +26,8 @@ from .hops import VISITS
 from .matching import MEASURED, SHARD_COLUMN, match_documents
 from .mediated import Mediating
 from .pipeline_keys import FILE_FORMATS, SOURCE_FILE_FORMATS
-from .pipeline_sections import OverlayPart, Pipeline, Sink, Source, Stream, is_address
+from .pipeline_sections import OverlayPart, Pipeline, Sink, Source, Stream
+from .pipeline_values import is_address
 from .routed import route_documents, visits_as_rows
 from .spark_file_log import check_names
 from .summaries import summarize

@@ -21,18 +21,8 @@ from pathcast.errors import PipelineError
 
 from .file_options import SETTLE, check_names
 from .pipeline_keys import BY_NAME, DOCUMENT_COLUMNS, KEYS, SECTIONS, Key
-from .pipeline_sections import (
-    Joins,
-    Mediation,
-    OverlayPart,
-    Pipeline,
-    Sink,
-    Source,
-    Stream,
-    SubscriptionSource,
-    is_address,
-)
-from .pipeline_values import READERS, RefusedValueError
+from .pipeline_sections import Joins, Mediation, OverlayPart, Pipeline, Sink, Source, Stream, SubscriptionSource
+from .pipeline_values import READERS, RefusedValueError, is_address
 from .toml_lines import key_lines, line_of
 
 __all__ = ["Pipeline", "PipelineFileError", "Problem", "Stream", "is_address", "read_pipeline"]

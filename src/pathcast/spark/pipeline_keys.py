@@ -94,8 +94,8 @@ KEYS = (
         "source.options",
         "table",
         "Options of the format. For streams: `maxFilesPerTrigger`, `maxOffsetsPerTrigger` bound a micro-batch. A "
-        "stream of `files` or `binaryFile` in a folder takes `maxFilesPerTrigger` or `maxBytesPerTrigger`, `latestFirst`, "
-        "`pathGlobFilter`, `recursiveFileLookup` and `minPartitions`, and rejects others.",
+        "stream of `files` or `binaryFile` in a folder takes `maxFilesPerTrigger` or `maxBytesPerTrigger`, "
+        "`latestFirst`, `pathGlobFilter`, `recursiveFileLookup` and `minPartitions`, and rejects others.",
         "none",
     ),
     Key(

@@ -1,6 +1,5 @@
 """The sections of a pipeline file (pipeline_file.py), checked: what each says, with paths made absolute."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -8,14 +7,7 @@ from typing import Literal
 from pathcast.documents import Limits
 
 from .file_options import SETTLE
-from .pipeline_values import TRIGGERS
-
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-
-
-def is_address(path: str) -> bool:
-    """Whether a path of a pipeline is an address, such as `s3a://…`, rather than a place on this machine's disks."""
-    return _ADDRESS.match(path) is not None
+from .pipeline_values import TRIGGERS, is_address
 
 
 @dataclass(frozen=True)

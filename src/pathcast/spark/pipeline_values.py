@@ -4,6 +4,7 @@ A value that is not right raises `RefusedValueError` with a sentence to follow t
 """
 
 import difflib
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,6 +12,14 @@ from .file_options import INTERVAL
 from .pipeline_keys import KINDS, Key
 
 TRIGGERS = ("available-now", "once")
+
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+
+
+def is_address(path: str) -> bool:
+    """Whether a path of a pipeline is an address, such as `s3a://…`, rather than a place on this machine's disks."""
+    return _ADDRESS.match(path) is not None
 
 
 class RefusedValueError(Exception):

@@ -15,7 +15,8 @@ from .checkpoints import begun
 from .file_listing import roots
 from .join_files import check_joins
 from .pipeline_keys import FILE_FORMATS
-from .pipeline_sections import Joins, OverlayPart, Pipeline, Sink, is_address
+from .pipeline_sections import Joins, OverlayPart, Pipeline, Sink
+from .pipeline_values import is_address
 from .versions import is_versioned, versions
 
 _ROWS = {
