@@ -40,8 +40,10 @@ def list_files(
         if certain and not os.path.exists(root):  # noqa: PTH110
             raise PipelineError(f"the source {root!r} does not exist")
         for path in _files(root, recursive):
+            if path in known or path in given:
+                continue
             name = os.path.basename(path)  # noqa: PTH119 - a hundred thousand times
-            if _hidden(name) or path in known or path in given or (wanted and not wanted.fullmatch(name)):
+            if _hidden(name) or (wanted and not wanted.fullmatch(name)):
                 continue
             found = look_at(path)
             if found is not None:
