@@ -22,6 +22,7 @@ from pyspark.sql.streaming.listener import (
     QueryProgressEvent,
     QueryStartedEvent,
     QueryTerminatedEvent,
+    SourceProgress,
     StreamingQueryListener,
     StreamingQueryProgress,
 )
@@ -75,9 +76,9 @@ def progress_facts(progress: StreamingQueryProgress, name: str = NAME) -> Facts:
         "seconds": duration,
         "documents_per_second": round(rows / duration, 1) if duration else None,
     }
-    deferred = [json.loads(source.latestOffset or "{}") for source in progress.sources]
-    if any("deferred" in offset for offset in deferred):  # of stream_files
-        facts["deferred"] = sum(offset.get("deferred", 0) for offset in deferred)
+    deferred = [count for count in map(_deferred, progress.sources) if count is not None]
+    if deferred:
+        facts["deferred"] = sum(deferred)
     counted = progress.observedMetrics.get(name)
     if counted is not None:
         values = counted.asDict()
@@ -92,6 +93,16 @@ def progress_facts(progress: StreamingQueryProgress, name: str = NAME) -> Facts:
         if values.get("nanoseconds"):
             facts["matching_seconds"] = values["nanoseconds"] / 1e9
     return facts
+
+
+def _deferred(source: SourceProgress) -> int | None:
+    """The number of files that a source has deferred; None for sources other than `stream_files`."""
+    try:
+        offset = json.loads(source.latestOffset or "null")
+    except ValueError:  # sources write what they like
+        return None
+    found = offset.get("deferred") if isinstance(offset, dict) else None
+    return found if isinstance(found, int) else None
 
 
 def progress_line(facts: Mapping[str, Any]) -> str:
