@@ -10,6 +10,7 @@ import pytest
 
 from pathcast.errors import PipelineError
 from pathcast.spark import progress_facts, progress_line, publish, stream_files
+from pathcast.spark.plan import plan
 from pathcast.spark.run import DeferredReport, Report, run
 
 from .test_pipeline import ignored, matcher, pipeline, rows
@@ -79,7 +80,8 @@ def test_files_that_are_being_written_are_deferred_and_delivered_once_when_they_
     put(feed / "slow.xml", "<a></a>")
     put(feed / "filled-later.xml", "<a></a>")
     told.clear()
-    assert run(spark, pipeline(folder, source=source, stream='[stream]\ncheckpoint = "checkpoint"'), told.append)
+    once = '[stream]\ncheckpoint = "checkpoint"\ntrigger = "once"'
+    assert run(spark, pipeline(folder, source=source, stream=once), told.append)
     (report,) = told
     assert isinstance(report, Report)
     assert (report.documents, report.matches, report.dead_letters, report.deferred) == (2, 2, 0, 0)
@@ -125,6 +127,16 @@ def test_spark_is_kept_from_reading_files_of_other_formats_twice(spark, folder):
     recursive = f"{source}\noptions = {{ recursiveFileLookup = true }}"
     assert run(spark, pipeline(folder, source=recursive, stream=stream), ignored)
     assert len(rows(folder / "deliveries")) == 2
+
+
+def test_the_plan_says_when_files_are_read_and_finds_them_as_the_stream_does(folder):
+    put(folder / "feed" / "a.xml")
+    stream = '[stream]\ncheckpoint = "checkpoint"'
+    source = 'format = "files"\npath = "feed/{a,b}.xml"\nsettle = "5 minutes"'
+    planned = dict(plan(pipeline(folder, source=source, stream=stream)))
+    assert planned["new files"] == "read when they have not changed for 5 minutes"
+    with pytest.raises(PipelineError, match="there is nothing at"):
+        list(plan(pipeline(folder, source=source.replace("a,b", "b,c"), stream=stream)))
 
 
 def test_an_address_is_left_to_spark(spark):

@@ -209,6 +209,11 @@ def test_what_a_stream_needs_is_said(tmp_path, stream, key, reason):
         ('schema = "content binary"', "source.schema", 'format = "files" has columns of its own in a stream'),
         ("options = { maxFileAge = 1 }", "source.options", "option maxFileAge is not supported"),
         ("options = { latestfrist = true }", "source.options", "did you mean latestFirst?"),
+        (
+            'options = { Settle = "1 second" }',
+            "source.options",
+            "option Settle has a key of its own: source.path, source.s",
+        ),
     ],
 )
 def test_a_stream_over_files_has_keys_and_options_of_its_own(tmp_path, source, key, reason):

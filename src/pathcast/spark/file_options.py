@@ -30,8 +30,8 @@ _OPTIONS = {
         "waitForDeferred",
     )
 }
-# Set by arguments of `stream_files`, or by keys of a pipeline file.
-_OURS = {"path", "checkpoint", "settle", "content", "waitForDeferred"}
+# Set by arguments of `stream_files`; a pipeline file has keys for them.
+_ARGUMENTS = {"path", "checkpoint", "settle", "content", "waitForDeferred"}
 _REFUSED = {
     "cleansource": "remove or move files that are delivered in a job of your own",
     "sourcearchivedir": "remove or move files that are delivered in a job of your own",
@@ -70,7 +70,7 @@ class FileOptions:
 def read_options(given: Mapping[str, str]) -> FileOptions:
     """Check the options of a stream over files."""
     options = {name.lower(): value for name, value in given.items()}
-    check_names(given)
+    check_names(given, arguments=True)
     for name in ("path", "checkpoint"):
         if not options.get(name):
             raise PipelineError(f"option {name} is missing; stream_files(spark, path, checkpoint=…) sets it")
@@ -92,14 +92,16 @@ def read_options(given: Mapping[str, str]) -> FileOptions:
     )
 
 
-def check_names(given: Mapping[str, str]) -> None:
-    """Reject options that a stream over files does not have."""
+def check_names(given: Mapping[str, str], *, arguments: bool) -> None:
+    """Reject options that a stream over files does not have, and without `arguments` those that are arguments."""
     for name in given:
+        if not arguments and _OPTIONS.get(name.lower()) in _ARGUMENTS:
+            raise PipelineError(f"option {name} has a key of its own: source.path, source.settle or stream.checkpoint")
         if name.lower() in _REFUSED:
             raise PipelineError(f"option {name} is not supported for a stream over files: {_REFUSED[name.lower()]}")
         if name.lower() not in _OPTIONS:
             near = difflib.get_close_matches(name.lower(), _OPTIONS, n=1)
-            known = ", ".join(option for option in _OPTIONS.values() if option not in _OURS)
+            known = ", ".join(option for option in _OPTIONS.values() if option not in _ARGUMENTS)
             advice = f"did you mean {_OPTIONS[near[0]]}?" if near else f"supported: {known}"
             raise PipelineError(f"option {name} is not supported for a stream over files; {advice}")
 

@@ -192,7 +192,7 @@ class _Reading:
         if waits and "source.schema" in values:
             self.wrong("source.schema", f'format = "{values["source.format"]}" has columns of its own in a stream')
         try:
-            check_names(values.get("source.options", {}) if waits else {})
+            check_names(values.get("source.options", {}) if waits else {}, arguments=False)
         except PipelineError as error:
             self.wrong("source.options", error.reason)
 

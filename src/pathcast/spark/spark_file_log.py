@@ -41,9 +41,9 @@ def local_path(uri: str) -> str:
 def check_names(checkpoint: str | Path, batch: int) -> None:
     """Raise `PipelineError` if a micro-batch of Spark's own file source has names that make Spark read files twice."""
     end, begin = _log_offset(checkpoint, batch), _log_offset(checkpoint, batch - 1)
-    if end is None:
-        return
     log = Path(checkpoint) / "sources" / "0"
+    if end is None or not log.is_dir():
+        return  # another kind of source
     for number in range(0 if begin is None else begin + 1, end + 1):
         plain = log / str(number)
         for facts in _entries(plain if plain.exists() else log / f"{number}.compact"):
@@ -63,7 +63,7 @@ def _log_offset(checkpoint: str | Path, batch: int) -> int | None:
         return None
     last = text.split("\n")[-1]
     found = json.loads(last).get(LOG_OFFSET) if last.startswith("{") else None
-    return None if found is None else int(found)
+    return found if isinstance(found, int) else None
 
 
 def _is_entry(file: Path) -> bool:
