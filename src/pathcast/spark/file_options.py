@@ -118,7 +118,7 @@ def _count(options: Mapping[str, str], name: str) -> int | None:
     text = options.get(name.lower())
     if text is None:
         return None
-    if not text.isdecimal() or int(text) < 1:
+    if not (text.isascii() and text.isdecimal()) or int(text) < 1:
         raise PipelineError(f"option {name} must be a whole number from 1 up, got {text!r}")
     return int(text)
 
