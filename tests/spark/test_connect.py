@@ -18,7 +18,7 @@ from pathlib import Path
 os.environ["SPARK_REMOTE"] = "local[2]"  # a server in the same program, which ends with it
 from pathcast.spark import (
     ProgressListener, compile_subscriptions, dead_letters, deliver, join_subscriptions, match_documents, observed,
-    pack_index, pin_version, publish_joins, session, with_source, write_once,
+    pack_index, pin_version, publish_joins, session, stream_files, with_source, write_once,
 )
 from pathcast.joins import Schema
 from pathcast.joins.standing import StandingJoins
@@ -81,7 +81,18 @@ messages = join_subscriptions(changes, versions=joins, checkpoint=place)
 writer = messages.writeStream.foreachBatch(tell).option("checkpointLocation", place).trigger(availableNow=True)
 join_query = writer.start()
 join_query.awaitTermination()
+(folder / "feed").mkdir()
+for name in ("a.xml", "b.xml", "c [x].xml"):
+    (folder / "feed" / name).write_text("<p/>")
+place, fed = str(folder / "files-checkpoint"), str(folder / "fed")
+def feed(rows, batch):
+    matched = match_documents(rows, index, document="content", version=2)
+    write_once(matched.select("path", "matches"), batch, fed)
+files = stream_files(spark, folder / "feed", checkpoint=place, settle="100 milliseconds", maxFilesPerTrigger=2)
+writer = files.writeStream.foreachBatch(feed).option("checkpointLocation", place).trigger(availableNow=True)
+writer.start().awaitTermination()
 said = {
+    "files": sorted([row.path.rpartition("/")[2], row.matches] for row in spark.read.parquet(fed).collect()),
     "joins": [sorted(row.sequence for row in spark.read.parquet(told).collect()), pins_of(joins, str(join_query.id))],
     "report": [report.version, report.subscriptions, [row.reason for row in report.invalid.collect()]],
     "kind": type(spark).__module__,
@@ -116,3 +127,4 @@ def test_tables_and_streams_are_matched_through_connect_on_a_machine_without_jav
     assert said["refused"]
     assert said["joins"] == [[1, 2], {"0": 1}]
     assert said["reports"] == [[0, 3, 1]]
+    assert said["files"] == [["a.xml", []], ["b.xml", []], ["c [x].xml", []]]

@@ -213,6 +213,35 @@ def test_what_a_stream_needs_is_said(tmp_path, stream, key, reason):
     assert any(one[1] == key and reason in one[2] for one in found)
 
 
+@pytest.mark.parametrize(
+    ("source", "key", "reason"),
+    [
+        ('settle = "2s"', "source.settle", 'must be an interval such as "2 seconds", not "2s"'),
+        ('schema = "content binary"', "source.schema", 'format = "files" has columns of its own in a stream'),
+        ("options = { maxFileAge = 1 }", "source.options", "option maxFileAge is not supported"),
+        ("options = { latestfrist = true }", "source.options", "did you mean latestFirst?"),
+        (
+            'options = { Settle = "1 second" }',
+            "source.options",
+            "option Settle has a key of its own: source.path, source.s",
+        ),
+    ],
+)
+def test_a_stream_over_files_has_keys_and_options_of_its_own(tmp_path, source, key, reason):
+    stream = '[stream]\ncheckpoint = "c"\n'
+    text = SMALL.replace('"parquet"', f'"files"\n{source}')
+    found = problems(tmp_path, text + stream)
+    assert any(one[1] == key and reason in one[2] for one in found)
+
+
+def test_files_settle_in_a_stream_over_a_folder_and_nowhere_else(tmp_path):
+    stream = '[stream]\ncheckpoint = "c"\n'
+    text = SMALL.replace('"parquet"', '"files"\nsettle = "5 minutes"')
+    assert read_pipeline(written(tmp_path, text + stream)).source.settle == "5 minutes"
+    for other in (text, text.replace('"documents"', '"s3a://feed"') + stream, text.replace("files", "text") + stream):
+        assert [one[1] for one in problems(tmp_path, other)] == ["source.settle"]
+
+
 def test_a_checkpoint_behind_an_address_is_refused(tmp_path):
     text = SMALL.replace('path = "documents"', 'path = "d"\nschema = "xml binary"')
     found = problems(tmp_path, text + '[stream]\ncheckpoint = "s3a://bucket/c"\n')

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import re
 import time
 from pathlib import Path
@@ -30,7 +31,7 @@ def listeners(spark, monkeypatch):
 def placed(text: str, folder: Path) -> str:
     """An example whose files lie in a folder: the JVM does not follow when Python's working directory changes."""
     names = "index|documents|deliveries|dead-letters|subscriptions|versions-of-the-index|invalid-subscriptions|expanded"
-    names += "|joins|joins-checkpoint|changes-of-tables"
+    names += "|joins|joins-checkpoint|changes-of-tables|feed|feed-checkpoint|feed-deliveries"
     return re.sub(rf'"({names}|checkpoint|changes)"', rf'"{folder}/\1"', text)
 
 
@@ -44,7 +45,7 @@ def test_the_examples_do_what_they_say(spark, tmp_path, monkeypatch, listeners, 
     change = {"id": [3], "subscriber": ["cyd"], "xpath": ["//title"], "change": ["added"]}
     pq.write_table(pa.table(change), "changes")
     page = placed(PAGE.read_text(encoding="utf-8"), tmp_path)
-    batch, stream, stages, joins, watching = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    batch, stream, files, stages, joins, watching = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
 
     known: dict = {}
     exec(batch, known)  # noqa: S102
@@ -73,6 +74,13 @@ def test_the_examples_do_what_they_say(spark, tmp_path, monkeypatch, listeners, 
     finally:
         root.handlers[:] = handlers
         root.setLevel(level)
+    (tmp_path / "feed").mkdir()
+    (tmp_path / "feed" / "a [x].xml").write_bytes(news[0])
+    os.utime(tmp_path / "feed" / "a [x].xml", (0, 0))
+    exec(files, known)  # noqa: S102
+    known["query"].processAllAvailable()
+    known["query"].stop()
+    assert [row["path"].rpartition("/")[2] for row in pq.read_table("feed-deliveries").to_pylist()] == ["a [x].xml"]
     assert len(listeners) == 1
     # The stream may begin before the changes are published or after.
     assert [row["subscriber"] for row in pq.read_table("delivered").to_pylist()] in (["ada"], ["ada", "cyd"])

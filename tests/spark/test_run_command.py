@@ -63,7 +63,8 @@ def test_reports_as_json_and_a_session_that_is_left_to_its_maker(spark, folder):
     (report,) = map(json.loads, answer.stdout.splitlines())
     assert (report["batch"], report["version"], report["documents"], report["matches"]) == (0, 1, 1, 1)
     assert set(report) == {
-        "query", "batch", "version", "documents", "matches", "dead_letters", "memo_hit_rate", "seconds"
+        "query", "batch", "version", "documents", "matches", "dead_letters", "memo_hit_rate", "seconds",
+        "deferred",
     }  # fmt: skip
     assert "subscriptions: version 1: 1 subscriptions, 1 added, 0 removed, 0 changed, 0 unchanged, 1 invalid" in (
         answer.stderr

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pathcast.spark.pipeline_file import Pipeline
-    from pathcast.spark.run import JoinReport, Report
+    from pathcast.spark.run import AnyReport
 
 FAILED = 1
 CONNECT_PORT = 15002
@@ -175,7 +175,7 @@ def _exit(status: int) -> NoReturn:
     raise typer.Exit(status)
 
 
-def _tell_json(report: "Report | JoinReport") -> None:
+def _tell_json(report: "AnyReport") -> None:
     typer.echo(json.dumps(asdict(report)))
 
 

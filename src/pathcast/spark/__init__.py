@@ -19,6 +19,7 @@ from pathcast.errors import PipelineError
 if TYPE_CHECKING:
     from .delivery import dead_letters, deliver, with_source, write_once
     from .extracted import extract_rows
+    from .file_source import stream_files
     from .join_contents import initial_contents
     from .join_deliveries import deliver_joins
     from .join_versions import JoinsVersion, open_joins, publish_joins
@@ -66,6 +67,7 @@ __all__ = [
     "publish_overlay",
     "route_documents",
     "session",
+    "stream_files",
     "summarize",
     "visits_as_rows",
     "with_source",
@@ -102,6 +104,7 @@ _FILES = {
     "publish_overlay": "overlays",
     "route_documents": "routed",
     "session": "sessions",
+    "stream_files": "file_source",
     "summarize": "summaries",
     "visits_as_rows": "routed",
     "with_source": "delivery",

@@ -22,6 +22,7 @@ from pyspark.sql.streaming.listener import (
     QueryProgressEvent,
     QueryStartedEvent,
     QueryTerminatedEvent,
+    SourceProgress,
     StreamingQueryListener,
     StreamingQueryProgress,
 )
@@ -75,6 +76,9 @@ def progress_facts(progress: StreamingQueryProgress, name: str = NAME) -> Facts:
         "seconds": duration,
         "documents_per_second": round(rows / duration, 1) if duration else None,
     }
+    deferred = [count for count in map(_deferred, progress.sources) if count is not None]
+    if deferred:
+        facts["deferred"] = sum(deferred)
     counted = progress.observedMetrics.get(name)
     if counted is not None:
         values = counted.asDict()
@@ -91,6 +95,16 @@ def progress_facts(progress: StreamingQueryProgress, name: str = NAME) -> Facts:
     return facts
 
 
+def _deferred(source: SourceProgress) -> int | None:
+    """The number of files that a source has deferred; None for sources other than `stream_files`."""
+    try:
+        offset = json.loads(source.latestOffset or "null")
+    except ValueError:  # sources write what they like
+        return None
+    found = offset.get("deferred") if isinstance(offset, dict) else None
+    return found if isinstance(found, int) else None
+
+
 def progress_line(facts: Mapping[str, Any]) -> str:
     """One line for people."""
     parts = [f"batch {facts['batch']}", f"{facts['rows']:,} documents", f"{facts['seconds']:.2f} s"]
@@ -103,6 +117,8 @@ def progress_line(facts: Mapping[str, Any]) -> str:
         parts.append(f"memo {100 * facts['memo_hit_rate']:.2f} %")
     if facts.get("version") is not None:
         parts.append(f"version {facts['version']}")
+    if facts.get("deferred"):
+        parts.append(f"{facts['deferred']:,} files deferred")
     return f"{facts['query']}: " + ", ".join(parts)
 
 

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from pathcast.errors import PipelineError
 
 from .checkpoints import begun, query_id
-from .pipeline_file import is_address
 from .pipeline_keys import FILE_FORMATS
 from .pipeline_sections import Pipeline, Sink, Stream
+from .pipeline_values import is_address
 from .reports import joins_stream
 
 if TYPE_CHECKING:

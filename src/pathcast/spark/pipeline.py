@@ -30,13 +30,15 @@ from .delivery import (
     with_source,
     write_once,
 )
+from .file_source import stream_files
 from .hops import VISITS
 from .matching import MEASURED, SHARD_COLUMN, match_documents
 from .mediated import Mediating
-from .pipeline_file import is_address
 from .pipeline_keys import FILE_FORMATS, SOURCE_FILE_FORMATS
-from .pipeline_sections import OverlayPart, Pipeline, Sink, Source
+from .pipeline_sections import OverlayPart, Pipeline, Sink, Source, Stream
+from .pipeline_values import is_address
 from .routed import route_documents, visits_as_rows
+from .spark_file_log import check_names
 from .summaries import summarize
 
 # A stream of binaryFile must be told, though it has no choice.
@@ -45,14 +47,22 @@ ORIGIN = (SOURCE_FILE, SOURCE_OFFSET)
 BATCH = "batch"
 
 
-def open_source(spark: SparkSession, source: Source, *, streaming: bool) -> DataFrame:
-    """The documents as they come, with the file and offset of each where Spark knows them."""
+def open_source(spark: SparkSession, source: Source, stream: Stream | None) -> DataFrame:
+    """The documents of a batch, or as they come, with the file and offset of each where Spark knows them."""
+    if stream is not None and source.settles:
+        # A stream with the trigger "once" does not say so to its source.
+        waits = {"waitForDeferred": stream.trigger == "once"}
+        options = {**source.options, **waits}
+        place, content = source.paths[0], source.format != "files"
+        return stream_files(
+            spark, place, checkpoint=stream.checkpoint, settle=source.settle, content=content, **options
+        )
     form = "binaryFile" if source.format == "files" else source.format
     schema = source.schema or (_BINARY_FILE if form == "binaryFile" else None)
-    if streaming:
-        stream = spark.readStream.format(form).options(**source.options)
-        stream = stream if schema is None else stream.schema(schema)
-        frame = stream.load(source.paths[0]) if source.paths else stream.load()
+    if stream is not None:
+        coming = spark.readStream.format(form).options(**source.options)
+        coming = coming if schema is None else coming.schema(schema)
+        frame = coming.load(source.paths[0]) if source.paths else coming.load()
     else:
         reader = spark.read.format(form).options(**source.options)
         reader = reader if schema is None else reader.schema(schema)
@@ -62,6 +72,13 @@ def open_source(spark: SparkSession, source: Source, *, streaming: bool) -> Data
     if form not in SOURCE_FILE_FORMATS or form == "binaryFile" or set(ORIGIN) & set(frame.columns):
         return frame
     return with_source(frame)
+
+
+def check_batch(source: Source, stream: Stream, number: int) -> None:
+    """Raise `PipelineError` if Spark would read files of a micro-batch twice."""
+    recursive = {name.lower(): value for name, value in source.options.items()}.get("recursivefilelookup") == "true"
+    if not source.settles and not recursive:
+        check_names(stream.checkpoint, number)
 
 
 def match(documents: DataFrame, pipeline: Pipeline, version: int | None) -> DataFrame:

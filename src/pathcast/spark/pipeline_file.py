@@ -19,6 +19,7 @@ from typing import Any
 from pathcast.documents import Limits
 from pathcast.errors import PipelineError
 
+from .file_options import SETTLE, check_names
 from .pipeline_keys import BY_NAME, DOCUMENT_COLUMNS, KEYS, SECTIONS, Key
 from .pipeline_sections import (
     MAX_INVALID,
@@ -31,12 +32,11 @@ from .pipeline_sections import (
     Stream,
     SubscriptionSource,
 )
-from .pipeline_values import READERS, RefusedValueError
+from .pipeline_values import READERS, RefusedValueError, is_address
 from .toml_lines import key_lines, line_of
 
 __all__ = ["Pipeline", "PipelineFileError", "Problem", "Stream", "is_address", "read_pipeline"]
 
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _WRITTEN = (
     "subscriptions.index",
     "subscriptions.invalid",
@@ -97,11 +97,6 @@ def read_pipeline(file: str | os.PathLike[str]) -> Pipeline:
     if reading.problems:
         raise _refused(path, *sorted(reading.problems, key=lambda problem: problem.line or 0))
     return _pipeline(path, given, values)
-
-
-def is_address(path: str) -> bool:
-    """Whether a path of a pipeline is an address, such as `s3a://…`, rather than a place on this machine's disks."""
-    return _ADDRESS.match(path) is not None
 
 
 def _refused(path: Path, *problems: Problem) -> PipelineFileError:
@@ -176,6 +171,7 @@ class _Reading:
             self._check_joins(values)
         if "stream" in self.given:
             self._check_stream(values)
+        self._check_settling(values)
         self._check_places(values)
 
     def _check_places(self, values: dict[str, Any]) -> None:
@@ -194,6 +190,21 @@ class _Reading:
                 self.wrong(f"{sink}.mode", f'"{mode}" is for batches; a stream appends')
         if is_address(values["stream.checkpoint"]):
             self.wrong("stream.checkpoint", "must be a folder that is local or mounted, not an address")
+
+    def _check_settling(self, values: dict[str, Any]) -> None:
+        """A stream over files in a folder waits until they are complete, and has options of its own."""
+        waits = "stream" in self.given and values["source.format"] in ("files", "binaryFile")
+        waits = waits and not any(map(is_address, values.get("source.path", ())))
+        if not waits and "source.settle" in values:
+            self.wrong(
+                "source.settle", "goes with a stream of files or binaryFile in a folder that is local or mounted"
+            )
+        if waits and "source.schema" in values:
+            self.wrong("source.schema", f'format = "{values["source.format"]}" has columns of its own in a stream')
+        try:
+            check_names(values.get("source.options", {}) if waits else {}, arguments=False)
+        except PipelineError as error:
+            self.wrong("source.options", error.reason)
 
     def _check_documents_by_path(self, values: dict[str, Any]) -> None:
         why = "goes with documents in a column, not with documents by path"
@@ -267,6 +278,7 @@ def _pipeline(path: Path, given: dict[str, Any], values: dict[str, Any]) -> Pipe
             document=None if by_path else get("source.document") or DOCUMENT_COLUMNS.get(form, "xml"),
             document_path=by_path,
             options=get("source.options") or {},
+            settle=get("source.settle") or SETTLE,
         ),
         mediation=Mediation(
             values["mediation.mediator"], get("mediation.schema") or "publisher", get("mediation.version")

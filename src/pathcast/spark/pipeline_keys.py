@@ -9,6 +9,8 @@ A name is `section.key`. A key of the kind `table` holds further keys of the use
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from .file_options import SETTLE
+
 # In a folder of these a micro-batch has a folder of its own, which is replaced when the micro-batch is repeated.
 FILE_FORMATS = ("parquet", "orc", "json", "csv", "text", "xml", "avro")
 # Formats whose rows come from files, so that Spark can tell which one.
@@ -91,8 +93,17 @@ KEYS = (
     Key(
         "source.options",
         "table",
-        "Options of the format. For streams: `maxFilesPerTrigger`, `maxOffsetsPerTrigger` bound a micro-batch.",
+        "Options of the format. For streams: `maxFilesPerTrigger`, `maxOffsetsPerTrigger` bound a micro-batch. A "
+        "stream of `files` or `binaryFile` in a folder takes `maxFilesPerTrigger` or `maxBytesPerTrigger`, "
+        "`latestFirst`, `pathGlobFilter`, `recursiveFileLookup` and `minPartitions`, and rejects others.",
         "none",
+    ),
+    Key(
+        "source.settle",
+        "interval",
+        "A stream of `files` or `binaryFile` in a folder reads a file when its size and modification time have not "
+        "changed for this long. Other files are deferred, and counted in reports.",
+        f"`{SETTLE}`",
     ),
     # mediation
     Key(
@@ -315,6 +326,7 @@ KINDS = {
     "namespaces": 'table, or `"ignore"`',
     "choice": "one of the named",
     "trigger": "text",
+    "interval": 'interval, such as `"2 seconds"`',
     "number": "whole number from 1 up",
     "share": "number above 0, at most 1",
     "policy": "policy",

@@ -25,7 +25,7 @@ from .mediated import Mediating
 from .pipeline_file import read_pipeline
 from .rivals import identity
 from .routed import disseminate
-from .run import JoinReport, Report, run
+from .run import AnyReport, Report, run
 from .sessions import session
 from .summaries import summarize
 
@@ -129,7 +129,7 @@ class PipelineStage:
         told: list[tuple[float, Report]] = []
         stop = Event()
 
-        def tell(report: Report | JoinReport) -> None:
+        def tell(report: AnyReport) -> None:
             assert isinstance(report, Report)
             told.append((time.perf_counter(), report))
             if len(told) == files // 2:

@@ -6,7 +6,8 @@ from typing import Literal
 
 from pathcast.documents import Limits
 
-from .pipeline_values import TRIGGERS
+from .file_options import SETTLE
+from .pipeline_values import TRIGGERS, is_address
 
 # Single mistakes make some subscriptions invalid; more than half are invalid when a setting, such as a prefix, is
 # missing.
@@ -15,7 +16,10 @@ MAX_INVALID = 0.5
 
 @dataclass(frozen=True)
 class Source:
-    """Where documents come from. One of `document` and `document_path` is the column that has them."""
+    """Where documents come from. One of `document` and `document_path` is the column that has them.
+
+    A stream reads a file when it has not changed for `settle`.
+    """
 
     format: str
     paths: tuple[str, ...]
@@ -23,6 +27,12 @@ class Source:
     document: str | None
     document_path: str | None
     options: Mapping[str, str]
+    settle: str = SETTLE
+
+    @property
+    def settles(self) -> bool:
+        """Whether a stream reads these files with `stream_files`, which waits until they are complete."""
+        return self.format in ("files", "binaryFile") and not any(map(is_address, self.paths))
 
 
 @dataclass(frozen=True)

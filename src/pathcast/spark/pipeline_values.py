@@ -8,10 +8,18 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .file_options import INTERVAL
 from .pipeline_keys import KINDS, Key
 
 TRIGGERS = ("available-now", "once")
-_INTERVAL = re.compile(r"[0-9]+ (millisecond|second|minute|hour|day)s?")
+
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+
+
+def is_address(path: str) -> bool:
+    """Whether a path of a pipeline is an address, such as `s3a://…`, rather than a place on this machine's disks."""
+    return _ADDRESS.match(path) is not None
 
 
 class RefusedValueError(Exception):
@@ -67,11 +75,17 @@ def _choice(key: Key, value: Any) -> str:
 
 
 def _trigger(_: Key, value: Any) -> str:
-    if isinstance(value, str) and (value in TRIGGERS or _INTERVAL.fullmatch(value)):
+    if isinstance(value, str) and (value in TRIGGERS or INTERVAL.fullmatch(value)):
         return value
     choices = (*TRIGGERS, "10 seconds")
     wanted = 'must be "available-now", "once" or an interval such as "10 seconds"'
     raise RefusedValueError(f"{wanted}, not {_said(value)}{_near(value, choices)}")
+
+
+def _interval(_: Key, value: Any) -> str:
+    if isinstance(value, str) and INTERVAL.fullmatch(value):
+        return value
+    raise RefusedValueError(f'must be an interval such as "2 seconds", not {_said(value)}')
 
 
 def _number(key: Key, value: Any) -> int:
@@ -117,6 +131,7 @@ READERS: dict[str, Callable[[Key, Any], Any]] = {
     "namespaces": _namespaces,
     "choice": _choice,
     "trigger": _trigger,
+    "interval": _interval,
     "number": _number,
     "share": _share,
     "policy": _policy,

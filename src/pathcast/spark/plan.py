@@ -3,7 +3,7 @@
 What this machine can see is looked at (is there an index, are there files); what lies behind an address is believed.
 """
 
-import glob
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,10 +12,11 @@ from pathcast.store.snapshot import MANIFEST
 from pathcast.transmission import Topology
 
 from .checkpoints import begun
+from .file_listing import roots
 from .join_files import check_joins
-from .pipeline_file import is_address
 from .pipeline_keys import FILE_FORMATS
 from .pipeline_sections import Joins, OverlayPart, Pipeline, Sink
+from .pipeline_values import is_address
 from .versions import is_versioned, versions
 
 _ROWS = {
@@ -54,6 +55,8 @@ def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
     if stream is not None:
         state = "goes on where it stopped" if begun(stream.checkpoint) else "new"
         yield "checkpoint", f"{stream.checkpoint} ({state})"
+        if source.settles:
+            yield "new files", f"read when they have not changed for {source.settle}"
         ends = "until all that is there is done" if stream.ends else "until stopped"
         yield "trigger", f"{stream.trigger}, {ends}"
     for key, value in pipeline.spark.items():
@@ -134,4 +137,4 @@ def _places(paths: tuple[str, ...]) -> str:
 
 
 def _exists(path: str) -> bool:
-    return is_address(path) or bool(glob.glob(path))  # noqa: PTH207 — a pattern from the root
+    return is_address(path) or any(map(os.path.exists, roots(path)))

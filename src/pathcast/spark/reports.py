@@ -23,7 +23,7 @@ class Report:
 
     `query` tells it from reports of joins; `version` is that of the index; `matches` counts pairs of document and
     subscriber (with `by = "id"`, subscription); `memo_hit_rate` is the share of elements whose path the engine knew
-    already.
+    already; `deferred` counts files that were still being written, None where the source defers none.
     """
 
     batch: int | None
@@ -34,9 +34,17 @@ class Report:
     memo_hit_rate: float | None
     seconds: float
     query: str = "documents"
+    deferred: int | None = None
 
     @classmethod
-    def of(cls, batch: int | None, version: int | None, found: Mapping[str, Any], begin: float) -> "Report":
+    def of(
+        cls,
+        batch: int | None,
+        version: int | None,
+        found: Mapping[str, Any],
+        begin: float,
+        deferred: int | None = None,
+    ) -> "Report":
         """The report of a batch that began then, by what was counted."""
         elements = found.get("elements")
         return cls(
@@ -47,6 +55,7 @@ class Report:
             dead_letters=found["dead_letters"],
             memo_hit_rate=round(1 - found["new_paths"] / elements, 6) if elements else None,
             seconds=round(time.perf_counter() - begin, 3),
+            deferred=deferred,
         )
 
     def __str__(self) -> str:
@@ -61,6 +70,8 @@ class Report:
             parts.append(f"memo {100 * self.memo_hit_rate:.1f} %")
         if self.version is not None:
             parts.append(f"index version {self.version}")
+        if self.deferred:
+            parts.append(f"{_files(self.deferred)} deferred")
         return f"batch{'' if self.batch is None else f' {self.batch}'}: {', '.join(parts)}"
 
 
@@ -91,6 +102,27 @@ class JoinReport:
         if self.version is not None:
             parts.append(f"subscriptions version {self.version}")
         return f"joins{'' if self.batch is None else f', batch {self.batch}'}: {', '.join(parts)}"
+
+
+@dataclass(frozen=True)
+class DeferredReport:
+    """The files that a stream has left for its next run, since they were still being written; `files` has the first."""
+
+    deferred: int
+    files: list[str]
+    query: str = "source"
+
+    def __str__(self) -> str:
+        more = ", …" if self.deferred > len(self.files) else ""
+        names = ", ".join(map(repr, self.files))
+        return f"source: {_files(self.deferred)} deferred, still being written; run again to read: {names}{more}"
+
+
+AnyReport = Report | JoinReport | DeferredReport
+
+
+def _files(count: int) -> str:
+    return f"{count:,} file{'' if count == 1 else 's'}"
 
 
 _KINDS: dict[str, type[Report] | type[JoinReport]] = {"documents": Report, "joins": JoinReport}

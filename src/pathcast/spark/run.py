@@ -29,23 +29,45 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pathcast.errors import PathcastError, PipelineError, SnapshotError
 
 from .checkpoints import done
+from .file_settling import deferred_in
 from .invalid_rows import reasons_of
 from .metrics import observed
 from .opening import pin_version
 from .outputs import check_outputs, claim
 from .overlay_subscriptions import compile_overlay
 from .parsing import read_table
-from .pipeline import deliveries, match, open_source, traffic, unreadable, write
+from .pipeline import check_batch, deliveries, match, open_source, traffic, unreadable, write
 from .pipeline_sections import Pipeline, Sink, Stream
 from .pipeline_tables import outcome
 from .plan import topology_of
-from .reports import JoinReport, Report, join_reports_of, joins_stream, keep_report, reports_after, reports_of
+from .reports import (
+    AnyReport,
+    DeferredReport,
+    JoinReport,
+    Report,
+    join_reports_of,
+    joins_stream,
+    keep_report,
+    reports_after,
+    reports_of,
+)
 from .run_joins import join_batch, start_joins
 from .starting import pins_of, start_stream
 from .subscriptions import compile_subscriptions
 from .versions import is_versioned, latest
 
-__all__ = ["JoinReport", "Report", "compile_table", "join_reports_of", "micro_batch", "pins_of", "reports_of", "run"]
+__all__ = [
+    "AnyReport",
+    "DeferredReport",
+    "JoinReport",
+    "Report",
+    "compile_table",
+    "join_reports_of",
+    "micro_batch",
+    "pins_of",
+    "reports_of",
+    "run",
+]
 
 # How often a running query is asked how far it is, in seconds.
 PATIENCE = 0.2
@@ -56,7 +78,7 @@ _WRAPPERS = {"PythonException", "Py4JJavaError", "Py4JException", "ForeachBatchU
 _QUERY = "pipeline"
 
 
-Tell = Callable[[Report | JoinReport], object]
+Tell = Callable[[AnyReport], object]
 Stopping = Callable[[], object]
 
 
@@ -69,8 +91,8 @@ def run(
 ) -> bool:
     """Run a pipeline to its end, or until `stop` is set; return whether it came to its end.
 
-    `tell` gets a report for each batch; `stopping` is called before work is cancelled because `stop` is set. A pipeline
-    that fails raises `PipelineError`.
+    `tell` gets a report per batch, and at the end of a stream one that names deferred files, if there are any;
+    `stopping` is called before work is cancelled because `stop` is set. A pipeline that fails raises `PipelineError`.
     """
     waiting = stop if stop is not None else Event()
     if pipeline.stream is None:
@@ -125,7 +147,7 @@ def compile_table(spark: SparkSession, pipeline: Pipeline) -> str:
 def _run_batch(spark: SparkSession, pipeline: Pipeline, tell: Tell, stop: Event, stopping: Stopping) -> bool:
     """The work is done by another thread: an interrupt in the midst of a call to the JVM would break the connection."""
     failures: list[Exception] = []
-    reports: list[Report | JoinReport] = []
+    reports: list[AnyReport] = []
 
     def work() -> None:
         try:
@@ -155,7 +177,7 @@ def _batch(spark: SparkSession, pipeline: Pipeline) -> Report:
     begin = time.perf_counter()
     index = pipeline.subscriptions.index
     version = latest(index) if is_versioned(index) else None
-    matched = match(open_source(spark, pipeline.source, streaming=False), pipeline, version)
+    matched = match(open_source(spark, pipeline.source, None), pipeline, version)
     counted = Observation()
     write(deliveries(observed(matched, counted), pipeline.deliveries), pipeline.deliveries)
     found = counted.get
@@ -209,6 +231,9 @@ def _run_stream(
         assert cause is not None
         batch = max(done(one.stream.checkpoint), default=-1) + 1
         raise _failure(f"the {one.name} failed in micro-batch {batch}", cause) from cause
+    waiting = deferred_in(stream.checkpoint)
+    if waiting is not None and waiting[0]:
+        tell(DeferredReport(*waiting))
     return not stopped
 
 
@@ -231,7 +256,7 @@ def _start(spark: SparkSession, pipeline: Pipeline, stream: Stream) -> Streaming
         micro_batch(batch, number, pipeline, stream)
 
     try:
-        documents = open_source(spark, pipeline.source, streaming=True)
+        documents = open_source(spark, pipeline.source, stream)
         match(documents, pipeline, None)  # what is wrong with the columns is said now
         return start_stream(documents, process, pipeline.name, stream)
     except Exception as error:
@@ -241,6 +266,7 @@ def _start(spark: SparkSession, pipeline: Pipeline, stream: Stream) -> Streaming
 def micro_batch(batch: DataFrame, number: int, pipeline: Pipeline, stream: Stream) -> None:
     """Match a micro-batch and write what becomes of it; doing it again gives the same."""
     begin = time.perf_counter()
+    check_batch(pipeline.source, stream, number)
     index = pipeline.subscriptions.index
     version = pin_version(index, _QUERY, number, pins_of(stream)) if is_versioned(index) else None
     counted = Observation()
@@ -264,7 +290,8 @@ def micro_batch(batch: DataFrame, number: int, pipeline: Pipeline, stream: Strea
     finally:
         if held:
             matched.unpersist()
-    keep_report(Report.of(number, version, found, begin), stream)
+    waiting = deferred_in(stream.checkpoint)
+    keep_report(Report.of(number, version, found, begin, None if waiting is None else waiting[0]), stream)
 
 
 def _failure(what: str, error: Exception) -> PipelineError:

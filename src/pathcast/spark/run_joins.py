@@ -33,7 +33,7 @@ from .join_files import read_join_subscriptions, read_tables
 from .joined import join_subscriptions
 from .opening import pin_version
 from .outputs import claim
-from .pipeline import mediation_of, open_source, write
+from .pipeline import check_batch, mediation_of, open_source, write
 from .pipeline_sections import Joins, Pipeline, Sink, Stream
 from .reports import JoinReport, keep_report
 from .starting import pins_of, start_stream
@@ -47,16 +47,17 @@ def start_joins(spark: SparkSession, pipeline: Pipeline, joins: Joins, stream: S
     stage = JoinStage(pipeline, joins, stream)
 
     def process(batch: DataFrame, number: int) -> None:
+        check_batch(pipeline.source, stream, number)
         keep_report(stage.write(batch, number), stream)
 
-    documents = open_source(spark, pipeline.source, streaming=True)
+    documents = open_source(spark, pipeline.source, stream)
     return start_stream(stage.messages(documents), process, f"{pipeline.name}, joins", stream)
 
 
 def join_batch(spark: SparkSession, pipeline: Pipeline, joins: Joins) -> JoinReport:
     """The messages of one batch, from empty tables."""
     stage = JoinStage(pipeline, joins, None, None if joins.versions is None else latest(joins.versions))
-    documents = open_source(spark, pipeline.source, streaming=False)
+    documents = open_source(spark, pipeline.source, None)
     return stage.write(stage.messages(documents), None)
 
 

@@ -1,4 +1,4 @@
-"""The stream that is killed: files → match → a file sink, and the same files → match → `write_once` in `foreachBatch`.
+"""The streams that are killed: Parquet → match → a file sink, and XML files → match → `write_once` in `foreachBatch`.
 
 Started as a program of its own, with the folder of the scene as its argument. Goes on from its checkpoints, until there
 is a file `stop`; then it takes what has come so far and ends.
@@ -9,8 +9,9 @@ import time
 from pathlib import Path
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
-from pathcast.spark import dead_letters, deliver, match_documents, session, write_once
+from pathcast.spark import dead_letters, deliver, match_documents, session, stream_files, write_once
 from pathcast.spark.sessions import LOCAL_SETTINGS
 
 SETTINGS = {
@@ -41,11 +42,15 @@ def main(folder: Path) -> None:
         write_once(dead_letters(rows), batch, folder / "dead")
         rows.unpersist()
 
+    checkpoint = folder / "delivered-checkpoint"
+    # Without settling, so that what has come is available at once, as the end of this program wants it.
+    news = stream_files(spark, folder / "documents", checkpoint=checkpoint, settle="0 seconds", maxFilesPerTrigger=80)
+    numbered = news.select(f.regexp_extract("path", r"(\d+) \[x\]", 1).cast("long").alias("id"), f.col("content"))
     delivered = (
-        match_documents(files, folder / "index", by="subscriber", pins=folder / "pins")
+        match_documents(numbered, folder / "index", document="content", by="subscriber", pins=folder / "pins")
         .writeStream.queryName("delivered")
         .foreachBatch(write)
-        .option("checkpointLocation", str(folder / "delivered-checkpoint"))
+        .option("checkpointLocation", str(checkpoint))
         .start()
     )
     (folder / "streaming").touch()

@@ -1,5 +1,6 @@
-"""A scene in which a stream is killed: documents keep coming, subscriptions keep changing, processes keep dying.
+"""A scene in which streams are killed: documents keep coming, subscriptions keep changing, processes keep dying.
 
+A document comes as a row of a Parquet file, for the stream `filed`, and as a file of its own, for `delivered`.
 Every version of the index has a subscription of its own that matches every document, number 1000 + version, of the
 subscriber `version-<version>`: a row in a sink says by itself which version it was matched with.
 """
@@ -39,6 +40,7 @@ class Scene(Stage):
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.documents = 0
+        (folder / "documents").mkdir()
         super().__init__(folder, seed, "program.py", "index", {"filed": None, "delivered": "pins"})
 
     def publish(self) -> None:
@@ -48,13 +50,17 @@ class Scene(Stage):
 
     def _feed(self) -> None:
         while not self._end.wait(0.25):
-            if self.documents // PER_FILE - min(map(self._taken, self.pins)) > AHEAD:
+            if self.documents - min(PER_FILE * self._taken("filed"), self._taken("delivered")) > PER_FILE * AHEAD:
                 continue  # a slow machine gets fewer documents, not a backlog that it can't work off in the end
             numbers = range(self.documents, self.documents + PER_FILE)
             table = pa.table({"id": pa.array(numbers, pa.int64()), "xml": [document(number) for number in numbers]})
             hidden = self.folder / "in" / f".{self.documents}"
             pq.write_table(table, hidden)
             hidden.rename(self.folder / "in" / f"{self.documents:08}.parquet")
+            for number in numbers:
+                hidden = self.folder / "documents" / f".{number}"
+                hidden.write_bytes(document(number))
+                hidden.rename(self.folder / "documents" / f"{number:08} [x].xml")
             self.documents += PER_FILE
             if self.documents % (6 * PER_FILE) == 0:
                 self.publish()

@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import Self
 
+from pathcast.spark.file_log import FileLog
+from pathcast.spark.file_source import LOG
 from pathcast.spark.pins import pins_of
 
 HERE = Path(__file__).parent
@@ -56,7 +58,10 @@ class Stage:
         raise NotImplementedError
 
     def _taken(self, query: str) -> int:
-        """How many files a query has taken up, by Spark's log."""
+        """How many files a query has taken up, by our log or Spark's."""
+        ours = self.folder / f"{query}-checkpoint" / LOG
+        if ours.exists():
+            return len(FileLog(ours))
         log = self.folder / f"{query}-checkpoint" / "sources" / "0"
         files: set[str] = set()
         for entry in log.iterdir() if log.is_dir() else ():
