@@ -118,7 +118,7 @@ READ: dict[str, list[bytes]] = {
         b"<?xml version='1.0'?><a/>", b'<?xml version="1.0"?><a/>', b"<?xml\tversion\r=\n'1.0'\t?><a/>",
         b"<?xml version='1.0' encoding='utf-8'?><a/>", b"<?xml version='1.0' encoding='UTF-8' ?><a/>",
         b"<?xml version='1.0' encoding='Utf-8' standalone='yes'?><a/>", b"<?xml version='1.0' standalone='no'?><a/>",
-        b"<?xml version='1.0' standalone = \"yes\" ?>\n<a/>",
+        b"<?xml version='1.0' standalone = \"yes\" ?>\n<a/>", b"<?xml version='1.0' encoding='UTF8'?><a/>",
     ],
     "the byte-order mark": [
         b"\xef\xbb\xbf<a/>", b"\xef\xbb\xbf<?xml version='1.0'?><a/>", b"\xef\xbb\xbf \n<a><b/></a>",
@@ -220,7 +220,7 @@ WRONG: dict[str, list[bytes]] = {
         b"<?xml version='1.0' standalone='no'x?><a/>", b"<?xml encoding='utf-8'?><a/>",
         b"<?xml version='1.0' standalone='maybe'?><a/>", b"<?xml version='1.0' standalone='YES'?><a/>",
         b"<?xml version='1.0'", b"<?xml version='1.0' standalone='yes' encoding='utf-8'?><a/>",
-        b"<?xml version='1.0' encoding='utf8'?><a/>", b"<?xml version='1.0' encoding=''?><a/>",
+        b"<?xml version='1.0' encoding=''?><a/>",
         b"<?xml version='1.0' x='1'?><a/>", b"<?XML version='1.0'?><a/>", b"<?xml version='1.0' version='1.0'?><a/>",
         b"<?xml version='1.0'><a/>", b"<?xml version='1.0' ? ><a/>", b"<?xml version='1.0' encoding='utf-7'?><a/>",
         b"<?xml version='1.0' standalone='yes", b"<?xml version='1.0' standalone='yesno'?><a/>",

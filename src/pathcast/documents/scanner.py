@@ -195,7 +195,9 @@ class Scanner:
                 except PathcastError as refusal:
                     error = refusal
             # From here on it is a value: whoever keeps it shall not keep the frames that hold the documents.
-            error.__traceback__ = error.__context__ = None
+            for each in (error, error.__cause__):
+                if each is not None:
+                    each.__traceback__ = each.__context__ = None
             builder.fail(document, error)
         return splice(batch, asked, builder.finish())
 
