@@ -257,6 +257,7 @@ def _pipeline(path: Path, given: dict[str, Any], values: dict[str, Any]) -> Pipe
             document=None if by_path else get("source.document") or DOCUMENT_COLUMNS.get(form, "xml"),
             document_path=by_path,
             options=get("source.options") or {},
+            entities=get("source.entities") or "refuse",
         ),
         mediation=Mediation(
             values["mediation.mediator"], get("mediation.schema") or "publisher", get("mediation.version")

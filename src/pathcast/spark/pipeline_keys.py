@@ -94,6 +94,14 @@ KEYS = (
         "Options of the format. For streams: `maxFilesPerTrigger`, `maxOffsetsPerTrigger` bound a micro-batch.",
         "none",
     ),
+    Key(
+        "source.entities",
+        "choice",
+        "Documents whose DOCTYPE declares entities: `refuse` makes them dead letters, `expand` reads internal entities "
+        "within `limits.amplification`. External entities are never read.",
+        "`refuse`",
+        choices=("refuse", "expand"),
+    ),
     # mediation
     Key(
         "mediation.mediator",

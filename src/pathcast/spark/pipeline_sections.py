@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pathcast.documents import Limits
+from pathcast.documents.expat_reader import Entities
 
 from .pipeline_values import TRIGGERS
 
@@ -19,6 +20,7 @@ class Source:
     document: str | None
     document_path: str | None
     options: Mapping[str, str]
+    entities: Entities = "refuse"
 
 
 @dataclass(frozen=True)
