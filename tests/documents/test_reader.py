@@ -217,6 +217,7 @@ LIMITS = {
     "depth": (Limits(depth=3), b"<a><a><a/></a></a>", b"<a><a><a><a/></a></a></a>"),
     "size": (Limits(size=10), b"<a>345</a>", b"<a>3456</a>"),
     "attributes": (Limits(attributes=2), b"<a b='' c=''/>", b"<a b='' c='' d=''/>"),
+    "names": (Limits(names=3), b"<a b='' c=''><b/><a/></a>", b"<a b='' c=''><b/><d/></a>"),
     "name_length": (Limits(name_length=4), b"<abcd/>", b"<abcde/>"),
 }
 

@@ -70,7 +70,6 @@ class BatchBuilder:
         self.known = names
         self.known_count = known_count
         self.own: dict[str, int] = {}
-        self.ids: dict[str, int] = {}
         self.pieces: list[bytes] = []
         self.data_offsets = array("q", [0])
         self.offsets = array("q", [0])
@@ -165,7 +164,6 @@ class BatchBuilder:
         known = self.known.get(name)
         if known is None or known >= self.known_count:
             known = self.known_count + self.own.setdefault(name, len(self.own))
-        self.ids[reported] = known
         return known
 
 
@@ -187,6 +185,7 @@ class _DocumentReader:
         self.declared = declared
         self.open: list[int] = []
         self.pending: list[str] = []
+        self.ids: dict[str, int] = {}
         self.allowance = max(AMPLIFICATION_FLOOR, builder.limits.amplification * len(data))
         self.parser = parser = expat.ParserCreate(UTF_8, _SEPARATOR)
         parser.ordered_attributes = True
@@ -328,7 +327,7 @@ class _DocumentReader:
         element = len(builder.name)
         if len(parents) >= builder.limits.depth:
             self.over("depth", f"elements are nested deeper than {builder.limits.depth:,}")
-        number = builder.ids.get(reported)
+        number = self.ids.get(reported)
         builder.name.append(self.number(reported) if number is None else number)
         builder.parent.append(parents[-1] if parents else -1)
         parents.append(element)
@@ -348,7 +347,7 @@ class _DocumentReader:
             self.check_count(self.parser, len(attributes) // 2)
         for index in range(0, len(attributes), 2):
             reported = attributes[index]
-            number = builder.ids.get(reported)
+            number = self.ids.get(reported)
             builder.attribute_name.append(self.number(reported) if number is None else number)
             value = attributes[index + 1].encode()
             builder.attribute_start.append(-1 - len(arena))
@@ -357,11 +356,16 @@ class _DocumentReader:
             self.spend(_SHORTEST + len(value))
 
     def number(self, reported: str) -> int:
+        """The id of a name that the document did not have before."""
+        if len(self.ids) >= self.builder.limits.names:
+            self.over("names", f"the document has more than {len(self.ids):,} different names")
         try:
-            return self.builder.number(reported)
+            number = self.builder.number(reported)
         except PathcastError as error:
             error.line, error.column = self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1
             raise
+        self.ids[reported] = number
+        return number
 
     def close(self, _: str) -> None:
         builder = self.builder

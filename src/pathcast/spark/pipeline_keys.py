@@ -301,6 +301,7 @@ KEYS = (
     Key("limits.depth", "number", "Elements nested in one another.", "1,000"),
     Key("limits.size", "number", "Bytes of a document.", "134,217,728"),
     Key("limits.attributes", "number", "Attributes of one element.", "4,096"),
+    Key("limits.names", "number", "Different names of elements and attributes.", "65,536"),
     Key("limits.name_length", "number", "Characters of a name, and of a namespace if more than 16,384.", "4,096"),
     Key("limits.amplification", "number", "Bytes of text that entities may make out of one byte.", "20"),
     Key("limits.work", "number", "Look-ups in the subscriptions' paths, where too many to remember.", "134,217,728"),
