@@ -134,7 +134,8 @@ class NameTable:
         slots = 64
         while slots < 2 * room:
             slots *= 2
-        largest = 16 * slots
+        # Names that documents bring can be made to collide: a table that grows for them gets no more than it needs.
+        largest = 16 * slots if names == OWN_NAMES else slots
         while True:
             self.slots = np.full(slots, -1, dtype=np.int32)
             # Names that were made to collide do so at every size; documents that have one go to the expat reader.
