@@ -16,7 +16,7 @@ class _UnboundError(Exception):
 
 
 def unbound_prefix(data: bytes) -> str:
-    """What uses the first prefix that a document in UTF-8 does not declare, as a sentence; empty where there is none."""
+    """What uses the first undeclared prefix of a document in UTF-8, as a sentence; empty where there is none."""
     declared = Counter(["xml"])
     scopes: list[list[str]] = []
 
