@@ -68,6 +68,9 @@ def archive() -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
+_SEVERAL_BYTES = {"euc-jp", "iso-2022-jp", "shift_jis"}
+
+
 @functools.cache
 def files() -> dict[str, bytes]:
     """Every file of the suite, by its path in the archive; none without an archive."""
@@ -110,10 +113,10 @@ def _entry(element: etree._Element) -> Entry:
     )
 
 
-def facts(data: bytes) -> Facts:
+def facts(data: bytes, encoding: str | None = None) -> Facts:
     """What bare expat reports, with namespaces resolved and internal entities expanded."""
     found = Facts()
-    parser = expat.ParserCreate(namespace_separator="\n")
+    parser = expat.ParserCreate(encoding, namespace_separator="\n")
     parser.ordered_attributes = True
     opened: list[int] = []
     joins = False
@@ -160,8 +163,10 @@ def facts(data: bytes) -> Facts:
     parser.SkippedEntityHandler = outside
     try:
         parser.Parse(data, True)
-    except (expat.ExpatError, LookupError, ValueError):
-        # Python's expat raises the last two on encodings that it does not know or that are not of one byte.
+    except (expat.ExpatError, ValueError):
+        # Python's expat reads no encoding of several bytes per character: it gets the document in UTF-8 instead.
+        if encoding is None and found.encoding is not None and found.encoding.lower() in _SEVERAL_BYTES:
+            return facts(data.decode(found.encoding).encode(), encoding="utf-8")
         found.well_formed = False
     return found
 

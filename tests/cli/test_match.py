@@ -154,6 +154,13 @@ def test_text_says_why_a_document_could_not_be_read(subscriptions: Path, tmp_pat
     assert outcome.out.startswith(f"{tmp_path / 'absent.xml'}: error: cannot read the file")
 
 
+def test_a_file_is_read_in_the_encoding_that_it_declares(tmp_path: Path) -> None:
+    subscriptions, story = tmp_path / "subscriptions.txt", tmp_path / "story.xml"
+    subscriptions.write_text("//price[. = '5 €']\n", encoding="utf-8")
+    story.write_bytes("<?xml version='1.0' encoding='windows-1252'?><a><price>5 €</price></a>".encode("cp1252"))
+    assert Outcome(subscriptions, story).out.splitlines()[0] == f"{story}: 1 match"
+
+
 def test_a_long_list_of_matches_is_cut_with_a_count_unless_all_is_asked_for(tmp_path: Path) -> None:
     file = tmp_path / "many.txt"
     file.write_text("//hl2\n" * 1212)

@@ -57,8 +57,8 @@ class GuardedRows(room._Rows):
 class GuardedNames(room.NameTable):
     """The table of names, each array with its guard."""
 
-    def renew(self) -> None:
-        super().renew()
+    def _make_room(self, *arguments: Any) -> None:
+        super()._make_room(*arguments)
         for name in _NAMES:
             setattr(self, name, guarded(getattr(self, name)))
 
@@ -94,6 +94,7 @@ def scan_rounds(first: int, last: int) -> None:
         scanner = guarded_scanner(names, limits)
         rules = [each for group in (READ, PASSED_ON, WRONG) for rule in group.values() for each in rule]
         short = [each for each in rules if len(each) < 60]
+        right += scan(scanner, [b"<a>%b</a>" % b"".join(b"<n%d m%d=''/>" % (n, n) for n in range(9000))])
         for round_number in range(first, last):
             documents = mutations(round_number, 400) + short[round_number % 7 :: 7]
             # Alone, so that each meets the end of the data; cut, so that it meets it anywhere.

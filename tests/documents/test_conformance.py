@@ -2,7 +2,7 @@
 
 Refused for a stated reason, well-formed or not:
 
-- XML other than 1.0, and encodings beyond UTF-8, UTF-16, ISO-8859-1 and US-ASCII;
+- XML other than 1.0;
 - a document that declares entities; with `entities="expand"` only one that declares an external parameter entity;
 - a document that refers to an external entity, or to one that only an external subset could declare: none is read;
 - names that only the fifth edition of XML 1.0 allows, and colons against the rules of namespaces: expat refuses them.
@@ -27,7 +27,6 @@ from tests.documents.equivalence import by_expat, by_scanner, differences, passe
 if archive() is None:
     pytest.skip("no xmlconf.tgz in the folder PATHCAST_DATA or in ../shared/data", allow_module_level=True)
 
-ENCODINGS = {"utf-8", "utf-16", "utf-16le", "utf-16be", "iso-8859-1", "us-ascii"}
 BROKEN = tuple(entry for entry in entries() if entry.kind == "not-wf")
 SOUND = tuple(entry for entry in entries() if entry.kind in {"valid", "invalid"})
 DOUBTFUL = tuple(entry for entry in entries() if entry.kind == "error")
@@ -103,8 +102,6 @@ def reasons_to_refuse(found: Facts, mode: str) -> list[str]:
     reasons = []
     if found.version != "1.0":
         reasons.append(f"XML {found.version} is not supported")
-    if found.encoding is not None and found.encoding.lower() not in ENCODINGS:
-        reasons.append(f"encoding '{found.encoding}' is not supported")
     if found.declares_external_dtd or (found.declares_entities and mode == "refuse"):
         reasons.append("declares the entity")
     if found.refers_outside:

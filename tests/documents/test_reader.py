@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pathcast import DocumentError, LimitError
+from pathcast import DocumentError, LimitError, Subscriptions
 from pathcast.documents import Limits, Names, read, read_batch
 from pathcast.documents.expat_reader import BatchBuilder
 
@@ -161,8 +161,8 @@ REFUSED = {
     ),
     "XML 1.1": (b"<?xml version='1.1'?><a/>", "XML 1.1 is not supported; only XML 1.0 is", 1, 1),
     "another encoding": (
-        b"<?xml version='1.0' encoding='koi8-r'?><a/>",
-        "encoding 'koi8-r' is not supported; supported: UTF-8, UTF-16, ISO-8859-1, US-ASCII",
+        b"<?xml version='1.0' encoding='klingon'?><a/>",
+        "encoding 'klingon' is not supported; convert the document to UTF-8",
         1,
         1,
     ),
@@ -217,6 +217,7 @@ LIMITS = {
     "depth": (Limits(depth=3), b"<a><a><a/></a></a>", b"<a><a><a><a/></a></a></a>"),
     "size": (Limits(size=10), b"<a>345</a>", b"<a>3456</a>"),
     "attributes": (Limits(attributes=2), b"<a b='' c=''/>", b"<a b='' c='' d=''/>"),
+    "names": (Limits(names=3), b"<a b='' c=''><b/><a/></a>", b"<a b='' c=''><b/><d/></a>"),
     "name_length": (Limits(name_length=4), b"<abcd/>", b"<abcde/>"),
 }
 
@@ -342,3 +343,15 @@ def test_one_document_is_not_taken_for_several_and_limits_are_limits() -> None:
 def test_a_str_without_text_is_an_empty_document() -> None:
     with pytest.raises(DocumentError, match="the document is empty"):
         read("")
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\0", "\ud800", "x\udcff\ud800"])
+def test_a_path_that_no_file_can_have_is_an_unreadable_document(name: str) -> None:
+    matcher = Subscriptions().compile()
+    with pytest.raises(DocumentError, match="cannot read the file '.*': no file can have this name") as caught:
+        matcher.match(Path(name))
+    caught.value.reason.encode()  # the name is spelled out where it can't be printed
+    before, refused, after = matcher.match_many([b"<a/>", Path(name), b"<b/>"], errors="return")
+    assert isinstance(refused, DocumentError)
+    assert not isinstance(before, DocumentError)
+    assert not isinstance(after, DocumentError)

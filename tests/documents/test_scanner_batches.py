@@ -129,16 +129,50 @@ def test_names_that_come_between_reads_are_known_from_then_on() -> None:
     assert scanner.read([document]).name.tolist() == [names.get(name) for name in written]
 
 
-def test_more_names_than_the_kernels_table_holds_are_all_kept() -> None:
-    documents = [b"<a n%d='%d'><m%d/></a>" % (n, n, n) for n in range(OWN_NAMES)]
-    assert len(passed_on(documents)) > len(documents) / 3
-    assert _agree(documents)
+MANY_NAMES = [b"<a n%d='%d'><m%d/></a>" % (n, n, n) for n in range(OWN_NAMES)]
+LONG_NAMES = [b"<a><%b%d/></a>" % (b"n" * 1000, n) for n in range(400)]
 
 
-def test_names_with_more_bytes_than_the_kernels_table_holds_are_all_kept() -> None:
-    documents = [b"<a><%b%d/></a>" % (b"n" * 1000, n) for n in range(400)]
+@pytest.mark.parametrize("documents", [MANY_NAMES, LONG_NAMES, [b"<a>%b</a>" % b"".join(MANY_NAMES)]])
+def test_the_kernels_table_grows_with_the_names_of_a_batch(documents: list[bytes]) -> None:
+    scanner = Scanner(Names(["a"]), Limits(), "refuse")
+    assert passed_on(documents, scanner) == []
+    assert scanner._buffers.names.has_grown()
+    assert differences(scanner.read(documents), by_expat(documents, names=scanner.names)) == []
+
+
+def test_the_names_of_one_batch_are_no_burden_for_the_next() -> None:
+    scanner = Scanner(Names(["a"]), Limits(), "refuse")
+    many = scanner.read(MANY_NAMES)
+    few = scanner.read([b"<a><b/></a>"])
+    assert list(few.own_names) == ["b"]
+    assert not scanner._buffers.names.has_grown()
+    assert len(many.own_names) == 2 * OWN_NAMES
+    assert differences(many, by_expat(MANY_NAMES, names=scanner.names)) == []
+
+
+@pytest.mark.parametrize("documents", [MANY_NAMES, LONG_NAMES])
+def test_more_names_than_the_kernels_table_may_hold_are_all_kept(
+    documents: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pathcast.documents.scanner.MOST_NAMES", OWN_NAMES)
+    monkeypatch.setattr("pathcast.documents.scanner._MOST_BYTES", 1 << 18)
     assert 0 < len(passed_on(documents)) < len(documents)
     assert _agree(documents)
+
+
+@pytest.mark.parametrize("known", [(), ("a", "n7", "m7", "n8", "m8")])
+def test_different_names_are_counted_by_document(known: tuple[str, ...]) -> None:
+    """Whether the table has a name from the beginning, from a document before, or from nowhere."""
+    limits = Limits(names=100)
+    few = b"<a>%b</a>" % b"".join(b"<n%d m%d=''/>" % (n % 49, n % 50) for n in range(5000))
+    many = b"<a>%b</a>" % b"".join(b"<n%d m%d=''/>" % (n % 50, n % 50) for n in range(5000))
+    scanner = Scanner(Names(known), limits, "refuse")
+    for documents in ([few], [many], [few, many], [many, few, many], [few, few]):
+        batch = scanner.read(documents)
+        assert differences(batch, by_expat(documents, names=scanner.names, limits=limits)) == []
+        assert [index in batch.errors for index in range(len(documents))] == [each is many for each in documents]
+    assert passed_on([few], scanner) == []
 
 
 def test_a_name_in_the_xml_namespace_may_be_longer_than_the_kernels_room_for_it() -> None:
@@ -187,7 +221,7 @@ def test_a_batch_keeps_its_names_when_the_table_begins_anew() -> None:
         assert differences(batch, by_expat(documents, names=scanner.names)) == []
 
 
-@pytest.mark.parametrize("field", ["depth", "size", "attributes", "name_length"])
+@pytest.mark.parametrize("field", ["depth", "size", "attributes", "names", "name_length"])
 @pytest.mark.parametrize("value", [1 << 31, 1 << 40, 1 << 70])
 def test_limits_may_be_as_large_as_anybody_likes(field: str, value: int) -> None:
     documents = [

@@ -18,7 +18,7 @@ from tests.documents.mutations import mutations, seeds
 A_ROUND = 1000
 ROUNDS, LONG_ROUNDS = 12, 1000
 KNOWN = ("a", "b", "x", "{urn:u}a", "{u}b", "abcdefgh", "abcdefghijklmnop", f"{{{XML_NAMESPACE}}}lang")
-TIGHT = Limits(depth=4, size=300, attributes=3, name_length=8)
+TIGHT = Limits(depth=4, size=300, attributes=3, names=4, name_length=8)
 
 
 def settings(seed: int) -> tuple[Names, Limits, Entities]:

@@ -45,6 +45,10 @@ def test_the_default_engine_is_under_test() -> None:
 # Documents.
 
 
+def names(form: bytes, count: int) -> bytes:
+    return b"".join(form % number for number in range(count))
+
+
 def attributes(count: int) -> bytes:
     return b"".join(b" a%d=''" % number for number in range(count))
 
@@ -55,6 +59,9 @@ def attributes(count: int) -> bytes:
         pytest.param(lambda: b"<a>" * 10_000_000, "depth", id="ten million nested elements"),
         pytest.param(lambda: b"<a>%b</a>" % (b"x" * (128 << 20)), "size", id="too many bytes"),
         pytest.param(lambda: b"<a%b/>" % attributes(1_000_000), "attributes", id="a million attributes"),
+        pytest.param(lambda: b"<a>%b</a>" % names(b"<n%d/>", 1_000_000), "names", id="a million names of elements"),
+        pytest.param(lambda: b"<a>%b</a>" % names(b"<b n%d=''/>", 500_000), "names", id="many names of attributes"),
+        pytest.param(lambda: b"<a>%b</a>" % names(b"<b xmlns='u%d'/>", 300_000), "names", id="many namespaces"),
         pytest.param(lambda: b"<a><%b/></a>" % (b"n" * (1 << 20)), "name_length", id="an element's name of a megabyte"),
         pytest.param(lambda: b"<a %b=''/>" % (b"n" * (1 << 20)), "name_length", id="an attribute's name of a megabyte"),
     ],
@@ -218,6 +225,26 @@ def test_colliding_names_in_documents_cost_nobody_their_answers() -> None:
     crowd = b"<a>%b</a>" % b"".join(b"<%b/>" % name.encode() for name in crowding_names(1 << 14, 3800))
     documents = [evil, b"<b/>", crowd, *(b"<x%d><b/></x%d>" % (n, n) for n in range(50))]
     assert answers(matcher(), documents) == [[1, 2], [2], [1], *[[2]] * 50]
+
+
+def test_many_different_names_are_read_in_memory_of_the_order_of_the_document() -> None:
+    """With the limit raised: a document of 4 MB with 400,000 names."""
+    run = measured(
+        """
+import pathcast
+from pathcast.documents import Limits
+subscriptions = pathcast.Subscriptions()
+subscriptions.add_many(["//a", "//n399999"])
+matcher = subscriptions.compile(limits=Limits(names=1 << 20))
+matcher.match(b"<a/>")
+before = int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+document = b"<a>%b</a>" % b"".join(b"<n%d/>" % number for number in range(400_000))
+print(matcher.match(document).ids.tolist())
+after = int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+print((after - before) // 1024 < 120)
+"""
+    )
+    assert run.printed == ["[1, 2]", "True"]
 
 
 def test_many_fresh_names_cost_nobody_their_answers() -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pathcast.documents import read
 from pathcast.matching import engines
 from pathcast.routing import Overlay, streaming_engines
 from pathcast.transmission import Topology
@@ -64,6 +65,9 @@ def test_subscribers_get_the_original_bytes(policy: str) -> None:
     for document in (
         '<?xml version="1.0" encoding="ISO-8859-1"?>\n<a  x = "1"><b>é</b>\r\n</a>'.encode("latin-1"),
         "<?xml version='1.0'?><a><b>é</b></a>".encode("utf-16"),
+        '<?xml version="1.0" encoding="windows-1252"?>\n<a>“<b>€</b>”</a>'.encode("cp1252"),
+        '<?xml version="1.0" encoding="Shift_JIS"?>\n<a>東<b>京</b></a>'.encode("shift_jis"),
+        '<a>東<b x="é"/></a>'.encode("utf-32"),
         b"<a><b/><!-- c --></a>\n\n",
     ):
         assert copies(overlay, document, policy) == dict.fromkeys(overlay.routers, document)
@@ -73,5 +77,6 @@ def test_subscribers_get_the_original_bytes(policy: str) -> None:
 def test_text_stays_text_whatever_encoding_it_declares(policy: str) -> None:
     overlay = Overlay(Topology.chain(2))
     overlay.subscribe("r2", "/a[. = 'é']", "ada")
-    report = overlay.publish('<?xml version="1.0" encoding="ISO-8859-1"?><a>é</a>', policy, "yfilter")
-    assert delivered(report) == {("ada", "r2")}
+    text = '<?xml version="1.0" encoding="ISO-8859-1"?><a>é</a>'
+    for document in (text, read(text), read(text.encode("latin-1"))):
+        assert delivered(overlay.publish(document, policy, "yfilter")) == {("ada", "r2")}

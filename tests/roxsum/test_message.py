@@ -13,6 +13,7 @@ from pathcast import Limits, MessageError
 from pathcast.roxsum import MessageLimits, RoXSum, wire
 from pathcast.roxsum.encode import stream_widths
 from pathcast.workloads import generate_documents, news_schema
+from tests.documents.declared import NAMES
 from tests.hostile.measured import measured
 from tests.roxsum.drawn import ODD, collections, document_of, often
 
@@ -160,6 +161,26 @@ def test_a_message_can_not_claim_a_summary_that_its_documents_do_not_have() -> N
     assert RoXSum.decode(forged).summary() == {("a",): [], ("a", "c"): [0]}
     broken = repacked(honest, lambda blocks: blocks.__setitem__(slice(None), blocks.replace(b"<b/>", b"<b >")))
     assert "can't be read" in refused(broken)
+
+
+def test_a_message_with_documents_in_any_encoding_is_read_or_refused() -> None:
+    """The sender's document declares one encoding, the forged message another one in its place."""
+    room = max(map(len, NAMES)) + 2
+    honest = b"iso-8859-1'".ljust(room)
+    batch = RoXSum.build([b"<?xml version='1.0' encoding='" + honest + b"?><!DOCTYPE a><a xmlns='u'>\xe9</a>"])
+    data = batch.encode()
+    outcomes = set()
+    for name in NAMES:
+        other = f"{name}'".encode().ljust(room)
+
+        def change(blocks: bytearray, other: bytes = other) -> None:
+            blocks[:] = blocks.replace(honest, other)
+
+        try:
+            outcomes.add(RoXSum.decode(repacked(data, change)).summary().keys() == batch.summary().keys())
+        except MessageError as error:
+            outcomes.add("can't be read" in error.reason)
+    assert outcomes == {True}
 
 
 def rounds(request: pytest.FixtureRequest, few: int) -> int:

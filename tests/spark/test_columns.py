@@ -8,6 +8,7 @@ import pathcast
 from pathcast import Limits
 from pathcast.spark import columns, matching
 from pathcast.spark.columns import parts_of_files, parts_of_values
+from tests.documents.declared import declared
 
 DOCUMENTS = [
     "<news lang='en'><title>Rain</title><p/></news>",
@@ -85,6 +86,20 @@ def test_a_declared_encoding_counts_in_bytes_and_not_in_text(matcher):
     data = matched(pa.array([declared.encode(), declared.encode("iso-8859-1")]), matcher)
     assert [row for row, _ in texts] == [[4], [4]]
     assert [row for row, _ in data] == [[], [4]]
+
+
+def test_documents_that_declare_any_encoding_are_matched_or_have_an_error(matcher):
+    documents = list(declared())[::7]
+    rows = matched(pa.array(documents), matcher)
+    assert [row for row, _ in rows] == expected(documents, matcher)
+    assert not [reason for _, reason in rows if reason and "please report it" in reason]
+
+
+@pytest.mark.parametrize("path", ["a\0b", "file:///a\0b", "file://[", "http://[x/a.xml", "file:///%00"])
+def test_a_path_that_no_file_can_have_is_an_error_in_its_place(path):
+    (part,) = parts_of_files(pa.array([path, None]), Limits())
+    assert sorted(part.failed) == [0, 1]
+    assert "cannot read" in part.failed[0].reason
 
 
 @pytest.mark.parametrize("kind", KINDS)

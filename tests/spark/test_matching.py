@@ -120,7 +120,7 @@ def test_a_stream_is_matched_like_a_table(spark, index, tmp_path):
 
 def test_an_index_is_opened_once_and_again_when_written_anew(tmp_path, monkeypatch):
     opened = []
-    monkeypatch.setattr(opening, "open_index", lambda folder, limits: opened.append(folder) or len(opened))
+    monkeypatch.setattr(opening, "open_index", lambda folder, **_: opened.append(folder) or len(opened))
     monkeypatch.setattr(opening, "_opened", {})
     save("//a", tmp_path / "index")
     folder = str(tmp_path / "index")
@@ -279,7 +279,7 @@ def test_a_worker_keeps_only_a_few_versions_open(tmp_path, monkeypatch):
         save("//a", Path(folder))
         opening.opened(folder)
         opening.opened(folders[0])
-    assert [folder for folder, _ in opening._opened] == [*folders[3:], folders[0]]
+    assert [folder for folder, *_ in opening._opened] == [*folders[3:], folders[0]]
 
 
 # Documents by path, limits, and an index that comes as an artifact.

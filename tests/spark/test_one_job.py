@@ -29,6 +29,9 @@ DOCUMENTS = [
     (5, "none", b"<shop/>"),
     (6, "main", b"<shop><review symbol='A'><rating>2</rating></review></shop>"),
 ]
+# What arrives: the last document declares an entity, which every stage has to expand.
+DECLARED = b"<!DOCTYPE shop [<!ENTITY two '2'>]><shop><review symbol='A'><rating>&two;</rating></review></shop>"
+ARRIVING = [*DOCUMENTS[:5], (6, "main", DECLARED)]
 SUBSCRIPTIONS = [
     (1, "ada", "//stock", "r4"),
     (2, "bob", "//review[rating > 5]", "r7"),
@@ -55,6 +58,7 @@ PIPELINE = """
 format = "parquet"
 path = "documents"
 schema = "number long, publisher string, xml binary"
+entities = "expand"
 options = { maxFilesPerTrigger = 1 }
 
 [mediation]
@@ -101,7 +105,7 @@ def folder(tmp_path: Path) -> Path:
     mediator.register("annex", infer_tree([ANNEX]), correspondence=same)
     mediator.save(tmp_path / "mediator")
     (tmp_path / "documents").mkdir()
-    for number, some in enumerate((DOCUMENTS[:3], DOCUMENTS[3:])):
+    for number, some in enumerate((ARRIVING[:3], ARRIVING[3:])):
         columns = [pa.array(column) for column in zip(*some, strict=True)]
         file = tmp_path / "documents" / f"{number}.parquet"
         pq.write_table(pa.table(columns, names=["number", "publisher", "xml"]), file)
@@ -153,8 +157,10 @@ def test_documents_are_mediated_routed_and_summarised_and_their_rows_joined(spar
     messages = rows(folder / "deliveries")
     found = [(row["router"], row["subscriber"], one["number"]) for row in messages for one in row["rows"]]
     assert sorted(found) == sorted(expected)
-    originals = {xml for _, _, xml in DOCUMENTS}
-    assert all(set(RoXSum.decode(row["message"]).documents()) <= originals for row in messages)
+    originals = {xml for _, _, xml in ARRIVING}
+    sent = [xml for row in messages for xml in RoXSum.decode(row["message"], entities="expand").documents()]
+    assert set(sent) <= originals
+    assert DECLARED in sent
     assert sorted(row["number"] for row in rows(folder / "dead")) == [4, 5]
     links: dict[tuple[str, str], int] = {}
     for row in rows(folder / "links"):

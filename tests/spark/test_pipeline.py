@@ -236,9 +236,7 @@ def test_reports_of_long_ago_are_taken_away(spark, folder):
 
 def test_a_format_that_is_not_files_gets_the_number_as_a_column(spark, folder, monkeypatch):
     described = pipeline(folder)
-    frame = deliveries(
-        match(spark.createDataFrame(NEWS, "number long, xml binary"), described, 1), described.deliveries
-    )
+    frame = deliveries(match(spark.createDataFrame(NEWS, "number long, xml binary"), described, 1), described)
     columns = []
     monkeypatch.setattr(type(frame), "write", property(lambda self: columns.append(self.columns) or Nothing()))
     write(frame, replace(described.deliveries, format="jdbc", path=None), 3)
@@ -369,7 +367,7 @@ def test_documents_of_several_schemas_become_messages_per_subscriber(spark, fold
     )
     assert ("mediation", f"{folder}/mediator: schema in column publisher") in list(plan(given))
     matched = match(spark.read.parquet(str(folder / "items.parquet")), given, None)
-    (row,) = deliveries(matched, given.deliveries).collect()
+    (row,) = deliveries(matched, given).collect()
     assert (row.subscriber, row.documents, [each.publisher for each in row.rows]) == ("ada", 1, ["annex"])
     assert RoXSum.decode(bytes(row.message)).documents() == [rows[0][1]]
     assert sorted(each.publisher for each in matched.where("error is not null").collect()) == ["annex", "none"]

@@ -49,7 +49,7 @@ def test_structures_match_each_shard_as_documents_match_the_whole(matcher, tmp_p
         for row in (row for each in function(iter(rows)) for row in each.to_pylist()):
             assert (row["error"] is not None) == (row["number"] > 3)
             found[row["number"]] += row["matches"] or []
-        assert sum("shard-" in folder for folder, _ in _opened) == 1  # a worker holds one
+        assert sum("shard-" in folder for folder, *_ in _opened) == 1  # a worker holds one
     expected = [matcher.match(each).ids.tolist() for each in DOCUMENTS[:4]]
     assert [sorted(found[number]) for number in range(4)] == expected
 

@@ -14,7 +14,8 @@ the text nodes inside `e`, in document order, `text_begin[e] : text_end[e]`, eac
 
 Values are not slices of the document (character references, CDATA, line ends, encodings), so a value is a start and a
 length, UTF-8: `start >= 0` points into the documents' bytes, `start < 0` into the arena of decoded bytes at `-1 -
-start`.
+start`. `position` is where an element's start tag begins, in bytes from the document's begin. A document that is not in
+UTF-8 has its codec in `encodings`, all its values in the arena, and positions that count in its UTF-8 form.
 
 Invariant: a document that could not be read has no elements and an entry in `errors`; the others are unaffected.
 Cost: some 60 bytes an element, besides the documents' own bytes.
@@ -182,6 +183,12 @@ class Document:
         return self.batch.data[begin:end].tobytes()
 
     @property
+    def utf8(self) -> bytes:
+        """The document in UTF-8, in which `position` counts: the original bytes, or those decoded."""
+        encoding = self.batch.encodings.get(self.index)
+        return self.data if encoding is None else self.data.decode(encoding).encode()
+
+    @property
     def error(self) -> PathcastError | None:
         """Why the document could not be read; None for one that was."""
         return self.batch.errors.get(self.index)
@@ -262,8 +269,7 @@ class Document:
 
     def location(self, element: int) -> tuple[int, int]:
         """Line and column (from 1, in characters) of the element's start tag."""
-        encoding = self.batch.encodings.get(self.index, "utf-8")
-        before = self.data[: int(self.batch.position[self.first + element])].decode(encoding, "replace")
+        before = self.utf8[: int(self.batch.position[self.first + element])].decode("utf-8", "replace")
         lines = before.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
         return len(lines), len(lines[-1]) + 1
 

@@ -3,15 +3,18 @@
 Expat decides what is well-formed and gives line and column; handlers append to flat lists, one entry an element, an
 attribute or a text node. On top of well-formedness it refuses what a receiver of documents from strangers must not
 act on: entity declarations (unless `entities="expand"`), external entities (never fetched), entities that were not
-declared, XML other than 1.0, encodings beyond the four that expat itself reads, and anything past the `Limits`.
+declared, XML other than 1.0, and anything past the `Limits`. Expat reads the UTF-8 form of a document (`encodings.py`)
+and never chooses an encoding itself.
 
 Text nodes are XPath's: character data, CDATA sections and references that touch are one node; a comment or processing
 instruction between two pieces makes them two.
 
-Invariant: lists grow only inside a document's handlers; a document that fails is cut off all of them again.
+Invariant: lists grow only inside a document's handlers; a document that fails is cut off all of them again. Whatever a
+document holds, `BatchBuilder.add` raises `DocumentError` or `LimitError`, unless memory runs out.
 Cost: a Python call per tag and text, some 10 MB/s of markup-heavy documents; linear in the document whatever is in it.
 """
 
+import logging
 import re
 from array import array
 from typing import Literal, NoReturn
@@ -21,6 +24,7 @@ import numpy as np
 
 from ..errors import DocumentError, LimitError, PathcastError
 from .batch import DocumentBatch
+from .encodings import UTF_8, as_utf8
 from .limits import AMPLIFICATION_FLOOR, Limits
 from .names import Names, expanded
 from .prefixes import unbound_prefix
@@ -33,14 +37,6 @@ _SEPARATOR = "\x01"
 _PIECE = 1 << 20
 # So many bytes of a document an element or attribute takes at least.
 _SHORTEST = 4
-_ENCODINGS = {
-    "utf-8": "utf-8",
-    "utf-16": "utf-16",
-    "utf-16le": "utf-16-le",
-    "utf-16be": "utf-16-be",
-    "iso-8859-1": "latin-1",
-    "us-ascii": "ascii",
-}
 # Expat bounds the work that nested entities can cause from this version on.
 _SAFE_EXPANSION = (2, 4, 0)
 _AMPLIFIED = 43
@@ -49,6 +45,7 @@ _ENDED_EARLY = expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS]
 _UNDEFINED = expat.errors.codes[expat.errors.XML_ERROR_UNDEFINED_ENTITY]
 _UNBOUND = expat.errors.codes[expat.errors.XML_ERROR_UNBOUND_PREFIX]
 _GZIP = b"\x1f\x8b"
+_log = logging.getLogger("pathcast.documents")
 # A reference of more bytes than these is not shown in an error.
 _SHOWN = 100
 
@@ -73,7 +70,6 @@ class BatchBuilder:
         self.known = names
         self.known_count = known_count
         self.own: dict[str, int] = {}
-        self.ids: dict[str, int] = {}
         self.pieces: list[bytes] = []
         self.data_offsets = array("q", [0])
         self.offsets = array("q", [0])
@@ -100,14 +96,16 @@ class BatchBuilder:
         index = len(self.offsets) - 1
         marks = [len(column) for column in self._columns()]
         try:
-            if len(data) > self.limits.size:
-                raise self.limits.exceeded("size", f"the document has {len(data):,} bytes")
-            codec = _DocumentReader(self, data, encoding).run()
-        except PathcastError:
+            form, codec, declared = as_utf8(data, self.limits, encoding)
+            _DocumentReader(self, form, declared).run()
+        except BaseException as error:
             for column, mark in zip(self._columns(), marks, strict=True):
                 del column[mark:]
-            raise
-        if codec != "utf-8":
+            if isinstance(error, PathcastError | MemoryError) or not isinstance(error, Exception):
+                raise
+            _log.exception("unexpected error while reading a document")
+            raise DocumentError(f"the document cannot be read: {type(error).__name__}: {error}") from error
+        if codec != UTF_8:
             self.encodings[index] = codec
         self._close(data)
 
@@ -166,7 +164,6 @@ class BatchBuilder:
         known = self.known.get(name)
         if known is None or known >= self.known_count:
             known = self.known_count + self.own.setdefault(name, len(self.own))
-        self.ids[reported] = known
         return known
 
 
@@ -181,15 +178,16 @@ def _int64(column: "array[int]") -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 class _DocumentReader:
     """One run of expat over one document, appending to a builder's columns."""
 
-    def __init__(self, builder: BatchBuilder, data: bytes, encoding: str | None) -> None:
+    def __init__(self, builder: BatchBuilder, data: bytes, declared: str | None) -> None:
+        """Of a document in UTF-8, whose declaration names the encoding `declared`."""
         self.builder = builder
         self.data = data
-        self.encoding = encoding
-        self.codec = encoding or ("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8")
+        self.declared = declared
         self.open: list[int] = []
         self.pending: list[str] = []
+        self.ids: dict[str, int] = {}
         self.allowance = max(AMPLIFICATION_FLOOR, builder.limits.amplification * len(data))
-        self.parser = parser = expat.ParserCreate(encoding, _SEPARATOR)
+        self.parser = parser = expat.ParserCreate(UTF_8, _SEPARATOR)
         parser.ordered_attributes = True
         parser.StartElementHandler = self.start
         parser.EndElementHandler = self.close
@@ -201,9 +199,11 @@ class _DocumentReader:
         parser.ExternalEntityRefHandler = self.external
         parser.SkippedEntityHandler = self.skipped
 
-    def run(self) -> str:
-        """Parse; return the codec that the document is written in."""
+    def run(self) -> None:
+        """Parse."""
         try:
+            if (at := self.data.find(b"\0", 0, 2)) >= 0:  # expat would take the document for UTF-16
+                raise DocumentError("not well-formed (invalid token)", line=1, column=at + 1)
             if self.may_have_long_namespaces():
                 self.check_namespaces()
             self.parse(self.parser)
@@ -213,7 +213,6 @@ class _DocumentReader:
         finally:
             # The parser holds our methods: without it, the document goes as soon as nobody needs it.
             del self.parser
-        return self.codec
 
     def parse(self, parser: expat.XMLParserType) -> None:
         view = memoryview(self.data)
@@ -232,9 +231,6 @@ class _DocumentReader:
     def check_tag(self, parser: expat.XMLParserType, at: int, end: int) -> None:
         """Refuse a start tag that has too many attributes before its end: expat tells of a tag as a whole."""
         data = self.data[at:end]
-        if self.codec.startswith("utf-16"):
-            order = "utf-16-be" if self.codec == "utf-16-be" or self.data[:2] == b"\xfe\xff" else "utf-16-le"
-            data = data.decode(order, "ignore").encode("utf-8", "replace")
         found, count = _TAG.match(data), 0
         while found := found and _ATTRIBUTE.match(data, found.end()):
             count += found[1] is not None
@@ -250,15 +246,13 @@ class _DocumentReader:
     def may_have_long_namespaces(self) -> bool:
         """Whether a namespace may be longer than most: it stands in quotes, or a DTD has a part of it."""
         data = self.data
-        if b"\0" in data[:4]:  # UTF-16
-            return len(data) > LONGEST_NAMESPACE
         return b"xmlns" in data and (b"<!DOCTYPE" in data or _LONG_VALUE.search(data) is not None)
 
     def check_namespaces(self) -> None:
         """Refuse a document with a namespace that is too long, found by a parser that takes its declaration for an
         attribute as any other. What else is wrong with the document is told later.
         """
-        parser = expat.ParserCreate(self.encoding)
+        parser = expat.ParserCreate(UTF_8)
         parser.ordered_attributes = True
         most = max(LONGEST_NAMESPACE, self.builder.limits.name_length)
 
@@ -288,7 +282,7 @@ class _DocumentReader:
             return "the document is compressed with gzip; decompress it, or give a file whose name ends in .gz"
         if error.code == _UNDEFINED and (name := self.reference()):
             return f"{reason} '{name}'"
-        if error.code == _UNBOUND and (found := unbound_prefix(self.data, self.encoding)):
+        if error.code == _UNBOUND and (found := unbound_prefix(self.data)):
             return f"{reason}: {found}"
         if error.code == _AMPLIFIED:
             return "entities make the document grow beyond what the XML parser allows"
@@ -301,7 +295,7 @@ class _DocumentReader:
     def reference(self) -> str:
         """The reference at which the parser is, as it is written; nothing where it is at something else."""
         at = self.parser.ErrorByteIndex
-        text = self.data[at : at + _SHOWN].decode(self.codec, "replace")
+        text = self.data[at : at + _SHOWN].decode(UTF_8, "replace")
         return text[: text.find(";") + 1] if text.startswith("&") else ""
 
     def tag(self) -> str:
@@ -314,7 +308,7 @@ class _DocumentReader:
 
     def opened(self) -> int:
         """The line of the innermost open element's start tag."""
-        before = self.data[: self.builder.position[self.open[-1]]].decode(self.codec, "replace")
+        before = self.data[: self.builder.position[self.open[-1]]].decode(UTF_8, "replace")
         return before.replace("\r\n", "\n").replace("\r", "\n").count("\n") + 1
 
     def refuse(self, reason: str) -> NoReturn:
@@ -333,7 +327,7 @@ class _DocumentReader:
         element = len(builder.name)
         if len(parents) >= builder.limits.depth:
             self.over("depth", f"elements are nested deeper than {builder.limits.depth:,}")
-        number = builder.ids.get(reported)
+        number = self.ids.get(reported)
         builder.name.append(self.number(reported) if number is None else number)
         builder.parent.append(parents[-1] if parents else -1)
         parents.append(element)
@@ -353,7 +347,7 @@ class _DocumentReader:
             self.check_count(self.parser, len(attributes) // 2)
         for index in range(0, len(attributes), 2):
             reported = attributes[index]
-            number = builder.ids.get(reported)
+            number = self.ids.get(reported)
             builder.attribute_name.append(self.number(reported) if number is None else number)
             value = attributes[index + 1].encode()
             builder.attribute_start.append(-1 - len(arena))
@@ -362,11 +356,16 @@ class _DocumentReader:
             self.spend(_SHORTEST + len(value))
 
     def number(self, reported: str) -> int:
+        """The id of a name that the document did not have before."""
+        if len(self.ids) >= self.builder.limits.names:
+            self.over("names", f"the document has more than {len(self.ids):,} different names")
         try:
-            return self.builder.number(reported)
+            number = self.builder.number(reported)
         except PathcastError as error:
             error.line, error.column = self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1
             raise
+        self.ids[reported] = number
+        return number
 
     def close(self, _: str) -> None:
         builder = self.builder
@@ -400,14 +399,8 @@ class _DocumentReader:
     def declaration(self, version: str, encoding: str | None, _: int) -> None:
         if version != "1.0":
             self.refuse(f"XML {version} is not supported; only XML 1.0 is")
-        if encoding is not None and self.encoding is None:
-            codec = _ENCODINGS.get(encoding.lower())
-            if codec is None:
-                self.refuse(f"encoding '{encoding}' is not supported; supported: UTF-8, UTF-16, ISO-8859-1, US-ASCII")
-            if codec != "utf-8" and self.data.startswith(b"\xef\xbb\xbf"):
-                self.refuse(f"the byte order mark says UTF-8, the declaration says '{encoding}'")
-            if not (self.codec == "utf-16" and codec.startswith("utf-16")):
-                self.codec = codec
+        if encoding != self.declared:
+            self.refuse(f"the XML declaration has an encoding that cannot be read: '{encoding}'")
 
     def entity(
         self,

@@ -13,10 +13,12 @@ from ..errors import LimitError
 class Limits:
     """Bounds on one document.
 
-    depth: elements nested in one another. size: bytes. attributes: on one element. name_length: characters of a
-    name, and of a namespace, which may always have 16,384. amplification: bytes of text that `entities="expand"` may
-    make out of one byte of document. work: look-ups in the subscriptions' paths that matching a document may take when
-    its label paths are too many to be remembered.
+    depth: elements nested in one another. size: bytes, of the document and of its UTF-8 form. attributes: on one
+    element. names: different names of elements and attributes; schemas have hundreds of them, the largest in use
+    (financial reports in XBRL) some 20,000. name_length: characters of a name, and of a namespace, which may always
+    have 16,384. amplification: bytes of text that `entities="expand"` may make out of one byte of document. work:
+    look-ups in the subscriptions' paths that matching a document may take when its label paths are too many to be
+    remembered.
 
     >>> pathcast.documents.read("<a><b/></a>", limits=pathcast.Limits(depth=1))
     Traceback (most recent call last):
@@ -26,6 +28,7 @@ class Limits:
     depth: int = 1_000
     size: int = 128 << 20
     attributes: int = 4_096
+    names: int = 65_536
     name_length: int = 4_096
     amplification: int = 20
     work: int = 1 << 27

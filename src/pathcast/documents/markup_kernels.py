@@ -41,7 +41,7 @@ def _word(text: bytes) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
 
 BOM, XML_DECLARATION, DOCTYPE, CDATA = _word(b"\xef\xbb\xbf"), _word(b"<?xml"), _word(b"<!DOCTYPE"), _word(b"<![CDATA[")
 VERSION, ENCODING, STANDALONE = _word(b"version"), _word(b"encoding"), _word(b"standalone")
-ONE, UTF_8, YES, NO = _word(b"1.0"), _word(b"utf-8"), _word(b"yes"), _word(b"no")
+ONE, UTF_8, UTF8, YES, NO = _word(b"1.0"), _word(b"utf-8"), _word(b"utf8"), _word(b"yes"), _word(b"no")
 SYSTEM_ID, PUBLIC_ID, XMLNS, XML = _word(b"SYSTEM"), _word(b"PUBLIC"), _word(b"xmlns"), _word(b"xml")
 XML_URI = _word(b"http://www.w3.org/XML/1998/namespace")
 W3 = _word(b"http://www.w3.org/")
@@ -86,7 +86,10 @@ def xml_declaration(data, p):
         return p
     q = skip_space(data, p)
     if q > p and begins(data, q, ENCODING):
-        p = declared(data, q + len(ENCODING), UTF_8)
+        q += len(ENCODING)
+        p = declared(data, q, UTF_8)
+        if p < 0:
+            p = declared(data, q, UTF8)
         if p < 0:
             return p
         q = skip_space(data, p)

@@ -2,15 +2,16 @@
 """The name table for kernels: open addressing from a name's bytes to its id.
 
 One table for the known names and for the batch's own, which the scanner adds behind them. A name in a namespace is
-hashed and stored as `{uri}local`. After `MAX_PROBES` the search gives up and the document goes to the expat reader, so
-that names made to collide cost a bounded time; a known name that would need more is not in the table.
+hashed and stored as `{uri}local`. When a table has no room for a name, the caller makes it larger. After `MAX_PROBES`
+the search gives up and the document goes to the expat reader, so that names made to collide cost a bounded time; a
+known name that would need more is not in the table.
 """
 
 import numpy as np
 
 from ..kernels import kernel, part, rare
 from .bytes_kernels import PADDING, hash_name, same_bytes
-from .tables_kernels import N_CROWDED, N_NAME_BYTES, N_NAMES
+from .tables_kernels import N_FULL, N_MOST, N_NAME_BYTES, N_NAMES
 
 MAX_PROBES = 64
 GIVEN_UP = -(2**31)
@@ -37,10 +38,15 @@ def find(slots, keys, stored, offsets, first, second, hashed, data, begin, end):
 
 @rare
 def add_name(slot, first, second, data, begin, end, slots, keys, stored, offsets, counts):
-    """Put a name into the table, at the slot where `find` missed it: its number, or -1 when there is no room."""
+    """Put a name into the table, at the slot where `find` missed it: its number.
+
+    -1 when there is no room for it, or the document has too many names.
+    """
     number, used = counts[N_NAMES], counts[N_NAME_BYTES]
+    if number >= counts[N_MOST]:
+        return np.int64(-1)
     if number + 2 > len(offsets) or used + (end - begin) + PADDING > len(stored):
-        counts[N_CROWDED] = 1
+        counts[N_FULL] = 1
         return np.int64(-1)
     slots[slot] = number
     keys[number, 0] = first

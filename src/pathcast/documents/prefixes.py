@@ -15,8 +15,8 @@ class _UnboundError(Exception):
     """Ends the parser at the first prefix without a declaration."""
 
 
-def unbound_prefix(data: bytes, encoding: str | None) -> str:
-    """What uses the first prefix that is not declared, as a sentence; empty where there is none."""
+def unbound_prefix(data: bytes) -> str:
+    """What uses the first undeclared prefix of a document in UTF-8, as a sentence; empty where there is none."""
     declared = Counter(["xml"])
     scopes: list[list[str]] = []
 
@@ -31,7 +31,7 @@ def unbound_prefix(data: bytes, encoding: str | None) -> str:
     def end(_: str) -> None:
         declared.subtract(scopes.pop())
 
-    parser = expat.ParserCreate(encoding)
+    parser = expat.ParserCreate("utf-8")
     parser.ordered_attributes = True
     parser.StartElementHandler, parser.EndElementHandler = start, end
     try:

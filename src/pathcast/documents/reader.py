@@ -127,11 +127,14 @@ def content(document: Readable, limits: Limits) -> tuple[bytes, str | None]:
 
 
 def _file_content(path: os.PathLike[str], limits: Limits) -> bytes:
+    name = os.fspath(path)
     try:
         data = read_file(path, limits.size + 1)
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
-        raise DocumentError(f"cannot read the file {os.fspath(path)}: {reason}") from None
+        raise DocumentError(f"cannot read the file {name!r}: {reason}") from None
+    except ValueError:  # a NUL character, or a character that the file system's encoding lacks
+        raise DocumentError(f"cannot read the file {name!r}: no file can have this name") from None
     if len(data) > limits.size:
-        raise limits.exceeded("size", f"the file {os.fspath(path)} has more bytes than a document may have")
+        raise limits.exceeded("size", f"the file {name!r} is larger than a document may be")
     return data

@@ -44,6 +44,7 @@ from .tables_kernels import (
     L_COUNT,
     L_DEPTH,
     L_NAME,
+    L_NAMES,
     L_SIZE,
     MAX_BINDINGS,
     N_ARENA,
@@ -51,6 +52,7 @@ from .tables_kernels import (
     N_COUNTS,
     N_CROWDED,
     N_ELEMENTS,
+    N_FULL,
     N_NAME_BYTES,
     N_NAMES,
     N_STAMP,
@@ -63,9 +65,10 @@ from .tables_kernels import (
     W_ROWS,
 )
 
-# A table takes so many names that documents bring; a batch with more of them has its other documents read by expat.
-OWN_NAMES = 4096
-_OWN_BYTES = 1 << 18
+# A table has room for so many names that documents bring, and so many bytes of them. For a batch with more it grows, up
+# to the second number; beyond, documents are read by expat.
+OWN_NAMES, MOST_NAMES = 1 << 12, 1 << 20
+_OWN_BYTES, _MOST_BYTES = 1 << 18, 1 << 26
 # Zero bytes end every loop of the kernel.
 _END = bytes(PADDING)
 # The longest name with its namespace that the kernel spells out.
@@ -82,7 +85,8 @@ class NameTable:
     """The names of a table as of some moment, as the kernel looks them up, with room for the batches' own behind them.
 
     Names that documents bring stay for the next batches, until one finds no place: then the table begins anew. So names
-    that were made to collide, or to be many, send documents of a batch or two to the expat reader, and are forgotten.
+    that were made to collide send documents of a batch or two to the expat reader, and are forgotten. A table that has
+    grown begins anew with the next batch, so that no other batch pays for the names of one.
     """
 
     def __init__(self, names: Names, before: "NameTable | None" = None) -> None:
@@ -100,23 +104,44 @@ class NameTable:
 
     def renew(self) -> None:
         """Forget the names that documents brought; batches that were read keep theirs."""
-        known, used = self.known, len(self._encoded)
-        self.stored = np.zeros(used + _OWN_BYTES, dtype=np.uint8)
-        self.stored[:used] = self._encoded
-        self.offsets = np.zeros(known + OWN_NAMES + 1, dtype=np.int64)
-        self.offsets[: known + 1] = self._edges
-        self.keys = np.empty((known + OWN_NAMES, 2), dtype=np.uint64)
-        self.count, self.used, self.crowded = known, used, False
-        size = 64
-        while size < 2 * (known + OWN_NAMES):
-            size *= 2
-        largest = 16 * size
+        self.count, self.used, self.crowded = self.known, len(self._encoded), False
+        self._make_room(OWN_NAMES, _OWN_BYTES, self._encoded, self._edges)
+
+    def grow(self) -> bool:
+        """Make room for more names than there are, under the same numbers; False when there are too many already."""
+        names, size = len(self.keys) - self.known, len(self.stored) - len(self._encoded)
+        if self.count + 1 >= len(self.offsets):
+            names *= 4
+        else:
+            size *= 4
+        if names > MOST_NAMES or size > _MOST_BYTES:
+            return False
+        self._make_room(names, size, self.stored[: self.used], self.offsets[: self.count + 1])
+        return True
+
+    def has_grown(self) -> bool:
+        """Whether there is more room than a batch of ordinary documents needs."""
+        return len(self.keys) > self.known + OWN_NAMES or len(self.stored) > len(self._encoded) + _OWN_BYTES
+
+    def _make_room(self, names: int, size: int, encoded: npt.NDArray[np.uint8], edges: npt.NDArray[np.int64]) -> None:
+        """Fresh arrays with these names, and room for so many names and bytes behind the known ones."""
+        room = self.known + names
+        self.stored = np.zeros(len(self._encoded) + size, dtype=np.uint8)
+        self.stored[: len(encoded)] = encoded
+        self.offsets = np.zeros(room + 1, dtype=np.int64)
+        self.offsets[: len(edges)] = edges
+        self.keys = np.empty((room, 2), dtype=np.uint64)
+        slots = 64
+        while slots < 2 * room:
+            slots *= 2
+        # Names that documents bring can be made to collide: a table that grows for them gets no more than it needs.
+        largest = 16 * slots if names == OWN_NAMES else slots
         while True:
-            self.slots = np.full(size, -1, dtype=np.int32)
+            self.slots = np.full(slots, -1, dtype=np.int32)
             # Names that were made to collide do so at every size; documents that have one go to the expat reader.
-            if index_names(self.stored, self._edges, self.slots, self.keys) == 0 or size == largest:
+            if index_names(self.stored, edges, self.slots, self.keys) == 0 or slots == largest:
                 return
-            size *= 2
+            slots *= 2
 
     def own_names(self) -> Sequence[str]:
         """The names behind the known ones, read when they are looked at; most batches' never are."""
@@ -195,7 +220,9 @@ class Scanner:
                 except PathcastError as refusal:
                     error = refusal
             # From here on it is a value: whoever keeps it shall not keep the frames that hold the documents.
-            error.__traceback__ = error.__context__ = None
+            for each in (error, error.__cause__):
+                if each is not None:
+                    each.__traceback__ = each.__context__ = None
             builder.fail(document, error)
         return splice(batch, asked, builder.finish())
 
@@ -220,15 +247,23 @@ class Scanner:
         room = buffers.rows(tags, equals, size, borrowed)
         offsets = np.zeros(len(data_offsets), dtype=np.int64)
         counts = buffers.counts
-        scan(
-            data, data_offsets, limits,
-            names.slots, names.keys, names.stored, names.offsets,
-            room.elements, room.attributes, room.attribute_start, room.texts, room.text_start, room.arena,
-            offsets, status, counts, buffers.stamps, buffers.stack, buffers.waiting, buffers.bindings, buffers.spelling,
-        )  # fmt: skip
-        written = counts.tolist()
+        done = 0
+        while True:
+            done = scan(
+                data, data_offsets, limits, done,
+                names.slots, names.keys, names.stored, names.offsets,
+                room.elements, room.attributes, room.attribute_start, room.texts, room.text_start, room.arena, offsets,
+                status, counts, buffers.stamps, buffers.stack, buffers.waiting, buffers.bindings, buffers.spelling,
+            )  # fmt: skip
+            written = counts.tolist()
+            names.count, names.used, names.crowded = written[N_NAMES], written[N_NAME_BYTES], bool(written[N_CROWDED])
+            if done == len(status):
+                break
+            if names.grow():
+                buffers.fit_stamps(names)
+            else:
+                status[done], counts[N_CROWDED], counts[N_FULL] = ASK, 1, 0
         n_elements, n_attributes, n_texts = written[N_ELEMENTS], written[N_ATTRIBUTES], written[N_TEXTS]
-        names.count, names.used, names.crowded = written[N_NAMES], written[N_NAME_BYTES], bool(written[N_CROWDED])
         elements, attributes, texts = room.elements, room.attributes, room.texts
         elements[E_ATTRIBUTES, n_elements] = n_attributes
         return DocumentBatch(
@@ -286,10 +321,10 @@ class _Buffers(threading.local):
         self.lent = _Rows(0, 0, 0)
 
     def current_names(self) -> NameTable:
-        """The table of names, made anew when there are more known ones, renewed when there was no place for others."""
+        """The table of names, made anew when there are more known ones, renewed when others took much of its room."""
         if self.names.known != len(self.known):
             self.names = NameTable(self.known, self.names)
-        elif self.names.crowded:
+        elif self.names.crowded or self.names.has_grown():
             self.names.renew()
         return self.names
 
@@ -299,8 +334,7 @@ class _Buffers(threading.local):
         Returns the limits, no larger than documents with so many tags, attributes and bytes can reach.
         """
         depth, attributes = min(limits.depth, max(tags, _ROOM)), min(limits.attributes, max(equals, _ROOM))
-        if len(self.stamps) < len(names.offsets):
-            self.stamps = np.zeros(2 * len(names.offsets), dtype=np.int64)
+        self.fit_stamps(names)
         if self.stack.shape[1] < depth + 1:
             self.stack = np.empty((S_ROWS, depth + 1), dtype=np.int64)
         if self.waiting.shape[1] < attributes + 1:
@@ -311,7 +345,13 @@ class _Buffers(threading.local):
         counts[N_STAMP], counts[N_NAMES], counts[N_NAME_BYTES] = stamp, names.count, names.used
         bound[L_DEPTH], bound[L_SIZE] = depth, min(limits.size, size)
         bound[L_ATTRIBUTES], bound[L_NAME] = attributes, min(limits.name_length, size)
+        bound[L_NAMES] = min(limits.names, size)
         return bound
+
+    def fit_stamps(self, names: NameTable) -> None:
+        """Make room for the stamp of each name."""
+        if len(self.stamps) < len(names.offsets):
+            self.stamps = np.zeros(2 * len(names.offsets), dtype=np.int64)
 
     def rows(self, tags: int, equals: int, size: int, borrowed: bool) -> _Rows:
         """Rows for so many tags, attributes and bytes: fresh, or lent where that is asked for and they are not many."""

@@ -19,16 +19,23 @@ from ..kernels import kernel, rare
 from .bytes_kernels import BANG, CLASS, HYPHEN, LT, QUESTION, SLASH, SPACE, begins, skip_space
 from .markup_kernels import BOM, CDATA, DOCTYPE, XML_DECLARATION, comment, doctype, instruction, xml_declaration
 from .tables_kernels import (
+    A_NAME,
     ASK,
     E_END,
+    E_NAME,
     E_POSITION,
     E_TEXT_BEGIN,
     E_TEXT_END,
     L_DEPTH,
+    L_NAMES,
     L_SIZE,
     N_ARENA,
     N_ATTRIBUTES,
     N_ELEMENTS,
+    N_FULL,
+    N_MOST,
+    N_NAMES,
+    N_STAMP,
     N_TEXTS,
     OK,
     S_BINDINGS,
@@ -142,32 +149,66 @@ def document(
         bound = stack[S_BINDINGS, depth]
 
 
+@rare
+def has_too_many_names(elements, attributes, element, attribute, counts, stamps, limits):
+    """Whether the rows from `element` and `attribute` on have more different names than a document may."""
+    n_elements, n_attributes, most = counts[N_ELEMENTS], counts[N_ATTRIBUTES], limits[L_NAMES]
+    if n_elements - element + (n_attributes - attribute) <= most:
+        return False
+    counts[N_STAMP] += 1
+    stamp, found = counts[N_STAMP], np.int64(0)
+    for row in range(element, n_elements):
+        number = elements[E_NAME, row]
+        found += stamps[number] != stamp
+        stamps[number] = stamp
+    for row in range(attribute, n_attributes):
+        number = attributes[A_NAME, row]
+        found += stamps[number] != stamp
+        stamps[number] = stamp
+    return found > most
+
+
 @kernel(
-    "void(ro_u1[::1], ro_i8[::1], ro_i8[::1],"
+    "int64(ro_u1[::1], ro_i8[::1], ro_i8[::1], int64,"
     " i4[::1], u8[:, ::1], u1[::1], i8[::1],"
     " i4[:, ::1], i4[:, ::1], i8[::1], i4[:, ::1], i8[::1], u1[::1],"
     " i8[::1], i1[::1], i8[::1], i8[::1], i8[:, ::1], i8[:, ::1], i8[:, ::1], u1[::1])"
 )
 def scan(
-    data, data_offsets, limits,
+    data, data_offsets, limits, first,
     slots, keys, stored, name_offsets,
     elements, attributes, attribute_start, texts, text_start, arena,
     offsets, status, counts, stamps, stack, waiting, bindings, spelling,
 ):  # fmt: skip
-    """Scan the documents of a batch whose `status` is `OK`; those that get `ASK` leave no rows behind."""
-    for index in range(len(data_offsets) - 1):
+    """Scan the documents of a batch from `first` on whose `status` is `OK`; those that get `ASK` leave no rows behind.
+
+    Gives how many documents are done: all, or those before one whose names found no room. It is scanned again, then.
+    """
+    count = len(data_offsets) - 1
+    for index in range(first, count):
         n_elements, n_attributes, n_texts = counts[N_ELEMENTS], counts[N_ATTRIBUTES], counts[N_TEXTS]
         n_arena = counts[N_ARENA]
         if status[index] == OK:
+            if not counts[N_FULL]:
+                counts[N_MOST] = counts[N_NAMES] + limits[L_NAMES]
+            counts[N_FULL] = 0
             status[index] = document(
                 data, data_offsets[index], data_offsets[index + 1], elements, attributes, attribute_start, texts,
                 text_start, arena, counts, stamps, stack, waiting, bindings, spelling, limits,
                 slots, keys, stored, name_offsets,
             )  # fmt: skip
+            if status[index] == OK and has_too_many_names(
+                elements, attributes, n_elements, n_attributes, counts, stamps, limits
+            ):
+                status[index] = ASK
         if status[index] != OK:
             counts[N_ELEMENTS], counts[N_ATTRIBUTES], counts[N_TEXTS] = n_elements, n_attributes, n_texts
             counts[N_ARENA] = n_arena
+            if counts[N_FULL]:
+                status[index] = OK
+                return index
         offsets[index + 1] = counts[N_ELEMENTS]
+    return count
 
 
 @kernel("void(ro_u1[::1], i8[::1])", brief=True)

@@ -1,5 +1,6 @@
 """Splicing: documents that were read another way take their places in a batch."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ def splice(batch: DocumentBatch, places: list[int], others: DocumentBatch) -> Do
     Both were read with the same known names.
     """
     assert batch.known_count == others.known_count
-    own = dict.fromkeys((*batch.own_names, *others.own_names))
-    ids = {name: batch.known_count + number for number, name in enumerate(own)}
+    own: Sequence[str] = batch.own_names
     renamed = np.arange(others.name_count, dtype=np.int32)
-    renamed[others.known_count :] = [ids[name] for name in others.own_names]
+    if others.own_names:
+        own = tuple(dict.fromkeys((*batch.own_names, *others.own_names)))
+        ids = {name: batch.known_count + number for number, name in enumerate(own)}
+        renamed[others.known_count :] = [ids[name] for name in others.own_names]
     lengths = np.diff(batch.offsets)
     lengths[places] = np.diff(others.offsets)
     offsets = np.zeros(len(batch) + 1, dtype=np.int64)
@@ -55,7 +58,7 @@ def splice(batch: DocumentBatch, places: list[int], others: DocumentBatch) -> Do
         arena=np.concatenate([batch.arena, others.arena]),
         known=batch.known,
         known_count=batch.known_count,
-        own_names=tuple(own),
+        own_names=own,
         encodings={places[number]: codec for number, codec in others.encodings.items()},
         errors={places[number]: error for number, error in others.errors.items()},
     )

@@ -15,7 +15,10 @@ MAX_BINDINGS = 64
 # Namespaces with more bytes are passed on; they may be refused.
 LONGEST_NAMESPACE = 16384
 
-# `counts`: what a scan has written so far, the stamp of the last element, and whether a name found no place.
-N_ELEMENTS, N_ATTRIBUTES, N_TEXTS, N_ARENA, N_NAMES, N_NAME_BYTES, N_STAMP, N_CROWDED, N_COUNTS = range(9)
+# `counts`: what a scan has written so far, the stamp of the last element, whether a name found no place among others
+# (crowded) or no room in the table (full), and the number of names with which a document has too many.
+N_ELEMENTS, N_ATTRIBUTES, N_TEXTS, N_ARENA, N_NAMES, N_NAME_BYTES, N_STAMP, N_CROWDED, N_FULL, N_MOST, N_COUNTS = range(
+    11
+)
 # `limits`.
-L_DEPTH, L_SIZE, L_ATTRIBUTES, L_NAME, L_COUNT = range(5)
+L_DEPTH, L_SIZE, L_ATTRIBUTES, L_NAME, L_NAMES, L_COUNT = range(6)

@@ -210,8 +210,9 @@ class Handling:
         if not len(first):
             return False
         place = int(first.min())
-        begins = int(document.batch.position[document.first + place]) if place < len(document) else len(document.data)
-        return begins <= self.policy.early * len(document.data)
+        size = len(document.utf8)
+        begins = int(document.batch.position[document.first + place]) if place < len(document) else size
+        return begins <= self.policy.early * size
 
     def _forward_late(self, batch: DocumentBatch, reading: float, skip: Mask, expiry: Entries | None) -> None:
         """`L`: all of the document first, then all copies."""

@@ -340,6 +340,6 @@ def _content(document: Readable | Document, limits: Limits) -> tuple[bytes, bool
     if isinstance(document, Document):
         if document.error is not None:
             raise document.error
-        return document.data, document.batch.encodings.get(document.index) == "utf-8"
+        return document.data, document.index not in document.batch.encodings
     data, encoding = content(document, limits)
     return data, encoding is not None

@@ -22,8 +22,6 @@ from .numbering import Kept, Numbering, numbered_pairs, numbered_values
 from .skeletons import Skeletons, Tokens, declares_other_encoding
 from .token_kernels import M_COLUMN, RAW_TEXT
 
-_HEAD = 256
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
@@ -134,7 +132,7 @@ class Contents:
         """Documents as a reader takes them: as text where the encoding that they declare is not theirs."""
         first = self.tokens[self.token_begin[rows]]
         as_text = {
-            token: token == RAW_TEXT or declares_other_encoding(skeletons.token(token)[:_HEAD])
+            token: token == RAW_TEXT or declares_other_encoding(skeletons.token(token))
             for token in np.unique(first).tolist()
         }
         documents = self.documents(skeletons, rows)

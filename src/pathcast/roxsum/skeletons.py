@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from ..documents import DocumentBatch, LabelPaths
 from ..documents.batch import Bytes, Int32s, Int64s
+from ..documents.encodings import UTF_8, codec_of, declared_encoding
 from ..documents.paths_kernels import place_edges
 from .skeleton_kernels import ASKED, CUT, FULL_COLUMNS, FULL_OUT, FULL_TOKENS, cut_documents
 from .token_kernels import (
@@ -277,18 +278,15 @@ class Pieces:
         self.value_begin, self.value_start, self.value_length = value_begin, value_start, value_length
 
 
-def declares_other_encoding(head: bytes) -> bool:
-    """Whether a document that begins so, in ASCII, declares an encoding other than UTF-8."""
-    from re import search
-
-    found = search(rb"^(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*[\"']([^\"']*)", head)
-    return found is not None and found[1].lower() != b"utf-8"
+def declares_other_encoding(document: bytes) -> bool:
+    """Whether a document, or its first token, declares an encoding other than UTF-8."""
+    name = declared_encoding(document)
+    return name is not None and codec_of(name) != UTF_8
 
 
 def _is_text(batch: DocumentBatch, index: int) -> bool:
     """Whether a document was given as text, so that the encoding that it declares does not hold."""
-    begin = int(batch.data_offsets[index])
-    return index not in batch.encodings and declares_other_encoding(batch.data[begin : begin + 256].tobytes())
+    return index not in batch.encodings and declares_other_encoding(batch[index].data)
 
 
 def _grown(column: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:

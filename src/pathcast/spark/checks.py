@@ -16,6 +16,12 @@ ERROR = t.StructType(
 )
 
 
+def check_entities(entities: object) -> None:
+    """Reject anything that is not a way with entities, before a worker does."""
+    if entities not in ("refuse", "expand"):
+        raise PipelineError(f"entities={entities!r}: must be 'refuse' or 'expand'")
+
+
 def check_structure(schema: t.StructType, structure: str, document_path: str | None) -> None:
     """Refuse a frame that has no such structures."""
     names = schema.fieldNames()

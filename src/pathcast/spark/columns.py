@@ -112,7 +112,10 @@ def read_file(path: str | None, limits: Limits) -> bytes:
     """The bytes of a file given by its path or `file:` URI."""
     if path is None:
         raise PipelineError("there is no document: the path is null")
-    address = urlsplit(path)
+    try:
+        address = urlsplit(path)
+    except ValueError as error:
+        raise DocumentError(f"cannot read {path!r}: {error}") from None
     if not address.scheme or not path.startswith(f"{address.scheme}:"):
         return content(Path(path), limits)[0]
     if address.scheme != "file" or address.netloc not in ("", "localhost"):

@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
 from pathcast.documents import DocumentBatch, Limits, Names
+from pathcast.documents.expat_reader import Entities
 from pathcast.documents.packed import unpack
 from pathcast.documents.reader import Reader
 from pathcast.errors import LimitError, PathcastError, PipelineError
@@ -27,7 +28,7 @@ from pathcast.joins import Extraction
 from pathcast.joins.extraction import Extractor
 from pathcast.joins.written import write_row
 
-from .checks import ERROR, check_columns, check_structure
+from .checks import ERROR, check_columns, check_entities, check_structure
 from .columns import Part, error_column, parts_of_values
 from .gathering import take_rows
 from .matching import with_structures
@@ -52,6 +53,7 @@ def extract_rows(
     mediation: Mediating | None = None,
     key: str | None = None,
     limits: Limits | None = None,
+    entities: Entities = "refuse",
 ) -> DataFrame:
     """The rows that documents hold of a table, or of several, as changes of it; documents are read once.
 
@@ -60,8 +62,9 @@ def extract_rows(
     documents apart, later ones with larger numbers: with it every change has a number, `sequence`, by which changes are
     put in order and known when they come again (of a document with rows of several tables, those of the first table
     first); without it `sequence` is null. `structure`: rows are cut out of the
-    structure in this column, as `mediate` makes it.
+    structure in this column, as `mediate` makes it. `limits` and `entities` are as for `match_documents`.
     """
+    check_entities(entities)
     names = documents.columns
     if structure is not None:
         check_structure(documents.schema, structure, None)
@@ -79,19 +82,25 @@ def extract_rows(
     fields += [t.StructField("error", ERROR), t.StructField(document, documents.schema[document].dataType)]
     if not isinstance(table, Extraction) and not table:
         raise PipelineError("give at least one table to cut rows of")
-    function = extracting(Shipped.of(table), document, structure if mediation is None else STRUCTURE, key, limits)
+    made = structure if mediation is None else STRUCTURE
+    function = extracting(Shipped.of(table), document, made, key, limits, entities)
     if mediation is not None:
-        function = fused(mediation.function(documents, document, limits), function)
+        function = fused(mediation.function(documents, document, limits, entities), function)
     return documents.mapInArrow(function, t.StructType(fields))
 
 
 def extracting(
-    table: Shipped, document: str, structure: str | None = None, key: str | None = None, limits: Limits | None = None
+    table: Shipped,
+    document: str,
+    structure: str | None = None,
+    key: str | None = None,
+    limits: Limits | None = None,
+    entities: Entities = "refuse",
 ) -> Callable[[Batches], Batches]:
     """The function that a worker runs on the rows of a partition."""
 
     def extract_batches(batches: Batches) -> Batches:
-        cutting = table.open(Cutting, limits)
+        cutting = table.open(Cutting, limits, entities)
         for batch in batches:
             for part in parts_of_values(batch.column(document)):
                 rows = batch.slice(part.begin, part.end - part.begin)
@@ -107,10 +116,10 @@ def extracting(
 class Cutting:
     """An extraction in a worker, with what reads documents for it."""
 
-    def __init__(self, tables: Extraction | Sequence[Extraction], limits: Limits | None) -> None:
+    def __init__(self, tables: Extraction | Sequence[Extraction], limits: Limits | None, entities: Entities) -> None:
         self._extractors = [Extractor(one) for one in ([tables] if isinstance(tables, Extraction) else tables)]
         self._names = Names()
-        self._reader = Reader(self._names, Limits.given(limits), "refuse")
+        self._reader = Reader(self._names, Limits.given(limits), entities)
 
     def changes(self, rows: pa.RecordBatch, part: Part, document: str, key: str | None) -> pa.RecordBatch:
         """The changes of a part's documents."""

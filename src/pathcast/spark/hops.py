@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from pathcast.documents import DocumentBatch, Limits, Names
+from pathcast.documents.expat_reader import Entities
 from pathcast.documents.packed import unpack
 from pathcast.documents.reader import Reader
 from pathcast.errors import PathcastError, PipelineError
@@ -47,6 +48,7 @@ class Way:
     links: bool
     structure: str | None = None
     limits: Limits | None = None
+    entities: Entities = "refuse"
 
 
 def routing(way: Way) -> Callable[[Batches], Batches]:
@@ -66,7 +68,7 @@ def _opened(way: Way) -> tuple[BulkRouting, "Reading"]:
     """What a task takes documents through routers with, and what it reads them with."""
     overlay, _ = open_overlay(way.overlay)
     overlay.forget()
-    return BulkRouting(overlay, way.policy, way.engine), Reading(way.limits or overlay.limits)
+    return BulkRouting(overlay, way.policy, way.engine), Reading(way.limits or overlay.limits, way.entities)
 
 
 def _parts(batches: Batches, document: str) -> Iterator[tuple[Part, pa.RecordBatch]]:
@@ -79,9 +81,9 @@ def _parts(batches: Batches, document: str) -> Iterator[tuple[Part, pa.RecordBat
 class Reading:
     """Reads the documents of parts, or takes their structures."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, entities: Entities = "refuse") -> None:
         self._names = Names()
-        self._reader = Reader(self._names, limits, "refuse")
+        self._reader = Reader(self._names, limits, entities)
 
     def read(self, part: Part) -> DocumentBatch:
         """The elements of a part's documents."""

@@ -22,6 +22,7 @@ from pyspark.sql.utils import is_remote
 
 from pathcast.documents import Limits
 from pathcast.documents.bytes_kernels import PADDING
+from pathcast.documents.expat_reader import Entities
 from pathcast.documents.packed import unpack
 from pathcast.errors import PathcastError, PipelineError
 from pathcast.matching import Matcher
@@ -75,6 +76,7 @@ def match_documents(
     version: int | None = None,
     pins: str | os.PathLike[str] | None = None,
     limits: Limits | None = None,
+    entities: Entities = "refuse",
     measure: bool = False,
 ) -> DataFrame:
     """Match a column of XML documents (binary or string) against an index.
@@ -97,7 +99,8 @@ def match_documents(
 
     Works on streams too. There each batch takes the newest version of the index and is pinned to it, in the folder
     `pins` (else in the index); outside of streams the newest version, or `version`, serves all rows. `limits` bounds
-    what one document may bring. With `measure`, a column `measured` is added, for `observed` (metrics.py).
+    what one document may bring; with `entities="expand"`, documents whose DOCTYPE declares internal entities are read,
+    within a limit. With `measure`, a column `measured` is added, for `observed` (metrics.py).
     """
     if by not in ADDED:
         raise PipelineError(f"by={by!r}: must be 'id' or 'subscriber'")
@@ -105,13 +108,20 @@ def match_documents(
         raise PipelineError("mediation goes with document, and without structure: it makes structures itself")
     if shards is not None and mediation is not None:
         documents = mediate(
-            documents, mediation.mediator, mediation.schema, version=mediation.version, document=document, limits=limits
+            documents,
+            mediation.mediator,
+            mediation.schema,
+            version=mediation.version,
+            document=document,
+            limits=limits,
+            entities=entities,
         )
         structure, mediation = STRUCTURE, None
     if shards is not None and structure is None:
         if document_path is not None:
             raise PipelineError("shards go with document: documents by path would be read once for each shard")
-        documents, structure = parse_documents(documents, document=document, limits=limits), STRUCTURE
+        documents = parse_documents(documents, document=document, limits=limits, entities=entities)
+        structure = STRUCTURE
     added = [ADDED[by], t.StructField("error", ERROR), *([MEASURED] if measure else [])]
     if structure is not None:
         check_structure(documents.schema, structure, document_path)
@@ -126,6 +136,7 @@ def match_documents(
         streaming=documents.isStreaming,
         remote=is_remote(),
         limits=limits,
+        entities=entities,
         shards=shards,
     )
     if shards is not None:
@@ -136,7 +147,7 @@ def match_documents(
     if mediation is None:
         function = matching(found, document, by, document_path, measure, structure, sharded=shards is not None)
     else:
-        before = mediation.function(documents, document, limits)
+        before = mediation.function(documents, document, limits, entities)
         function = fused(before, matching(found, document, by, None, measure, STRUCTURE))
     matched = documents.mapInArrow(function, schema)
     if shards is None:

@@ -21,13 +21,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
 from pathcast.documents import Limits, Names
+from pathcast.documents.expat_reader import Entities
 from pathcast.documents.packed import pack
 from pathcast.documents.reader import Reader
 from pathcast.errors import MappingError, PathcastError, PipelineError
 from pathcast.mediation import Mapping, Mediator
 from pathcast.mediation.events import EventRewriter
 
-from .checks import ERROR, check_columns
+from .checks import ERROR, check_columns, check_entities
 from .columns import binary_column, error_column, parts_of_values
 from .gathering import one_batch, take_rows
 from .shipped import Shipped
@@ -44,6 +45,7 @@ def mediate(
     version: str | None = None,
     document: str = "xml",
     limits: Limits | None = None,
+    entities: Entities = "refuse",
 ) -> DataFrame:
     """Documents with their structure in the global schema, for `match_documents(…, structure="structure")`.
 
@@ -51,12 +53,13 @@ def mediate(
     column `version`, if given, which version of its mapping, else or where it is null the newest. Keeps all columns
     and adds `structure` (binary, null where there is an error) and `error` (reason, line, column).
 
-    Works on streams too; mappings are those that the mediator has when the stage is made.
+    `limits` and `entities` are as for `match_documents`. Works on streams too; mappings are those that the mediator has
+    when the stage is made.
     """
     check_columns(documents.schema, document, None, [STRUCTURE, "error"])
     given = Mediating(mediator, schema, version)
     added = [t.StructField(STRUCTURE, t.BinaryType()), t.StructField("error", ERROR)]
-    function = given.function(documents, document, limits)
+    function = given.function(documents, document, limits, entities)
     return documents.mapInArrow(function, t.StructType([*documents.schema.fields, *added]))
 
 
@@ -71,8 +74,11 @@ class Mediating:
     schema: str = "publisher"
     version: str | None = None
 
-    def function(self, documents: DataFrame, document: str, limits: Limits | None) -> Callable[[Batches], Batches]:
+    def function(
+        self, documents: DataFrame, document: str, limits: Limits | None, entities: Entities = "refuse"
+    ) -> Callable[[Batches], Batches]:
         """The function that workers run; `PipelineError` when the frame lacks a column."""
+        check_entities(entities)
         names = documents.columns
         if STRUCTURE in names:
             raise PipelineError(f"the column '{STRUCTURE}' is taken, and would be made; rename it first")
@@ -87,7 +93,7 @@ class Mediating:
             if name is not None and not isinstance(documents.schema[name].dataType, kinds):
                 found = documents.schema[name].dataType.simpleString()
                 raise PipelineError(f"the column '{name}' is of type {found}; {expected}")
-        return mediating(Shipped.of(self.mediator), document, self.schema, self.version, limits)
+        return mediating(Shipped.of(self.mediator), document, self.schema, self.version, limits, entities)
 
 
 def fused(first: Callable[[Batches], Batches], then: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
@@ -96,12 +102,17 @@ def fused(first: Callable[[Batches], Batches], then: Callable[[Batches], Batches
 
 
 def mediating(
-    mediator: Shipped, document: str, schema: str, version: str | None = None, limits: Limits | None = None
+    mediator: Shipped,
+    document: str,
+    schema: str,
+    version: str | None = None,
+    limits: Limits | None = None,
+    entities: Entities = "refuse",
 ) -> Callable[[Batches], Batches]:
     """The function that a worker runs on the rows of a partition."""
 
     def mediate_batches(batches: Batches) -> Batches:
-        rewriting = mediator.open(Rewriting, limits)
+        rewriting = mediator.open(Rewriting, limits, entities)
         for batch in batches:
             schemas = batch.column(schema).to_pylist()
             versions = [None] * len(batch) if version is None else batch.column(version).to_pylist()
@@ -113,8 +124,9 @@ def mediating(
 class Rewriting:
     """A mediator's mappings in a worker, each with what reads and rewrites its documents."""
 
-    def __init__(self, mediator: Mediator, limits: Limits | None) -> None:
+    def __init__(self, mediator: Mediator, limits: Limits | None, entities: Entities) -> None:
         self._mediator = mediator
+        self._entities: Entities = entities
         self._limits = Limits.given(limits)
         self._bridges: dict[bytes, tuple[Reader, EventRewriter]] = {}
 
@@ -130,7 +142,7 @@ class Rewriting:
         if found is None:
             names = Names()
             rewriter = EventRewriter(mapping.plan, names)
-            found = self._bridges[mapping.fingerprint] = (Reader(names, self._limits, "refuse"), rewriter)
+            found = self._bridges[mapping.fingerprint] = (Reader(names, self._limits, self._entities), rewriter)
         return found
 
 

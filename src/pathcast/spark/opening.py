@@ -17,10 +17,12 @@ from pathlib import Path
 from pyspark import SparkFiles, TaskContext
 
 from pathcast.documents import Limits
+from pathcast.documents.expat_reader import Entities
 from pathcast.errors import PipelineError
 from pathcast.matching import Matcher, open_index
 from pathcast.store.snapshot import MANIFEST
 
+from .checks import check_entities
 from .pins import pin
 from .sharding import SHARD, shard_folder, shards_in
 from .versions import is_versioned, latest, version_folder, versions
@@ -31,7 +33,7 @@ _OPEN = 4
 
 _Stamp = tuple[int, int]
 # What this process has open, the least recently used first: modification time and inode of the manifest, the matcher.
-_opened: dict[tuple[str, Limits | None], tuple[_Stamp, Matcher]] = {}
+_opened: dict[tuple[str, Limits | None, Entities], tuple[_Stamp, Matcher]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Index:
     pins: str | None = None
     streaming: bool = False
     limits: Limits | None = None
+    entities: Entities = "refuse"
 
     def open(self, shard: int | None = None) -> tuple[Matcher, int | None]:
         """The matcher that the running task has to use, and its version; None for an index without versions.
@@ -52,11 +55,11 @@ class Index:
         """
         folder, version = self.choose()
         if shard is None:
-            return opened(str(folder), self.limits), version
+            return opened(str(folder), self.limits, self.entities), version
         place = str(shard_folder(folder, shard))
         for known in [key for key in _opened if Path(key[0]).name.startswith(SHARD) and key[0] != place]:
             del _opened[known]
-        return opened(place, self.limits), version
+        return opened(place, self.limits, self.entities), version
 
     def unpinned(self) -> bool:
         """Whether this is a stream's, and the running task does not know its micro-batch."""
@@ -95,10 +98,12 @@ def find_index(
     streaming: bool,
     remote: bool,
     limits: Limits | None,
+    entities: Entities = "refuse",
     shards: int | None = None,
 ) -> Index:
     """What to tell the workers. Where driver and workers may see other disks (`remote`), only they can look."""
     Limits.given(limits)
+    check_entities(entities)
     if isinstance(index, str) and index.startswith(ARTIFACT):
         if shards is not None:
             raise PipelineError("an artifact is not in shards; put the index where every worker has it")
@@ -106,7 +111,7 @@ def find_index(
             raise PipelineError(
                 "an artifact has no versions: it stays as it was added for as long as the session lives"
             )
-        return Index(index, streaming=streaming, limits=limits)
+        return Index(index, streaming=streaming, limits=limits, entities=entities)
     folder = Path(index).absolute()
     where = None if pins is None else str(Path(pins).absolute())
     newest = None
@@ -125,7 +130,7 @@ def find_index(
                 f"there is no version {version} of the index {folder}; it has {', '.join(map(str, versions(folder)))}"
             )
         newest = latest(folder)
-    return Index(str(folder), version, newest, where, streaming, limits)
+    return Index(str(folder), version, newest, where, streaming, limits, entities)
 
 
 def _check_shards(folder: Path, version: int | None, shards: int | None) -> None:
@@ -141,7 +146,7 @@ def _check_shards(folder: Path, version: int | None, shards: int | None) -> None
         )
 
 
-def opened(folder: str, limits: Limits | None = None) -> Matcher:
+def opened(folder: str, limits: Limits | None = None, entities: Entities = "refuse") -> Matcher:
     """The matcher of a snapshot, opened at most once per process and state of the snapshot."""
     try:
         manifest = (Path(folder) / MANIFEST).stat()
@@ -150,10 +155,10 @@ def opened(folder: str, limits: Limits | None = None) -> Matcher:
             f"a Spark worker can't read the index {folder} ({error.strerror}); put it where every worker has it"
         ) from None
     stamp = (manifest.st_mtime_ns, manifest.st_ino)
-    known = _opened.pop((folder, limits), None)
+    known = _opened.pop((folder, limits, entities), None)
     if known is None or known[0] != stamp:
-        known = stamp, open_index(folder, limits=limits)
-    _opened[folder, limits] = known
+        known = stamp, open_index(folder, limits=limits, entities=entities)
+    _opened[folder, limits, entities] = known
     while len(_opened) > _OPEN:
         del _opened[next(iter(_opened))]
     return known[1]

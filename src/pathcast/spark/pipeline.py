@@ -98,6 +98,7 @@ def match(documents: DataFrame, pipeline: Pipeline, version: int | None) -> Data
         shards=pipeline.subscriptions.shards,
         version=version,
         limits=pipeline.limits,
+        entities=source.entities,
         measure=True,
     )
 
@@ -124,6 +125,7 @@ def _routed(
         at=overlay.at,
         links=overlay.links is not None,
         version=version,
+        entities=pipeline.source.entities,
         adding=[VISITS, "router", "sender", "subscriber", "subscribers", "annotations", "bytes", "error"],
     )
     visits = f.col(VISITS)
@@ -146,8 +148,9 @@ def _check_sinks(documents: DataFrame, pipeline: Pipeline) -> None:
         raise PipelineError("the source has a column 'batch', which a stream adds; leave it out of source.schema")
 
 
-def deliveries(matched: DataFrame, sink: Sink) -> DataFrame:
+def deliveries(matched: DataFrame, pipeline: Pipeline) -> DataFrame:
     """What goes to the sink for deliveries: a row per document and subscriber, per document, or per message."""
+    sink = pipeline.deliveries
     if sink.per == "document":
         found = "matches" if sink.by == "id" else "subscribers"
         wanted = matched.where(f.size(found) > 0).drop("error", MEASURED.name, *([] if sink.columns else ORIGIN))
@@ -162,7 +165,9 @@ def deliveries(matched: DataFrame, sink: Sink) -> DataFrame:
         return _columns(rows, sink, *by).drop(*([] if sink.columns else ORIGIN))
     rows = rows.drop(*([] if sink.columns else ORIGIN))
     kept = dict.fromkeys((*by, *sink.columns, sink.document)) if sink.columns else rows.columns
-    return summarize(rows.select(*kept), by=by, document=sink.document)
+    return summarize(
+        rows.select(*kept), by=by, document=sink.document, limits=pipeline.limits, entities=pipeline.source.entities
+    )
 
 
 def unreadable(matched: DataFrame, pipeline: Pipeline, sink: Sink) -> DataFrame:

@@ -279,6 +279,7 @@ def _pipeline(path: Path, given: dict[str, Any], values: dict[str, Any]) -> Pipe
             document_path=by_path,
             options=get("source.options") or {},
             settle=get("source.settle") or SETTLE,
+            entities=get("source.entities") or "refuse",
         ),
         mediation=Mediation(
             values["mediation.mediator"], get("mediation.schema") or "publisher", get("mediation.version")

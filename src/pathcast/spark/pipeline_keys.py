@@ -105,6 +105,14 @@ KEYS = (
         "changed for this long. Other files are deferred, and counted in reports.",
         f"`{SETTLE}`",
     ),
+    Key(
+        "source.entities",
+        "choice",
+        "Documents whose DOCTYPE declares entities: `refuse` makes them dead letters, `expand` reads internal entities "
+        "within `limits.amplification`. External entities are never read.",
+        "`refuse`",
+        choices=("refuse", "expand"),
+    ),
     # mediation
     Key(
         "mediation.mediator",
@@ -311,6 +319,7 @@ KEYS = (
     Key("limits.depth", "number", "Elements nested in one another.", "1,000"),
     Key("limits.size", "number", "Bytes of a document.", "134,217,728"),
     Key("limits.attributes", "number", "Attributes of one element.", "4,096"),
+    Key("limits.names", "number", "Different names of elements and attributes.", "65,536"),
     Key("limits.name_length", "number", "Characters of a name, and of a namespace if more than 16,384.", "4,096"),
     Key("limits.amplification", "number", "Bytes of text that entities may make out of one byte.", "20"),
     Key("limits.work", "number", "Look-ups in the subscriptions' paths, where too many to remember.", "134,217,728"),

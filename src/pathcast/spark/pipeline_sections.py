@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pathcast.documents import Limits
+from pathcast.documents.expat_reader import Entities
 
 from .file_options import SETTLE
 from .pipeline_values import TRIGGERS, is_address
@@ -28,6 +29,7 @@ class Source:
     document_path: str | None
     options: Mapping[str, str]
     settle: str = SETTLE
+    entities: Entities = "refuse"
 
     @property
     def settles(self) -> bool:

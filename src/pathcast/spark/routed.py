@@ -23,11 +23,12 @@ from pyspark.sql import types as t
 from pyspark.sql.utils import is_remote
 
 from pathcast.documents import Limits
+from pathcast.documents.expat_reader import Entities
 from pathcast.errors import PipelineError
 from pathcast.routing import Overlay, Policy
 from pathcast.routing.overlay import engine_for
 
-from .checks import ERROR, check_columns, check_structure
+from .checks import ERROR, check_columns, check_entities, check_structure
 from .hops import ANNOTATIONS, BYTES, OPEN, ROUTER, SENDER, SUBSCRIBER, VISITS, Way, hopping, routing
 from .mediated import Mediating, fused, mediate
 from .opening import ARTIFACT, find_index
@@ -68,6 +69,7 @@ class RoutingOptions(TypedDict, total=False):
     links: bool
     version: int | None
     pins: str | os.PathLike[str] | None
+    entities: Entities
 
 
 _DEFAULTS: RoutingOptions = {
@@ -79,6 +81,7 @@ _DEFAULTS: RoutingOptions = {
     "links": False,
     "version": None,
     "pins": None,
+    "entities": "refuse",
 }
 
 
@@ -101,8 +104,8 @@ def disseminate(
     of the message. With `links`, also a row for each message that came to a router, whose `subscriber` is null. A
     document that can't be read is one row with `error`.
 
-    `document` is the column of documents; `at` and `engine` are those of `Overlay.publish`, `version` and `pins`
-    those of `match_documents`.
+    `document` is the column of documents; `at` and `engine` are those of `Overlay.publish`, `version`, `pins` and
+    `entities` those of `match_documents`.
 
     With `spread`, every hop is a stage, and messages go to the worker that has their router: for overlays of which a
     worker can't hold all. Works on streams too; an overlay that is given as an object stays as it is then.
@@ -114,7 +117,12 @@ def disseminate(
     mediation = given["mediation"]
     if mediation is not None:
         documents = mediate(
-            documents, mediation.mediator, mediation.schema, version=mediation.version, document=given["document"]
+            documents,
+            mediation.mediator,
+            mediation.schema,
+            version=mediation.version,
+            document=given["document"],
+            entities=given["entities"],
         )
         given["structure"] = STRUCTURE
     return _spread(documents, overlay, Policy.read(policy), given)
@@ -141,7 +149,7 @@ def route_documents(
     kept = [field for field in documents.schema.fields if field.name not in gone]
     function = routing(way)
     if mediation is not None:
-        before = mediation.function(documents, document, way.limits)
+        before = mediation.function(documents, document, way.limits, way.entities)
         function = fused(before, routing(replace(way, structure=STRUCTURE)))
     return documents.mapInArrow(function, t.StructType([*kept, t.StructField(VISITS, _VISITS)]))
 
@@ -153,6 +161,7 @@ def _given(options: RoutingOptions) -> RoutingOptions:
     given: RoutingOptions = {**_DEFAULTS, **options}
     if given["mediation"] is not None and given["structure"] is not None:
         raise PipelineError("mediation goes without structure: it makes structures itself")
+    check_entities(given["entities"])
     return given
 
 
@@ -193,7 +202,7 @@ def _way(documents: DataFrame, overlay: AnyOverlay, policy: Policy, given: Routi
     found = find_index(
         overlay, version=version, pins=given["pins"], streaming=documents.isStreaming, remote=is_remote(), limits=None
     )
-    return Way(found, policy, name, given["document"], given["links"], given["structure"], limits)
+    return Way(found, policy, name, given["document"], given["links"], given["structure"], limits, given["entities"])
 
 
 def _spread(documents: DataFrame, overlay: AnyOverlay, policy: Policy, given: RoutingOptions) -> DataFrame:
@@ -203,7 +212,7 @@ def _spread(documents: DataFrame, overlay: AnyOverlay, policy: Policy, given: Ro
     hops = _hops(overlay, given["version"], given["at"])
     way = _way(documents, overlay, policy, given)
     if structure is None:
-        documents = parse_documents(documents, document=document, limits=way.limits)
+        documents = parse_documents(documents, document=document, limits=way.limits, entities=way.entities)
         way = replace(way, structure=STRUCTURE)
     if "error" not in documents.columns:
         documents = documents.withColumn("error", f.lit(None).cast(ERROR))

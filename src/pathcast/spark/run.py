@@ -179,7 +179,7 @@ def _batch(spark: SparkSession, pipeline: Pipeline) -> Report:
     version = latest(index) if is_versioned(index) else None
     matched = match(open_source(spark, pipeline.source, None), pipeline, version)
     counted = Observation()
-    write(deliveries(observed(matched, counted), pipeline.deliveries), pipeline.deliveries)
+    write(deliveries(observed(matched, counted), pipeline), pipeline.deliveries)
     found = counted.get
     if pipeline.dead_letters is not None:
         rows = unreadable(matched, pipeline, pipeline.dead_letters)
@@ -281,7 +281,7 @@ def micro_batch(batch: DataFrame, number: int, pipeline: Pipeline, stream: Strea
     if held:
         matched = matched.persist()
     try:
-        put(deliveries(matched, pipeline.deliveries), pipeline.deliveries)
+        put(deliveries(matched, pipeline), pipeline.deliveries)
         found = counted.get
         if pipeline.dead_letters is not None and found["dead_letters"]:
             put(unreadable(matched, pipeline, pipeline.dead_letters), pipeline.dead_letters)

@@ -107,6 +107,7 @@ class JoinStage:
             mediation=mediation_of(pipeline),
             key=joins.key,
             limits=pipeline.limits,
+            entities=pipeline.source.entities,
         )
         # Of what could not be cut out there is no row: then it is told in which document.
         row = f.when(f.col("error").isNotNull(), f.to_json(f.struct(f.col(f"`{joins.key}`")))).otherwise(f.col(ROW))

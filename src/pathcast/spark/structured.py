@@ -14,21 +14,22 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
 from pathcast.documents import Limits, Names
+from pathcast.documents.expat_reader import Entities
 from pathcast.documents.packed import pack
 from pathcast.documents.reader import Reader
 
-from .checks import ERROR, check_columns
+from .checks import ERROR, check_columns, check_entities
 from .columns import binary_column, error_column, parts_of_values
 
 STRUCTURE = "structure"
 Batches = Iterator[pa.RecordBatch]
 
 
-def parsing(document: str, limits: Limits | None = None) -> Callable[[Batches], Batches]:
+def parsing(document: str, limits: Limits | None = None, entities: Entities = "refuse") -> Callable[[Batches], Batches]:
     """The function that a worker runs on the rows of a partition."""
 
     def parse_batches(batches: Batches) -> Batches:
-        reader = Reader(Names(), Limits.given(limits), "refuse")
+        reader = Reader(Names(), Limits.given(limits), entities)
         for batch in batches:
             for part in parts_of_values(batch.column(document)):
                 encodings = dict.fromkeys(range(part.end - part.begin), "utf-8") if part.text else None
@@ -42,8 +43,11 @@ def parsing(document: str, limits: Limits | None = None) -> Callable[[Batches], 
     return parse_batches
 
 
-def parse_documents(documents: DataFrame, *, document: str = "xml", limits: Limits | None = None) -> DataFrame:
+def parse_documents(
+    documents: DataFrame, *, document: str = "xml", limits: Limits | None = None, entities: Entities = "refuse"
+) -> DataFrame:
     """A column of XML documents, parsed: keeps all columns and adds `structure` (binary) and `error`."""
+    check_entities(entities)
     check_columns(documents.schema, document, None, [STRUCTURE, "error"])
     added = [t.StructField(STRUCTURE, t.BinaryType()), t.StructField("error", ERROR)]
-    return documents.mapInArrow(parsing(document, limits), t.StructType([*documents.schema.fields, *added]))
+    return documents.mapInArrow(parsing(document, limits, entities), t.StructType([*documents.schema.fields, *added]))

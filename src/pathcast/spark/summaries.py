@@ -21,10 +21,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
 from pathcast.documents import Limits
+from pathcast.documents.expat_reader import Entities
 from pathcast.errors import MessageError, PathcastError, PipelineError
 from pathcast.roxsum import MessageLimits, RoXSum
 
-from .checks import ERROR, check_columns
+from .checks import ERROR, check_columns, check_entities
 from .columns import error_column
 from .gathering import Documents, Gathering, Given, joined, take_rows
 
@@ -46,6 +47,7 @@ def summarize(
     max_bytes: int = 8 << 20,
     level: int = 3,
     limits: Limits | None = None,
+    entities: Entities = "refuse",
 ) -> DataFrame:
     """RoXSum messages of a column of XML documents, such as one for each target: `by=["target"]`.
 
@@ -53,8 +55,10 @@ def summarize(
     documents' other columns) and `error`. A message has at most so many documents and, unless a single one is larger,
     bytes. A document that can't be read, or is null, has a row of its own with `error`, and itself under its own name.
 
-    Works on streams too: there a message holds documents of one micro-batch.
+    `limits` and `entities` are as for `match_documents`. Works on streams too: there a message holds documents of one
+    micro-batch.
     """
+    check_entities(entities)
     if isinstance(by, str):
         raise PipelineError(f"by={by!r}: must be a list of columns, [{by!r}]")
     for name, value in (("max_documents", max_documents), ("max_bytes", max_bytes)):
@@ -63,7 +67,7 @@ def summarize(
     check_columns(documents.schema, document, None, [MESSAGE, ROWS, COUNT, SIZE, "error"])
     schema = _summary_schema(documents.schema, list(by), document)
     shuffled = documents.repartition(*by) if by else documents
-    function = summarizing(list(by), document, max_documents, max_bytes, level, limits)
+    function = summarizing(list(by), document, max_documents, max_bytes, level, limits, entities)
     return shuffled.mapInArrow(function, schema)
 
 
@@ -74,28 +78,37 @@ def expand(
     trusted: bool = False,
     message_limits: MessageLimits | None = None,
     limits: Limits | None = None,
+    entities: Entities = "refuse",
 ) -> DataFrame:
     """The documents of a column `message` of RoXSum messages, each with its columns; messages may come from any broker.
 
     A row per document: the columns of the message's row and of its list `rows`, the document, and `error`. A message
     that can't be read is one row with `error`, and itself in the column `message`, which is null elsewhere. Rows that
-    had an error keep it. `trusted` takes the sender's word for the messages, as `RoXSum.decode` does.
+    had an error keep it. `trusted` takes the sender's word for the messages, as `RoXSum.decode` does; `limits` and
+    `entities` are as for `match_documents`.
     """
+    check_entities(entities)
     names = batched.columns
     if MESSAGE not in names or not isinstance(batched.schema[MESSAGE].dataType, t.BinaryType):
         raise PipelineError(f"there is no column '{MESSAGE}' of binary messages; the columns are {', '.join(names)}")
     schema = _expanded_schema(batched.schema, document)
-    return batched.mapInArrow(expanding(document, message_limits, limits, trusted=trusted), schema)
+    return batched.mapInArrow(expanding(document, message_limits, limits, entities, trusted=trusted), schema)
 
 
 def summarizing(
-    by: list[str], document: str, max_documents: int, max_bytes: int, level: int = 3, limits: Limits | None = None
+    by: list[str],
+    document: str,
+    max_documents: int,
+    max_bytes: int,
+    level: int = 3,
+    limits: Limits | None = None,
+    entities: Entities = "refuse",
 ) -> Callable[[Batches], Batches]:
     """The function that a worker runs on the rows of a partition."""
 
     def summarize_batches(batches: Batches) -> Batches:
         gathering = Gathering(by, document, max_documents, max_bytes, _HELD_BYTES)
-        messages = Messages(gathering.documents, by, document, level, limits)
+        messages = Messages(gathering.documents, by, document, level, limits, entities)
         given = chain((group for batch in batches for group in gathering.add(batch)), gathering.close())
         yield from joined(rows for groups in given for rows in messages.rows(groups))
 
@@ -106,6 +119,7 @@ def expanding(
     document: str,
     message_limits: MessageLimits | None = None,
     limits: Limits | None = None,
+    entities: Entities = "refuse",
     *,
     trusted: bool = False,
 ) -> Callable[[Batches], Batches]:
@@ -114,7 +128,9 @@ def expanding(
     def decode(message: bytes | None) -> list[bytes]:
         if message is None:
             raise PipelineError("there is no message: the column is null")
-        return RoXSum.decode_documents(message, limits=message_limits, document_limits=limits, trusted=trusted)
+        return RoXSum.decode_documents(
+            message, limits=message_limits, document_limits=limits, entities=entities, trusted=trusted
+        )
 
     def expand_batches(batches: Batches) -> Batches:
         rows = (batch.slice(place, 1) for batch in batches for place in range(len(batch)))
@@ -137,9 +153,18 @@ class Message(NamedTuple):
 class Messages:
     """Makes messages of groups of rows: their documents are read once for all groups that are given together."""
 
-    def __init__(self, documents: Documents, by: list[str], document: str, level: int, limits: Limits | None) -> None:
+    def __init__(
+        self,
+        documents: Documents,
+        by: list[str],
+        document: str,
+        level: int,
+        limits: Limits | None,
+        entities: Entities,
+    ) -> None:
         self._documents, self._by, self._document = documents, by, document
         self._level, self._limits = level, limits
+        self._entities: Entities = entities
         self._faults = 0  # that rows tell of
 
     def rows(self, given: Given) -> Batches:
@@ -167,12 +192,15 @@ class Messages:
         """Documents as one batch; None when they don't go together; an error where Pathcast failed on them."""
         known = [(number, value) for number in sorted(numbers) if (value := self._documents.value(number)) is not None]
         try:
-            batch = RoXSum.build([value for _, value in known], limits=self._limits, errors="return")
+            batch = self._batch([value for _, value in known])
         except PathcastError:  # more label paths than a batch holds
             return None
         except Exception as error:  # noqa: BLE001 - raised, unless the row of one of the documents tells of it
             return error
         return _Shared(batch, {number: id for id, (number, _) in enumerate(known)})
+
+    def _batch(self, documents: list[bytes | str]) -> RoXSum:
+        return RoXSum.build(documents, limits=self._limits, entities=self._entities, errors="return")
 
     def _messages(
         self, shared: "_Shared | None", places: list[int], numbers: list[int], failed: dict[int, PathcastError]
@@ -229,7 +257,7 @@ class Messages:
             return []
         places = [place for place, _ in documents]
         try:
-            batch = RoXSum.build([value for _, value in documents], limits=self._limits, errors="return")
+            batch = self._batch([value for _, value in documents])
             data = batch.encode(level=self._level) if len(batch) else b""
         except Exception as error:  # noqa: BLE001 - becomes a dead letter with a reason
             if len(documents) > 1:

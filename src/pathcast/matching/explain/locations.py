@@ -33,8 +33,8 @@ class Locations:
     def lines(self, elements: Iterable[int]) -> dict[int, tuple[int, int]]:
         """The line and column of each element's start tag."""
         batch = self.document.batch
-        data = self.document.data
-        decoder = codecs.getincrementaldecoder(batch.encodings.get(self.document.index, "utf-8"))("replace")
+        data = self.document.utf8
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
         found: dict[int, tuple[int, int]] = {}
         line, column, at, held = 1, 1, 0, ""
         for element in sorted(set(elements), key=lambda element: int(batch.position[element])):
