@@ -4,10 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# Timings never decide a test: machines are shared, and a first call may compile.
-settings.register_profile("pathcast", deadline=None)
+# Timings never decide a test: machines are shared, and a first call may compile. Nor does the time that Hypothesis
+# takes to draw examples, which it otherwise reports as an error on a busy machine.
+settings.register_profile("pathcast", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("pathcast")
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
