@@ -14,6 +14,7 @@ FETCHING = {
 ALLOWED = {
     ("telling", "told_by", "collect"): "one row of counts, of an index or an overlay that a task published",
     ("shard_writing", "write_shards", "collect"): "one row of counts, of an index that tasks published in shards",
+    ("invalid_rows", "reasons_of", "collect"): "at most 100 reasons of invalid subscriptions, with an example each",
     ("pipeline_rivals", "found", "toArrow"): "a measurement checks its answers",
     ("rivals", "answers", "collect"): "a measurement checks its answers",
     ("rivals", "xpath_boolean", "collect"): "a measurement adds up counts",
