@@ -419,7 +419,7 @@ class Subscriptions:
         `errors="raise"`: an invalid subscription is an exception. `errors="collect"`: returns the valid
         subscriptions and the errors of the others, each with its `line`.
 
-        A compressed file, also Parquet, may unpack to `amplification` times its size, and always to 16 MiB.
+        A compressed file, also Parquet, may unpack to `amplification` times its size, and always to 1 MiB.
         """
         check_count("amplification", amplification)
         if errors not in ("raise", "collect"):
