@@ -238,3 +238,12 @@ def test_whatever_fails_while_a_snapshot_is_read_is_an_error_of_the_snapshot() -
             raise error
     with pytest.raises(KeyboardInterrupt), reading_snapshot("there"):
         raise KeyboardInterrupt
+
+
+def test_a_shape_of_very_many_sizes_is_rejected_before_they_are_multiplied(folder: Path) -> None:
+    for shape in ([9] * 100_000, [1] * 64 + [20], [1 << 63, 0]):
+        manifest = manifest_of(folder)
+        manifest["arrays"]["whole"]["shape"] = shape
+        forge(folder, manifest)
+        with pytest.raises(SnapshotError, match="manifest.json is incomplete"):
+            open_snapshot(folder, "numbers")

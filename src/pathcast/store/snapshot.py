@@ -44,6 +44,7 @@ _MANIFEST_BYTES = 64 << 20
 _DTYPES = {
     name: np.dtype(name) for name in ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8")
 }
+_DIMENSIONS = 64  # as many as numpy allows
 _FIELDS = {"dtype", "shape", "crc32"}
 _PIECE = 1 << 24
 _FLUSHES = 16
@@ -209,7 +210,8 @@ def _is_described(facts: Any) -> bool:
         and isinstance(facts["dtype"], str)
         and facts["dtype"] in _DTYPES
         and isinstance(facts["shape"], list)
-        and all(type(size) is int and size >= 0 for size in facts["shape"])
+        and len(facts["shape"]) <= _DIMENSIONS  # multiplying millions of sizes takes hours
+        and all(type(size) is int and 0 <= size < 1 << 63 for size in facts["shape"])
         and type(facts["crc32"]) is int
     )
 
