@@ -1,6 +1,7 @@
 """Reading documents: what is accepted, what is refused and why, and what the arrays hold."""
 
 import gzip
+import os
 from pathlib import Path
 
 import numpy as np
@@ -355,3 +356,12 @@ def test_a_path_that_no_file_can_have_is_an_unreadable_document(name: str) -> No
     assert isinstance(refused, DocumentError)
     assert not isinstance(before, DocumentError)
     assert not isinstance(after, DocumentError)
+
+
+def test_an_entry_of_a_folder_listed_as_bytes_is_a_path(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_bytes(b"<a/>")
+    (tmp_path / "b.xml.gz").write_bytes(gzip.compress(b"<b/>"))
+    (tmp_path / "c.xml").mkdir()
+    with os.scandir(os.fsencode(tmp_path)) as entries:
+        batch = read_batch(sorted(entries, key=lambda entry: entry.name), errors="return")  # type: ignore[arg-type]
+    assert [len(document) for document in batch] == [1, 1, 0] and list(batch.errors) == [2]

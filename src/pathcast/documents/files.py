@@ -22,7 +22,7 @@ _DEFLATE_RATIO = 1032  # no stream of deflate expands further
 
 def is_compressed(path: str | os.PathLike[str]) -> bool:
     """Whether the name says that the file is compressed."""
-    return os.fspath(path).lower().endswith(_COMPRESSED)
+    return os.fsdecode(path).lower().endswith(_COMPRESSED)
 
 
 def read_file(path: str | os.PathLike[str], most: int) -> bytes:
@@ -34,7 +34,7 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
 def content_bound(path: str | os.PathLike[str], most: int) -> int:
     """A bound on the size of what `read_file` returns; 0 for whatever can't be read."""
     try:
-        size = Path(path).stat().st_size
+        size = Path(os.fsdecode(path)).stat().st_size
     except (OSError, ValueError, TypeError):
         return 0
     return min(most, size * _DEFLATE_RATIO if is_compressed(path) else size)
