@@ -52,9 +52,7 @@ def test_the_bound_is_thirty_times_the_size_unless_a_caller_gives_another(
     file.write_bytes(gzip.compress(b"\n" * 100_000 + b"a"))
     ratio = 100_001 / file.stat().st_size
     assert ratio > 200
-    with pytest.raises(
-        LimitError, match=f"unpacks to more than {30 * file.stat().st_size:,} bytes; at most 30 times"
-    ):
+    with pytest.raises(LimitError, match=f"unpacks to more than {30 * file.stat().st_size:,} bytes; at most 30 times"):
         Subscriptions.read(file)
     assert len(Subscriptions.read(file, amplification=int(ratio) + 1)) == 1
     for wrong in (0, -1, 1.5, "x", True):
@@ -152,3 +150,10 @@ def test_expressions_of_parquet_are_texts_of_any_kind(tmp_path: Path, column: An
             read_rows(tmp_path / "s.parquet")
     else:
         assert read_rows(tmp_path / "s.parquet").xpaths == expected
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800.csv", "\0.txt.gz"])
+def test_a_path_that_no_file_can_have_is_no_file_of_subscriptions(name: str) -> None:
+    with pytest.raises(PatternError, match="cannot read the subscriptions .*: no file can have this name") as caught:
+        Subscriptions.read(name)
+    caught.value.reason.encode()  # the name is spelled out where it can't be printed

@@ -82,6 +82,8 @@ def _read(path: str | os.PathLike[str], amplification: int) -> Rows:
         raise PatternError(
             f"cannot read the subscriptions {file}: {getattr(error, 'strerror', None) or error}"
         ) from None
+    except ValueError:  # a NUL character, or a character that the file system's encoding lacks
+        raise PatternError(f"cannot read the subscriptions {str(file)!r}: no file can have this name") from None
     return _csv(file, text) if endings[-1:] == [".csv"] else _plain(text)
 
 
