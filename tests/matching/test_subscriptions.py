@@ -13,6 +13,7 @@ from pyarrow import parquet
 
 import pathcast
 from pathcast import LimitError, PatternError, Subscriptions
+from pathcast.patterns import parse
 
 
 def test_ids_count_from_one_and_are_never_given_again() -> None:
@@ -380,3 +381,19 @@ def test_columns_are_what_iteration_gives(tmp_path):
     for some in (pathcast.Subscriptions(), subscriptions, opened):
         ids, xpaths, subscribers = some.columns()
         assert list(zip(ids.tolist(), xpaths, subscribers, strict=True)) == [tuple(one) for one in some]
+
+
+def test_an_invalid_expression_that_is_repeated_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+
+    def counting(expression: str, *arguments: object, **more: object) -> object:
+        parsed.append(expression)
+        return parse(expression, *arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("pathcast.matching.table.parse", counting)
+    subscriptions = Subscriptions()
+    errors = subscriptions.add_many(["//a[", "//b", "//a[", "//a[b]", "//a["], errors="collect")
+    assert parsed == ["//a[", "//a[b]"]
+    assert [error.index for error in errors] == [0, 2, 4]
+    assert len({str(error) for error in errors}) == 1 and len(set(map(id, errors))) == 3
+    assert len(subscriptions) == 2

@@ -11,6 +11,7 @@ Cost: about 1 µs to enter a plain path among many, some 15 µs to enter a patte
 
 import weakref
 from array import array
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -92,8 +93,14 @@ class PatternTable:
         texts: dict[int, str] = {}
         bad: list[PatternError | LimitError] = []
         encode = self.encoder.encode
+        failed: dict[str, PatternError | LimitError] = {}  # a file may repeat one that takes long to reject
         for index, expression in enumerate(expressions):
             place = index - len(bad)
+            if failed and expression in failed:
+                error = copy(failed[expression])
+                error.index = index
+                bad.append(error)
+                continue
             path = encode(expression)
             if path is None:
                 try:
@@ -103,6 +110,7 @@ class PatternTable:
                     if not collect:
                         raise
                     bad.append(error.with_traceback(None))  # which would keep tokens and parser alive
+                    failed[expression] = error
                     continue
                 texts[place] = expression
                 path = self.encoder.steps_of(pattern)
