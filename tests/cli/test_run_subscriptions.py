@@ -139,3 +139,21 @@ def test_a_table_without_expressions_is_an_error(folder):
         assert status != 0
         assert "the subscriptions have no column 'xpath'; their columns are id;subscriber;xpath; sep" in errors
         assert errors.strip().endswith("separated by ';'? use commas")
+
+
+def test_a_pipeline_may_accept_no_invalid_subscription(folder):
+    status, _, errors = ran(folder, "--publish", rows=[*ROWS, "13,reader,//["], more="max_invalid = 0")
+    assert status == 1
+    assert "nothing published: 1 of 13 subscriptions is invalid, more than subscriptions.max_invalid = 0" in errors
+    assert versions(folder / "index") == []
+    assert ran(folder, "--publish", rows=ROWS, more="max_invalid = 0")[0] == 0
+
+
+def test_the_folder_of_invalid_subscriptions_may_be_a_link(folder):
+    (folder / "elsewhere").mkdir()
+    (folder / "invalid").symlink_to(folder / "elsewhere")
+    for _ in range(2):
+        status, _, errors = ran(folder, "--publish", rows=[*ROWS, "13,reader,//["], more='invalid = "invalid"')
+        assert status == 0, errors
+    assert [row["id"] for row in pq.read_table(folder / "elsewhere").to_pylist()] == [13]
+    assert (folder / "invalid").is_symlink()

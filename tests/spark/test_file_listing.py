@@ -76,8 +76,10 @@ def test_links_are_followed_and_those_to_a_folder_around_them_have_an_end(folder
     (folder / "sub" / "around").symlink_to(folder / "sub")
     (folder / "linked.xml").symlink_to(folder / "a.xml")
     (folder / "dangling.xml").symlink_to(folder / "nowhere")
+    (folder / "itself.xml").symlink_to(folder / "itself.xml")
     os.mkfifo(folder / "pipe.xml")
     found = names(folder, recursive=True)
+    assert "itself.xml" not in found
     assert "linked.xml" in found and "dangling.xml" not in found and "pipe.xml" not in found
     assert "sub/inner.xml" in found
 

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
 
 from pathcast.errors import PipelineError
-from pathcast.spark.jvm import how_it_ended, is_lost, spared_from_sigterm
+from pathcast.spark.jvm import how_it_ended, is_lost, silence, spared_from_sigterm
 
 
 def test_a_jvm_that_runs_has_not_ended(spark):
@@ -59,3 +59,19 @@ def test_what_starts_within_the_block_as_pyspark_starts_java_ignores_sigterm():
         assert said() == "True\n"
     assert said() == "False\n"
     assert signal.getsignal(signal.SIGTERM) != signal.SIG_IGN
+
+
+def test_a_jvm_that_is_silenced_prints_no_stack_traces(spark):
+    jvm = spark._jvm
+    system, before = jvm.java.lang.System, jvm.java.lang.System.err
+    printed = jvm.java.io.ByteArrayOutputStream()
+    system.setErr(jvm.java.io.PrintStream(printed, True))
+    try:
+        jvm.java.lang.Throwable("heard").printStackTrace()
+        silence()
+        jvm.java.lang.Throwable("not heard").printStackTrace()
+    finally:
+        system.setErr(before)
+        jvm.org.apache.logging.log4j.core.config.Configurator.reconfigure()
+    assert "Throwable: heard" in printed.toString()
+    assert "not heard" not in printed.toString()

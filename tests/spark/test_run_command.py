@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from pathcast.cli.app import app
 from pathcast.spark.pipeline_file import read_pipeline
-from pathcast.spark.run import compile_table
+from pathcast.spark.run import compile_table, until_stopped
 from pathcast.spark.versions import versions
 from tests.spark.machines import MINUTES
 
@@ -121,18 +121,21 @@ def test_what_is_published_is_taken_up_by_the_stream_that_runs_and_sigterm_stops
     assert [row["id"] for row in pq.read_table(folder / "invalid").to_pylist()] == [1]
 
 
-def test_sigterm_cancels_a_batch(spark, folder, monkeypatch):
-    (folder / "batch.toml").write_text(PIPELINE.partition("[stream]")[0])
+def endless(session: SparkSession, _: object = None) -> None:
+    """A job that only a cancellation ends."""
+    session.range(10**15).selectExpr("max(id % 7)").collect()  # a sum would overflow
 
-    def endless(session: SparkSession, _: object) -> None:
-        session.range(10**15).selectExpr("sum(id)").collect()
+
+@pytest.mark.parametrize(("work", "published"), [("_batch", True), ("compile_table", False)], ids=["batch", "table"])
+def test_sigterm_cancels_a_batch_and_the_compilation_of_a_table(spark, folder, monkeypatch, work, published):
+    (folder / "batch.toml").write_text(PIPELINE.partition("[stream]")[0])
 
     def meanwhile() -> None:
         wait_for(lambda: len(spark.sparkContext.statusTracker().getActiveJobsIds()) > 0)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr("pathcast.spark.run._batch", endless)
-    monkeypatch.setattr("pathcast.cli.run._publish_small", lambda _: True)  # prints a report
+    monkeypatch.setattr(f"pathcast.spark.run.{work}", endless)
+    monkeypatch.setattr("pathcast.cli.run._publish_small", lambda _: published)  # prints a report
     other = Thread(target=meanwhile)
     other.start()
     answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml")])
@@ -140,6 +143,27 @@ def test_sigterm_cancels_a_batch(spark, folder, monkeypatch):
     assert answer.exit_code == 143, answer.output
     assert answer.output == "stopping …\nstopped\n"
     assert not spark.sparkContext.statusTracker().getActiveJobsIds()
+
+
+def test_work_that_is_stopped_between_two_jobs_is_cancelled_in_the_next(spark, monkeypatch):
+    stop, interrupted = Event(), Event()
+    interrupt_all = spark.interruptAll
+
+    def interrupt() -> list[str]:
+        try:
+            return interrupt_all()
+        finally:
+            interrupted.set()
+
+    def work() -> None:
+        stop.set()
+        assert interrupted.wait(MINUTES)
+        endless(spark)
+
+    monkeypatch.setattr(spark, "interruptAll", interrupt)
+    assert until_stopped(spark, work, stop) is None
+    assert not spark.sparkContext.statusTracker().getActiveJobsIds()
+    assert until_stopped(spark, lambda: pytest.fail("started after a stop"), stop) is None
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

@@ -1,5 +1,6 @@
 """Small tables are read and published without Spark, with the result that Spark comes to."""
 
+import bz2
 import csv
 import gzip
 import json
@@ -161,11 +162,21 @@ def test_what_is_large_or_unusual_is_left_to_spark(tmp_path):
     (tmp_path / "open.csv").write_text('id,xpath\n1,"//a')
     (tmp_path / "broken.json").write_text('{"id": 1, "xpath": "//a"}\n{"id": ')
     (tmp_path / "twice.csv").write_text("id,xpath,xpath\n1,//a,//b\n")
+    (tmp_path / "case.json").write_text('{"id": 1, "ID": 2, "xpath": "//a"}\n')
+    (tmp_path / "deep.json").write_text('{"xpath": ' + 100_000 * "[")
+    (tmp_path / "huge.json").write_text('{"id": 99999999999999999999, "xpath": "//a"}\n')
+    (tmp_path / "half.json").write_text('{"id": 1, "xpath": "\\ud800"}\n')
+    (tmp_path / "packed.csv.bz2").write_bytes(bz2.compress((tmp_path / "table.csv").read_bytes()))
     for name, form, why in (
         ("float.parquet", "parquet", "column 'id' with values of type float"),
         ("open.csv", "csv", "open.csv can't be read without Spark: unexpected end of data"),
         ("broken.json", "json", "broken.json can't be read without Spark: Expecting value"),
         ("twice.csv", "csv", "columns of the same name"),
+        ("case.json", "json", "columns of the same name"),
+        ("deep.json", "json", "deep.json can't be read without Spark: maximum recursion depth"),
+        ("huge.json", "json", "column 'id': Python int too large"),
+        ("half.json", "json", "column 'xpath': .* surrogates not allowed"),
+        ("packed.csv.bz2", "csv", "files that end in .bz2 need Spark"),
         ("table.csv", "orc", "format orc"),
         ("nothing.csv", "csv", "not a file or folder"),
     ):

@@ -105,6 +105,7 @@ def _run(
     """Run a pipeline in a thread, and leave as it ends: by itself, by a signal, by an error, or without its JVM."""
     from pathcast.spark import session  # first, since it says how to install Spark
     from pathcast.spark.jvm import how_it_ended, silence
+    from pathcast.spark.run import compile_table, until_stopped
     from pathcast.spark.run import run as run_pipeline
     from pathcast.spark.sessions import running
 
@@ -119,12 +120,16 @@ def _run(
             typer.echo("starting Spark …", err=True)
         with _session(lambda: session(pipeline.name, settings, remote=remote), ours) as spark:
             started = True
-            if not published and not stop.is_set():
-                _publish_table(spark, pipeline)
+            stopping = silence if ours else lambda: None
+            if not published:
+                report = until_stopped(spark, lambda: compile_table(spark, pipeline), stop, stopping)
+                if report is None:
+                    return False
+                typer.echo(report, err=True)
             if publish or stop.is_set():
-                return publish and not stop.is_set()
+                return publish
             tell = _tell_json if as_json else typer.echo
-            return run_pipeline(spark, pipeline, tell, stop, silence if ours else lambda: None)
+            return run_pipeline(spark, pipeline, tell, stop, stopping)
 
     working = Work(work)
     with stopped_by_signals(stop):
@@ -226,13 +231,6 @@ def _publish_small(pipeline: "Pipeline") -> bool:
     if report is not None:
         typer.echo(report, err=True)
     return report is not None
-
-
-def _publish_table(spark: "SparkSession", pipeline: "Pipeline") -> None:
-    """Publish a table of subscriptions with Spark."""
-    from pathcast.spark.run import compile_table
-
-    typer.echo(compile_table(spark, pipeline), err=True)
 
 
 def _must_answer(remote: str) -> None:

@@ -9,6 +9,7 @@ Invariant: a file is listed once, under one path, whatever its name holds.
 Cost: one `scandir` per folder, and one `stat` per file that `known` does not have.
 """
 
+import errno
 import os
 import re
 import stat
@@ -19,6 +20,8 @@ from typing import NamedTuple
 from pathcast.errors import PipelineError
 
 _COPYING = "._COPYING_"  # what `hadoop fs -put` is still writing
+# No file is there: it was removed, or it is a link that leads nowhere or to itself.
+_GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 
 
 class FoundFile(NamedTuple):
@@ -55,8 +58,10 @@ def look_at(path: str) -> FoundFile | None:
     """The file as it is now; None if it is gone, or is no regular file."""
     try:
         facts = os.stat(path)  # noqa: PTH116 - a hundred thousand times
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    except OSError as error:
+        if error.errno in _GONE:
+            return None
+        raise
     return FoundFile(path, facts.st_size, facts.st_mtime_ns) if stat.S_ISREG(facts.st_mode) else None
 
 
@@ -76,7 +81,7 @@ def _files(root: str, recursive: bool, inside: tuple[tuple[int, int], ...] = ())
         with os.scandir(root) as entries:
             folders = []
             for entry in entries:
-                if not entry.is_dir():
+                if not _is_folder(entry):
                     yield entry.path
                 elif not _hidden(entry.name) and (recursive or "=" in entry.name):
                     folders.append(entry)
@@ -89,6 +94,13 @@ def _files(root: str, recursive: bool, inside: tuple[tuple[int, int], ...] = ())
         facts = folder.stat()
         if (facts.st_dev, facts.st_ino) not in inside:  # a link to a folder around it would have no end
             yield from _files(folder.path, recursive, (*inside, (facts.st_dev, facts.st_ino)))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # `look_at` finds out why
+        return False
 
 
 def roots(pattern: str) -> list[str]:

@@ -71,9 +71,7 @@ def described(counts: Counts, reasons: list[Reason], given: SubscriptionSource, 
     """What is wrong and what to do, in lines; `kept`: the invalid rows are where `subscriptions.invalid` says."""
     if not counts.invalid:
         return
-    total = counts.subscriptions + counts.invalid
-    are = "is" if counts.invalid == 1 else "are"
-    yield f"{counts.invalid:,} of {total:,} subscriptions {are} invalid:"
+    yield f"{_how_many(counts)}:"
     width = len(f"{reasons[0].rows:,}")
     for one in reasons[:_SHOWN]:
         yield f"  {one.rows:>{width},} × {one}"
@@ -95,8 +93,9 @@ def described(counts: Counts, reasons: list[Reason], given: SubscriptionSource, 
 
 def rejection(counts: Counts, given: SubscriptionSource) -> str:
     """Why nothing is published."""
-    total = counts.subscriptions + counts.invalid
-    return (
-        f"{counts.invalid:,} of {total:,} subscriptions are invalid, more than "
-        f"subscriptions.max_invalid = {given.max_invalid:g} allows"
-    )
+    return f"{_how_many(counts)}, more than subscriptions.max_invalid = {given.max_invalid:g} allows"
+
+
+def _how_many(counts: Counts) -> str:
+    are = "is" if counts.invalid == 1 else "are"
+    return f"{counts.invalid:,} of {counts.subscriptions + counts.invalid:,} subscriptions {are} invalid"

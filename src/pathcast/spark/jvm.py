@@ -64,11 +64,13 @@ def is_lost(error: BaseException) -> bool:
 
 
 def silence() -> None:
-    """Let the JVM log nothing more: it reports work that is cancelled on purpose as errors."""
+    """Let the JVM print nothing more: it reports work that is cancelled on purpose as errors, in its log and beside."""
     jvm: Any = SparkContext._jvm
     if jvm is not None:
         log4j = jvm.org.apache.logging.log4j
         log4j.core.config.Configurator.setAllLevels("", log4j.Level.OFF)
+        # Scala prints stack traces of tasks that come too late for a pool of threads.
+        jvm.java.lang.System.setErr(jvm.java.io.PrintStream(jvm.java.io.OutputStream.nullOutputStream()))
 
 
 def keep_quiet_about_its_end() -> None:

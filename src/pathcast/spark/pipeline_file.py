@@ -296,7 +296,7 @@ def _pipeline(path: Path, given: dict[str, Any], values: dict[str, Any]) -> Pipe
             namespaces=get("subscriptions.namespaces"),
             invalid=get("subscriptions.invalid"),
             shards=get("subscriptions.shards"),
-            max_invalid=get("subscriptions.max_invalid") or MAX_INVALID,
+            max_invalid=values.get("subscriptions.max_invalid", MAX_INVALID),
         ),
         deliveries=_sink("deliveries", values, per=get("deliveries.per") or "subscriber"),
         dead_letters=_sink("dead_letters", values) if "dead_letters" in given else None,

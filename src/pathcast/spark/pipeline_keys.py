@@ -193,9 +193,9 @@ KEYS = (
     ),
     Key(
         "subscriptions.max_invalid",
-        "share",
-        "The share of the table that may be invalid. If more is, the run ends before it publishes anything. `1` "
-        "accepts any table.",
+        "share or 0",
+        "The share of the table that may be invalid. If more is, the run ends before it publishes anything. `0` "
+        "accepts no invalid row, `1` accepts any table.",
         "0.5",
     ),
     # deliveries
@@ -338,6 +338,7 @@ KINDS = {
     "interval": 'interval, such as `"2 seconds"`',
     "number": "whole number from 1 up",
     "share": "number above 0, at most 1",
+    "share or 0": "number from 0 to 1",
     "policy": "policy",
 }
 

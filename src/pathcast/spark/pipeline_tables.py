@@ -132,7 +132,8 @@ def _work(pipeline: Pipeline, table: SmallTable, changes: SmallTable | None) -> 
 
 
 def _write_parquet(rows: pa.Table, folder: Path) -> None:
-    """Write rows in place of what a folder holds, as Spark does in mode overwrite."""
+    """Write rows in place of what a folder holds, as Spark does in mode overwrite; links to it stay."""
+    folder = folder.resolve()
     fresh = folder.with_name(f".{folder.name}-{secrets.token_hex(8)}")
     fresh.mkdir(parents=True)
     pq.write_table(rows, fresh / "part-00000.parquet")

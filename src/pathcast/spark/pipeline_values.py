@@ -95,7 +95,8 @@ def _number(key: Key, value: Any) -> int:
 
 
 def _share(key: Key, value: Any) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 1:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= 1 or (value == 0 and key.kind != "share or 0"):
         raise RefusedValueError(f"must be a {KINDS[key.kind]}, not {_said(value)}")
     return float(value)
 
@@ -134,5 +135,6 @@ READERS: dict[str, Callable[[Key, Any], Any]] = {
     "interval": _interval,
     "number": _number,
     "share": _share,
+    "share or 0": _share,
     "policy": _policy,
 }

@@ -20,6 +20,7 @@ import re
 import time
 from collections.abc import Callable
 from threading import Event, Thread
+from typing import TypeVar
 
 from pyspark import InheritableThread
 from pyspark.errors import PySparkException
@@ -67,6 +68,7 @@ __all__ = [
     "pins_of",
     "reports_of",
     "run",
+    "until_stopped",
 ]
 
 # How often a running query is asked how far it is, in seconds.
@@ -78,6 +80,7 @@ _WRAPPERS = {"PythonException", "Py4JJavaError", "Py4JException", "ForeachBatchU
 _QUERY = "pipeline"
 
 
+T = TypeVar("T")
 Tell = Callable[[AnyReport], object]
 Stopping = Callable[[], object]
 
@@ -141,36 +144,56 @@ def compile_table(spark: SparkSession, pipeline: Pipeline) -> str:
     return outcome(pipeline, report.counts, reasons)
 
 
-# A batch.
+def until_stopped(
+    spark: SparkSession, work: Callable[[], T], stop: Event, stopping: Stopping = lambda: None
+) -> T | None:
+    """The result of work on Spark; None if `stop` was set before it ended: then its jobs are cancelled.
 
-
-def _run_batch(spark: SparkSession, pipeline: Pipeline, tell: Tell, stop: Event, stopping: Stopping) -> bool:
-    """The work is done by another thread: an interrupt in the midst of a call to the JVM would break the connection."""
+    The work is done by another thread: an interrupt in the midst of a call to the JVM would break the connection.
+    """
+    if stop.is_set():
+        return None
+    results: list[T] = []
     failures: list[Exception] = []
-    reports: list[AnyReport] = []
 
-    def work() -> None:
+    def run_work() -> None:
         try:
-            reports.append(_batch(spark, pipeline))
-            if pipeline.joins is not None:
-                reports.append(join_batch(spark, pipeline, pipeline.joins))
+            results.append(work())
         except Exception as error:  # noqa: BLE001 — raised again by the thread that waits
             failures.append(error)
 
-    working: Thread = InheritableThread(target=work, daemon=True, session=spark)
+    working: Thread = InheritableThread(target=run_work, daemon=True, session=spark)
     working.start()
     while working.is_alive() and not stop.is_set():
         working.join(PATIENCE)
     if working.is_alive():
         stopping()
-        spark.interruptAll()
-        working.join()
-        return False
+        while working.is_alive():  # between two jobs there is nothing to cancel
+            spark.interruptAll()
+            working.join(PATIENCE)
+        return None
     if failures:
-        raise _failure("the batch failed", failures[0]) from failures[0]
-    for report in reports:
+        raise failures[0]
+    return results[0]
+
+
+# A batch.
+
+
+def _run_batch(spark: SparkSession, pipeline: Pipeline, tell: Tell, stop: Event, stopping: Stopping) -> bool:
+    def work() -> list[AnyReport]:
+        reports: list[AnyReport] = [_batch(spark, pipeline)]
+        if pipeline.joins is not None:
+            reports.append(join_batch(spark, pipeline, pipeline.joins))
+        return reports
+
+    try:
+        reports = until_stopped(spark, work, stop, stopping)
+    except Exception as error:
+        raise _failure("the batch failed", error) from error
+    for report in reports or ():
         tell(report)
-    return True
+    return reports is not None
 
 
 def _batch(spark: SparkSession, pipeline: Pipeline) -> Report:

@@ -37,6 +37,8 @@ ROW_SCHEMA = pa.schema(
     ]
 )
 COLUMNS = ("id", "subscriber", "xpath", "router", "change", "sequence")
+# Endings by which Spark unpacks a file, beside `.gz`.
+_PACKED = {".bz2", ".deflate", ".lz4", ".snappy", ".zst"}
 # As Spark casts text to bigint: ASCII digits, and blanks around them.
 _WHOLE = re.compile(r"\s*[+-]?[0-9]{1,18}\s*", re.ASCII)
 
@@ -99,11 +101,11 @@ def read_small(path: str, form: str, small: Small | None = None) -> SmallTable:
     for file in files:
         try:
             mine, rows = _READERS[form](file, bounds)
-        except (OSError, EOFError, zlib.error, ValueError, csv.Error, pa.ArrowException) as error:
+        except (OSError, EOFError, zlib.error, ValueError, RecursionError, csv.Error, pa.ArrowException) as error:
             raise NotSmallError(f"{file.name} can't be read without Spark: {error}") from None
         if names is not None and mine != names:
             raise NotSmallError("files with different columns need Spark")
-        if len(set(mine)) < len(mine):
+        if len({name.lower() for name in mine}) < len(mine):
             raise NotSmallError("columns of the same name need Spark")
         names = mine
         for name in COLUMNS:
@@ -135,7 +137,7 @@ def _files(path: str) -> list[Path]:
 
 
 def _check_types(columns: dict[str, list[Any]]) -> None:
-    """Leave types to Spark that it would cast."""
+    """Leave types to Spark that it would cast, and values that Arrow does not have."""
     for name, values in columns.items():
         kinds = {type(value) for value in values} - {type(None)}
         usual: tuple[set[type], ...] = ({str},) if name not in ("id", "sequence") else ({str}, {int})
@@ -143,6 +145,10 @@ def _check_types(columns: dict[str, list[Any]]) -> None:
             raise NotSmallError(
                 f"column '{name}' with values of type {', '.join(sorted(kind.__name__ for kind in kinds))}"
             )
+        try:
+            pa.array(values)
+        except (OverflowError, ValueError) as error:  # numbers beyond 64 bits; half of a surrogate pair
+            raise NotSmallError(f"column '{name}': {error}") from None
 
 
 def rows_in_order(
@@ -159,6 +165,8 @@ _Rows = tuple[list[str], list[dict[str, Any]]]
 
 
 def _text(file: Path, bounds: Small) -> str:
+    if file.suffix in _PACKED:
+        raise NotSmallError(f"files that end in {file.suffix} need Spark")
     with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
         data = stream.read(bounds.bytes + 1)
     if len(data) > bounds.bytes:
