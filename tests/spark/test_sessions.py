@@ -86,14 +86,6 @@ def test_the_chosen_java_and_interpreter_are_handed_to_spark(monkeypatch):
     assert os.environ["JAVA_HOME"] == str(sessions.find_java().home)
 
 
-def test_spark_can_search_the_text_of_a_long_error(spark):
-    """As Spark does when a stream is stopped, to tell an interrupt from a failure: it recurses once per character."""
-    search = spark._jvm.java.util.regex.Pattern.compile("calling((.|\\r\\n|\\r|\\n|\\f)*)(InterruptedException)")
-    text = "calling\n" + 1_000 * "at org.apache.spark.SomeClass.someMethod\n"
-    assert search.matcher(text + "InterruptedException").find()
-    assert not search.matcher(text).find()
-
-
 def test_spark_runs_on_the_java_that_was_found(spark):
     found = [str(sessions.find_java().home / "bin" / "java"), "-XshowSettings:properties", "-version"]
     says = subprocess.run(found, capture_output=True, text=True, check=True).stderr

@@ -69,7 +69,9 @@ def silence() -> None:
     if jvm is not None:
         log4j = jvm.org.apache.logging.log4j
         log4j.core.config.Configurator.setAllLevels("", log4j.Level.OFF)
-        # Scala prints stack traces of tasks that come too late for a pool of threads.
+        # Scala prints stack traces of tasks that come too late for a pool of threads. And Java prints a stack overflow
+        # of a stream's thread: Spark searches the text of a Python error with a regular expression that recurses once
+        # per character. Larger stacks for all threads would make short jobs an eighth slower.
         jvm.java.lang.System.setErr(jvm.java.io.PrintStream(jvm.java.io.OutputStream.nullOutputStream()))
 
 

@@ -54,10 +54,8 @@ LOCAL_SETTINGS = {
     # A worker that dies in native code leaves a Python traceback instead of "worker exited unexpectedly".
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
-    # Warnings that a user can act on, not those of every start (log4j2.properties says which). A large stack: when a
-    # stream is stopped, Spark searches the text of the Python error with a regular expression that recurses once per
-    # character, and dies of that with the default one. Only the part of a stack that is used takes memory.
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()} -Xss64m",
+    # Warnings that a user can act on, not those of every start (log4j2.properties says which).
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
 }
 
 
