@@ -95,11 +95,14 @@ def narrowed(
                     text_parent, text_start, text_length, data, arena, joined, known, bits, scratch,
                 )  # fmt: skip
             elif rows[row, C_TEST] == CONTAINS:
-                state[T_WORK] += text_length[begin] if begin < text_end[first + element] else 0
+                before = since, found_at, until
                 held, since, found_at, until = contains_further(
                     first + element, row, since, found_at, until, rows, limits, literals, text_begin, text_end,
                     text_start, text_length, data, arena, joined,
                 )  # fmt: skip
+                if before != (since, found_at, until):
+                    for text in range(begin, until + (found_at >= 0)):
+                        state[T_WORK] += text_length[text]
             elif text_end[first + element] - begin == 1:
                 held = known_test_passes(
                     row, np.int64(begin - text_begin[first]), text_start[begin], np.int64(text_length[begin]), stamp,
