@@ -26,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 HERE = Path(__file__).resolve().parent
 # Rooms with files that take long go first, so that no test process waits for another in the end.
 FIRST = (
-    "spark", "experiments", "matching", "joins", "routing", "mediation", "hostile", "kernels", "workloads",
+    "spark", "lab", "matching", "joins", "routing", "mediation", "hostile", "kernels", "workloads",
     "test_readme.py",
 )  # fmt: skip
 

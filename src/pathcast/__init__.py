@@ -13,7 +13,7 @@ Everything here loads on first use: importing the package costs next to nothing.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .errors import (
+from pathcast.errors import (
     ChangeError,
     DocumentError,
     LimitError,
@@ -29,9 +29,9 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
-    from . import joins, mediation, messages, network, routing, roxsum, transmission
-    from .documents import Document, Limits
-    from .matching import Matcher, Matches, Subscription, Subscriptions, open_index
+    from pathcast import joins, mediation, messages, network, routing, roxsum, transmission
+    from pathcast.documents import Document, Limits
+    from pathcast.matching import Matcher, Matches, Subscription, Subscriptions, open_index
 
 __version__ = "0.1.0"
 
@@ -78,7 +78,7 @@ _ROOMS = {
 # Rooms that are used under their own name, as in `pathcast.roxsum.RoXSum`.
 _OPEN_ROOMS = frozenset(
     {
-        "documents", "experiments", "joins", "matching", "mediation", "messages", "network", "patterns", "routing",
+        "documents", "joins", "literature", "matching", "mediation", "messages", "network", "patterns", "routing",
         "roxsum", "spark", "store", "transmission", "workloads",
     }
 )  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 
 from pathcast import __version__
 from pathcast.cli import app as app_file
-from pathcast.cli.output import READER_GONE
+from pathcast.cli.output_errors import READER_GONE
 from pathcast.errors import PatternError
 
 COMMANDS = ("match", "explain", "generate", "experiment", "demo", "doctor")

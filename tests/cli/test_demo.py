@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pathcast.cli.demo.check import check, files_of
 from pathcast.cli.demo.command import ABOUT, FILES, prepare
+from pathcast.cli.demo.delivery_check import check, files_of
 from pathcast.cli.demo.feed import MARKET, PIPELINE
 from pathcast.cli.demo.market import Market, is_damaged
 from pathcast.cli.demo.publishers import PUBLISHERS

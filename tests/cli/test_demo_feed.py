@@ -2,7 +2,7 @@
 
 from lxml import etree
 
-from pathcast.cli.demo.check import compare
+from pathcast.cli.demo.delivery_check import compare
 from pathcast.cli.demo.feed import damage, overlay_of, routers
 from pathcast.cli.demo.market import DAMAGED_EVERY, FIRST_DAMAGED, Market
 from pathcast.cli.demo.publishers import PUBLISHERS, Report, Review, Stock, mediator, write

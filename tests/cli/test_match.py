@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from pathcast.cli import match as room
 from pathcast.cli.match import match
-from pathcast.cli.output import READER_GONE
+from pathcast.cli.output_errors import READER_GONE
 from pathcast.matching import Subscriptions
-from pathcast.spark.versions import publish
+from pathcast.spark.publishing.index_versions import publish
 
 app = typer.Typer()
 app.command()(match)

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 import pathcast
 from pathcast.cli.app import app, main
-from pathcast.spark.java import find_java
-from pathcast.spark.versions import publish
+from pathcast.spark.publishing.index_versions import publish
+from pathcast.spark.sessions.java import find_java
 from tests.spark.machines import CTRL_C_WORKS, MINUTES, short_lived
 
 # Each starts a Spark of its own: beside the shared one, not after it.
@@ -215,7 +215,7 @@ def test_spark_starts_where_pyspark_installs_no_handler_of_its_own(folder, monke
         raise pathcast.PipelineError("Spark did not start: no reason")
 
     monkeypatch.setattr("pathcast.spark.session", session)
-    monkeypatch.setattr("pathcast.spark.sessions.running", lambda: None)
+    monkeypatch.setattr("pathcast.spark.sessions.session.running", lambda: None)
     monkeypatch.setattr(sys, "argv", ["pathcast", "run", str(folder / "stream.toml")])
     with pytest.raises(SystemExit) as left:
         main()

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import pathcast
 from pathcast.cli import run as command
 from pathcast.cli.app import app
-from pathcast.spark.versions import version_folder, versions
+from pathcast.spark.publishing.index_versions import version_folder, versions
 from pathcast.store.snapshot import MANIFEST
 
 PIPELINE = """

@@ -8,7 +8,7 @@ import functools
 
 import numpy as np
 
-from pathcast.documents.bytes_kernels import HASH_A, HASH_B
+from pathcast.documents.scanner.character_kernels import HASH_A, HASH_B
 
 _NAME_BYTES = np.frombuffer(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", dtype=np.uint8)
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch, Limits, Names
 from pathcast.documents.expat_reader import BatchBuilder, Entities
-from pathcast.documents.scanner import Scanner
+from pathcast.documents.scanner.scanner import Scanner
 from pathcast.errors import PathcastError
 
 _COLUMNS = (

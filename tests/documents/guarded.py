@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import Limits, Names
-from pathcast.documents import scanner as room
-from pathcast.documents.bytes_kernels import PADDING
-from pathcast.documents.scanner import Scanner
+from pathcast.documents.scanner import scanner as room
+from pathcast.documents.scanner.character_kernels import PADDING
+from pathcast.documents.scanner.scanner import Scanner
 from tests.documents.equivalence import by_expat, differences
 from tests.documents.mutations import mutations
 from tests.documents.rules import PASSED_ON, READ, WRONG

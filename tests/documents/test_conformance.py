@@ -19,7 +19,7 @@ import pytest
 
 from pathcast.documents import Limits, Names, read
 from pathcast.documents.expat_reader import Entities
-from pathcast.documents.scanner import Scanner
+from pathcast.documents.scanner.scanner import Scanner
 from pathcast.errors import DocumentError
 from tests.conformance import ElementFacts, Entry, Facts, archive, entries, facts, files
 from tests.documents.equivalence import by_expat, by_scanner, differences, passed_on

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pathcast.documents import dtd
-from pathcast.documents.dtd import read_dtd
-from pathcast.documents.schema import Attribute
+from pathcast.documents.schema import dtd
+from pathcast.documents.schema.dtd import read_dtd
+from pathcast.documents.schema.schema import Attribute
 from pathcast.errors import DocumentError, LimitError, PathcastError
 
 NITF = Path(__file__).resolve().parents[3] / "shared/data/nitf/nitf-2-5.dtd"

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from pathcast.documents import Limits, Names, read_batch
-from pathcast.documents.bytes_kernels import PADDING
-from pathcast.documents.scanner import OWN_NAMES, NameTable, Scanner
+from pathcast.documents.scanner.character_kernels import PADDING
+from pathcast.documents.scanner.scanner import OWN_NAMES, NameTable, Scanner
 from pathcast.errors import DocumentError
 from tests.documents.collisions import colliding_names, crowding_names
 from tests.documents.equivalence import by_expat, by_scanner, differences, passed_on
@@ -102,7 +102,7 @@ def test_a_document_known_to_be_unreadable_keeps_its_place() -> None:
 
 @pytest.mark.parametrize("piece", [1, 7, 64])
 def test_there_is_room_for_all_tags_however_they_are_counted(monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
-    monkeypatch.setattr("pathcast.documents.scanner._PIECE", piece)
+    monkeypatch.setattr("pathcast.documents.scanner.scanner._PIECE", piece)
     documents = [b"<a k='1' l='2'>" + b"<b m='3'>text</b>" * count + b"</a>" for count in range(9)]
     assert _agree(documents)
     scanner = Scanner(Names(), Limits(), "refuse")
@@ -155,8 +155,8 @@ def test_the_names_of_one_batch_are_no_burden_for_the_next() -> None:
 def test_more_names_than_the_kernels_table_may_hold_are_all_kept(
     documents: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pathcast.documents.scanner.MOST_NAMES", OWN_NAMES)
-    monkeypatch.setattr("pathcast.documents.scanner._MOST_BYTES", 1 << 18)
+    monkeypatch.setattr("pathcast.documents.scanner.scanner.MOST_NAMES", OWN_NAMES)
+    monkeypatch.setattr("pathcast.documents.scanner.scanner._MOST_BYTES", 1 << 18)
     assert 0 < len(passed_on(documents)) < len(documents)
     assert _agree(documents)
 

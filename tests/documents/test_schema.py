@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pathcast.documents.dtd import read_dtd
-from pathcast.documents.schema import Element, Particle, Schema
+from pathcast.documents.schema.dtd import read_dtd
+from pathcast.documents.schema.schema import Element, Particle, Schema
 from pathcast.errors import DocumentError
 
 

@@ -19,8 +19,8 @@ from pathcast import LimitError, PathcastError, Subscriptions
 from pathcast.documents import Limits, read_batch
 from pathcast.documents.expat_reader import _DocumentReader
 from pathcast.matching import Matcher
-from pathcast.matching.automaton import generations as automaton
-from pathcast.matching.automaton.states import States
+from pathcast.matching.automaton.paths.states import States
+from pathcast.matching.automaton.updates import index_updates as automaton
 from tests.documents.collisions import colliding_names, crowding_names
 from tests.hostile.measured import measured
 

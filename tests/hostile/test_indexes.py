@@ -1,7 +1,7 @@
 """Indexes that are damaged or forged: whatever a folder holds, `open_index` raises `SnapshotError` and nothing else.
 
 Damage is found in any index. A forged one has checksums that fit: then its manifest may say anything, and with
-`trusted=False` its arrays may hold anything, too (`tests/matching/test_renewal.py`).
+`trusted=False` its arrays may hold anything, too (`tests/matching/test_index_renewal.py`).
 """
 
 import copy

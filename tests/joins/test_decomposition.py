@@ -9,8 +9,8 @@ import pytest
 
 from pathcast import QueryError
 from pathcast.joins import Client, JoinServer, Schema, Subscription
-from pathcast.joins.decomposition import REMEMBERED_EVENTS, choose, semijoin_cost, total
-from pathcast.workloads import mixed_joins
+from pathcast.joins.query.decomposition import REMEMBERED_EVENTS, choose, semijoin_cost, total
+from pathcast_lab.workloads import mixed_joins
 
 PER_VALUE = {"R": 10, "S": 70, "T": 70, "U": 30}
 

@@ -6,8 +6,8 @@ import pytest
 
 from pathcast import SchemaError
 from pathcast.joins import Schema
-from pathcast.joins.schema import Draft
-from pathcast.joins.schema_file import read_schema_file
+from pathcast.joins.query.schema import Draft
+from pathcast.joins.query.schema_file import read_schema_file
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pathcast.documents import Limits, Names
-from pathcast.documents.bytes_kernels import name_bytes, text_bytes, value_bytes
-from pathcast.documents.scanner import Scanner
+from pathcast.documents.scanner.character_kernels import name_bytes, text_bytes, value_bytes
+from pathcast.documents.scanner.scanner import Scanner
 from pathcast.kernels import Bytes, bit_count, leading, lowest_bit, word
 from tests.documents.equivalence import by_expat, differences
 from tests.kernels.tiny import Tiny

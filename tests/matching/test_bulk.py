@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from pathcast import Subscriptions
-from pathcast.matching.bulk import collector_resting
-from pathcast.matching.trees import Trees
-from pathcast.patterns.model import AllOf, AnyOf, First, Node, Pattern, conditions_in
+from pathcast.matching.table.bulk import collector_resting
+from pathcast.matching.table.tree_patterns import Trees
+from pathcast.patterns.tree_pattern import AllOf, AnyOf, First, Node, Pattern, conditions_in
 
 EXPRESSIONS = [
     "/a[b]/c",

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from pathcast import LimitError, PatternError, Subscriptions
-from pathcast.matching import expansion, owners, rows
-from pathcast.matching.expansion import Expansion
-from pathcast.matching.subscribers import SubscriberRows
+from pathcast.matching.results import entry_rows as rows
+from pathcast.matching.results import match_expansion as expansion
+from pathcast.matching.results.batch_subscribers import SubscriberRows
+from pathcast.matching.results.match_expansion import Expansion
+from pathcast.matching.subscriptions import subscriber_names as owners
 
 XPATHS = ["//a", "a", "/a/b", "//b[@x]", "//c", "/*", "//a[b or c]", "/", "/a//b", "//c[. = 1]"]
 PEOPLE = [None, "ada", "bob", "cyd", "Dan", "eve"]

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from pathcast import Subscriptions
-from pathcast.matching import owners, rows
+from pathcast.matching.results import entry_rows as rows
+from pathcast.matching.subscriptions import subscriber_names as owners
 
 XPATHS = ["//a", "/a/b", "a//c", "//a[b]", "//c[@d = 5]"]
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from pathcast import Subscriptions
-from pathcast.matching import rows
-from pathcast.matching.expansion import Expansion
-from pathcast.matching.subscribers import SubscriberRows
+from pathcast.matching.results import entry_rows as rows
+from pathcast.matching.results.batch_subscribers import SubscriberRows
+from pathcast.matching.results.match_expansion import Expansion
 
 XPATHS = [f"/a/b{number}" for number in range(40)]
 CHANGES = 6000

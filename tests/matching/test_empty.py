@@ -6,8 +6,8 @@ import pytest
 from pathcast import Subscriptions
 from pathcast.documents import read_batch
 from pathcast.matching import engines
-from pathcast.matching.contract import Skipping
-from pathcast.matching.registry import engine_class
+from pathcast.matching.engine_contract import Skipping
+from pathcast.matching.engine_registry import engine_class
 
 # A path, a filter, a branch, nothing but the document, and what engines hand on.
 PATTERNS = ["/a", "//b[@k = 1]", "/a[b]/c", "/", "/*/*", "/a[not(b)]", "//a[. = 'x' or c]"]

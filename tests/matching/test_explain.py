@@ -255,7 +255,7 @@ def test_lines_and_columns_count_as_those_of_errors_do(encoding: str) -> None:
 
 
 def test_lines_are_right_beyond_the_pieces_that_are_decoded_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pathcast.matching.explain import locations
+    from pathcast.matching.explain import node_locations as locations
 
     document = "<a>\r\n\r\né<b/>\r\n\n<c/>\r<d/></a>"
     whole = [str(explained(f"//{name}", document)) for name in "abcd"]

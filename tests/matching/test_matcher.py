@@ -10,9 +10,9 @@ import pytest
 import pathcast
 from pathcast import DocumentError, LimitError, Limits, SnapshotError, Subscriptions
 from pathcast.documents import read, read_batch
-from pathcast.documents.bytes_kernels import PADDING
+from pathcast.documents.scanner.character_kernels import PADDING
 from pathcast.matching import engines
-from pathcast.matching.contract import Skipping
+from pathcast.matching.engine_contract import Skipping
 from pathcast.patterns import parse
 from pathcast.store import write_snapshot
 

@@ -390,7 +390,7 @@ def test_an_invalid_expression_that_is_repeated_is_parsed_once(monkeypatch: pyte
         parsed.append(expression)
         return parse(expression, *arguments, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("pathcast.matching.table.parse", counting)
+    monkeypatch.setattr("pathcast.matching.table.pattern_table.parse", counting)
     subscriptions = Subscriptions()
     errors = subscriptions.add_many(["//a[", "//b", "//a[", "//a[b]", "//a["], errors="collect")
     assert parsed == ["//a[", "//a[b]"]

@@ -10,8 +10,8 @@ import pytest
 import pathcast
 from pathcast import Subscriptions
 from pathcast.matching import matcher as matcher_room
-from pathcast.matching import table
-from pathcast.matching.automaton import generations as room
+from pathcast.matching.automaton.updates import index_updates as room
+from pathcast.matching.table import pattern_table as table
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
 
 DOCUMENTS = list(generate_documents(news_schema(), 24, seed=7))

@@ -4,9 +4,9 @@ from random import Random
 
 from pathcast.errors import MappingError
 from pathcast.mediation import Downgrade, Exchange, Insert, Operator, Rename, SchemaNode, SchemaTree, ToElement, Upgrade
-from pathcast.mediation.items import Item
-from pathcast.mediation.plan import Plan
-from pathcast.mediation.schema_tree import parent_of
+from pathcast.mediation.mappings.document_items import Item
+from pathcast.mediation.mappings.operator_plan import Plan
+from pathcast.mediation.schemas.schema_tree import parent_of
 
 NAMES = "abcdefgh"
 ATTRIBUTES = "xyz"

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 import pathcast
 from pathcast.errors import DocumentError, MappingError, PathcastError
 from pathcast.mediation import Mapping, Mediator, Rename
-from pathcast.mediation.items import to_bytes
-from pathcast.mediation.mapping import read_tree
-from pathcast.mediation.matching import REWRITINGS
+from pathcast.mediation.mappings.document_items import to_bytes
+from pathcast.mediation.mappings.mapping import read_tree
+from pathcast.mediation.mediated_matcher import REWRITINGS
 from tests import oracle
 from tests.generators import expression, random_pattern
 from tests.mediation.drawn import drawn_document, drawn_operators, drawn_tree
-from tests.mediation.test_derive import DOCUMENT, GLOBAL, LOCAL, REWRITTEN, SAME
+from tests.mediation.test_derive_operators import DOCUMENT, GLOBAL, LOCAL, REWRITTEN, SAME
 
 XPATHS = [
     "/university/course[code = 'c1']/schedule[time = 9][place = 'R']",

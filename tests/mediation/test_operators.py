@@ -5,13 +5,13 @@ import re
 import pytest
 
 from pathcast.documents import read
-from pathcast.documents.dtd import read_dtd
+from pathcast.documents.schema.dtd import read_dtd
 from pathcast.errors import LimitError, MappingError
 from pathcast.mediation import Downgrade, Exchange, Insert, Operator, Rename, SchemaTree, ToElement, Upgrade
-from pathcast.mediation.items import item_of, to_bytes
-from pathcast.mediation.operators import KINDS, as_plain, from_plain
-from pathcast.mediation.plan import Plan
-from pathcast.mediation.static import rewrite
+from pathcast.mediation.mappings.document_items import item_of, to_bytes
+from pathcast.mediation.mappings.item_rewriter import rewrite
+from pathcast.mediation.mappings.operator_plan import Plan
+from pathcast.mediation.mappings.operators import KINDS, as_plain, from_plain
 
 DTD = """
 <!ELEMENT r (a*, x?)>

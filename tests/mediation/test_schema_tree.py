@@ -2,11 +2,11 @@
 
 import pytest
 
-from pathcast.documents.dtd import read_dtd
+from pathcast.documents.schema.dtd import read_dtd
 from pathcast.errors import LimitError, MappingError
 from pathcast.mediation import SchemaTree
-from pathcast.mediation.mapping import read_tree
-from pathcast.mediation.schema_tree import name_of, parent_of, steps_of
+from pathcast.mediation.mappings.mapping import read_tree
+from pathcast.mediation.schemas.schema_tree import name_of, parent_of, steps_of
 
 
 def tree(dtd: str, **options) -> SchemaTree:  # type: ignore[no-untyped-def]

@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathcast.patterns import Pattern, containment, parse
-from pathcast.patterns.bounds import upper_bound
-from pathcast.patterns.containment import Facts, contains
-from pathcast.patterns.generalisation import generalisations, size
-from pathcast.patterns.implication import excludes, implies
-from pathcast.patterns.minimal import minimised
-from pathcast.patterns.model import Compare, Condition, StringTest
-from pathcast.patterns.values import holds
+from pathcast.patterns import Pattern, parse
+from pathcast.patterns.containment import containment
+from pathcast.patterns.containment.containment import Facts, contains
+from pathcast.patterns.containment.generalisation import generalisations, size
+from pathcast.patterns.containment.minimisation import minimised
+from pathcast.patterns.containment.upper_bound import upper_bound
+from pathcast.patterns.containment.value_implication import excludes, implies
+from pathcast.patterns.tree_pattern import Compare, Condition, StringTest
+from pathcast.patterns.value_comparison import holds
 from tests import oracle
 from tests.generators.documents import COMMON, NUMBERS, WORDS
 from tests.generators.rounds import drawn

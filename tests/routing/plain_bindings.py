@@ -6,9 +6,9 @@ from itertools import islice, product
 import numpy as np
 
 from pathcast.documents import Document
-from pathcast.matching.reference.embedding import DOCUMENT, Embedding, Place
+from pathcast.matching.reference.pattern_embedding import DOCUMENT, Embedding, Place
 from pathcast.patterns import Pattern
-from pathcast.routing.wildcards import Bindings, Labels, Wildcards
+from pathcast.routing.annotations.wildcard_bindings import Bindings, Labels, Wildcards
 
 MOST_BINDINGS = 4
 _TRIED = 64  # ways looked at for one aggregate and one label path or document

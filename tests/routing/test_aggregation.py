@@ -5,11 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathcast.patterns import parse
-from pathcast.patterns.containment import contains
-from pathcast.patterns.generalisation import size
+from pathcast.patterns.containment.containment import contains
+from pathcast.patterns.containment.generalisation import size
 from pathcast.routing import Aggregation, aggregate
-from pathcast.routing.aggregation import Clusters
-from pathcast.routing.covering import covers
+from pathcast.routing.advertising.aggregation import Clusters
+from pathcast.routing.table.pattern_covering import covers
 from pathcast.workloads import generate_subscriptions, news_schema
 from tests.generators.rounds import drawn
 

@@ -6,9 +6,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from pathcast.routing import Overlay, advertisement
-from pathcast.routing.labels import DataPatterns
-from pathcast.routing.report import STEPS
+from pathcast.routing import Overlay
+from pathcast.routing.advertising import advertisement
+from pathcast.routing.annotations.data_pattern_occurrences import DataPatterns
+from pathcast.routing.routing_report import STEPS
 from pathcast.transmission import Topology
 from tests.routing.drawn import delivered, world_of
 

@@ -10,7 +10,7 @@ from pathcast.errors import MappingError
 from pathcast.mediation import Mediator, Rename
 from pathcast.routing import Overlay
 from pathcast.transmission import Topology
-from tests.mediation.test_derive import DOCUMENT, GLOBAL, LOCAL, SAME
+from tests.mediation.test_derive_operators import DOCUMENT, GLOBAL, LOCAL, SAME
 
 WANTED = {
     "r2": ["//instructor/assistant", "/university/article[year = 2]/author[born = 1]", "//teacher"],

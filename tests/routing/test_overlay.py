@@ -7,7 +7,8 @@ import pytest
 
 import pathcast
 from pathcast.errors import DocumentError, PatternError, TopologyError
-from pathcast.routing import Overlay, table
+from pathcast.routing import Overlay
+from pathcast.routing.table import routing_table as table
 from pathcast.transmission import Topology
 from tests.routing.drawn import delivered
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from pathcast.documents import DocumentBatch, Names, read_batch
 from pathcast.patterns import parse
-from pathcast.routing.needs import Needs
-from pathcast.routing.structure import StructureCoder, StructureDecoder
-from pathcast.routing.structure_relay import StructureRelay
+from pathcast.routing.structure.structure_annotation import StructureCoder, StructureDecoder
+from pathcast.routing.structure.structure_relay import StructureRelay
+from pathcast.routing.table.value_needs import Needs
 from tests.generators import random_document
 
 SOME = Needs.of(map(parse, ["//b[@x = '5']", "//c[. = 'red']", "/a/text()"]))

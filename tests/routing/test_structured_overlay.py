@@ -6,7 +6,8 @@ from random import Random
 import pytest
 
 from pathcast.matching import engines
-from pathcast.routing import Overlay, handling, streaming_engines
+from pathcast.routing import Overlay, streaming_engines
+from pathcast.routing import document_handling as handling
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
 
 from .drawn import delivered, world_of

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathcast.errors import TopologyError
-from pathcast.routing import Overlay, handling
-from pathcast.routing.annotations import Annotations, Bound, LastPlaces
-from pathcast.routing.making import Making
-from pathcast.routing.wire import Encoded
+from pathcast.routing import Overlay
+from pathcast.routing import document_handling as handling
+from pathcast.routing.annotations.annotations import Annotations, Bound, LastPlaces
+from pathcast.routing.annotations.outgoing_annotations import Making
+from pathcast.routing.router_messages import Encoded
 from pathcast.transmission import Topology
 from tests.routing.drawn import NAMES, World, delivered, world_of
 

@@ -10,7 +10,7 @@ import pytest
 import pathcast
 from pathcast.matching import engines
 from pathcast.roxsum import RoXSum
-from pathcast.roxsum.filtering import Filtering
+from pathcast.roxsum.summary_filter import Filtering
 from tests import oracle
 from tests.corpus import Case, cases
 from tests.generators import NAMESPACES, expression, random_document, random_pattern
@@ -143,7 +143,7 @@ def test_random_patterns_on_random_documents_are_answered_as_lxml_does(seed: int
 
 
 def test_label_paths_longer_than_the_documents_are_not_worth_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pathcast.roxsum import filtering
+    from pathcast.roxsum import summary_filter as filtering
 
     monkeypatch.setattr(filtering, "_WORTHWHILE", 0)
     documents = [b"<a>" * 40 + b"<b/><c/>" + b"</a>" * 40, b"<a/>"]

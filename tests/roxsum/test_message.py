@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pathcast import Limits, MessageError
-from pathcast.roxsum import MessageLimits, RoXSum, wire
-from pathcast.roxsum.encode import stream_widths
+from pathcast.roxsum import MessageLimits, RoXSum
+from pathcast.roxsum.message import message_format as wire
+from pathcast.roxsum.message.encoder import stream_widths
 from pathcast.workloads import generate_documents, news_schema
 from tests.documents.declared import NAMES
 from tests.hostile.measured import measured
@@ -264,7 +265,7 @@ def test_a_hostile_message_is_refused_in_little_memory() -> None:
 import zstandard
 from pathcast import MessageError
 from pathcast.roxsum import MessageLimits, RoXSum, wire
-from pathcast.roxsum.encode import stream_widths
+from pathcast.roxsum.message.encoder import stream_widths
 
 limits = MessageLimits(bytes=16 << 20)
 base = dict.fromkeys(wire.Counts.__slots__, 0)

@@ -6,10 +6,10 @@ import pytest
 
 import pathcast
 from pathcast.errors import PathcastError
-from pathcast.matching.files import LARGEST_ID
+from pathcast.matching.subscriptions.subscription_files import LARGEST_ID
 from pathcast.spark import compile_subscriptions
-from pathcast.spark.sharding import shard_folder, shard_of, shards_in
-from pathcast.spark.versions import version_folder, versions
+from pathcast.spark.publishing.index_shards import shard_folder, shard_of, shards_in
+from pathcast.spark.publishing.index_versions import version_folder, versions
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
 
 NEWS = [*generate_documents(news_schema(), 12, seed=3), b"<b xmlns='urn:n' k='1'/>"]

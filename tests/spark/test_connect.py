@@ -21,9 +21,9 @@ from pathcast.spark import (
     pack_index, pin_version, publish_joins, session, stream_files, with_source, write_once,
 )
 from pathcast.joins import Schema
-from pathcast.joins.standing import StandingJoins
-from pathcast.spark.pins import pins_of
-from pathcast.spark.versions import version_folder
+from pathcast.joins.partition.standing_joins import StandingJoins
+from pathcast.spark.publishing.version_pins import pins_of
+from pathcast.spark.publishing.index_versions import version_folder
 
 folder = Path(sys.argv[1])
 spark = session()

@@ -10,18 +10,18 @@ from pathcast.joins import Extraction
 from pathcast.mediation import Mediator, infer_tree
 from pathcast.routing import Overlay, Policy
 from pathcast.spark import disseminate, expand, extract_rows, match_documents, mediate, summarize
-from pathcast.spark.extracted import extracting
-from pathcast.spark.hops import Way, routing
-from pathcast.spark.matching import matching
-from pathcast.spark.mediated import mediating
-from pathcast.spark.opening import Index
-from pathcast.spark.overlays import save_overlay
-from pathcast.spark.run import run
-from pathcast.spark.shipped import Shipped
-from pathcast.spark.structured import parsing
-from pathcast.spark.summaries import expanding, summarizing
+from pathcast.spark.joins.extract_rows import extracting
+from pathcast.spark.matching.match_documents import matching
+from pathcast.spark.matching.mediate_documents import mediating
+from pathcast.spark.matching.parse_documents import parsing
+from pathcast.spark.matching.summarize_documents import expanding, summarizing
+from pathcast.spark.matching.worker_index import Index
+from pathcast.spark.overlay.published_overlays import save_overlay
+from pathcast.spark.overlay.routing_hops import Way, routing
+from pathcast.spark.pipeline.run_pipeline import run
+from pathcast.spark.sessions.shipped_objects import Shipped
+from tests.spark.test_pipeline_frames import delivered, folder, ignored, pipeline, rows, write_news
 
-from .test_pipeline import delivered, folder, ignored, pipeline, rows, write_news
 from .test_pipeline_file import SMALL, problems
 
 __all__ = ["folder"]

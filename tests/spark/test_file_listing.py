@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pathcast.errors import PipelineError
-from pathcast.spark.file_listing import list_files, roots
+from pathcast.spark.files.file_listing import list_files, roots
 
 NAMES = ["a.xml", "c [x].xml", "d{a,b}.xml", "e*.xml", "f?.xml", "g%20.xml", "h#i.xml", "j:k.xml", "l\\m.xml", "ü.xml"]
 

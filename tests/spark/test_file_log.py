@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pathcast.errors import PipelineError
-from pathcast.spark.file_listing import FoundFile
-from pathcast.spark.file_log import FileLog
+from pathcast.spark.files.file_listing import FoundFile
+from pathcast.spark.files.file_log import FileLog
 
 
 def files(*names: str) -> list[FoundFile]:

@@ -13,9 +13,9 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxFiles
 
 from pathcast.errors import PipelineError
-from pathcast.spark.file_options import read_options
-from pathcast.spark.file_settling import Clock, deferred_in
-from pathcast.spark.file_source import FileStreamReader
+from pathcast.spark.files.file_options import read_options
+from pathcast.spark.files.file_settling import Clock, deferred_in
+from pathcast.spark.files.file_source import FileStreamReader
 
 SECOND = 10**9
 NOW = 1_800_000_000 * SECOND

@@ -10,10 +10,9 @@ import pytest
 
 from pathcast.errors import PipelineError
 from pathcast.spark import progress_facts, progress_line, publish, stream_files
-from pathcast.spark.plan import plan
-from pathcast.spark.run import DeferredReport, Report, run
-
-from .test_pipeline import ignored, matcher, pipeline, rows
+from pathcast.spark.pipeline.pipeline_plan import plan
+from pathcast.spark.pipeline.run_pipeline import DeferredReport, Report, run
+from tests.spark.test_pipeline_frames import ignored, matcher, pipeline, rows
 
 NAMES = [
     "a.xml", "b.xml", "c [x].xml", "d{a,b}.xml", "e*.xml", "f?.xml", "[ab].xml", "g%20.xml", "a b.xml", "h#i.xml",

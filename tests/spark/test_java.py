@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pathcast.errors import PipelineError
-from pathcast.spark import java as java_file
-from pathcast.spark.java import Java, find_java, write_launcher
+from pathcast.spark.sessions import java as java_file
+from pathcast.spark.sessions.java import Java, find_java, write_launcher
 
 
 def fake_java(folder: Path, version: str, status: int = 0) -> Path:

@@ -18,22 +18,22 @@ from typer.testing import CliRunner
 from pathcast.cli.app import app
 from pathcast.errors import PipelineError
 from pathcast.joins import Client, Schema, select
-from pathcast.joins.schema_file import read_schema_file
-from pathcast.joins.standing import StandingJoins
+from pathcast.joins.partition.standing_joins import StandingJoins
+from pathcast.joins.query.schema_file import read_schema_file
 from pathcast.messages import decode
 from pathcast.spark import open_joins, publish, publish_joins
-from pathcast.spark.fanned import fanning
-from pathcast.spark.join_files import check_joins, publish_file, read_join_subscriptions
-from pathcast.spark.pins import pins_of
-from pathcast.spark.pipeline_file import Pipeline, read_pipeline
-from pathcast.spark.plan import plan
-from pathcast.spark.run import JoinReport, join_reports_of, run
-from pathcast.spark.subscribed import find_subscriptions
-from pathcast.spark.versions import versions
+from pathcast.spark.joins.event_fanout import fanning
+from pathcast.spark.joins.join_files import check_joins, publish_file, read_join_subscriptions
+from pathcast.spark.joins.worker_subscriptions import find_subscriptions
+from pathcast.spark.pipeline.pipeline_file import Pipeline, read_pipeline
+from pathcast.spark.pipeline.pipeline_plan import plan
+from pathcast.spark.pipeline.run_pipeline import JoinReport, join_reports_of, run
+from pathcast.spark.publishing.index_versions import versions
+from pathcast.spark.publishing.version_pins import pins_of
+from tests.spark.test_output_folders import begin
+from tests.spark.test_pipeline_frames import matcher, write_news
 
 from .test_one_job import MARKET
-from .test_outputs import begin
-from .test_pipeline import matcher, write_news
 from .test_pipeline_file import DOCS
 
 ADA = "select * from Stocks natural join Reviews where per > 40 and rating >= 5"

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
 
 from pathcast.errors import PipelineError
-from pathcast.spark.jvm import how_it_ended, is_lost, silence, spared_from_sigterm
+from pathcast.spark.sessions.jvm import how_it_ended, is_lost, silence, spared_from_sigterm
 
 
 def test_a_jvm_that_runs_has_not_ended(spark):

@@ -10,14 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from pathcast.joins import Client, JoinServer
-from pathcast.joins.schema_file import read_schema_file
+from pathcast.joins.query.schema_file import read_schema_file
 from pathcast.mediation import Mediator, infer_tree
 from pathcast.messages import decode
 from pathcast.routing import Overlay
 from pathcast.roxsum import RoXSum
-from pathcast.spark.pipeline_file import read_pipeline
-from pathcast.spark.plan import plan
-from pathcast.spark.run import JoinReport, Report, compile_table, join_reports_of, reports_of, run
+from pathcast.spark.pipeline.pipeline_file import read_pipeline
+from pathcast.spark.pipeline.pipeline_plan import plan
+from pathcast.spark.pipeline.run_pipeline import JoinReport, Report, compile_table, join_reports_of, reports_of, run
 
 GLOBAL = "<shop><stock symbol='A'><per>1</per></stock><review symbol='A'><rating>1</rating></review></shop>"
 ANNEX = "<shop><share symbol='A'><ratio>1</ratio></share></shop>"

@@ -7,9 +7,9 @@ from pathcast import Subscriptions
 from pathcast.errors import PipelineError
 from pathcast.routing import Policy
 from pathcast.routing.overlay import engine_for
-from pathcast.spark.hops import Way, routing
-from pathcast.spark.opening import Index
-from pathcast.spark.overlay_subscriptions import compile_overlay
+from pathcast.spark.matching.worker_index import Index
+from pathcast.spark.overlay.overlay_subscriptions import compile_overlay
+from pathcast.spark.overlay.routing_hops import Way, routing
 from pathcast.transmission import Topology
 
 COLUMNS = "id string, subscriber string, xpath string, router string"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pathcast.documents import Limits
-from pathcast.spark.pipeline_file import PipelineFileError, Problem, read_pipeline
-from pathcast.spark.pipeline_keys import KEYS, reference
-from pathcast.spark.toml_lines import key_lines, line_of
+from pathcast.spark.pipeline.pipeline_file import PipelineFileError, Problem, read_pipeline
+from pathcast.spark.pipeline.pipeline_keys import KEYS, reference
+from pathcast.spark.pipeline.toml_lines import key_lines, line_of
 
 DOCS = Path(__file__).parents[2] / "docs" / "pipeline.md"
 
@@ -315,7 +315,7 @@ def test_keys_are_found_behind_strings_lists_and_comments():
 
 
 def test_the_reference_in_the_documentation_is_that_of_the_code():
-    """To mend: paste what `python -c 'from pathcast.spark.pipeline_keys import *; print(reference())'` prints."""
+    """To fix: paste the output of `reference()` in `pathcast.spark.pipeline.pipeline_keys`."""
     page = DOCS.read_text(encoding="utf-8")
     begin, end = "<!-- keys -->\n", "<!-- end of keys -->"
     assert page.partition(begin)[2].partition(end)[0].strip() == reference().strip()
@@ -342,7 +342,7 @@ def test_reading_a_file_needs_no_spark(tmp_path):
     file = written(tmp_path, SMALL)
     program = (
         "import sys; sys.modules['pyspark'] = None\n"
-        "from pathcast.spark.pipeline_file import read_pipeline\n"
+        "from pathcast.spark.pipeline.pipeline_file import read_pipeline\n"
         f"print(read_pipeline({str(file)!r}).name)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

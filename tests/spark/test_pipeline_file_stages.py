@@ -5,8 +5,8 @@ import re
 import pytest
 
 from pathcast.errors import SchemaError
-from pathcast.joins.schema_file import read_schema_file
-from pathcast.spark.pipeline_file import read_pipeline
+from pathcast.joins.query.schema_file import read_schema_file
+from pathcast.spark.pipeline.pipeline_file import read_pipeline
 
 from .test_pipeline_file import DOCS, SMALL, problems, written
 

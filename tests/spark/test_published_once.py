@@ -9,15 +9,16 @@ import pytest
 
 import pathcast
 from pathcast.errors import PipelineError
-from pathcast.spark import publish, versions
-from pathcast.spark.compiling import default_settings
-from pathcast.spark.parsing import CHANGES, TABLE
-from pathcast.spark.publishing import Publishing
-from pathcast.spark.resolving import resolving
-from pathcast.spark.shard_writing import ShardWriting
-from pathcast.spark.sharding import shard_folder, shards_in
-from pathcast.spark.versions import latest, version_folder
-from pathcast.spark.versions import versions as versions_in
+from pathcast.spark import publish
+from pathcast.spark.publishing import index_versions as versions
+from pathcast.spark.publishing.compile_shards import default_settings
+from pathcast.spark.publishing.index_shards import shard_folder, shards_in
+from pathcast.spark.publishing.index_versions import latest, version_folder
+from pathcast.spark.publishing.index_versions import versions as versions_in
+from pathcast.spark.publishing.parse_rows import CHANGES, TABLE
+from pathcast.spark.publishing.publish_task import Publishing
+from pathcast.spark.publishing.resolve_rows import resolving
+from pathcast.spark.publishing.write_shards import ShardWriting
 
 SETTINGS = default_settings(None, None)
 TYPES = {"id": pa.int64(), "of": pa.int32(), "place": pa.int64()}
@@ -190,7 +191,7 @@ def test_what_was_left_for_a_day_goes_and_what_is_at_work_stays(tmp_path):
 
 
 def test_changes_that_leave_most_patterns_unused_find_their_own(tmp_path, monkeypatch):
-    monkeypatch.setattr("pathcast.matching.table.FEW_UNUSED", 10)
+    monkeypatch.setattr("pathcast.matching.table.pattern_table.FEW_UNUSED", 10)
     ran(publishing(tmp_path, TABLE), batch([(number, None, f"/a/b{number}[c]") for number in range(1, 61)], TABLE))
     changes = [(number, None, "", "removed") for number in range(1, 56)]
     changes += [(number, None, f"/x[@y = {number}]", "added") for number in range(100, 110)]

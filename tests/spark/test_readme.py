@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.streaming.query import StreamingQueryManager
 
-from pathcast.spark.versions import versions
+from pathcast.spark.publishing.index_versions import versions
 
 PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
 

@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from pathcast.cli.app import app
-from pathcast.spark.pipeline_file import read_pipeline
-from pathcast.spark.run import compile_table, until_stopped
-from pathcast.spark.versions import versions
+from pathcast.spark.pipeline.pipeline_file import read_pipeline
+from pathcast.spark.pipeline.run_pipeline import compile_table, until_stopped
+from pathcast.spark.publishing.index_versions import versions
 from tests.spark.machines import MINUTES
 
 PIPELINE = """
@@ -134,7 +134,7 @@ def test_sigterm_cancels_a_batch_and_the_compilation_of_a_table(spark, folder, m
         wait_for(lambda: len(spark.sparkContext.statusTracker().getActiveJobsIds()) > 0)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(f"pathcast.spark.run.{work}", endless)
+    monkeypatch.setattr(f"pathcast.spark.pipeline.run_pipeline.{work}", endless)
     monkeypatch.setattr("pathcast.cli.run._publish_small", lambda _: published)  # prints a report
     other = Thread(target=meanwhile)
     other.start()

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import pathcast
-from pathcast.spark.parsing import read_table
-from pathcast.spark.pipeline_file import read_pipeline
-from pathcast.spark.pipeline_tables import publish_small
-from pathcast.spark.run import compile_table
-from pathcast.spark.sharding import shard_folder, shards_in
-from pathcast.spark.small_tables import NotSmallError, Small, read_small
-from pathcast.spark.versions import version_folder
+from pathcast.spark.pipeline.pipeline_file import read_pipeline
+from pathcast.spark.pipeline.run_pipeline import compile_table
+from pathcast.spark.pipeline.subscription_table import publish_small
+from pathcast.spark.publishing.index_shards import shard_folder, shards_in
+from pathcast.spark.publishing.index_versions import version_folder
+from pathcast.spark.publishing.parse_rows import read_table
+from pathcast.spark.publishing.small_tables import NotSmallError, Small, read_small
 from pathcast.store.snapshot import MANIFEST
 from pathcast.workloads import generate_documents, news_schema
 

@@ -11,7 +11,7 @@ import pytest
 
 from pathcast import SnapshotError
 from pathcast.store import open_snapshot, read_manifest, write_snapshot
-from pathcast.store.texts import Texts, pack
+from pathcast.store.text_arrays import Texts, pack
 
 ARRAYS = {
     "numbers": np.arange(1000, dtype=np.int32),

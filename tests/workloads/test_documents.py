@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from pathcast.documents.dtd import read_dtd
-from pathcast.documents.schema import Particle
+from pathcast.documents.schema.dtd import read_dtd
+from pathcast.documents.schema.schema import Particle
 from pathcast.errors import DocumentError, LimitError
 from pathcast.workloads import Values, generate_documents, news_dtd, news_schema, schema_from_dtd
 from tests.workloads.nasty import RECURSIVE

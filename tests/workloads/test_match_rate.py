@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from pathcast.documents.dtd import read_dtd
-from pathcast.documents.schema import Schema
+from pathcast.documents.schema.dtd import read_dtd
+from pathcast.documents.schema.schema import Schema
 from pathcast.errors import DocumentError, LimitError
 from pathcast.workloads import Values, generate_documents, generate_subscriptions, news_schema
-from pathcast.workloads import rate as room
-from pathcast.workloads.sample import Sample
-from pathcast.workloads.values import TextStyle
-from pathcast.workloads.walks import Comparison, Path
+from pathcast.workloads import match_rate as room
+from pathcast.workloads.document_sample import Sample
+from pathcast.workloads.schema_walks import Comparison, Path
+from pathcast.workloads.value_pools import TextStyle
 from tests.workloads.test_subscriptions import EVEN, walker
 
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathcast.documents.dtd import read_dtd
-from pathcast.documents.schema import Schema
+from pathcast.documents.schema.dtd import read_dtd
+from pathcast.documents.schema.schema import Schema
 from pathcast.errors import LimitError
 from pathcast.patterns import parse
 from pathcast.workloads import Values, assign_subscribers, generate_subscriptions, news_schema, schema_from_dtd
 from pathcast.workloads import subscriptions as room
-from pathcast.workloads.plain import plain_paths
-from pathcast.workloads.walks import Comparison, Walker
+from pathcast.workloads.plain_paths import plain_paths
+from pathcast.workloads.schema_walks import Comparison, Walker
 from tests.workloads.nasty import RECURSIVE
 
 NITF = Path(__file__).resolve().parents[3] / "shared/data/nitf/nitf-2-5.dtd"

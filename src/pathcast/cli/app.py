@@ -4,7 +4,7 @@ Importing this file imports no command's work, only its arguments: heavy parts l
 `--help` and shell completion answer at once.
 
 Exit status 2 stands for bad arguments and whatever else a `PathcastError` says; what can't be written has statuses of
-its own (output.py), and so have Ctrl-C and SIGTERM (stopping.py); commands define others for themselves.
+its own (output_errors.py), and so have Ctrl-C and SIGTERM (signals.py); commands define others for themselves.
 """
 
 import sys
@@ -14,16 +14,17 @@ import typer
 
 from pathcast.errors import PathcastError
 
-from . import experiment, generate, mediate
+from . import generate, mediate
 from .demo import demo
 from .doctor import doctor
 from .explain import explain
+from .installed_commands import add_installed_commands
 from .joins import joins
 from .match import match
-from .output import open_what_is_closed, output_that_may_end
+from .output_errors import open_what_is_closed, output_that_may_end
 from .renew import renew
 from .run import run
-from .stopping import terminable
+from .signals import terminable
 
 app = typer.Typer(
     name="pathcast",
@@ -41,9 +42,9 @@ app.command()(joins)
 app.command()(run)
 app.add_typer(generate.app, name="generate")
 app.add_typer(mediate.app, name="mediate")
-app.add_typer(experiment.app, name="experiment")
 app.command()(demo)
 app.command()(doctor)
+add_installed_commands(app)
 
 
 def main() -> None:

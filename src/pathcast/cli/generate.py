@@ -16,9 +16,9 @@ from . import generate_options as options
 from .arguments import refuse
 
 if TYPE_CHECKING:
-    from pathcast.documents.schema import Schema
+    from pathcast.documents.schema.schema import Schema
 
-    from .subscription_files import Writer
+    from .write_subscriptions import Writer
 
 app = typer.Typer(no_args_is_help=True, help="Write generated documents or subscriptions, repeatable by their seed.")
 
@@ -133,7 +133,7 @@ def subscriptions(
 def _contents(folder: Path) -> Iterator[bytes]:
     """The documents of a folder."""
     from pathcast.documents import Limits
-    from pathcast.documents.files import list_folder
+    from pathcast.documents.document_files import list_folder
     from pathcast.documents.reader import content
 
     return (content(file, Limits())[0] for file in list_folder(folder).documents)
@@ -141,7 +141,7 @@ def _contents(folder: Path) -> Iterator[bytes]:
 
 def _writer(output: Path, *, with_subscribers: bool, force: bool) -> "Writer":
     """What writes subscriptions to a file, if it may be written."""
-    from pathcast.cli.subscription_files import UnknownFormatError, writer_for
+    from pathcast.cli.write_subscriptions import UnknownFormatError, writer_for
 
     try:
         write = writer_for(output, with_subscribers=with_subscribers)

@@ -20,8 +20,9 @@ import re
 from encodings import normalize_encoding
 from encodings.aliases import aliases
 
-from ..errors import DocumentError
-from .limits import Limits
+from pathcast.errors import DocumentError
+
+from .document_limits import Limits
 
 UTF_8 = "utf-8"
 _BOM = b"\xef\xbb\xbf"

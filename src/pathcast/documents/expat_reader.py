@@ -22,13 +22,14 @@ from xml.parsers import expat
 
 import numpy as np
 
-from ..errors import DocumentError, LimitError, PathcastError
-from .batch import DocumentBatch
+from pathcast.errors import DocumentError, LimitError, PathcastError
+
+from .document_batch import DocumentBatch
+from .document_limits import AMPLIFICATION_FLOOR, Limits
 from .encodings import UTF_8, as_utf8
-from .limits import AMPLIFICATION_FLOOR, Limits
 from .names import Names, expanded
-from .prefixes import unbound_prefix
-from .tables_kernels import LONGEST_NAMESPACE
+from .scanner.layout_kernels import LONGEST_NAMESPACE
+from .undeclared_prefixes import unbound_prefix
 
 Entities = Literal["refuse", "expand"]
 

@@ -9,9 +9,10 @@ known name that would need more is not in the table.
 
 import numpy as np
 
-from ..kernels import kernel, part, rare
-from .bytes_kernels import PADDING, hash_name, same_bytes
-from .tables_kernels import N_FULL, N_MOST, N_NAME_BYTES, N_NAMES
+from pathcast.kernels import kernel, part, rare
+
+from .scanner.character_kernels import PADDING, hash_name, same_bytes
+from .scanner.layout_kernels import N_FULL, N_MOST, N_NAME_BYTES, N_NAMES
 
 MAX_PROBES = 64
 GIVEN_UP = -(2**31)

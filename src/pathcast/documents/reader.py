@@ -11,11 +11,12 @@ import zlib
 from collections.abc import Iterable
 from typing import Literal
 
-from ..errors import DocumentError, PathcastError
-from .batch import Document, DocumentBatch
+from pathcast.errors import DocumentError, PathcastError
+
+from .document_batch import Document, DocumentBatch
+from .document_files import read_file
+from .document_limits import Limits
 from .expat_reader import Entities
-from .files import read_file
-from .limits import Limits
 from .names import Names
 
 Readable = bytes | bytearray | memoryview | str | os.PathLike[str]
@@ -73,7 +74,7 @@ class Reader:
             raise ValueError(f"entities={entities!r}: must be 'refuse' or 'expand'")
         if not isinstance(limits, Limits):
             raise TypeError(f"limits={limits!r}: must be Limits(…)")
-        from .scanner import Scanner
+        from .scanner.scanner import Scanner
 
         self.limits = limits
         self.entities = entities

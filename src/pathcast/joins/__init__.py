@@ -1,13 +1,13 @@
 """Select-join subscriptions over tables that change: each client is told only what it lacks."""
 
-from .client import Client
-from .extraction import Extraction
-from .query import Selection, select
-from .regrouping import Regrouping
-from .schema import Schema
-from .schemes import SCHEMES
-from .server import JoinServer
-from .subscription import Subscription
+from .query.query import Selection, select
+from .query.row_extraction import Extraction
+from .query.schema import Schema
+from .query.subscription import Subscription
+from .schemes.schemes import SCHEMES
+from .server.join_client import Client
+from .server.join_server import JoinServer
+from .server.regrouping import Regrouping
 
 __all__ = [
     "SCHEMES",

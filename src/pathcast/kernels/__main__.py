@@ -4,7 +4,7 @@ import argparse
 import sys
 from time import perf_counter
 
-from .ahead import compile_ahead, kernels_of
+from .ahead_of_time import compile_ahead, kernels_of
 from .cache import cache_folder
 
 

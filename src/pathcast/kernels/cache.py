@@ -31,8 +31,8 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache
 PACKAGE = Path(__file__).resolve().parent.parent
 
 
-# How kernel sources import each other: from files beside them, or in folders above.
-_IMPORT = re.compile(rb"^from (\.+)([\w.]+) import ", re.MULTILINE)
+# How kernel sources import each other: from files beside them or in folders above, or from another package.
+_IMPORT = re.compile(rb"^from (\.+|pathcast\.)([\w.]+) import ", re.MULTILINE)
 
 
 def kernel_sources(package: Path = PACKAGE) -> list[Path]:
@@ -48,8 +48,9 @@ def _room(package: Path) -> list[Path]:
 def imported_sources(source: Path) -> frozenset[Path]:
     """The kernel sources that one imports."""
     found = set()
-    for dots, module in _IMPORT.findall(source.read_bytes()):
-        path = source.parents[len(dots) - 1].joinpath(*module.decode().split(".")).with_suffix(".py")
+    for start, module in _IMPORT.findall(source.read_bytes()):
+        folder = PACKAGE if start == b"pathcast." else source.parents[len(start) - 1]
+        path = folder.joinpath(*module.decode().split(".")).with_suffix(".py")
         if path.name.endswith("_kernels.py"):
             found.add(path)
     return frozenset(found)
@@ -80,7 +81,8 @@ def room_hash(package: Path = PACKAGE) -> str:
 def _hash(first: str, paths: list[Path], package: Path) -> str:
     digest = hashlib.sha256(first.encode())
     for path in paths:
-        digest.update(f"\0{path.relative_to(package)}\0".encode())
+        name = path.relative_to(package) if path.is_relative_to(package) else path.name
+        digest.update(f"\0{name}\0".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:20]
 

@@ -163,7 +163,7 @@ def _word(typing: Any, data: Any, place: Any) -> Any:
 word: Any = _word
 
 
-# Whether kernels are compiled when they are called and not before, all of them: see `ahead.py`.
+# Whether kernels are compiled when they are called and not before, all of them: see `ahead_of_time.py`.
 ALL_LATE = False
 # Seconds that this process spent compiling, by kernel.
 COMPILED: dict[str, float] = {}

@@ -17,21 +17,22 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..documents import Document, DocumentBatch, Limits
-from ..documents.expat_reader import Entities
-from ..documents.files import content_bound
-from ..documents.reader import Readable, Reader
-from ..errors import PathcastError
-from .checks import check_count
-from .contract import Concurrent, Engine, Learning, Limited, Mergeable
-from .expansion import Expansion
-from .expensive import cost_of, most_expensive
-from .matches import Matches
-from .registry import engine_class
-from .subscribers import SubscriberRows
-from .subscriptions import Subscriptions
-from .table import PatternTable
-from .threads import in_threads
+from pathcast.documents import Document, DocumentBatch, Limits
+from pathcast.documents.document_files import content_bound
+from pathcast.documents.expat_reader import Entities
+from pathcast.documents.reader import Readable, Reader
+from pathcast.errors import PathcastError
+
+from .engine_contract import Concurrent, Engine, Learning, Limited, Mergeable
+from .engine_registry import engine_class
+from .parallel_map import in_threads
+from .results.batch_subscribers import SubscriberRows
+from .results.match_expansion import Expansion
+from .results.matches import Matches
+from .subscriptions.argument_checks import check_count
+from .subscriptions.expensive_subscriptions import cost_of, most_expensive
+from .subscriptions.subscriptions import Subscriptions
+from .table.pattern_table import PatternTable
 
 if TYPE_CHECKING:
     from .explain import Explanation
@@ -254,7 +255,7 @@ class Matcher:
 
         With `memo`, what the engine has learnt from the documents so far goes along.
         """
-        from .index import index_state, write_index
+        from .stored_index import index_state, write_index
 
         # Subscriptions and engine as of one moment; what is written then no one changes.
         with self.subscriptions.unchanged():

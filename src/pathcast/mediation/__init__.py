@@ -1,12 +1,12 @@
 """Mediation: subscribers speak one schema, publishers speak many."""
 
-from .correspond import Pair, correspond
-from .mapping import Mapping
+from .mappings.mapping import Mapping
+from .mappings.operators import Downgrade, Exchange, Insert, Operator, Rename, ToElement, Upgrade
+from .mediated_reader import MediatedReader
 from .mediator import Mediator
-from .operators import Downgrade, Exchange, Insert, Operator, Rename, ToElement, Upgrade
-from .reading import MediatedReader
-from .schema_tree import SchemaNode, SchemaTree
-from .sources import infer_tree, open_schema
+from .schemas.schema_sources import infer_tree, open_schema
+from .schemas.schema_tree import SchemaNode, SchemaTree
+from .schemas.similarity_flooding import Pair, correspond
 
 __all__ = [
     "Downgrade",

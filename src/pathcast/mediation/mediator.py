@@ -16,22 +16,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
-from ..documents import Limits
-from ..documents.expat_reader import Entities
-from ..documents.reader import Readable, read
-from ..documents.schema import Schema
-from ..errors import MappingError
-from .correspond import correspond
-from .integrate import integrate
-from .items import item_of, to_bytes
-from .mapping import Mapping, read_tree
-from .schema_tree import SchemaTree
-from .sources import open_schema
-from .travel import pack
+from pathcast.documents import Limits
+from pathcast.documents.expat_reader import Entities
+from pathcast.documents.reader import Readable, read
+from pathcast.documents.schema.schema import Schema
+from pathcast.errors import MappingError
+
+from .mappings.document_items import item_of, to_bytes
+from .mappings.mapping import Mapping, read_tree
+from .mappings.mapping_messages import pack
+from .schemas.schema_integration import integrate
+from .schemas.schema_sources import open_schema
+from .schemas.schema_tree import SchemaTree
+from .schemas.similarity_flooding import correspond
 
 if TYPE_CHECKING:
-    from ..matching import Subscriptions
-    from .matching import MediatedMatcher
+    from pathcast.matching import Subscriptions
+
+    from .mediated_matcher import MediatedMatcher
 
 SchemaSource = SchemaTree | Schema | str | os.PathLike[str]
 _GLOBAL = "global-schema.txt"
@@ -154,7 +156,7 @@ class Mediator:
         entities: Entities = "refuse",
     ) -> "MediatedMatcher":
         """A matcher of subscriptions to the global schema for the documents of all publishers."""
-        from .matching import MediatedMatcher
+        from .mediated_matcher import MediatedMatcher
 
         return MediatedMatcher(self, subscriptions, rewriting, engine=engine, limits=limits, entities=entities)
 

@@ -1,11 +1,11 @@
 """Messages of attributes and values, filters over them, and the bytes of both."""
 
+from .attribute_values import Points, Scalar, Value
 from .filters import Between, Box, Covers, Differs, Filter, In, NoPoint, SomePoint, Term, compare
 from .intervals import Interval
 from .message import Message
-from .values import Points, Scalar, Value
-from .wire import decode, decode_filter, encode, encode_filter
-from .wire_values import WireLimits
+from .value_encoding import WireLimits
+from .wire_format import decode, decode_filter, encode, encode_filter
 
 __all__ = [
     "Between",

@@ -18,9 +18,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..errors import MessageError
+from pathcast.errors import MessageError
+
+from .attribute_values import Points, Scalar, Value, check_scalar, shown
 from .intervals import Interval
-from .values import Points, Scalar, Value, check_scalar, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,14 +205,14 @@ class Filter:
         return all(term.matches(message) for term in self.terms)
 
     def covers(self, other: "Filter") -> bool:
-        """Whether every message that the other matches is matched by this one, as far as `covering.py` can tell."""
-        from .covering import covers
+        """Whether this filter matches every message that the other matches, as far as `filter_covering.py` can tell."""
+        from .filter_covering import covers
 
         return covers(self, other)
 
     def encode(self) -> bytes:
-        """The wire form (`wire.py`)."""
-        from .wire import encode_filter
+        """The wire form (`wire_format.py`)."""
+        from .wire_format import encode_filter
 
         return encode_filter(self)
 

@@ -9,8 +9,9 @@ every other.
 
 from dataclasses import dataclass
 
-from ..errors import MessageError
-from .values import Scalar, check_scalar, family, shown
+from pathcast.errors import MessageError
+
+from .attribute_values import Scalar, check_scalar, family, shown
 
 
 @dataclass(frozen=True, slots=True)

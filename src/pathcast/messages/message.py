@@ -10,8 +10,9 @@ Invariant: a message never changes; equal messages have equal bytes, whatever th
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 
-from ..errors import MessageError
-from .values import Value, check_scalar, check_value, shown
+from pathcast.errors import MessageError
+
+from .attribute_values import Value, check_scalar, check_value, shown
 
 PAYLOAD_ID = 16
 
@@ -65,8 +66,8 @@ class Message(Mapping[str, Value]):
         return hash(self.encode())
 
     def encode(self) -> bytes:
-        """The wire form (`wire.py`)."""
-        from .wire import encode
+        """The wire form (`wire_format.py`)."""
+        from .wire_format import encode
 
         if self._bytes is None:
             self._bytes = encode(self)

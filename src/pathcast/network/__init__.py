@@ -1,13 +1,13 @@
 """Content networks: messages to all whose filters match them, and no payload twice over one link."""
 
-from .documents import document_message, pattern_filter
-from .faults import Crash, Faults
-from .join_space import join_space, result_space
-from .network import ContentNetwork
-from .payloads import PayloadLimits
-from .space import Axis, Reading, Space
-from .trace import Delivery, Registration, Trace
-from .traffic import Traffic
+from .can.filter_space import Axis, Reading, Space
+from .can.join_space import join_space, result_space
+from .content_network import ContentNetwork
+from .delivery_trace import Delivery, Registration, Trace
+from .document_messages import document_message, pattern_filter
+from .fault_injection import Crash, Faults
+from .link_traffic import Traffic
+from .payload_cache import PayloadLimits
 
 __all__ = [
     "Axis",

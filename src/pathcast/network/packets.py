@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..messages import Message
-from ..messages.message import PAYLOAD_ID
-from .shapes import Probe
-from .zones import Box
+from pathcast.messages import Message
+from pathcast.messages.message import PAYLOAD_ID
+
+from .can.filter_points import Probe
+from .can.zones import Box
 
 ID, SOURCE = "*i", "*o"
 Uid = tuple[int, int, int]

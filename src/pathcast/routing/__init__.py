@@ -1,9 +1,9 @@
 """Routing: an overlay of routers that reuse each other's work. See README.md beside this file."""
 
-from .aggregation import Aggregation, aggregate
+from .advertising.aggregation import Aggregation, aggregate
 from .overlay import Overlay, streaming_engines
 from .policy import Policy
-from .report import Delivery, Report, RouterReport
+from .routing_report import Delivery, Report, RouterReport
 
 __all__ = [
     "Aggregation",

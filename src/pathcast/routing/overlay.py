@@ -18,24 +18,25 @@ from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import Any
 
-from ..documents import Document, Limits
-from ..documents.reader import Readable, content
-from ..errors import MappingError, PathcastError
-from ..matching.checks import check_namespaces
-from ..matching.registry import engine_class, engines
-from ..mediation.mediator import Mediator
-from ..mediation.travel import original
-from ..patterns import Namespaces, Pattern, parse
-from ..patterns.parse import MAX_STEPS
-from ..transmission import Ledger, Topology
-from .advertising import Advertising
-from .annotations import NOTHING
-from .clock import Clock
-from .handling import Handling
+from pathcast.documents import Document, Limits
+from pathcast.documents.reader import Readable, content
+from pathcast.errors import MappingError, PathcastError
+from pathcast.matching.engine_registry import engine_class, engines
+from pathcast.matching.subscriptions.argument_checks import check_namespaces
+from pathcast.mediation.mappings.mapping_messages import original
+from pathcast.mediation.mediator import Mediator
+from pathcast.patterns import Namespaces, Pattern, parse
+from pathcast.patterns.parsing.parse import MAX_STEPS
+from pathcast.transmission import Ledger, Topology
+
+from .advertising.advertisement_updates import Advertising
+from .annotations.annotations import NOTHING
+from .document_handling import Handling
 from .policy import Policy
-from .report import Delivery, Report, RouterReport
+from .processing_clock import Clock
 from .router import Router
-from .wire import encode, split
+from .router_messages import encode, split
+from .routing_report import Delivery, Report, RouterReport
 
 Receiver = Callable[[Delivery, bytes], None]
 

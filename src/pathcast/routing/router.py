@@ -6,7 +6,7 @@
                               advertisement for a neighbour
 
 A router knows its table, the advertisements it received (aggregates and derived information, no more) and those it
-made (with the tables of §5, which tell what annotations that refer to them mean). Documents: `handling.py`.
+made (with the tables of §5, which tell what annotations that refer to them mean). Documents: `document_handling.py`.
 
 Invariant: an advertisement that was made stays as it is; a change makes a new one with a higher version. Annotations
 that refer to another version than the last one made are not looked at.
@@ -18,17 +18,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..documents import DocumentBatch, Limits
-from ..documents.reader import Reader
-from ..mediation.reading import MediatedReader
-from ..mediation.travel import is_packed
-from ..patterns import Namespaces, Pattern
-from .advertisement import Advertisement
-from .binding import Binder
-from .derived import ChangingDerived
-from .labels import LabelMemory
-from .structures import Structures
-from .table import RoutingTable, Target
+from pathcast.documents import DocumentBatch, Limits
+from pathcast.documents.reader import Reader
+from pathcast.mediation.mappings.mapping_messages import is_packed
+from pathcast.mediation.mediated_reader import MediatedReader
+from pathcast.patterns import Namespaces, Pattern
+
+from .advertising.advertisement import Advertisement
+from .annotations.data_pattern_occurrences import LabelMemory
+from .annotations.derived_information import ChangingDerived
+from .annotations.online_bindings import Binder
+from .structure.link_structures import Structures
+from .table.routing_table import RoutingTable, Target
 
 Int32s = npt.NDArray[np.int32]
 

@@ -1,9 +1,9 @@
 """RoXSum: batches of documents as one structure that is matched, split and sent on. See README.md beside this file."""
 
 from .broker import BatchLimits, Broker, Message, Received, document_targets
-from .limits import MessageLimits
+from .broker_targets import Targets
+from .message.message_limits import MessageLimits
 from .summary import RoXSum
-from .targets import Targets
 
 __all__ = [
     "BatchLimits",

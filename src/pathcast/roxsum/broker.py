@@ -6,8 +6,8 @@
 
 The three modules of §4 of the paper. *Receiving* reads documents and messages into the batch that is open, and closes
 it when it has as many documents or bytes as it may, or when its first document has waited long enough. *Filtering*
-(`filtering.py`, over the profiles of `targets.py`) finds the documents of each target. *Forwarding* cuts the batch into
-one summary per target and encodes it.
+(`summary_filter.py`, over the profiles of `broker_targets.py`) finds the documents of each target. *Forwarding* cuts
+the batch into one summary per target and encodes it.
 
 Invariant: every readable document is in exactly one batch, and no batch is beyond its limits, but for a single
 document that is; what matches no profile goes nowhere and is counted. A message that can't be read changes nothing.
@@ -23,16 +23,17 @@ from pathlib import Path
 import numpy as np
 from pyroaring import BitMap
 
-from ..documents import Limits
-from ..documents.expat_reader import Entities
-from ..documents.reader import Readable
-from ..errors import LimitError, PathcastError
-from ..patterns import Namespaces
-from .filtering import Filtering
-from .limits import MessageLimits
+from pathcast.documents import Limits
+from pathcast.documents.expat_reader import Entities
+from pathcast.documents.reader import Readable
+from pathcast.errors import LimitError, PathcastError
+from pathcast.patterns import Namespaces
+
+from .broker_targets import Target, Targets
+from .message.message_format import compressor_of
+from .message.message_limits import MessageLimits
 from .summary import RoXSum
-from .targets import Target, Targets
-from .wire import compressor_of
+from .summary_filter import Filtering
 
 # Documents are read in groups of so many bytes.
 _GROUP_BYTES = 8 << 20

@@ -7,9 +7,10 @@ documents, they are the extents.
 
 import numpy as np
 
-from ..documents.paths_kernels import edge_slot
-from ..kernels import kernel
-from ..matching.marks_kernels import mark_with_summary, read_few_marks
+from pathcast.documents.label_paths_kernels import edge_slot
+from pathcast.kernels import kernel
+from pathcast.matching.arrays.bitset_kernels import mark_with_summary, read_few_marks
+
 from .token_kernels import CLOSES, M_FLAGS, M_NODE, NONE, OPENS, RAW_TEXT
 
 

@@ -20,7 +20,8 @@ as expected makes the document a raw one, a single value after an empty token.
 
 import numpy as np
 
-from ..kernels import kernel, part, rare
+from pathcast.kernels import kernel, part, rare
+
 from .token_kernels import (
     CLOSES,
     GIVEN_UP,

@@ -8,10 +8,11 @@
 
 The summary is a tree with one node per label path of the documents; the extent of a node holds the documents in which
 an element with that path has no child elements. A document has a path exactly if it is in the extent of the path or of
-one below it. Beside the summary lies what the documents hold (`contents.py`), so that each comes back byte for byte.
+one below it. Beside the summary lies what the documents hold (`batch_contents.py`), so that each comes back byte for
+byte.
 
 After Vagena, Moro and Tsotras: RoXSum (ICDE 2007). The paper's structure answers linear paths exactly; other patterns
-get candidates from it and are verified on the document (`filtering.py`).
+get candidates from it and are verified on the document (`summary_filter.py`).
 
 Invariant: an id, once given, means the same document for good, in parts and messages too; extents hold no other ids.
 Cost: building some 10 µs a document of 1 KB; adding one document some 200 µs; parts of a batch share its memory.
@@ -27,18 +28,19 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from ..documents import Document, DocumentBatch, Limits
-from ..documents.batch import Int32s, Int64s
-from ..documents.expat_reader import Entities
-from ..documents.reader import Readable
-from ..errors import MessageError, PathcastError
-from ..matching import Matcher
-from .contents import Contents
-from .filtering import Filtering, numbers_of
-from .holding import Holding
-from .limits import MessageLimits
+from pathcast.documents import Document, DocumentBatch, Limits
+from pathcast.documents.document_batch import Int32s, Int64s
+from pathcast.documents.expat_reader import Entities
+from pathcast.documents.reader import Readable
+from pathcast.errors import MessageError, PathcastError
+from pathcast.matching import Matcher
+
+from .batch_contents import Contents
+from .broker_targets import Target, Targets
+from .message.message_limits import MessageLimits
 from .skeletons import Skeletons
-from .targets import Target, Targets
+from .summarized_documents import Holding
+from .summary_filter import Filtering, numbers_of
 
 # Documents are read in groups of so many bytes.
 _GROUP_BYTES = 16 << 20
@@ -219,21 +221,21 @@ class RoXSum(Holding):
 
     def encode(self, *, level: int = 3) -> bytes:
         """The message that carries this batch; `level` is zstd's."""
-        from .encode import encode
+        from .message.encoder import encode
 
         return encode(self, level=level)
 
     @classmethod
     def decode(cls, data: bytes | bytearray | memoryview, **terms: Unpack[Terms]) -> "RoXSum":
         """The batch that a message carries; `MessageError` when it is truncated, corrupted or not what it claims."""
-        from .decode import decode
+        from .message.decoder import decode
 
         return decode(*cls._received(data, terms), trusted=terms.get("trusted", False))
 
     @classmethod
     def decode_documents(cls, data: bytes | bytearray | memoryview, **terms: Unpack[Terms]) -> list[bytes]:
         """The documents of a message, in the order of their ids; as `decode`, where nobody asks for the summary."""
-        from .decode import decode_documents
+        from .message.decoder import decode_documents
 
         return decode_documents(*cls._received(data, terms), trusted=terms.get("trusted", False))
 

@@ -6,8 +6,8 @@ After `MAX_PROBES` a search gives up and the document is a raw one, so that mark
 
 import numpy as np
 
-from ..documents.paths_kernels import edge_slot
-from ..kernels import kernel, part, rare, word
+from pathcast.documents.label_paths_kernels import edge_slot
+from pathcast.kernels import kernel, part, rare, word
 
 NONE = -1
 # Rows of what is known about a token, and its flags.

@@ -17,25 +17,25 @@ from typing import TYPE_CHECKING, Any
 from pathcast.errors import PipelineError
 
 if TYPE_CHECKING:
-    from .delivery import dead_letters, deliver, with_source, write_once
-    from .extracted import extract_rows
-    from .file_source import stream_files
-    from .join_contents import initial_contents
-    from .join_deliveries import deliver_joins
-    from .join_versions import JoinsVersion, open_joins, publish_joins
-    from .joined import join_subscriptions
-    from .matching import match_documents
-    from .mediated import Mediating, mediate
-    from .metrics import ProgressListener, StructuredFormatter, observed, progress_facts, progress_line
-    from .opening import pin_version
-    from .overlays import publish_overlay
-    from .routed import disseminate, route_documents, visits_as_rows
-    from .sessions import session
-    from .structured import parse_documents
-    from .subscriptions import compile_subscriptions
-    from .summaries import expand, summarize
-    from .telling import SubscriptionReport
-    from .versions import latest, pack_index, publish
+    from .files.file_source import stream_files
+    from .joins.extract_rows import extract_rows
+    from .joins.initial_contents import initial_contents
+    from .joins.join_deliveries import deliver_joins
+    from .joins.join_subscriptions import join_subscriptions
+    from .joins.join_versions import JoinsVersion, open_joins, publish_joins
+    from .matching.deliveries import dead_letters, deliver, with_source, write_once
+    from .matching.match_documents import match_documents
+    from .matching.mediate_documents import Mediating, mediate
+    from .matching.parse_documents import parse_documents
+    from .matching.stream_metrics import ProgressListener, StructuredFormatter, observed, progress_facts, progress_line
+    from .matching.summarize_documents import expand, summarize
+    from .matching.worker_index import pin_version
+    from .overlay.published_overlays import publish_overlay
+    from .overlay.route_documents import disseminate, route_documents, visits_as_rows
+    from .publishing.compile_subscriptions import compile_subscriptions
+    from .publishing.index_versions import latest, pack_index, publish
+    from .publishing.subscription_report import SubscriptionReport
+    from .sessions.session import session
 
 __all__ = [
     "JoinsVersion",
@@ -75,40 +75,40 @@ __all__ = [
 ]
 
 _FILES = {
-    "Mediating": "mediated",
-    "JoinsVersion": "join_versions",
-    "ProgressListener": "metrics",
-    "StructuredFormatter": "metrics",
-    "SubscriptionReport": "telling",
-    "compile_subscriptions": "subscriptions",
-    "dead_letters": "delivery",
-    "deliver": "delivery",
-    "deliver_joins": "join_deliveries",
-    "disseminate": "routed",
-    "expand": "summaries",
-    "extract_rows": "extracted",
-    "initial_contents": "join_contents",
-    "join_subscriptions": "joined",
-    "latest": "versions",
-    "match_documents": "matching",
-    "mediate": "mediated",
-    "observed": "metrics",
-    "open_joins": "join_versions",
-    "pack_index": "versions",
-    "parse_documents": "structured",
-    "pin_version": "opening",
-    "progress_facts": "metrics",
-    "progress_line": "metrics",
-    "publish": "versions",
-    "publish_joins": "join_versions",
-    "publish_overlay": "overlays",
-    "route_documents": "routed",
-    "session": "sessions",
-    "stream_files": "file_source",
-    "summarize": "summaries",
-    "visits_as_rows": "routed",
-    "with_source": "delivery",
-    "write_once": "delivery",
+    "Mediating": "matching.mediate_documents",
+    "JoinsVersion": "joins.join_versions",
+    "ProgressListener": "matching.stream_metrics",
+    "StructuredFormatter": "matching.stream_metrics",
+    "SubscriptionReport": "publishing.subscription_report",
+    "compile_subscriptions": "publishing.compile_subscriptions",
+    "dead_letters": "matching.deliveries",
+    "deliver": "matching.deliveries",
+    "deliver_joins": "joins.join_deliveries",
+    "disseminate": "overlay.route_documents",
+    "expand": "matching.summarize_documents",
+    "extract_rows": "joins.extract_rows",
+    "initial_contents": "joins.initial_contents",
+    "join_subscriptions": "joins.join_subscriptions",
+    "latest": "publishing.index_versions",
+    "match_documents": "matching.match_documents",
+    "mediate": "matching.mediate_documents",
+    "observed": "matching.stream_metrics",
+    "open_joins": "joins.join_versions",
+    "pack_index": "publishing.index_versions",
+    "parse_documents": "matching.parse_documents",
+    "pin_version": "matching.worker_index",
+    "progress_facts": "matching.stream_metrics",
+    "progress_line": "matching.stream_metrics",
+    "publish": "publishing.index_versions",
+    "publish_joins": "joins.join_versions",
+    "publish_overlay": "overlay.published_overlays",
+    "route_documents": "overlay.route_documents",
+    "session": "sessions.session",
+    "stream_files": "files.file_source",
+    "summarize": "matching.summarize_documents",
+    "visits_as_rows": "overlay.route_documents",
+    "with_source": "matching.deliveries",
+    "write_once": "matching.deliveries",
 }
 
 

@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import SnapshotError
+from pathcast.errors import SnapshotError
+
 from .plain_kernels import REFUSED, ROOM, look_over
 
 _NAMED = {("datetime", "date"): date, ("datetime", "datetime"): datetime}

@@ -16,7 +16,7 @@ Cost: some 5 ns an operation; room for one entry a byte is always enough.
 
 import numpy as np
 
-from ..kernels import kernel, part
+from pathcast.kernels import kernel, part
 
 WEIGHT, DEPTH = 256, 100
 # What comes instead of whether names are looked up: there is too little room, or the place of what is refused, below 0.

@@ -34,7 +34,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import PathcastError, SnapshotError
+from pathcast.errors import PathcastError, SnapshotError
 
 FORMAT = "pathcast-snapshot"
 VERSION = 2

@@ -17,15 +17,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import TopologyError
-from . import shapes
-from .rooted import Rooted
+from pathcast.errors import TopologyError
+
+from . import topology_shapes as shapes
+from .rooted_tree import Rooted
 from .units import bandwidth as read_bandwidth
 from .units import latency as read_latency
 from .units import shown_bandwidth, shown_seconds
 
 if TYPE_CHECKING:
-    from .paths import ShortestPaths
+    from .shortest_paths import ShortestPaths
 
 Node = str | int
 Speed = str | float
@@ -122,7 +123,7 @@ class Topology:
         cls, graph: Any, *, bandwidth: Speed = "10MB/s", latency: Speed = "0ms", root: Any = None
     ) -> "Topology":
         """A networkx graph. Nodes are named by their text; edges may have attributes `bandwidth` and `latency`."""
-        from .graphs import from_graph
+        from .networkx_graphs import from_graph
 
         return from_graph(graph, bandwidth, latency, root)
 
@@ -279,7 +280,7 @@ class Topology:
 
     def shortest_paths(self, by: str = "latency") -> "ShortestPaths":
         """Shortest paths from any node, worked out when they are asked for."""
-        from .paths import ShortestPaths
+        from .shortest_paths import ShortestPaths
 
         return ShortestPaths(self, by)
 

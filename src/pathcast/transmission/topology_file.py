@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import TopologyError
+from pathcast.errors import TopologyError
+
 from . import units
 from .topology import Topology
 

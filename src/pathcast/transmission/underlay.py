@@ -12,10 +12,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import TopologyError
-from .ledger import Ledger
-from .paths import ShortestPaths
+from pathcast.errors import TopologyError
+
+from .shortest_paths import ShortestPaths
 from .topology import Node, Topology
+from .traffic_ledger import Ledger
 
 
 class Underlay:

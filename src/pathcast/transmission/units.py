@@ -8,7 +8,7 @@ import math
 import re
 from typing import Any
 
-from ..errors import TopologyError
+from pathcast.errors import TopologyError
 
 _SCALES = {"": 1.0} | {
     letter + middle: base**power

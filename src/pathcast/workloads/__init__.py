@@ -1,4 +1,4 @@
-"""Workloads: documents and subscriptions from our schemas or any DTD; tables that change and standing joins.
+"""Workloads: documents and subscriptions from our schemas or any DTD.
 
 See README.md beside this file.
 """
@@ -8,50 +8,24 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from pathcast.documents.dtd import read_dtd
-from pathcast.documents.schema import Schema
+from pathcast.documents.schema.dtd import read_dtd
+from pathcast.documents.schema.schema import Schema
 from pathcast.workloads.documents import generate_documents
-from pathcast.workloads.joins import ALIKE, DENSE, STAR, JoinBatch, JoinSetting, JoinWorkload, binary_joins, stock_joins
-from pathcast.workloads.multiway_joins import mixed_joins, star_joins
-from pathcast.workloads.schemas import generate_schema, generate_schemas, mixed_documents
-from pathcast.workloads.steering import (
-    documents_of_size,
-    joined_document,
-    steered_documents,
-    steered_subscriptions,
-)
 from pathcast.workloads.subscriptions import assign_subscribers, generate_subscriptions
-from pathcast.workloads.values import Values
+from pathcast.workloads.value_pools import Values
 
 __all__ = [
-    "ALIKE",
-    "DENSE",
-    "STAR",
-    "JoinBatch",
-    "JoinSetting",
-    "JoinWorkload",
     "Values",
     "assign_subscribers",
     "astronomy_schema",
     "auction_schema",
     "bibliography_schema",
-    "binary_joins",
-    "documents_of_size",
     "generate_documents",
-    "generate_schema",
-    "generate_schemas",
     "generate_subscriptions",
-    "joined_document",
-    "mixed_documents",
-    "mixed_joins",
     "news_dtd",
     "news_schema",
     "protein_schema",
     "schema_from_dtd",
-    "star_joins",
-    "steered_documents",
-    "steered_subscriptions",
-    "stock_joins",
     "treebank_schema",
 ]
 

@@ -4,7 +4,7 @@ A document grows from the root by expanding content models at random: `?` in hal
 `max_repeats` times, one alternative of a choice. An element that lies `max_levels` or more below the root gets only its
 required children, each once and by the lowest alternative (`Schema.shallowest`), so that a document may be a little
 deeper and always ends. The same holds once a document has `max_elements`. Text comes first in mixed content; the
-values are those of values.py.
+values are those of value_pools.py.
 
 Every document is valid: attributes keep to their type, identifiers are unique, references point at identifiers that
 exist. Document `n` depends on schema, settings, seed and `n` alone, so that parts of a collection can be made apart.
@@ -18,9 +18,9 @@ Not done: attributes of type ENTITY (they are left out; a required one is refuse
 from collections.abc import Callable, Iterator
 from random import Random
 
-from pathcast.documents.schema import Attribute, Element, Particle, Schema
+from pathcast.documents.schema.schema import Attribute, Element, Particle, Schema
 from pathcast.errors import DocumentError, LimitError
-from pathcast.workloads.values import TextStyle, Values
+from pathcast.workloads.value_pools import TextStyle, Values
 
 DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 
@@ -72,7 +72,7 @@ def generate_documents(
 
     max_levels: how many levels below the root optional parts may reach.
     attribute_probability: of optional attributes; None draws one per attribute.
-    largest, text: bounds and style of the values (values.py); `values` overrides both and the seed of the domains.
+    largest, text: bounds and style of the values (value_pools.py); `values` overrides both and the seed of the domains.
     max_elements: beyond it a document is finished as shortly as its schema allows.
 
     >>> from pathcast.workloads import generate_documents, news_schema

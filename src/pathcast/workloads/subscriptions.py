@@ -1,18 +1,18 @@
 """Subscriptions from a schema: many random paths, distinct or not, with a match rate if wanted.
 
 Distinct: as text. Duplicates are drawn again; `PATIENCE` of them in a row end in a `LimitError` with the number found.
-Match rate: see rate.py.
+Match rate: see match_rate.py.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 
-from pathcast.documents.schema import Schema
+from pathcast.documents.schema.schema import Schema
 from pathcast.errors import LimitError
 from pathcast.workloads.documents import generate_documents
-from pathcast.workloads.plain import plain_paths
-from pathcast.workloads.values import TextStyle, Values
-from pathcast.workloads.walks import PredicateSteps, Walker
+from pathcast.workloads.plain_paths import plain_paths
+from pathcast.workloads.schema_walks import PredicateSteps, Walker
+from pathcast.workloads.value_pools import TextStyle, Values
 
 PATIENCE = 100_000
 SAMPLE_SIZE = 200
@@ -87,7 +87,7 @@ def generate_subscriptions(
     )
     if match_rate is None:
         return _draw(walker, count, distinct, progress)
-    from pathcast.workloads.rate import draw_at_rate
+    from pathcast.workloads.match_rate import draw_at_rate
 
     if documents is None:
         documents = generate_documents(schema, SAMPLE_SIZE, seed=seed, values=domains)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 import pathcast
 from pathcast import Matcher
-from pathcast.spark.versions import publish
+from pathcast.spark.publishing.index_versions import publish
 
 from .stage import Stage
 

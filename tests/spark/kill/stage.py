@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 from typing import Self
 
-from pathcast.spark.file_log import FileLog
-from pathcast.spark.file_source import LOG
-from pathcast.spark.pins import pins_of
+from pathcast.spark.files.file_log import FileLog
+from pathcast.spark.files.file_source import LOG
+from pathcast.spark.publishing.version_pins import pins_of
 
 HERE = Path(__file__).parent
 

@@ -3,7 +3,8 @@
     documents/ ── mediation ─┬─ 15 routers ──────▶ deliveries/, links/, dead-letters/
      five schemas            └─ rows ── joins ───▶ messages/, dead-changes/
 
-What is made up: market.py, publishers.py, feed.py. What happens: story.py. Whether it is right: check.py.
+What is made up: market.py, publishers.py, feed.py. What happens: crash_story.py. Whether it is right:
+delivery_check.py.
 
 Everything is written to one folder, together with a note on what is what; that note is also how a later demo knows
 that the folder is its own to replace.
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from pathcast.transmission import Ledger
 
-    from .check import Line
+    from .delivery_check import Line
     from .market import Market
 
 # Sized so that the demo takes less than two minutes on two cores.
@@ -74,9 +75,9 @@ def demo(
     """
     from rich.console import Console
 
+    from .crash_story import Story
     from .feed import let_newcomers_in, make_up
     from .market import Market
-    from .story import Story
 
     console = Console(highlight=False, soft_wrap=True)
     prepare(output)
@@ -122,8 +123,8 @@ def examine(
     folder: Path, market: "Market", documents: int, versions: dict[int, int], progress: "Progress"
 ) -> "tuple[list[Line], Ledger]":
     """What came out against what a single process says, and the picture."""
-    from .check import check
-    from .picture import draw
+    from .delivery_check import check
+    from .overlay_picture import draw
 
     bar = progress.add_task("checked", total=None)
     lines = list(check(folder, market, documents, versions))

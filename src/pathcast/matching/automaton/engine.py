@@ -6,7 +6,7 @@
        work the states out     try the patterns behind them on the document
 
 Plain paths are answered by the automaton alone. A pattern with predicates is a candidate for the documents that pass
-its gate and have its value, and is then tried on the element arrays (`behind.py`).
+its gate and have its value, and is then tried on the element arrays (`candidate_matcher.py`).
 
 Invariant: an answer is that of one `Generation`, the one that was current when the batch came.
 Cost: one hash look-up an element, one memory access a match; a new label path costs some 10 µs, once.
@@ -19,23 +19,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...documents import DocumentBatch, Limits
-from ...errors import LimitError
-from ..contract import Costs, Engine, Entries, Offsets
-from ..table import Moved, PatternTable
-from . import generations
-from .generation import Generation
-from .generations import Generations
-from .label_paths import entries_of_paths
-from .open_gates import all_open
-from .scratch import LEVEL_CELLS, Scratch, Scratches
-from .simulation import simulated
-from .states import NO_STATES, Automaton, States
-from .states_kernels import NONE
-from .walk_kernels import C_ENTRIES, C_GATES, C_WHY, DEEPER, FULL, MISS, MISS_RECENT, walk
+from pathcast.documents import DocumentBatch, Limits
+from pathcast.errors import LimitError
+
+from ..engine_contract import Costs, Engine, Entries, Offsets
+from ..table.pattern_table import Moved, PatternTable
+from .paths.label_path_matching import entries_of_paths
+from .paths.simulation import simulated
+from .paths.states import NO_STATES, Automaton, States
+from .paths.states_kernels import NONE
+from .paths.walk_kernels import C_ENTRIES, C_GATES, C_WHY, DEEPER, FULL, MISS, MISS_RECENT, walk
+from .paths.walk_scratch import LEVEL_CELLS, Scratch, Scratches
+from .updates import index_updates as generations
+from .updates.generation import Generation
+from .updates.index_updates import Generations
+from .values.open_gates import all_open
 
 if TYPE_CHECKING:
-    from .behind import Behind
+    from .verify.candidate_matcher import Behind
 
 
 class AutomatonEngine:
@@ -83,7 +84,7 @@ class AutomatonEngine:
         """What the engine makes of a table's patterns with predicates; plain paths are the table's own."""
         if not len(table.trees):
             return {}
-        from .behind import Behind
+        from .verify.candidate_matcher import Behind
 
         behind = Behind(table)
         behind.take_up(len(table))

@@ -16,14 +16,15 @@ from math import isnan
 
 import numpy as np
 
-from ...patterns.model import AllOf, AnyOf, Compare, Condition, First, Node, Not, Root, StringTest
-from .absence import Absence
-from .drafts import Draft, Spot, spot
-from .model import SHOWN
-from .nearness import Near, Nearness
-from .nodes import NOTHING, Contexts, NodeSet, kind_of
-from .spelling import Spelling, quoted, wanted
-from .truth import Step, Truth, path_of, reached
+from pathcast.patterns.tree_pattern import AllOf, AnyOf, Compare, Condition, First, Node, Not, Root, StringTest
+
+from .condition_truth import Step, Truth, path_of, reached
+from .draft_findings import Draft, Spot, spot
+from .explanation import SHOWN
+from .missing_nodes import Absence
+from .nearest_values import Near, Nearness
+from .node_sets import NOTHING, Contexts, NodeSet, kind_of
+from .xpath_text import Spelling, quoted, wanted
 
 # A number longer than this is quoted and cut as other values are.
 _BARE = 40

@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...documents import DocumentBatch
-from ...patterns import Pattern
-from ..contract import Entries, Mask, Offsets
-from ..table import PatternTable
-from .embedding import Embedding
+from pathcast.documents import DocumentBatch
+from pathcast.patterns import Pattern
+
+from ..engine_contract import Entries, Mask, Offsets
+from ..table.pattern_table import PatternTable
+from .pattern_embedding import Embedding
 
 
 class ReferenceEngine:

@@ -1,0 +1,1 @@
+"""The laboratory: experiments that compare Pathcast with the papers and with other systems."""

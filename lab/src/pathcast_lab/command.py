@@ -1,0 +1,157 @@
+"""`pathcast experiment`: list the experiments, and run them.
+
+Exit status: 0 when every experiment ran (whatever its claims came to), 1 when one failed, 2 for an argument that is
+wrong, 130 after Ctrl-C, 143 after SIGTERM. An experiment that fails or is interrupted leaves former results untouched.
+"""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+    from pathcast_lab.harness import Experiment, Result
+
+app = typer.Typer(no_args_is_help=True, help="Measure, and set the measured beside the claimed.")
+
+VERDICT_STYLES = {"held": "green", "not held": "red", "not measurable": "yellow"}
+
+
+class Scale(StrEnum):
+    """How much is measured."""
+
+    small = "small"
+    paper = "paper"
+
+
+@app.command("list")
+def list_experiments() -> None:
+    """Name every experiment, what it measures, its claims and its parameters."""
+    from rich.console import Console
+
+    from pathcast_lab.harness import experiments
+    from pathcast_lab.harness.parameters import as_dict, as_text
+
+    console = Console(highlight=False)
+    for experiment in experiments():
+        console.print(f"[bold]{experiment.name}[/bold]  {experiment.title}", soft_wrap=True)
+        for claim in experiment.claims:
+            console.print(f"    claim ({claim.source}): {claim.statement}", soft_wrap=True, markup=False)
+        for scale, parameters in experiment.parameters.items():
+            values = " ".join(f"{name}={as_text(value)}" for name, value in as_dict(parameters).items())
+            console.print(f"    --scale {scale}: {values}", soft_wrap=True, markup=False, style="dim")
+
+
+@app.command(epilog="Example: pathcast experiment run reading --set documents=100 --output /tmp/results")
+def run(
+    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Experiments; a name may hold * and ?.")],
+    scale: Annotated[
+        Scale, typer.Option(help="small: under two minutes each; paper: the papers' sizes.")
+    ] = Scale.small,
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where results.md and results/ go; by default docs/ of the checkout."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Makes the generated workloads repeatable.")] = 0,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a parameter; may be repeated.")
+    ] = None,
+) -> None:
+    """Run experiments: check the answers, measure, judge the claims, and write rows, plots and the report."""
+    from rich.console import Console
+
+    from pathcast.errors import PathcastError
+    from pathcast_lab.harness import UnknownExperimentError, default_output, find
+    from pathcast_lab.harness.parameters import ParameterError, changed
+
+    errors = Console(stderr=True, highlight=False)
+    wanted = changes or []
+    folder = output if output is not None else default_output()
+    try:
+        chosen = find(names)
+        for experiment in chosen:
+            changed(experiment.parameters[scale], wanted)
+    except (UnknownExperimentError, ParameterError) as error:
+        errors.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
+        raise typer.Exit(2) from None
+    if folder.exists() and not folder.is_dir():
+        errors.print(f"error: {folder} is not a folder", style="red", markup=False, soft_wrap=True)
+        raise typer.Exit(2)
+
+    failed = False
+    for experiment in chosen:
+        try:
+            result, where = _run_watched(experiment, scale, folder, seed, wanted, errors)
+        except KeyboardInterrupt:
+            errors.print(f"{experiment.name}: interrupted; former results are as they were", soft_wrap=True)
+            raise
+        except (PathcastError, OSError) as error:
+            errors.print(f"{experiment.name}: {error}", style="red", markup=False, soft_wrap=True)
+            failed = True
+        except (ValueError, ArithmeticError) as error:
+            if not wanted:
+                raise
+            given = f"can't be measured with {', '.join(wanted)}: {error}"
+            errors.print(f"{experiment.name}: {given}", style="red", markup=False, soft_wrap=True)
+            failed = True
+        else:
+            _print_result(result, where, folder)
+    if failed:
+        raise typer.Exit(1)
+
+
+class ProgressDisplay:
+    """Shows the stage that an experiment is in."""
+
+    def __init__(self, progress: "Progress", name: str) -> None:
+        self._progress = progress
+        self._name = name
+        self._task: TaskID | None = None
+
+    def begin(self, stage: str, steps: int | None) -> None:
+        if self._task is not None:
+            self._progress.remove_task(self._task)
+        self._task = self._progress.add_task(f"{self._name}: {stage}", total=steps)
+        self._progress.refresh()
+
+    def advance(self) -> None:
+        if self._task is not None:
+            self._progress.advance(self._task)
+            self._progress.refresh()
+
+
+def _run_watched(
+    experiment: "Experiment", scale: Scale, output: Path, seed: int, changes: list[str], errors: "Console"
+) -> tuple["Result", Path]:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from pathcast_lab.harness import run_experiment
+
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TimeElapsedColumn())
+    # No redrawing thread: it would take its share of the interpreter from whichever rival is being timed.
+    with Progress(
+        *columns, console=errors, transient=True, auto_refresh=False, disable=not errors.is_terminal
+    ) as progress:
+        display = ProgressDisplay(progress, experiment.name)
+        return run_experiment(
+            experiment, output=output, scale=scale.value, seed=seed, changes=changes, observer=display
+        )
+
+
+def _print_result(result: "Result", where: Path, output: Path) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    console.print(Text(f"{result.experiment}  ", style="bold") + Text(result.title, style="not bold"), soft_wrap=True)
+    for claim in result.claims:
+        verdict = Text(f"  {claim.verdict:<15}", style=VERDICT_STYLES[claim.verdict])
+        console.print(verdict + Text(f"{claim.statement}: measured {claim.measured}", style="default"), soft_wrap=True)
+    for note in result.notes:
+        console.print(Text(f"  note           {note}"), soft_wrap=True)
+    rows = f"  {len(result.rows)} rows in {result.seconds:.1f} s → {where}, report {output / 'results.md'}"
+    console.print(Text(rows), soft_wrap=True)

@@ -1,0 +1,1 @@
+"""Experiments on the default engine: reading, matching, values, changes, the index."""

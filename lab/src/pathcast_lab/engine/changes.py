@@ -1,0 +1,277 @@
+"""Subscriptions that come and go while documents are matched: how fast, and what it costs those who match."""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from random import Random
+from time import perf_counter, sleep
+from typing import TYPE_CHECKING
+
+from pathcast_lab.harness.claims import Claim, Judgement, judged
+from pathcast_lab.harness.registry import experiment
+from pathcast_lab.harness.rows import Row, Rows
+from pathcast_lab.harness.run import Run
+
+if TYPE_CHECKING:
+    from pathcast.matching import Matcher, Subscriptions
+
+ADD, ADD_AGAIN, REMOVE, REPLACE, ADD_TREES = (
+    "add a new path",
+    "add a path that is there",
+    "remove",
+    "replace",
+    "add a pattern with a predicate",
+)
+QUIET, CHANGING = "match, quiet", "match, during changes"
+QUIET_TREES = "match against patterns with predicates, quiet"
+CHANGING_TREES = "match, during changes of patterns with predicates"
+ONE, TWO = "match_many, 1 thread", "match_many, 2 threads"
+# By our claim, so many times as long takes a match while patterns with predicates change.
+TREES_SLOWER = 3
+
+
+@dataclass(frozen=True)
+class EngineChanges:
+    """`size` subscriptions to begin with, `changes` of each kind, `rate` changes a second while matching `seconds`.
+
+    And the same with `trees` patterns with predicates, `tree_rate` changes a second.
+    """
+
+    size: int = 100_000
+    changes: int = 20_000
+    rate: int = 10_000
+    seconds: float = 6.0
+    documents: int = 200
+    trees: int = 20_000
+    tree_rate: int = 2_000
+
+
+def _at_least(limit: float, *series: str) -> Callable[[Rows], Judgement]:
+    def judge(rows: Rows) -> Judgement:
+        found = {name: rows.number("per_second", series=name) for name in series}
+        slowest = min(found, key=found.__getitem__)
+        told = ", ".join(f"{name} {value:,.0f}" for name, value in found.items())
+        return judged(found[slowest] >= limit, f"{told} a second")
+
+    return judge
+
+
+def _p99(rows: Rows) -> Judgement:
+    quiet, changing = (rows.number("p99_us", series=name) for name in (QUIET, CHANGING))
+    rate = rows.number("changes_per_second", series=CHANGING)
+    return judged(
+        changing <= 3 * quiet,
+        f"{changing:,.0f} µs against {quiet:,.0f} µs ({changing / quiet:.1f} ×), at {rate:,.0f} a second",
+    )
+
+
+def _trees(rows: Rows) -> Judgement:
+    quiet, changing = (rows.number("p50_us", series=name) for name in (QUIET_TREES, CHANGING_TREES))
+    rate = rows.number("changes_per_second", series=CHANGING_TREES)
+    return judged(
+        changing <= TREES_SLOWER * quiet,
+        f"{changing:,.0f} µs against {quiet:,.0f} µs ({changing / quiet:.1f} ×), at {rate:,.0f} a second",
+    )
+
+
+def _threads(rows: Rows) -> Judgement:
+    found = rows.number("per_second", series=TWO) / rows.number("per_second", series=ONE)
+    return judged(found >= 1.5, f"{found:.2f} times as many documents a second")
+
+
+@experiment(
+    "engine-changes",
+    title="Subscriptions that change while documents are matched",
+    small=EngineChanges(),
+    paper=EngineChanges(size=1_000_000, changes=100_000, seconds=30.0),
+    claims=(
+        Claim("at least 50,000 adds and removes a second", "target", _at_least(50_000, ADD, REMOVE)),
+        Claim("during 10,000 changes a second, the 99th percentile of a match at most triples", "target", _p99),
+        Claim(
+            "while 2,000 patterns with predicates a second come and go, the median match takes at most 3 times as long",
+            "ours",
+            _trees,
+        ),
+        Claim("two threads match at least 1.5 times as many documents as one", "target", _threads),
+    ),
+    show={
+        "series": "what",
+        "per_second": "a second",
+        "p50_us": "median, µs",
+        "p99_us": "99th percentile, µs",
+        "worst_us": "worst, µs",
+        "changes_per_second": "changes a second meanwhile",
+    },
+)
+def engine_changes(run: Run, parameters: EngineChanges) -> Iterator[Row]:
+    """Changes are made one call at a time, by one thread, and are seen by the next match.
+
+    For the percentiles one thread matches one document after the other, while another one adds and removes at the given
+    rate; plain paths first, then, against an index of their own, patterns with a value or a nested path. In the end the
+    answers are compared with those of an index built anew.
+    """
+    import pathcast
+    from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+
+    run.begin("documents and subscriptions")
+    schema = news_schema()
+    documents = list(generate_documents(schema, parameters.documents, seed=run.seed))
+    count = parameters.size + 3 * parameters.changes
+    paths = list(dict.fromkeys(generate_subscriptions(schema, 2 * count, seed=run.seed, max_depth=9)))
+    known, fresh = paths[: len(paths) // 2], paths[len(paths) // 2 :]
+    trees = generate_subscriptions(schema, parameters.changes, seed=run.seed + 1, predicates=1)
+    subscriptions = pathcast.Subscriptions()
+    subscriptions.add_many([known[number % len(known)] for number in range(parameters.size)])
+    matcher = subscriptions.compile(engine="automaton")
+    for _ in matcher.match_many(documents):
+        pass
+    run.check("the index has subscriptions", len(subscriptions) == parameters.size)
+    run.begin("matching, quiet")
+    yield {"series": QUIET, **_latencies(matcher, documents, parameters.seconds / 2)}
+    run.begin("matching, during changes")
+    seconds = parameters.seconds
+    yield {"series": CHANGING, **_while_changing(parameters.rate, seconds, subscriptions, matcher, documents, fresh)}
+    run.begin("threads")
+    many = documents * (20_000 // len(documents) + 1)
+    for series, threads in ((ONE, 1), (TWO, 2)):
+        begin = perf_counter()
+        for _ in matcher.match_many(many, threads=threads):
+            pass
+        yield {"series": series, "per_second": len(many) / (perf_counter() - begin)}
+    yield from _alone(run, parameters, subscriptions, matcher, documents, known, fresh, trees)
+    _check(run, subscriptions, matcher, documents)
+    yield from _trees_alone(run, parameters, documents)
+
+
+def _check(run: Run, subscriptions: "Subscriptions", matcher: "Matcher", documents: list[bytes]) -> None:
+    """A matcher that has followed its subscriptions answers as one that is made now."""
+    import pathcast
+
+    anew = pathcast.Subscriptions()
+    ids, xpaths = zip(*((each.id, each.xpath) for each in subscriptions), strict=True)
+    anew.add_many(xpaths, ids=ids)
+    again = anew.compile(engine="automaton")
+    run.check_equal(
+        "after all changes the answers are those of an index built anew",
+        {
+            "changed": [matcher.match(document).ids.tolist() for document in documents],
+            "anew": [again.match(document).ids.tolist() for document in documents],
+        },
+    )
+
+
+def _trees_alone(run: Run, parameters: EngineChanges, documents: list[bytes]) -> Iterator[Row]:
+    """Matches against patterns with predicates alone, quiet and while these change."""
+    import pathcast
+    from pathcast.workloads import generate_subscriptions, news_schema
+
+    run.begin("patterns with predicates")
+    patterns: list[str] = []
+    schema, count = news_schema(), 2 * parameters.trees
+    for values, nested in ((1, 0), (0, 1)):
+        found = generate_subscriptions(schema, count, seed=run.seed, max_depth=9, predicates=values, nested=nested)
+        patterns += [xpath for xpath in dict.fromkeys(found) if "[" in xpath]
+    Random(run.seed).shuffle(patterns)
+    subscriptions = pathcast.Subscriptions()
+    subscriptions.add_many(patterns[: parameters.trees])
+    matcher = subscriptions.compile(engine="automaton")
+    for _ in range(3):  # so that patterns have chosen what they wait for
+        for _ in matcher.match_many(documents):
+            pass
+    run.begin("matching patterns with predicates, quiet")
+    yield {"series": QUIET_TREES, **_latencies(matcher, documents, parameters.seconds / 2)}
+    run.begin("matching, during changes of patterns with predicates")
+    rate, seconds, fresh = parameters.tree_rate, parameters.seconds, patterns[parameters.trees :]
+    yield {"series": CHANGING_TREES, **_while_changing(rate, seconds, subscriptions, matcher, documents, fresh)}
+    _check(run, subscriptions, matcher, documents)
+
+
+def _alone(
+    run: Run,
+    parameters: EngineChanges,
+    subscriptions: "Subscriptions",
+    matcher: "Matcher",
+    documents: list[bytes],
+    known: list[str],
+    fresh: list[str],
+    trees: list[str],
+) -> Iterator[Row]:
+    """Changes with nothing else going on; a match after each kind, which has to take them up."""
+    count = parameters.changes
+    ids: list[int] = []
+    kinds: dict[str, tuple[Callable[[int], object], int]] = {
+        ADD: (lambda number: ids.append(subscriptions.add(fresh[number % len(fresh)])), count),
+        ADD_AGAIN: (lambda number: ids.append(subscriptions.add(known[number % len(known)])), count),
+        REPLACE: (lambda number: subscriptions.replace(ids[number], known[-1 - number % len(known)]), count),
+        ADD_TREES: (lambda number: ids.append(subscriptions.add(trees[number])), len(trees)),
+        REMOVE: (lambda number: subscriptions.remove(ids[number]), 0),
+    }
+    for series, (change, times) in kinds.items():
+        run.begin(series)
+        numbers = range(times or len(ids))
+        begin = perf_counter()
+        for number in numbers:
+            change(number)
+        taken = perf_counter() - begin
+        matcher.match(documents[0])
+        yield {"series": series, "per_second": len(numbers) / taken}
+
+
+def _latencies(
+    matcher: "Matcher", documents: list[bytes], seconds: float, stopped: Callable[[], bool] = lambda: False
+) -> dict[str, float]:
+    """How long single matches take, for so many seconds."""
+    import numpy as np
+
+    taken = []
+    end = perf_counter() + seconds
+    number = 0
+    while perf_counter() < end and not stopped():
+        document = documents[number % len(documents)]
+        begin = perf_counter()
+        matcher.match(document)
+        taken.append(perf_counter() - begin)
+        number += 1
+    micro = np.array(taken) * 1e6
+    return {
+        "per_second": len(taken) / (micro.sum() / 1e6),
+        "p50_us": float(np.percentile(micro, 50)),
+        "p99_us": float(np.percentile(micro, 99)),
+        "worst_us": float(micro.max()),
+    }
+
+
+def _while_changing(
+    rate: int,
+    seconds: float,
+    subscriptions: "Subscriptions",
+    matcher: "Matcher",
+    documents: list[bytes],
+    fresh: list[str],
+) -> dict[str, float]:
+    """The same while another thread adds and removes at the given rate."""
+    stop = threading.Event()
+    made = [0]
+
+    def change() -> None:
+        ids: list[int] = []
+        begin = perf_counter()
+        while not stop.is_set():
+            due = int((perf_counter() - begin) * rate)
+            while made[0] < due and not stop.is_set():
+                if len(ids) > 200:
+                    subscriptions.remove(ids.pop(0))
+                else:
+                    ids.append(subscriptions.add(fresh[made[0] % len(fresh)]))
+                made[0] += 1
+            sleep(0.0005)
+
+    thread = threading.Thread(target=change, daemon=True)
+    begin = perf_counter()
+    thread.start()
+    try:
+        found = _latencies(matcher, documents, seconds)
+    finally:
+        stop.set()
+        thread.join()
+    return {**found, "changes_per_second": made[0] / (perf_counter() - begin)}

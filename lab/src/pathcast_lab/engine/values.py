@@ -1,0 +1,192 @@
+"""The default engine on patterns with values and branches: what predicates and nested paths cost beside plain paths.
+
+What a plain path costs is measured on two sets of them: a part for each document, and a part for each match. A set
+with predicates is set beside that for as many matches, plus 0.1 µs for each of its candidates.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from pathcast_lab.harness.claims import Claim, Judgement, judged
+from pathcast_lab.harness.plots import Plot
+from pathcast_lab.harness.registry import experiment
+from pathcast_lab.harness.rows import MissingRowError, Row, Rows
+from pathcast_lab.harness.run import Run
+from pathcast_lab.harness.timing import race
+
+if TYPE_CHECKING:
+    from pathcast.matching import Matcher
+
+PLAIN, FEW = "plain paths", "a twentieth of them"
+CANDIDATE_US = 0.1
+_EQUAL: dict[str, Any] = {"operators": ("=",)}
+_RANGES: dict[str, Any] = {"operators": ("<=", ">=")}
+KINDS: dict[str, dict[str, Any]] = {
+    "1 equality": {"predicates": 1, **_EQUAL},
+    "2 equalities": {"predicates": 2, **_EQUAL},
+    "5 equalities": {"predicates": 5, **_EQUAL},
+    "1 range": {"predicates": 1, **_RANGES},
+    "2 ranges": {"predicates": 2, **_RANGES},
+    "5 ranges": {"predicates": 5, **_RANGES},
+    "1 nested path": {"nested": 1},
+    "2 nested paths": {"nested": 2},
+    "3 nested paths": {"nested": 3},
+}
+
+
+@dataclass(frozen=True)
+class EngineValues:
+    """`sizes` are numbers of subscriptions of each kind; `checked` of them are compared with the plain engine."""
+
+    sizes: tuple[int, ...] = (100_000,)
+    kinds: tuple[str, ...] = tuple(KINDS)
+    documents: int = 200
+    checked: int = 1_000
+    rounds: int = 7
+
+
+def _worst(times: float, kinds: tuple[str, ...]) -> Callable[[Rows], Judgement]:
+    """A judge: the largest share of what is allowed, over some kinds and all sizes."""
+
+    def judge(rows: Rows) -> Judgement:
+        found = {
+            f"{row['kind']} at {row['subscriptions']:,}": float(row["us"])  # type: ignore[arg-type]
+            / (times * float(row["plain_us"]) + CANDIDATE_US * float(row["candidates"]))  # type: ignore[arg-type]
+            for row in rows
+            if row["kind"] in kinds
+        }
+        if not found:
+            raise MissingRowError(f"no row of {', '.join(kinds)}")
+        worst = max(found, key=found.__getitem__)
+        return judged(found[worst] <= 1, f"{found[worst]:.2f} of what is allowed, for {worst}")
+
+    return judge
+
+
+@experiment(
+    "engine-values",
+    title="What values and branches cost the default engine",
+    small=EngineValues(),
+    paper=EngineValues(sizes=(100_000, 1_000_000), rounds=15),
+    claims=(
+        Claim(
+            "with 1 or 2 value predicates, at most twice the time of as many matches of plain paths,"
+            " plus 0.1 µs a candidate",
+            "target",
+            _worst(2, ("1 equality", "2 equalities", "1 range", "2 ranges")),
+        ),
+        Claim(
+            "with nested paths, at most 4 times that, plus 0.1 µs a candidate",
+            "target",
+            _worst(4, ("1 nested path", "2 nested paths", "3 nested paths")),
+        ),
+    ),
+    plots=(
+        Plot(
+            name="time",
+            title="Time a document, one core",
+            y="us",
+            y_label="µs a document",
+            series="kind",
+            x="subscriptions",
+            x_label="subscriptions",
+            log="xy",
+        ),
+    ),
+    show={
+        "kind": "subscriptions with",
+        "subscriptions": "subscriptions",
+        "distinct": "distinct",
+        "matches": "matches a document",
+        "candidates": "candidates a document",
+        "us": "µs a document",
+        "us_low": "from",
+        "us_high": "to",
+        "plain_us": "µs, plain, as many matches",
+        "build_s": "built in s",
+    },
+)
+def engine_values(run: Run, parameters: EngineValues) -> Iterator[Row]:
+    """News documents are read and matched again and again on one core, in one batch.
+
+    Equalities and ranges are on attributes and texts with small domains (numbers up to 20), at random steps. Answers of
+    a sample of the subscriptions are compared with the plain engine's first. "Plain, as many matches" is what plain
+    paths would take to read the documents and find as many matches, by two sets of plain paths.
+    """
+    from pathcast.workloads import generate_documents, news_schema
+
+    if unknown := set(parameters.kinds) - KINDS.keys():
+        raise ValueError(f"kinds: there is no '{min(unknown)}'; there are {', '.join(KINDS)}")
+    documents = list(generate_documents(news_schema(), parameters.documents, seed=run.seed))
+    for size in parameters.sizes:
+        plain, few = (
+            _measured(run, parameters, kind, count, {}, documents) for kind, count in ((PLAIN, size), (FEW, size // 20))
+        )
+        each = max(0.0, (plain["us"] - few["us"]) / max(1.0, plain["matches"] - few["matches"]))
+        kinds = (_measured(run, parameters, kind, size, KINDS[kind], documents) for kind in parameters.kinds)
+        rows = [plain, few, *kinds]
+        for row in rows:
+            yield {**row, "plain_us": plain["us"] + each * (row["matches"] - plain["matches"])}
+
+
+def _measured(
+    run: Run, parameters: EngineValues, kind: str, size: int, choice: dict[str, Any], documents: list[bytes]
+) -> dict[str, Any]:
+    import pathcast
+    from pathcast.documents import Limits
+    from pathcast.documents.reader import Reader
+    from pathcast.workloads import generate_subscriptions, news_schema
+
+    run.begin(f"{size:,} subscriptions with {kind}")
+    xpaths = generate_subscriptions(news_schema(), size, seed=run.seed, max_depth=6, **choice)
+    begin = perf_counter()
+    subscriptions = pathcast.Subscriptions()
+    subscriptions.add_many(xpaths)
+    matcher = subscriptions.compile(engine="automaton")
+    build = perf_counter() - begin
+    run.check_equal("the engine finds what the plain one finds", _answers(parameters, matcher, xpaths, documents))
+    reader = Reader(subscriptions.table.names, Limits(), "refuse")
+
+    def once() -> None:
+        matcher.engine.match_batch(reader.read(documents, borrowed=True))
+
+    # Several passes, so that patterns have chosen what they wait for.
+    for _ in range(5):
+        once()
+    run.begin(f"matching {size:,} with {kind}", parameters.rounds)
+    time = race({kind: once}, rounds=parameters.rounds, after_round=run.advance)[kind]
+    # After all of them: many patterns choose in a thread, and before they have, more are candidates.
+    before = matcher.statistics()["candidates"]
+    matches = matcher.engine.match_batch(reader.read(documents, borrowed=True))[1].size
+    candidates = matcher.statistics()["candidates"] - before
+    each = 1e6 / len(documents)
+    return {
+        "kind": kind,
+        "subscriptions": size,
+        "distinct": len(subscriptions.table),
+        "matches": matches / len(documents),
+        "candidates": candidates / len(documents),
+        "us": time.median * each,
+        "us_low": time.interval[0] * each,
+        "us_high": time.interval[1] * each,
+        "build_s": build,
+    }
+
+
+def _answers(
+    parameters: EngineValues, matcher: "Matcher", xpaths: list[str], documents: list[bytes]
+) -> dict[str, object]:
+    """The matches of a sample of the subscriptions on some documents, ours and the plain engine's."""
+    import pathcast
+
+    step = max(1, len(xpaths) // parameters.checked)
+    sample = range(0, len(xpaths), step)
+    few = pathcast.Subscriptions()
+    few.add_many([xpaths[number] for number in sample], ids=[number + 1 for number in sample])
+    plain = few.compile(engine="reference")
+    some = documents[:20]
+    asked = {number + 1 for number in sample}
+    ours = [sorted(asked.intersection(matcher.match(document).ids.tolist())) for document in some]
+    return {"ours": ours, "plain": [plain.match(document).ids.tolist() for document in some]}

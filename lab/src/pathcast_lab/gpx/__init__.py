@@ -1,0 +1,1 @@
+"""The GPX-Matcher paper's evaluation."""

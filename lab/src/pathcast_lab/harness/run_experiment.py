@@ -1,0 +1,90 @@
+"""The harness: run an experiment, judge its claims, publish what came out.
+
+Nothing is written before the last row is measured and every check has passed, so an experiment that fails or is
+interrupted leaves former results untouched.
+"""
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+
+from pathcast.errors import PathcastError
+
+from .machine import is_busy, machine
+from .parameters import as_dict, as_text, changed
+from .registry import Experiment
+from .result import JudgedClaim, Result
+from .result_archive import publish
+from .rows import Row, Rows
+from .run import CheckError, Observer, Run
+from .shared_data import CHECKOUT
+
+
+def default_output() -> Path:
+    """`docs` of the checkout that Pathcast runs from; for an installed Pathcast, a folder where the user stands."""
+    return CHECKOUT / "docs" if (CHECKOUT / "pyproject.toml").is_file() else Path("pathcast-results")
+
+
+def perform(
+    experiment: Experiment,
+    *,
+    scale: str = "small",
+    seed: int = 0,
+    changes: Iterable[str] = (),
+    observer: Observer | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Result:
+    """Measure and judge; nothing is written."""
+    changes = tuple(changes)
+    parameters = changed(experiment.parameters[scale], changes)
+    run = Run(scale=scale, seed=seed, observer=observer)
+    where = machine()
+    if is_busy():
+        run.note("Other work kept the machine busy when this run began: times are too long, ratios say more.")
+    begin = perf_counter()
+    rows = Rows(_checked(run, experiment.measure(run, parameters)))
+    seconds = perf_counter() - begin
+    judged = [(claim, claim.judge_rows(rows)) for claim in experiment.claims]
+    return Result(
+        experiment=experiment.name,
+        title=experiment.title,
+        method=experiment.method,
+        scale=scale,
+        seed=seed,
+        parameters={name: as_text(value) for name, value in as_dict(parameters).items()},
+        changes=changes,
+        date=now().strftime("%Y-%m-%d %H:%M UTC"),
+        seconds=seconds,
+        machine=where,
+        checks=dict(run.checks),
+        notes=tuple(run.notes),
+        claims=tuple(JudgedClaim(claim.statement, claim.source, it.verdict, it.measured) for claim, it in judged),
+        plots={plot.name: plot.title for plot in experiment.plots},
+        show=dict(experiment.show),
+        rows=rows,
+    )
+
+
+def run_experiment(
+    experiment: Experiment,
+    *,
+    output: Path,
+    scale: str = "small",
+    seed: int = 0,
+    changes: Iterable[str] = (),
+    observer: Observer | None = None,
+) -> tuple[Result, Path]:
+    """Perform an experiment and publish its result; gives the folder it lies in."""
+    if experiment.plots and find_spec("matplotlib") is None:
+        raise PathcastError("plots need matplotlib: pip install 'pathcast[experiments]'")
+    result = perform(experiment, scale=scale, seed=seed, changes=changes, observer=observer)
+    return result, publish(result, experiment.plots, output)
+
+
+def _checked(run: Run, rows: Iterable[Row]) -> Iterable[Row]:
+    for row in rows:
+        if not run.checks:
+            raise CheckError("a row came before any answer was checked (call run.check or run.check_equal first)")
+        yield row

@@ -1,0 +1,1 @@
+"""The select-join paper's evaluation, server side."""

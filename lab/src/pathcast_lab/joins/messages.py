@@ -1,0 +1,149 @@
+"""What each scheme injects into a network: messages and bytes an event, on every workload of the paper's evaluation.
+
+Injected once and travelling far are different things: a message of `rel-sel` is small and goes to all who select its
+tuple, one of `ref-sj-*` to those who lack it. What links carry is the network's part.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from math import inf
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from pathcast_lab.harness.claims import Claim, Judgement, Verdict
+from pathcast_lab.harness.plots import Plot
+from pathcast_lab.harness.registry import experiment
+from pathcast_lab.harness.rows import Row, Rows
+from pathcast_lab.harness.run import Run
+
+from . import claims
+from .server_evaluation import SCHEMES
+from .server_race import Entrant, Tally, check_clients, mean_interval, race_changes
+
+if TYPE_CHECKING:
+    from pathcast_lab.workloads import JoinWorkload
+
+BINARY, STOCKS, MIX, STAR, FACTS = "R ⋈ S", "stocks and ratings", "general mix", "star", "star, facts with payload"
+WORKLOADS = (BINARY, STOCKS, MIX, STAR, FACTS)
+# Schemes that make every join result: on the general mix an insertion has tens of thousands.
+_RESULTS = (claims.ENUM_J, claims.REF_J, claims.REF_J_PLUS)
+_CHECKED = 8
+_MANY = 100_000
+_TABLE_3 = f"{claims.PAPER}, Table 3"
+
+
+@dataclass(frozen=True)
+class Messages:
+    """`subscriptions` to two tables; a multi-way mix has 1.7 times as many, as the paper's 170,000.
+
+    `base_rows`: of R with two tables; stocks have as many days as give five eighths of it. `part`: of the join values
+    of a multi-way mix, and so of its rows; rows to a join value stay as they are.
+    """
+
+    workloads: tuple[str, ...] = WORKLOADS
+    schemes: tuple[str, ...] = SCHEMES
+    subscriptions: int = 10_000
+    base_rows: int = 16_000
+    part: float = 0.2
+    changes: int = 60
+    seeds: int = 3
+    clients: int = 2
+
+
+def _made(name: str, parameters: Messages, seed: int, events: int) -> "JoinWorkload":
+    from pathcast_lab import workloads
+
+    count, insertions = parameters.subscriptions, (parameters.changes + _CHECKED + 1) // 2
+    many, part, base_rows = round(1.7 * count), parameters.part, parameters.base_rows
+
+    def star(fact_payload: int) -> "JoinWorkload":
+        return workloads.star_joins(
+            many, insertions, seed=seed, events=events, facts=round(25_000 * part), dimension=round(1_000 * part),
+            fact_payload=fact_payload,
+        )  # fmt: skip
+
+    makers: Mapping[str, Callable[[], JoinWorkload]] = {
+        BINARY: lambda: workloads.binary_joins(count, insertions, seed=seed, events=events, base_rows=base_rows),
+        STOCKS: lambda: workloads.stock_joins(count, insertions, seed=seed, events=events, days=base_rows // 160),
+        MIX: lambda: workloads.mixed_joins(many, insertions, seed=seed, events=events, join_values=round(100 * part)),
+        STAR: lambda: star(0),
+        FACTS: lambda: star(100),
+    }
+    if name not in makers:
+        raise ValueError(f"workloads: there is no '{name}'; there are {', '.join(makers)}")
+    return makers[name]()
+
+
+def _binary(judge: Callable[[Rows], Judgement]) -> Callable[[Rows], Judgement]:
+    """A judge that looks at the workloads of two tables alone, as the paper's table does."""
+    return lambda rows: judge(Rows(row for row in rows if row["workload"] in {BINARY, STOCKS}))
+
+
+def _of_many(judge: Callable[[Rows], Judgement]) -> Callable[[Rows], Judgement]:
+    """A judge that can't decide below the paper's number of subscriptions: who enumerates them pays for each."""
+
+    def judged_at(rows: Rows) -> Judgement:
+        found = judge(rows)
+        many = max(rows.numbers("subscriptions"), default=0) >= _MANY
+        return found if many else Judgement(Verdict.NOT_MEASURABLE, f"below {_MANY:,} subscriptions. {found.measured}")
+
+    return judged_at
+
+
+@experiment(
+    "joins-messages",
+    title="Select-joins: what each scheme injects an event",
+    small=Messages(),
+    paper=Messages(subscriptions=100_000, part=1.0, changes=300, seeds=10),
+    claims=(
+        Claim("Clu+ puts the least load on the server: it injects fewer bytes than Rel-Sel", _TABLE_3,
+              _binary(claims.smallest("bytes", claims.CLU_PLUS, (claims.REL_SEL,)))),
+        Claim("… a tenth of what Ref-J and Ref-J+ inject, or less", _TABLE_3,
+              _binary(claims.smallest("bytes", claims.CLU_PLUS, (claims.REF_J, claims.REF_J_PLUS), 10))),
+        Claim("enumeration takes orders of magnitude more of the server's bandwidth (we take: 100 times)", _TABLE_3,
+              _of_many(_binary(claims.smallest("bytes", claims.CLU_PLUS, (claims.ENUM_J, claims.ENUM_SJ), 100)))),
+        Claim("of the paper's skylines Clu+ makes the smallest messages on every workload of two tables", "target",
+              _binary(claims.smallest("bytes", claims.CLU_PLUS, (claims.SUB, claims.TUP, claims.CLU)))),
+    ),
+    plots=(
+        Plot("bytes", "Bytes injected an event", "bytes", "bytes an event", "series", kind="bars",
+             ours=(claims.CLU_PLUS,), panel="workload", log="y"),
+    ),
+    show={
+        "workload": "workload", "subscriptions": "subscriptions", "series": "scheme", "messages": "messages an event",
+        "messages_low": "from", "messages_high": "to", "bytes": "bytes an event", "bytes_low": "from ",
+        "bytes_high": "to ", "us": "µs an insertion", "delete_us": "µs a deletion",
+    },
+)  # fmt: skip
+def joins_messages(run: Run, parameters: Messages) -> Iterator[Row]:
+    """Every scheme's server takes the same insertions and deletions, and the messages are counted as bytes.
+
+    An event is an insertion or the deletion that follows it. Before they are counted, some clients of every scheme get
+    the messages of some changes, and their rows are compared with DuckDB's. Each seed draws other rows and changes for
+    the same subscriptions; figures are means over seeds, with an interval that holds the true mean with 95 %
+    probability. A payload is 100 bytes; facts have none but where it is said. On the general mix an insertion has tens
+    of thousands of join results, and schemes that make them are left out, as in the paper.
+    """
+    for name in parameters.workloads:
+        found: dict[str, list[Tally]] = {}
+        size = 0
+        for events in run.steps(name, range(parameters.seeds)):
+            workload = _made(name, parameters, run.seed, events)
+            size = len(workload)
+            schemes = [one for one in parameters.schemes if name != MIX or one not in _RESULTS]
+            entrants = [Entrant(scheme, workload.server(scheme)) for scheme in schemes]
+            check_clients(run, workload, entrants, changes=_CHECKED, clients=parameters.clients)
+            for scheme, tally in race_changes(entrants, workload.changes, parameters.changes, inf).items():
+                found.setdefault(scheme, []).append(tally)
+        for scheme, tallies in found.items():
+            yield {"workload": name, "subscriptions": size, "series": scheme, **_figures(tallies)}
+
+
+def _figures(tallies: list[Tally]) -> dict[str, float]:
+    row = {}
+    for name in ("messages", "bytes"):
+        each = [tally.each(getattr(tally, name)) for tally in tallies]
+        row[name], row[f"{name}_low"], row[f"{name}_high"] = mean_interval(each)
+    for verb, column in (("insert", "us"), ("delete", "delete_us")):
+        row[column] = fmean(tally.us(verb) or 0.0 for tally in tallies)
+    return row

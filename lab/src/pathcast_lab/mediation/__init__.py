@@ -1,0 +1,1 @@
+"""The mediation paper's evaluation."""

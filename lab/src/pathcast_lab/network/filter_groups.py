@@ -1,0 +1,213 @@
+"""What messages of joins over several tables cost in content-addressable networks: a space a group of filters.
+
+The select-join paper's cost model (appendix D) has a space a group of semijoins: its dimensions are the ranges on the
+base and the filtering table, and its zones are shared out evenly among the group's subscriptions. So has every kind of
+message here: those of semijoins between R and S the space of the ranges on R and S, rows of a selection that of their
+own table alone, results of a join that of all its tables. All spaces are over the same nodes.
+
+Invariant: a message is routed in one space, whose filters are all that can match it; runs check counts against networks
+that carry the packets.
+Cost: zones are made once for each set of tables, and used by all schemes.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pathcast.joins import JoinServer
+from pathcast.joins.schemes.message_attributes import FORM, TO
+from pathcast.joins.schemes.semijoin_forms import Form
+from pathcast.messages import Filter, In, Message
+from pathcast.network import ContentNetwork, Space, join_space, result_space
+from pathcast.transmission import Topology
+from pathcast_lab.workloads.join_workloads import DOMAIN, JoinBatch, JoinWorkload
+from pathcast_lab.workloads.multiway_joins import SELECTED
+
+from .overlay import Cost, Counter, events, filters_of, let_go, single, subscriptions_of
+from .zones import ZoneCounter, points_of, turned, zoned
+
+Tables = tuple[str, ...]
+
+
+@dataclass
+class Group:
+    """The network of some tables' ranges, the numbers of the forms or signatures whose messages go there, and the
+    subscriptions that have filters there: which is the first of a batch, and the batch.
+    """
+
+    network: ContentNetwork
+    numbers: frozenset[int]
+    counter: ZoneCounter
+    columns: Tables
+    batches: tuple[tuple[int, JoinBatch], ...]
+
+    def expect(self, *, filters: bool) -> None:
+        """Let the network's nodes know the extents of all those filters, or that there are none."""
+        space = self.counter.addresses.space
+        points, numbers = [np.empty((0, space.dimensions), np.int64)], [np.empty(0, np.int64)]
+        for first, batch in self.batches if filters else ():
+            points.append(points_of(batch, space, self.columns))
+            numbers.append(np.arange(first, first + len(batch)))
+        self.counter.expect(np.concatenate(points), np.concatenate(numbers))
+
+
+@dataclass
+class GroupZones:
+    """Networks over the same nodes, one for each set of tables that messages are about."""
+
+    topology: Topology
+    workload: JoinWorkload
+    sample: int
+    seed: int
+    _made: dict[Tables, ContentNetwork] = field(default_factory=dict)
+
+    def of(self, server: JoinServer, workload: JoinWorkload) -> list[Group]:
+        """The groups of a server's subscriptions, ready to count its messages."""
+        root = self.topology.number(self.topology.root)
+        found = []
+        for tables, (space, numbers) in _spaces(server, workload).items():
+            network = self._network(tables)
+            counter = ZoneCounter(turned(network, space), root)
+            batches = tuple((first, batch) for first, batch, mine in _numbered(server, workload) if mine & numbers)
+            found.append(Group(network, numbers, counter, _columns(tables), batches))
+        return found
+
+    def _network(self, tables: Tables) -> ContentNetwork:
+        if tables not in self._made:
+            columns = _columns(tables)
+            batch = _together(self.workload, columns, self.sample)
+            self._made[tables] = zoned(self.topology, None, batch, self.sample, self.seed, columns=columns)
+        return self._made[tables]
+
+
+def _together(workload: JoinWorkload, columns: Tables, count: int) -> JoinBatch:
+    """Ranges on some columns, of as many subscriptions of each batch that has them."""
+    having = [batch for batch in workload.batches if set(columns) <= set(batch.ranges)]
+    parts = [batch.part(0, -(-count // len(having))) for batch in having]
+    return JoinBatch(
+        having[0].query,
+        {
+            name: (
+                np.concatenate([part.ranges[name][0] for part in parts]),
+                np.concatenate([part.ranges[name][1] for part in parts]),
+            )
+            for name in columns
+        },
+    )
+
+
+def _spaces(server: JoinServer, workload: JoinWorkload) -> dict[Tables, tuple[Space, frozenset[int]]]:
+    """For each set of tables that messages are about: how they are read, and the numbers that they bear."""
+    forms: dict[Tables, dict[int, Form]] = {}
+    results: dict[Tables, int] = {}
+    first = 1
+    for batch in workload.batches:
+        subscription = server.subscriptions[first]
+        if subscription.signature is not None:
+            results[tuple(sorted(subscription.query.tables))] = subscription.signature
+        for number, form in subscription.forms.items():
+            about = tuple(sorted({form.base, form.filtering or form.base}))
+            forms.setdefault(about, {})[number] = form
+        first += len(batch)
+    found = {tables: (join_space(those, _bounds(tables)), frozenset(those)) for tables, those in forms.items()}
+    for tables, signature in results.items():
+        bounds = {f"{table}.{column}": ends for (table, column), ends in _bounds(tables).items()}
+        found[tables] = result_space(signature, bounds), frozenset({signature})
+    return found
+
+
+def _numbered(server: JoinServer, workload: JoinWorkload) -> Iterator[tuple[int, JoinBatch, set[int]]]:
+    """The batches of subscriptions, where they begin, and the numbers of their forms or of their signature."""
+    first = 0
+    for batch in workload.batches:
+        one = server.subscriptions[first + 1]
+        yield first, batch, {*one.forms} if one.signature is None else {*one.forms, one.signature}
+        first += len(batch)
+
+
+def _columns(tables: Tables) -> Tables:
+    return tuple(SELECTED[table] for table in tables)
+
+
+def _bounds(tables: Tables) -> dict[tuple[str, str], tuple[float, float]]:
+    return {(table, SELECTED[table]): (0.0, DOMAIN) for table in tables}
+
+
+def _group(groups: list[Group], message: Message) -> Group:
+    """Where a message goes; one for one subscriber goes straight, whichever counts it."""
+    if TO in message:
+        return groups[0]
+    return next(group for group in groups if message[FORM] in group.numbers)
+
+
+def carried(
+    workload: JoinWorkload,
+    server: JoinServer,
+    groups: list[Group],
+    tree: ContentNetwork,
+    counter: Counter,
+    insertions: int,
+) -> dict[str, dict[str, list[int]]]:
+    """Hops, bytes and deliveries of the messages of some events, counted and as networks that carry them have it."""
+    root = tree.topology.number(tree.topology.root)
+    costs = {(kind, how): [0, 0, 0] for kind in ("can", "cbn") for how in ("counted", "sent")}
+    for group in groups:
+        group.expect(filters=True)
+    changed = [message for _, messages in events(server, workload, insertions) for message in messages]
+    published = [(_group(groups, message), message) for message in changed if TO not in message]
+    for group, message in published:
+        both = {"can": Cost(), "cbn": Cost()}
+        group.counter.count(message, both["can"], counter.count(message, both["cbn"]))
+        for kind, cost in both.items():
+            _add(costs[kind, "counted"], cost.hops, cost.bytes, both["cbn"].deliveries)
+    for group in groups:
+        group.expect(filters=False)
+    registered = []
+    for id in range(1, len(workload) + 1):
+        mine = filters_of(server, id)
+        tree.register_many((int(counter.nodes[id - 1]), one, id) for one in mine)
+        for group in groups:
+            ours = [one for one in mine if _number(one) in group.numbers]
+            if ours:
+                registered += [(group.network, one) for one in group.network.register_together(root, ours, id)]
+    for group, message in published:
+        for kind, network in (("can", group.network), ("cbn", tree)):
+            trace = network.publish(message, root)
+            _add(costs[kind, "sent"], trace.hops, trace.bytes, len(trace.deliveries))
+    for network, one in registered:
+        network.unregister(one)
+    return {kind: {how: costs[kind, how] for how in ("counted", "sent")} for kind in ("can", "cbn")}
+
+
+def _add(sums: list[int], *more: int) -> None:
+    sums[:] = [one + other for one, other in zip(sums, more, strict=True)]
+
+
+def few_of(
+    workload: JoinWorkload, count: int, scheme: str, options: Mapping[str, Any]
+) -> tuple[JoinWorkload, JoinServer]:
+    """The first subscriptions of each batch, and a server that has them."""
+    few = subscriptions_of(workload, count)
+    return few, few.server(scheme, **options)
+
+
+def measured_in_groups(
+    server: JoinServer, workload: JoinWorkload, groups: list[Group], counter: Counter, insertions: int
+) -> dict[tuple[str, str], Cost]:
+    """What a server's messages cost, by kind of network and of change."""
+    costs = {(kind, change): Cost() for kind in ("can", "cbn") for change in ("insert", "delete")}
+    for group in groups:
+        group.expect(filters=True)
+    for change, messages in events(server, workload, insertions):
+        for message in let_go(messages):
+            recipients = counter.count(message, costs["cbn", change])
+            _group(groups, message).counter.count(message, costs["can", change], recipients)
+        for kind in ("can", "cbn"):
+            costs[kind, change].event_ends()
+    return costs
+
+
+def _number(one: Filter) -> object:
+    return next((t.interval.low for t in one.terms if isinstance(t, In) and t.attribute == FORM and single(t)), None)

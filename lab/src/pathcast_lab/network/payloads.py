@@ -1,0 +1,343 @@
+"""Payloads that pass no link twice: the select-join paper's §6.2, every packet simulated in a network of zones."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from pathcast.messages import Message
+from pathcast.network import ContentNetwork, PayloadLimits, Trace
+from pathcast.network.link_traffic import Traffic
+from pathcast.network.packet_transit import Distances
+from pathcast.transmission import Topology, Underlay
+from pathcast_lab.harness.claims import Claim, Judgement, judged
+from pathcast_lab.harness.plots import Plot
+from pathcast_lab.harness.registry import experiment
+from pathcast_lab.harness.rows import MissingRowError, Row, Rows
+from pathcast_lab.harness.run import Run
+from pathcast_lab.workloads.join_workloads import ALIKE, JoinBatch, JoinWorkload, binary_joins
+
+from .overlay import events, filters_of, overlay, subscriptions_of
+from .ways import Carrier, PlainCarrier, Tally, Ways
+from .zones import space_of, turned, zoned
+
+OURS, STRAWMAN, SELECTIONS = "ref-sj-clu+", "ref-j+", "rel-sel"
+# What the paper says how much less the server sends with.
+JUDGED = 400
+PLAIN, STARRED, ALONE, UNBOUNDED = "CN", "CN*", "CN* without homes", "CN* that forgets nothing"
+
+
+@dataclass(frozen=True)
+class Payloads:
+    """`repositories`: how many payloads a node keeps; the directory has 512 kB. The first `warm` insertions only fill
+    them. Schemes that are only `compared` have no CN*.
+
+    `checked`: subscriptions of a network in which filters are registered, and which has to come to the same figures.
+    """
+
+    subscriptions: int = 300
+    base_rows: int = 100
+    joined_rows: int = 2_000
+    payload: int = 1_000
+    repositories: tuple[int, ...] = (0, 20, 400, 3_100)
+    schemes: tuple[str, ...] = (OURS, STRAWMAN)
+    compared: tuple[str, ...] = ()
+    insertions: int = 2_400
+    warm: int = 1_800
+    physical: int = 500
+    hosts: int = 24
+    checked: int = 60
+
+
+PAPER = Payloads(
+    20_000, 500, 5_100, repositories=(0, 100, 400, 3_100), insertions=1_700, warm=1_500, physical=20_000, hosts=1_000,
+)  # fmt: skip
+
+
+def payloads(run: Run, parameters: Payloads) -> Iterator[Row]:
+    """Rows: a scheme without and with a repository of some size each."""
+    topology, underlay = overlay(parameters.physical, parameters.hosts, run.seed)
+    workload = binary_joins(
+        parameters.subscriptions,
+        parameters.insertions,
+        seed=run.seed,
+        base_rows=parameters.base_rows,
+        joined_rows=parameters.joined_rows,
+        payload=parameters.payload,
+        setting=ALIKE,
+    )
+    world = World(topology, underlay, workload.batches[0], run.seed)
+    zones, distances = world.network(False), Distances(topology, underlay)
+    for scheme in (*parameters.schemes, *parameters.compared):
+        for figures in _checked(world, subscriptions_of(workload, parameters.checked), scheme):
+            run.check_equal(
+                "bytes, hops and deliveries are those of a network in which filters are registered", figures
+            )
+        server = workload.server(scheme)
+        ways = Ways(zones, server, workload)
+        carriers: Carriers = {(PLAIN, None): PlainCarrier(ways)}
+        if scheme not in parameters.compared:
+            carriers |= carriers_of(ways, distances, parameters.repositories)
+        run.begin(scheme, 2 * parameters.insertions)
+        for number, (_, messages) in enumerate(events(server, workload, parameters.insertions)):
+            if number == 2 * parameters.warm:
+                for carrier in carriers.values():
+                    carrier.begin()
+            for message in messages:
+                way = ways.of(message)
+                for carrier in carriers.values():
+                    carrier.carry(way)
+            run.advance()
+        yield from _rows(scheme, carriers, parameters.insertions - parameters.warm, ways.root)
+
+
+Carriers = dict[tuple[str, int | None], PlainCarrier | Carrier]
+
+
+def carriers_of(ways: Ways, distances: Distances, repositories: tuple[int, ...]) -> Carriers:
+    """The networks with payloads that are compared, by their names and what nodes keep."""
+    found: Carriers = {}
+    for entries in repositories:
+        for network in (ALONE, STARRED) if entries == JUDGED else (STARRED,):
+            limits = PayloadLimits(repository_entries=entries, repository_bytes=None, homes=network == STARRED)
+            found[network, entries] = Carrier(ways, distances, limits)
+    return found | {(UNBOUNDED, None): Carrier(ways, distances, PayloadLimits(None, None, None))}
+
+
+def _rows(scheme: str, carriers: Carriers, pairs: int, root: int) -> Iterator[Row]:
+    plain, unbounded = carriers[PLAIN, None].tally, carriers.get((UNBOUNDED, None))
+    for (network, repository), carrier in carriers.items():
+        tally, counts = carrier.tally, carrier.counts
+        sums = tally.everywhere
+        yield {
+            "scheme": scheme,
+            "network": network,
+            "repository": repository,
+            "bytes": sums.all / pairs,
+            "payload": sums.payload / pairs,
+            "headers": sums.headers / pairs,
+            "fetched_bytes": sums.fetched / pairs,
+            "server": tally.server.all / pairs,
+            "busiest": tally.busiest(root) / pairs,
+            "hop_latency": tally.hop_latency,
+            "fetched": sum(one.fetched for one in counts),
+            "evicted": sum(one.evicted for one in counts),
+            "purging": (sums.all - unbounded.tally.everywhere.all) / pairs
+            if unbounded is not None and network in (STARRED, ALONE)
+            else None,
+            "less": plain.everywhere.all / sums.all,
+            "less_stress": plain.server.all / tally.server.all,
+            "most": plain.server.all / _least(plain),
+        }
+
+
+def _least(plain: Tally) -> int:
+    """What the server's node sends at least: each payload once a link, and references that cost nothing."""
+    return plain.server.bare + plain.first
+
+
+@dataclass(frozen=True)
+class World:
+    """Where networks are built: all have the same zones, which are halved by the ranges of a batch."""
+
+    topology: Topology
+    underlay: Underlay
+    batch: JoinBatch
+    seed: int
+
+    def network(self, limits: bool | PayloadLimits) -> ContentNetwork:
+        """A network without filters."""
+        return zoned(self.topology, self.underlay, self.batch, 4 * len(self.topology.nodes), self.seed, limits)
+
+
+def _checked(world: World, workload: JoinWorkload, scheme: str, count: int = 12) -> Iterator[dict[str, list[float]]]:
+    """The same figures twice: counted on ways, and from networks with filters; plain, and with few payloads a node."""
+    limits = PayloadLimits(repository_entries=5)
+    server = workload.server(scheme)
+    networks = [world.network(False), world.network(limits)]
+    ways = Ways(world.network(False), server, workload)
+    carriers: list[PlainCarrier | Carrier] = [
+        PlainCarrier(ways),
+        Carrier(ways, Distances(world.topology, world.underlay), limits),
+    ]
+    for network in networks:
+        turned(network, space_of(server))
+        for id in range(1, len(workload) + 1):
+            network.register_together(ways.root, filters_of(server, id), id)
+    sent = [Sent(Traffic(world.topology)) for _ in networks]
+    for _, messages in events(server, workload, count):
+        for message in messages[:20]:
+            way = ways.of(message)
+            for carrier, network, one in zip(carriers, networks, sent, strict=True):
+                carrier.carry(way)
+                one.add(message, network.publish(message))
+    for carrier, one in zip(carriers, sent, strict=True):
+        yield {"counted": _figures(carrier.tally), "sent": one.figures(ways.root)}
+
+
+@dataclass
+class Sent:
+    """What came of publishing in a network with filters."""
+
+    traffic: Traffic
+    deliveries: int = 0
+    hops: int = 0
+
+    def add(self, message: Message, trace: Trace) -> None:
+        """Add a message, which subscribers must have got as it was."""
+        self.traffic.add(trace.traffic)
+        self.deliveries += len(trace.deliveries)
+        self.hops += sum(one.hops for one in trace.deliveries)
+        if any(one.message != message for one in trace.deliveries[-1:]):
+            raise AssertionError("a subscriber got another message than was published")
+
+    def figures(self, root: int) -> list[float]:
+        """As `_figures`."""
+        sent = self.traffic
+        return [
+            sent.bytes(), sent.bytes("payload"), sent.bytes("control"), int(sent.sent()[root]),
+            sent.messages("message"), self.deliveries, self.hops,
+        ]  # fmt: skip
+
+
+def _figures(tally: Tally) -> list[float]:
+    sums = tally.everywhere
+    return [
+        sums.all, sums.fetched, sums.acknowledged, tally.server.all, tally.hops, tally.deliveries,
+        tally.delivery_hops,
+    ]  # fmt: skip
+
+
+def _at(rows: Rows, scheme: str, repository: int | None, column: str, network: str | None = None) -> float:
+    wanted = network or (PLAIN if repository is None else STARRED)
+    for row in rows:
+        if row["scheme"] == scheme and row["repository"] == repository and row["network"] == wanted:
+            return float(row[column])  # type: ignore[arg-type]
+    raise MissingRowError(f"no row of '{scheme}' with a repository of {repository}")
+
+
+def _times(
+    column: str, wanted: dict[str, float], repository: int, most: str | None = None
+) -> Callable[[Rows], Judgement]:
+    def judge(rows: Rows) -> Judgement:
+        found = {scheme: _at(rows, scheme, repository, column) for scheme in wanted}
+        text = ", ".join(f"{scheme} {value:.2f} ×" for scheme, value in found.items())
+        if most is not None:
+            alone = " and ".join(f"{_at(rows, scheme, repository, column, ALONE):.2f} ×" for scheme in wanted)
+            bounds = " and ".join(f"{_at(rows, scheme, repository, most):.2f} ×" for scheme in wanted)
+            text += f"; without homes {alone}; {bounds} if each payload left once a link and references were free"
+        return judged(all(found[scheme] >= least for scheme, least in wanted.items()), text)
+
+    return judge
+
+
+def _latency(rows: Rows) -> Judgement:
+    found = {scheme: _at(rows, scheme, 400, "hop_latency") / _at(rows, scheme, None, "hop_latency")
+             for scheme in (OURS, STRAWMAN)}  # fmt: skip
+    text = ", ".join(f"{scheme} {value:.2f} ×" for scheme, value in found.items())
+    return judged(all(value <= 1.2 for value in found.values()), text)
+
+
+def _higher(rows: Rows) -> Judgement:
+    theirs, ours = (_at(rows, scheme, None, "hop_latency") for scheme in (SELECTIONS, OURS))
+    return judged(theirs > ours, f"{theirs:.2f} hops, and {ours:.2f}")
+
+
+def _no_worse(rows: Rows) -> Judgement:
+    """With nothing evicted, what is more than in a plain network is headers."""
+    over = [
+        float(row["bytes"]) - _at(rows, str(row["scheme"]), None, "bytes") - float(row["headers"])  # type: ignore[arg-type]
+        for row in rows
+        if row["network"] != PLAIN and row["evicted"] == 0
+    ]
+    if not over:
+        raise MissingRowError("every repository evicted something")
+    return judged(max(over) <= 0, f"{round(-max(over)):,} bytes a pair of changes below that, at least")
+
+
+def _starred(row: Row) -> bool:
+    return row["network"] == STARRED
+
+
+_SHOW = {
+    "scheme": "scheme",
+    "network": "network",
+    "repository": "repository",
+    "bytes": "bytes a pair of changes",
+    "payload": "payloads",
+    "headers": "headers",
+    "fetched_bytes": "fetching",
+    "purging": "cost of forgetting",
+    "server": "sent by the server's node",
+    "busiest": "by the busiest other",
+    "hop_latency": "hop latency",
+    "fetched": "fetched",
+    "evicted": "evicted",
+    "less": "less traffic",
+    "less_stress": "less stress",
+    "most": "… at most",
+}
+
+
+@experiment(
+    "network-fig11",
+    title="Select-joins, Figures 11 and 12: payloads that pass no link twice, by the size of repositories",
+    small=Payloads(),
+    paper=PAPER,
+    claims=(
+        Claim("a directory alone already has less traffic", "select-join paper, §6.2",
+              _times("less", {OURS: 1.0, STRAWMAN: 1.0}, 0)),
+        Claim("400 entries cut the server's stress by 3 (Ref-SJ-Clu+) and 7 (Ref-J+)", "select-join paper, §6.2",
+              _times("less_stress", {OURS: 3.0, STRAWMAN: 7.0}, 400, "most")),
+        Claim("hop latency stays within a fifth with 400 entries", "select-join paper, §6.2", _latency),
+        Claim("CN* is never worse than CN by more than its headers while nothing is evicted", "target", _no_worse),
+    ),
+    plots=(
+        Plot("bytes", "Traffic between nodes", y="bytes", y_label="bytes a pair of changes", series="scheme",
+             x="repository", x_label="payloads that a node keeps", ours=(OURS,), log="y", only=_starred),
+        Plot("latency", "Hops to a subscriber", y="hop_latency", y_label="hops", series="scheme", x="repository",
+             x_label="payloads that a node keeps", ours=(OURS,), only=_starred),
+        Plot("forgetting", "What forgetting payloads costs", y="purging", y_label="bytes more a pair of changes",
+             series="scheme", x="repository", x_label="payloads that a node keeps", ours=(OURS,), only=_starred),
+    ),
+    show=_SHOW,
+)  # fmt: skip
+def network_fig11(run: Run, parameters: Payloads) -> Iterator[Row]:
+    """An insertion and a deletion are a pair of changes; the first `warm` pairs only fill repositories. R is small, so
+    that insertions expose many S rows; how many decides what can be saved, since the inserted row is new each time.
+    Every message is carried packet by packet in each CN*, acknowledgements and fetched payloads counted; the way of its
+    copies is worked out once for all. Everybody whom it is for gets it once, with the payload that was published. "Cost
+    of forgetting": bytes more than where nodes forget nothing. "At most": how much less the server's node could send if
+    each payload left it once a link, and references were free.
+
+    Payloads come again when their join value does, after a hundred insertions; until then the busier nodes need several
+    times as many others as a repository of 400 holds. "Without homes" what they have forgotten is asked of the server,
+    as in the paper where no node on the way has it; with homes, of the node that keeps it for all. What the server
+    need not send others do: "by the busiest other" is what the node sends that sends the most.
+    """
+    yield from payloads(run, parameters)
+
+
+@experiment(
+    "network-fig12",
+    title="Select-joins, Figure 12: hop latency where R is very small",
+    small=replace(
+        Payloads(), base_rows=40, joined_rows=500, repositories=(0, 20, 400), compared=(SELECTIONS,), insertions=2_000,
+        warm=1_000,
+    ),
+    paper=replace(
+        PAPER, base_rows=200, repositories=(0, 400), compared=(SELECTIONS,), insertions=400, warm=300,
+    ),
+    claims=(
+        Claim("hop latency stays within a fifth with 400 entries", "select-join paper, §6.2", _latency),
+        Claim("Rel-Sel has a higher hop latency than Ref-SJ-Clu+", "select-join paper, §6.2", _higher),
+    ),
+    plots=(
+        Plot("latency", "Hops to a subscriber", y="hop_latency", y_label="hops", series="scheme", x="repository",
+             x_label="payloads that a node keeps", ours=(OURS,), only=_starred),
+    ),
+    show=_SHOW,
+)  # fmt: skip
+def network_fig12(run: Run, parameters: Payloads) -> Iterator[Row]:
+    """As Figure 11, with R so small that insertions expose the most; and with Rel-Sel, whose messages reach all who
+    select a row, whether it joins or not.
+    """
+    yield from payloads(run, parameters)

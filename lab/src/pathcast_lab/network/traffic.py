@@ -1,0 +1,284 @@
+"""Overlay traffic of the schemes for standing joins, as in the select-join paper's §6.1 and appendix J."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import product
+
+from pathcast_lab.harness.claims import Claim
+from pathcast_lab.harness.plots import Plot
+from pathcast_lab.harness.registry import experiment
+from pathcast_lab.harness.rows import Row
+from pathcast_lab.harness.run import Run
+from pathcast_lab.workloads.join_workloads import ALIKE, JoinWorkload, binary_joins, stock_joins
+
+from .claims import OURS, STRAWMEN, TARGET, TEN, below, falls, least, saves, selections, usually
+from .measure import NETWORKS, UNICAST, Costs, Setting, Worlds, checked, measured
+from .overlay import Cost, overlay
+from .ratio_spread import times_interval
+
+SMALL = Setting()
+FEWER = ("enum-j", "rel-sel", "ref-j", "ref-j+", "enum-sj", "ref-sj-tup", OURS)
+# A hundred insertions have each join value once.
+PAPER = Setting(
+    subscriptions=(100_000,), insertions=400, unicast_events=100, result_events=100, physical=20_000, hosts=1_000,
+    checked=1_000,
+)  # fmt: skip
+_SHOW = {
+    "subscriptions": "subscriptions",
+    "base_rows": "R",
+    "joined_rows": "S",
+    "payload": "payload",
+    "narrower": "narrower",
+    "alike": "c of a join value",
+    "network": "network",
+    "scheme": "scheme",
+    "bytes": "bytes an insertion",
+    "hops": "hops",
+    "server": "server's bytes",
+    "last_hop": "with the last hop",
+    "hop_latency": "hop latency",
+    "deletion_bytes": "bytes a deletion",
+    "events": "insertions",
+    "most": "most bytes of one",
+    "times": f"times {OURS}",
+    "times_low": "at least",
+    "times_high": "at most",
+}
+
+
+def _plot(x: str, label: str, y: str = "bytes", y_label: str = "bytes an insertion") -> Plot:
+    return Plot(y, f"{y_label} between nodes", y=y, y_label=y_label, series="scheme", x=x, x_label=label, ours=(OURS,),
+                panel="network", log="xy")  # fmt: skip
+
+
+_VARIED = ("subscriptions", "base_rows", "joined_rows", "payload", "narrower", "alike")
+
+
+def points(parameters: Setting) -> Iterator[dict[str, int]]:
+    """Every combination of what varies."""
+    for values in product(*(getattr(parameters, name) for name in _VARIED)):
+        yield dict(zip(_VARIED, values, strict=True))
+
+
+def traffic(
+    run: Run, parameters: Setting, make: Callable[[dict[str, int]], JoinWorkload] | None = None
+) -> Iterator[Row]:
+    """Rows of a figure: a point, network and scheme each."""
+    topology, _ = overlay(parameters.physical, parameters.hosts, run.seed)
+    run.note("Unicast schemes are counted: a message is one hop, from the server to the subscriber's node.")
+    run.note('"At least" and "at most": where the ratio lies for 95 of 100 samples drawn from the insertions again.')
+    worlds = Worlds(topology, 4 * parameters.hosts, run.seed)
+    held: set[tuple[object, ...]] = set()
+    for point in points(parameters):
+        workload = (make or (lambda at: _binary(at, parameters.insertions, run.seed)))(point)
+        world = worlds.of(workload)
+        found = {}
+        for scheme in run.steps(f"{point}", parameters.schemes):
+            # More subscriptions have the same ones first, which are all that is simulated.
+            same = scheme, *(value for name, value in point.items() if name != "subscriptions"), id(world.zones)
+            if scheme not in UNICAST and same not in held:
+                checked(run, workload, parameters, scheme, world)
+                held.add(same)
+            found[scheme] = measured(workload, parameters, scheme, world)
+        for kind in NETWORKS:
+            ours = found[OURS][kind, "insert"]
+            for scheme, costs in found.items():
+                yield {**point, "network": kind, "scheme": scheme, **_row(costs, kind, ours)}
+
+
+def _row(costs: Costs, kind: str, ours: Cost) -> Row:
+    cost, gone = costs[kind, "insert"], costs[kind, "delete"]
+    count, mean = len(cost.each), ours.bytes / len(ours.each)
+    low, high = times_interval(cost.each, ours.each) or (None, None)
+    # Who gets a message does not depend on the network.
+    last_hop = cost.bytes + costs["cbn", "insert"].last_hop
+    return {
+        "messages": cost.messages / count,
+        "bytes": cost.bytes / count,
+        "hops": cost.hops / count,
+        "server": cost.server / count,
+        "last_hop": last_hop / count,
+        "hop_latency": cost.hop_latency if kind == "cbn" else None,
+        "deletion_bytes": gone.bytes / count,
+        "events": count,
+        "most": max(cost.each),
+        "times": cost.bytes / count / mean if mean else None,
+        "times_low": low,
+        "times_high": high,
+    }
+
+
+def _binary(point: dict[str, int], insertions: int, seed: int) -> JoinWorkload:
+    assert ALIKE.alike is not None
+    return binary_joins(
+        point["subscriptions"],
+        insertions,
+        seed=seed,
+        base_rows=point["base_rows"],
+        joined_rows=point["joined_rows"],
+        payload=point["payload"],
+        narrower=float(point["narrower"]),
+        setting=replace(ALIKE, alike=(ALIKE.alike[0], float(point["alike"]))),
+    )
+
+
+@experiment(
+    "network-fig6",
+    title="Select-joins, Figures 6, 17 and 20 and Table 3: traffic, hops and stress by the number of subscriptions",
+    small=replace(SMALL, subscriptions=(5_000, 20_000)),
+    paper=replace(PAPER, subscriptions=(100_000, 300_000, 1_000_000), insertions=2_000),
+    claims=(
+        TEN,
+        TARGET,
+        Claim("Ref-SJ-Clu+ has the least traffic of all", "select-join paper, §6.1", least("bytes")),
+        Claim(
+            "semijoins take at least 10 times fewer hops than every strawman",
+            "select-join paper, appendix J",
+            below(10, "hops", STRAWMEN),
+        ),
+        Claim("Ref-SJ-Clu+ has the least stress at the server", "select-join paper, Table 3", least("server")),
+        Claim(
+            "with the last hop, Ref-SJ-Clu+ is still below every strawman",
+            "select-join paper, appendix J",
+            below(1, "last_hop", STRAWMEN),
+        ),
+    ),
+    plots=(
+        _plot("subscriptions", "subscriptions"),
+        _plot("subscriptions", "subscriptions", "hops", "hops an insertion"),
+        _plot("subscriptions", "subscriptions", "last_hop", "bytes with the last hop"),
+    ),
+    show=_SHOW,
+)
+def network_fig6(run: Run, parameters: Setting) -> Iterator[Row]:
+    """The workload of §6.1 on a tree over hosts of an internet-like graph. Hops and bytes are counted from who matches,
+    after a network that carries every packet has given the same figures for some of the subscriptions. All schemes have
+    zones of both tables' ranges but Rel-Sel, whose rows have zones of their own table, where they meet fewer. Nodes of
+    zones know the extents of the filters of all subscriptions, whichever the scheme.
+
+    Of a thousand insertions hardly one exposes S rows, and may then cost more than a hundred others: a mean over few
+    insertions is decided by whether it is among them. So there are many, of which schemes that send each result, or to
+    each subscriber alone, get the first.
+    """
+    yield from traffic(run, parameters)
+
+
+@experiment(
+    "network-fig7",
+    title="Select-joins, Figure 7: traffic by the size of R",
+    small=replace(SMALL, schemes=FEWER, subscriptions=(5_000,), base_rows=(200, 16_000)),
+    paper=replace(PAPER, base_rows=(200, 500, 1_000, 4_000, 16_000, 64_000)),
+    claims=(
+        Claim("a smaller table costs Ref-SJ-Clu+ more", "select-join paper, §6.1", falls(OURS, "bytes")),
+        Claim("… and still less than every strawman", "select-join paper, §6.1", below(1, "bytes", STRAWMEN)),
+    ),
+    plots=(_plot("base_rows", "rows of R"),),
+    show=_SHOW,
+)
+def network_fig7(run: Run, parameters: Setting) -> Iterator[Row]:
+    """As Figure 6, with R of several sizes: the smaller, the more S rows does an insertion expose."""
+    yield from traffic(run, parameters)
+
+
+@experiment(
+    "network-fig9",
+    title="Select-joins, Figure 9: traffic by the number of joining rows",
+    small=replace(SMALL, schemes=FEWER, subscriptions=(5_000,), joined_rows=(500, 5_100)),
+    paper=replace(PAPER, joined_rows=(500, 1_000, 2_500, 5_100, 10_000, 20_000)),
+    claims=(
+        Claim("Ref-SJ-Clu+ is usually 10 times below the strawmen (we take: in more than half of the cases)",
+              "select-join paper, §6.1", usually(10, "bytes", STRAWMEN)),
+        Claim("Ref-J degrades with more joining rows", "select-join paper, §6.1",
+              falls("ref-j", "bytes", rising=True)),
+    ),
+    plots=(_plot("joined_rows", "rows of S"),),
+    show=_SHOW,
+)  # fmt: skip
+def network_fig9(run: Run, parameters: Setting) -> Iterator[Row]:
+    """As Figure 6, with S of several sizes: a hundredth of it is the number of results an insertion (RJOR)."""
+    yield from traffic(run, parameters)
+
+
+@experiment(
+    "network-fig10",
+    title="Select-joins, Figure 10: traffic with stocks and ratings",
+    small=replace(SMALL, subscriptions=(5_000,), base_rows=(10_000,), joined_rows=(2_300,)),
+    paper=replace(PAPER, subscriptions=(100_000, 300_000, 1_000_000), base_rows=(10_000,), joined_rows=(2_300,)),
+    claims=(TEN,),
+    plots=(_plot("subscriptions", "subscriptions"),),
+    show=_SHOW,
+)
+def network_fig10(run: Run, parameters: Setting) -> Iterator[Row]:
+    """As Figure 6, with price-earnings ratios that walk from day to day and 2,300 ratings."""
+    yield from traffic(
+        run,
+        parameters,
+        lambda at: stock_joins(at["subscriptions"], parameters.insertions, seed=run.seed, setting=ALIKE),
+    )
+
+
+@experiment(
+    "network-fig18",
+    title="Select-joins, Figure 18: traffic by the size of payloads",
+    small=replace(SMALL, schemes=FEWER, subscriptions=(5_000,), payload=(1, 10_000)),
+    paper=replace(PAPER, payload=(1, 10, 100, 1_000, 10_000, 100_000), unicast_events=20),
+    claims=(
+        Claim(
+            "Ref-SJ-Clu+ saves more traffic of every strawman with larger payloads",
+            "select-join paper, appendix J",
+            saves("bytes", STRAWMEN),
+        ),
+        Claim("… and has at least 10 times less with any", "ours", below(10, "bytes", STRAWMEN)),
+    ),
+    plots=(_plot("payload", "bytes of payload"),),
+    show=_SHOW,
+)
+def network_fig18(run: Run, parameters: Setting) -> Iterator[Row]:
+    """As Figure 6, with payloads of R and S rows from a byte up."""
+    yield from traffic(run, parameters)
+
+
+@experiment(
+    "network-fig19",
+    title="Select-joins, Figure 19: traffic by the overlap of subscriptions",
+    small=replace(SMALL, schemes=FEWER, subscriptions=(5_000,), narrower=(0, 6_000)),
+    paper=replace(PAPER, narrower=(0, 1_000, 2_000, 3_000, 4_000, 5_000, 6_000)),
+    claims=(
+        Claim("Rel-Sel has more traffic the more subscriptions overlap", "select-join paper, appendix J",
+              falls("rel-sel", "bytes", rising=True)),
+        Claim("… and Ref-SJ-Clu+ less", "select-join paper, appendix J", falls(OURS, "bytes")),
+        Claim("Ref-SJ-Clu+ has at least 10 times less than every strawman with any", "ours",
+              below(10, "bytes", STRAWMEN)),
+    ),
+    plots=(_plot("narrower", "taken off the deviation of centres on S"),),
+    show=_SHOW,
+)  # fmt: skip
+def network_fig19(run: Run, parameters: Setting) -> Iterator[Row]:
+    """As Figure 6, with centres of ranges drawn closer and closer: what is taken off their deviation on S is taken off
+    twice on R.
+    """
+    yield from traffic(run, parameters)
+
+
+@experiment(
+    "network-selectivity",
+    title="Standing joins: traffic by how much the join lets through",
+    small=replace(
+        SMALL, schemes=("rel-sel", "ref-j+", OURS), subscriptions=(5_000,), alike=(1_000, 3_000, 10_000, 30_000)
+    ),
+    paper=replace(PAPER, schemes=("rel-sel", "ref-j+", OURS), alike=(300, 1_000, 3_000, 10_000, 30_000)),
+    claims=(
+        Claim("the less the join lets through, the further selections fall behind, on a tree", "ours", selections),
+        Claim("… and in zones", "ours", lambda rows: selections(rows, "can")),
+    ),
+    plots=(_plot("alike", "deviation of c among rows of a join value"),),
+    show=_SHOW,
+)
+def network_selectivity(run: Run, parameters: Setting) -> Iterator[Row]:
+    """As Figure 6, with rows of a join value that are more or less alike: what the paper's lost table decides.
+
+    Selections (Rel-Sel) send an R row to all who select it, semijoins to those who also have a joining S row in their
+    range. With some 50 S rows to a join value that lie anywhere, ranges hold one nearly always; then semijoins send
+    what selections send, and a skyline. How far selections fall behind follows from that more than from the network.
+    """
+    yield from traffic(run, parameters)

@@ -1,0 +1,1 @@
+"""The piggyback paper's evaluation."""

@@ -1,0 +1,122 @@
+"""A document's way through an overlay, timed several times: of each step the quickest counts.
+
+A report has what every router spent, by kind of step, by the time that a copy or a delivery left. The same document
+under the same policy goes the same way each time, so rounds differ in noise alone, and noise only adds: the way's times
+are the least of all rounds, step by step. Transmission is modelled, so one way gives the times for every bandwidth.
+
+    response time = mean over deliveries of all steps, at all routers on the way, up to when it left, and the links
+
+Invariant: the parts that `Way.parts` gives add up to the response time.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathcast.routing import Report
+    from pathcast.routing.routing_report import RouterReport, Spent
+
+ROOT, BELOW, LINKS = "root", "below", "links"
+TRANSMISSION = "transmission"
+STEPS = ("take", "read", "match", "make", "encode", "structure")
+PARTS = (*((place, step) for place in (ROOT, BELOW) for step in STEPS), (LINKS, TRANSMISSION))
+
+
+@dataclass(frozen=True)
+class Stay:
+    """What a router did: what was `spent` in all, by the time of each copy, and by that of so many deliveries."""
+
+    spent: "Spent"
+    forwarded: "dict[str, Spent]"
+    delivered: "list[tuple[int, Spent]]"
+
+    @property
+    def seconds(self) -> float:
+        """The router's time."""
+        return sum(self.spent.values())
+
+
+class Way:
+    """The way of one document under one policy, from its reports."""
+
+    def __init__(self, reports: "Sequence[Report]", root: str) -> None:
+        self.report, self.root = reports[0], root
+        times = [{(each.router, each.subscriber): each.time for each in report.deliveries} for report in reports]
+        groups: dict[tuple[str, float], list[str]] = {}
+        for each in self.report.deliveries:
+            groups.setdefault((each.router, each.time), []).append(each.subscriber)
+        of_router: dict[str, list[tuple[int, Spent]]] = {}
+        for (router, _), who in groups.items():
+            moments = (
+                report.per_router[router].moments[time[router, who[0]]]
+                for report, time in zip(reports, times, strict=True)
+            )
+            of_router.setdefault(router, []).append((len(who), _least(moments)))
+        self.stays = {
+            name: _stay([report.per_router[name] for report in reports], of_router.get(name, []))
+            for name in self.report.per_router
+        }
+
+    def parts(self, speed: float) -> dict[tuple[str, str], float]:
+        """Seconds of the mean delivery by place (root, below, links) and step, on links of so many bytes a second."""
+        parts: dict[tuple[str, str], float] = defaultdict(float)
+        behind = {name: sum(count for count, _ in stay.delivered) for name, stay in self.stays.items()}
+        for name in reversed(self.stays):  # who is further away comes later
+            stay = self.stays[name]
+            behind[name] += sum(behind[neighbour] for neighbour in stay.forwarded)
+            leaving = [*stay.delivered, *((behind[neighbour], spent) for neighbour, spent in stay.forwarded.items())]
+            for count, spent in leaving:
+                for step, seconds in spent.items():
+                    parts[ROOT if name == self.root else BELOW, step] += count * seconds
+            for neighbour in stay.forwarded:
+                received = self.report.per_router[neighbour].received
+                parts[LINKS, TRANSMISSION] += behind[neighbour] * received / speed
+        everybody = behind[self.root] or 1
+        return {part: seconds / everybody for part, seconds in parts.items()}
+
+    def response(self, speed: float) -> float:
+        """The mean time to a delivery."""
+        return sum(self.parts(speed).values())
+
+    @property
+    def unread(self) -> tuple[int, int]:
+        """How many deliveries below the root left before the document was looked at, and how many there were."""
+        below = [each for name, stay in self.stays.items() if name != self.root for each in stay.delivered]
+        return sum(count for count, spent in below if "match" not in spent), sum(count for count, _ in below)
+
+
+def _stay(there: "list[RouterReport]", delivered: "list[tuple[int, Spent]]") -> Stay:
+    forwarded = {
+        neighbour: _least(each.moments[each.forwarded[neighbour]] for each in there) for neighbour in there[0].forwarded
+    }
+    return Stay(_least(each.spent for each in there), forwarded, delivered)
+
+
+def _least(several: "Iterable[Spent]") -> "Spent":
+    """Of each step the least."""
+    rounds = list(several)
+    return {step: min(each.get(step, 0.0) for each in rounds) for step in rounds[0]}
+
+
+def mean_parts(ways: Sequence[Way], speed: float) -> dict[tuple[str, str], float]:
+    """The parts of the mean response time of several documents."""
+    parts: dict[tuple[str, str], float] = defaultdict(float)
+    for way in ways:
+        for part, seconds in way.parts(speed).items():
+            parts[part] += seconds
+    return {part: seconds / len(ways) for part, seconds in parts.items()}
+
+
+def seconds_of_routers(ways: Sequence[Way]) -> dict[str, float]:
+    """Seconds a document of each router that was reached."""
+    names = dict.fromkeys(name for way in ways for name in way.stays)
+    return {name: sum(way.stays[name].seconds for way in ways if name in way.stays) / len(ways) for name in names}
+
+
+def seconds_below(ways: Sequence[Way]) -> float:
+    """Seconds of a router below the root that a document reached."""
+    spent = [stay.seconds for way in ways for name, stay in way.stays.items() if name != way.root]
+    return fmean(spent) if spent else 0.0

@@ -1,0 +1,1 @@
+"""The RoXSum paper's evaluation."""

@@ -1,0 +1,320 @@
+"""Routing within a broker, as in Figure 4 of RoXSum: batches on their summary against each document on its own.
+
+All rivals take bytes and give messages. Ours reads, builds, matches, splits and encodes one message per target. The
+others read and match one document after the other and put its bytes into the output of each of its targets; they
+compress nothing. `automaton, in groups` is what the default engine does with many documents, and no longer
+document by document: it stands there so that nobody takes the gain of batches for that of summaries. `…, zstd` does the
+same and compresses each target's output, at the level of our messages: what it costs to send as little, or nearly.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from zstandard import ZstdCompressor
+
+from pathcast_lab.harness.claims import Claim, Judgement, judged
+from pathcast_lab.harness.plots import Plot
+from pathcast_lab.harness.registry import experiment
+from pathcast_lab.harness.rows import MissingRowError, Row, Rows
+from pathcast_lab.harness.run import Run
+from pathcast_lab.harness.timing import Timing, race, ratio
+
+from .collections import COLLECTIONS, Profiles, collection, profiles
+
+if TYPE_CHECKING:
+    from pathcast.matching import Matcher
+    from pathcast.roxsum import Targets
+
+OURS, YFILTER, AUTOMATON, GROUPS = "RoXSum", "yfilter", "automaton", "automaton, in groups"
+ZSTD = f"{GROUPS}, zstd"
+
+
+@dataclass(frozen=True)
+class Routing:
+    """What varies has several values. `rival_documents`: how many the rivals get before their time is extrapolated."""
+
+    documents: tuple[int, ...] = (10_000,)
+    targets: tuple[int, ...] = (10,)
+    profiles: tuple[int, ...] = (1_000,)
+    selectivity: tuple[float, ...] = (1.0,)
+    rival_documents: int = 1_000
+    rounds: int = 3
+    collections: tuple[str, ...] = COLLECTIONS
+    level: int = 3
+
+
+_SHOW = {
+    "collection": "collection",
+    "documents": "documents",
+    "targets": "targets",
+    "profiles": "profiles",
+    "distinct": "different",
+    "selectivity": "matched",
+    "copies": "targets a document",
+    "rival": "how",
+    "seconds": "s",
+    "us": "µs a document",
+    "times": "times RoXSum's",
+    "bytes": "bytes sent",
+}
+
+
+def _times(rows: Rows, rival: str, least: int = 0) -> list[tuple[Row, float]]:
+    """How many times longer a rival took, for every point with so many documents."""
+    found = [
+        (row, float(row["times"]))
+        for row in rows
+        if row["rival"] == rival and isinstance(row["times"], float) and int(row["documents"] or 0) >= least
+    ]
+    if not found:
+        raise MissingRowError(f"no row of '{rival}' with {least:,} documents or more")
+    return found
+
+
+def _at_least(times: float, rival: str, least: int = 0) -> Callable[[Rows], Judgement]:
+    def judge(rows: Rows) -> Judgement:
+        found = [value for _, value in _times(rows, rival, least)]
+        return judged(min(found) >= times, f"{min(found):.1f} to {max(found):.1f} times")
+
+    return judge
+
+
+def _mostly(times: float, rival: str) -> Callable[[Rows], Judgement]:
+    def judge(rows: Rows) -> Judgement:
+        found = [value for _, value in _times(rows, rival)]
+        enough = sum(value >= times for value in found)
+        return judged(2 * enough > len(found), f"{min(found):.1f} to {max(found):.1f} times")
+
+    return judge
+
+
+def _at_the_largest(times: float, rival: str, documents: int, targets: int) -> Callable[[Rows], Judgement]:
+    def judge(rows: Rows) -> Judgement:
+        found = [value for row, value in _times(rows, rival, documents) if row["targets"] == targets]
+        if not found:
+            raise MissingRowError(f"no row with {documents:,} documents and {targets} targets")
+        return judged(min(found) >= times, f"{min(found):.1f} to {max(found):.1f} times")
+
+    return judge
+
+
+def _plot(x: str, label: str, *, only: Callable[[Row], bool] | None = None) -> Plot:
+    return Plot(
+        name="time",
+        title="Time within a broker, one core",
+        y="seconds",
+        y_label="seconds",
+        series="rival",
+        x=x,
+        x_label=label,
+        ours=(OURS,),
+        panel="collection",
+        log="xy",
+        only=only,
+    )
+
+
+@experiment(
+    "roxsum-fig4a",
+    title="RoXSum, Figure 4(a): the number of documents",
+    small=Routing(documents=(1_000, 5_000), targets=(1, 100), rounds=3),
+    paper=Routing(documents=(1_000, 10_000, 50_000, 100_000), targets=(1, 10, 100), rival_documents=100_000),
+    claims=(
+        Claim(
+            "at least 10 times faster than each document on its own, but for 1,000 documents",
+            "RoXSum, §5",
+            _at_least(10, YFILTER, 5_000),
+        ),
+        Claim(
+            "nearly 100 times at 100,000 documents and 100 targets",
+            "RoXSum, §5",
+            _at_the_largest(80, YFILTER, 100_000, 100),
+        ),
+        Claim(
+            "100,000 documents to 100 targets at least 10 times faster than with yfilter",
+            "target",
+            _at_the_largest(10, YFILTER, 100_000, 100),
+        ),
+        Claim("no slower than the default engine, document by document", "target", _at_least(1, AUTOMATON)),
+        Claim("no slower than the default engine that compresses its messages", "target", _at_least(1, ZSTD)),
+    ),
+    plots=(_plot("documents", "documents (100 targets)", only=lambda row: row["targets"] == 100),),
+    show=_SHOW,
+)
+def roxsum_fig4a(run: Run, parameters: Routing) -> Iterator[Row]:
+    """1,000 profiles of 3 to 7 steps; every document matches at least one; the profiles spread the documents over the
+    targets. Times run from bytes in to messages out.
+
+    The documents of each target are compared first. Rivals get `rival_documents` documents at most; beyond, their time
+    is extrapolated (it is linear: each document is on its own).
+    """
+    yield from _measure(run, parameters)
+
+
+@experiment(
+    "roxsum-fig4b",
+    title="RoXSum, Figure 4(b): the number of profiles",
+    small=Routing(documents=(3_000,), profiles=(1_000, 10_000), selectivity=(0.5,)),
+    paper=Routing(profiles=(1_000, 5_000, 10_000, 20_000, 50_000), selectivity=(0.5,), rival_documents=10_000),
+    claims=(
+        Claim("around 10 times faster in most cases", "RoXSum, §5", _mostly(8, YFILTER)),
+        Claim("no slower than the default engine, document by document", "target", _at_least(1, AUTOMATON)),
+        Claim("no slower than the default engine that compresses its messages", "target", _at_least(1, ZSTD)),
+    ),
+    plots=(_plot("profiles", "profiles"),),
+    show=_SHOW,
+)
+def roxsum_fig4b(run: Run, parameters: Routing) -> Iterator[Row]:
+    """10,000 documents, half of which match, to 10 targets; the number of profiles grows. Otherwise as Figure 4(a)."""
+    yield from _measure(run, parameters)
+
+
+@experiment(
+    "roxsum-fig4c",
+    title="RoXSum, Figure 4(c): the share of documents that match",
+    small=Routing(documents=(3_000,), selectivity=(0.1, 0.5, 1.0)),
+    paper=Routing(selectivity=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0), rival_documents=10_000),
+    claims=(
+        Claim("an order of magnitude faster, whatever matches", "RoXSum, §5", _at_least(10, YFILTER)),
+        Claim("no slower than the default engine, document by document", "target", _at_least(1, AUTOMATON)),
+        Claim("no slower than the default engine that compresses its messages", "target", _at_least(1, ZSTD)),
+    ),
+    plots=(_plot("selectivity", "share of the documents that match"),),
+    show=_SHOW,
+)
+def roxsum_fig4c(run: Run, parameters: Routing) -> Iterator[Row]:
+    """10,000 documents, 1,000 profiles, 10 targets; the share that matches grows. Otherwise as Figure 4(a)."""
+    yield from _measure(run, parameters)
+
+
+def _measure(run: Run, parameters: Routing) -> Iterator[Row]:
+    from pathcast.roxsum import RoXSum
+
+    for name in parameters.collections:
+        run.begin(f"documents of {name}")
+        everything = collection(name, max(parameters.documents), run.seed)
+        for size in parameters.documents:
+            documents = everything[:size]
+            batch = RoXSum.build(documents)
+            for selectivity in parameters.selectivity:
+                for targets in parameters.targets:
+                    for count in parameters.profiles:
+                        drawn = profiles(name, batch, count, targets, selectivity, run.seed)
+                        yield from _point(run, parameters, name, documents, drawn)
+
+
+def _point(run: Run, parameters: Routing, name: str, documents: list[bytes], drawn: Profiles) -> Iterator[Row]:
+    from pathcast.matching import engines
+    from pathcast.roxsum import Targets
+
+    targets = Targets(drawn.by_target)
+    # What the broker has before documents come: its table of profiles, compiled.
+    targets.matcher.match(documents[0])
+    few = documents[: parameters.rival_documents]
+    matchers = {engine: targets.subscriptions.compile(engine) for engine in (YFILTER, AUTOMATON) if engine in engines()}
+    if YFILTER not in matchers:
+        run.note("The engine yfilter is not there: its series is left out.")
+    order = [str(number) for number in range(len(targets))]
+    rivals: dict[str, Callable[[], object]] = {OURS: lambda: _by_summary(documents, targets, parameters.level)}
+    for engine, matcher in matchers.items():
+        rivals[engine] = lambda matcher=matcher: _one_by_one(few, matcher, order)  # type: ignore[misc]
+    rivals[GROUPS] = lambda: _in_groups(few, matchers[AUTOMATON], order)
+    rivals[ZSTD] = lambda: _compressed(_in_groups(few, matchers[AUTOMATON], order), parameters.level)
+    messages = _by_summary(documents, targets, parameters.level)
+    answers = {engine: _digests(_one_by_one(few, matcher, order)) for engine, matcher in matchers.items()}
+    copies, raw = _check(run, documents, len(few), messages, answers)
+    sent = {OURS: sum(map(len, messages.values()))}
+    if len(few) == len(documents):
+        zipped = _compressed(_one_by_one(documents, matchers[AUTOMATON], order), parameters.level)
+        sent[ZSTD] = sum(map(len, zipped.values()))
+    run.begin(
+        f"{name}: {len(documents):,} documents, {drawn.count:,} profiles, {len(targets)} targets", parameters.rounds
+    )
+    times = race(rivals, rounds=parameters.rounds, after_round=run.advance)
+    scale = len(documents) / len(few)
+    if scale > 1:
+        run.note(f"Rivals ran over {len(few):,} documents; their times for more are extrapolated.")
+    times = {rival: time if rival == OURS else _scaled(time, scale) for rival, time in times.items()}
+    for rival, time in times.items():
+        yield {
+            "collection": name,
+            "documents": len(documents),
+            "targets": len(targets),
+            "profiles": drawn.count,
+            "distinct": drawn.distinct,
+            "selectivity": round(drawn.selectivity, 3),
+            "copies": copies / len(documents),
+            "rival": rival,
+            "seconds": time.median,
+            "us": time.median / len(documents) * 1e6,
+            "times": ratio(time, times[OURS]).median,
+            # What zstd makes of a part of the documents says nothing of the whole.
+            "bytes": sent.get(rival, None if rival == ZSTD else raw),
+        }
+
+
+def _by_summary(documents: list[bytes], targets: "Targets", level: int) -> dict[str, bytes]:
+    """Bytes in, messages out, on the summary."""
+    from pathcast.roxsum import RoXSum
+
+    parts = RoXSum.build(documents).split(targets)
+    return {str(number): part.encode(level=level) for number, part in enumerate(parts.values())}
+
+
+def _one_by_one(documents: list[bytes], matcher: "Matcher", targets: list[str]) -> dict[str, bytes]:
+    """Bytes in, messages out, each document on its own."""
+    out: dict[str, list[bytes]] = {target: [] for target in targets}
+    for document in documents:
+        for target in matcher.match(document).subscribers:
+            out[target].append(document)
+    return {target: b"".join(those) for target, those in out.items()}
+
+
+def _in_groups(documents: list[bytes], matcher: "Matcher", targets: list[str]) -> dict[str, bytes]:
+    """As `_one_by_one`, with the engine's own way for many documents."""
+    from pathcast.errors import PathcastError
+
+    out: dict[str, list[bytes]] = {target: [] for target in targets}
+    for document, matches in zip(documents, matcher.match_many(documents), strict=True):
+        assert not isinstance(matches, PathcastError)
+        for target in matches.subscribers:
+            out[target].append(document)
+    return {target: b"".join(those) for target, those in out.items()}
+
+
+def _compressed(messages: dict[str, bytes], level: int) -> dict[str, bytes]:
+    compressor = ZstdCompressor(level=level)
+    return {target: compressor.compress(data) for target, data in messages.items()}
+
+
+def _scaled(time: Timing, scale: float) -> Timing:
+    return Timing(tuple(seconds * scale for seconds in time.seconds))
+
+
+def _digests(messages: dict[str, bytes]) -> dict[str, str]:
+    """What each target gets, in few bytes."""
+    return {target: blake2b(data, digest_size=16).hexdigest() for target, data in messages.items()}
+
+
+def _check(
+    run: Run, documents: list[bytes], few: int, messages: dict[str, bytes], answers: dict[str, dict[str, str]]
+) -> tuple[int, int]:
+    """Every target gets the same of the first few documents from all rivals, and ours are the bytes that came.
+
+    Gives how many documents the messages carry together, and how many bytes those have.
+    """
+    from pathcast.roxsum import MessageLimits, RoXSum
+
+    ours: dict[str, str] = {}
+    same, copies, size = True, 0, 0
+    for target, message in messages.items():
+        part = RoXSum.decode(message, limits=MessageLimits(bytes=1 << 30))
+        pairs = list(zip(part, part.documents(), strict=True))
+        same = same and all(document == documents[id] for id, document in pairs)
+        copies, size = copies + len(part), size + part.size
+        ours |= _digests({target: b"".join(document for id, document in pairs if id < few)})
+    run.check_equal("all rivals give every target the same documents, byte for byte", {OURS: ours, **answers})
+    run.check("messages carry the documents as they came", same)
+    return copies, size

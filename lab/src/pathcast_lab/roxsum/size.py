@@ -1,0 +1,179 @@
+"""RoXSum's messages: how large they are beside the documents, packed one by one and all together."""
+
+import gzip
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from pathcast_lab.harness.claims import Claim, Judgement, judged
+from pathcast_lab.harness.plots import Plot
+from pathcast_lab.harness.registry import experiment
+from pathcast_lab.harness.rows import Row, Rows
+from pathcast_lab.harness.run import Run
+
+from .collections import COLLECTIONS, PROSE, collection
+
+MESSAGE, TREE, DOCUMENTS = "RoXSum message", "RoXSum tree and extents", "documents"
+EACH, WHOLE = "each document", "whole batch"
+# So many documents are packed one by one before the size is extrapolated.
+_SAMPLE = 1_000
+
+
+@dataclass(frozen=True)
+class Size:
+    """`documents` are the sizes of batches; `levels` are zstd's (gzip takes 9 for anything above)."""
+
+    documents: tuple[int, ...] = (100, 1_000, 10_000)
+    levels: tuple[int, ...] = (3, 19)
+    collections: tuple[str, ...] = (*COLLECTIONS, PROSE)
+
+
+def _at_each(
+    wanted: Callable[[Rows, str, int, int], tuple[bool, str]],
+    *,
+    least: int = 1,
+    names: tuple[str, ...] = COLLECTIONS,
+    most: bool = False,
+) -> Callable[[Rows], Judgement]:
+    """A judge that looks at collections, batch sizes from `least` on and levels: all of them must do, or `most`."""
+
+    def judge(rows: Rows) -> Judgement:
+        found = {
+            text: holds
+            for name in rows.distinct("collection")
+            for size in sorted({int(row["documents"]) for row in rows if isinstance(row["documents"], int)})
+            for level in sorted({int(row["level"]) for row in rows if isinstance(row["level"], int) and row["level"]})
+            if size >= least and name in names
+            for holds, text in [wanted(rows, str(name), size, level)]
+        }
+        if not found:
+            return judged(None, f"no batch of {least:,} documents or more")
+        share = sum(found.values()) / len(found)
+        return judged(share > 0.5 if most else share == 1, "; ".join(found))
+
+    return judge
+
+
+def _tree_is_small(rows: Rows, name: str, size: int, _: int) -> tuple[bool, str]:
+    share = rows.number("share", collection=name, documents=size, what=TREE)
+    return share <= 0.05, f"{name}, {size:,}: {share:.1%}"
+
+
+def _tenth(rows: Rows, name: str, size: int, level: int) -> tuple[bool, str]:
+    share = rows.number("share", collection=name, documents=size, what=MESSAGE, level=level)
+    return share <= 0.1, f"{name}, {size:,}, level {level}: {1 / share:.1f} times"
+
+
+def _below_zstd(rows: Rows, name: str, size: int, level: int) -> tuple[bool, str]:
+    ours = rows.number("bytes", collection=name, documents=size, what=MESSAGE, level=level)
+    theirs = rows.number("bytes", collection=name, documents=size, what=f"zstd, {WHOLE}", level=level)
+    return ours < theirs, f"{name}, {size:,}, level {level}: {theirs / ours:.1f} times smaller"
+
+
+@experiment(
+    "roxsum-size",
+    title="How large RoXSum's messages are",
+    small=Size(),
+    paper=Size(documents=(100, 1_000, 10_000, 100_000)),
+    claims=(
+        Claim("the tree is usually less than 5 % of the documents", "RoXSum, §5", _at_each(_tree_is_small, most=True)),
+        Claim("the tree with the content is at least 10 times smaller", "RoXSum, §5", _at_each(_tenth)),
+        Claim(
+            "a message of 10,000 documents or more is at least 10 times smaller",
+            "target",
+            _at_each(_tenth, least=10_000),
+        ),
+        Claim(
+            "… and smaller than zstd makes the whole batch at the same level",
+            "target",
+            _at_each(_below_zstd, least=10_000),
+        ),
+        Claim(
+            "sentences that hardly repeat are smaller than zstd makes the whole batch, too",
+            "target",
+            _at_each(_below_zstd, least=1_000, names=(PROSE,)),
+        ),
+    ),
+    plots=tuple(
+        Plot(
+            name=f"level-{level}",
+            title=f"Bytes a document, level {level}",
+            y="bytes_each",
+            y_label="bytes a document",
+            series="what",
+            x="documents",
+            x_label="documents in a batch",
+            ours=(MESSAGE,),
+            panel="collection",
+            log="xy",
+            only=lambda row, level=level: row["level"] in {level, 0},  # type: ignore[misc]
+        )
+        for level in (3, 19)
+    ),
+    show={
+        "collection": "collection",
+        "documents": "documents",
+        "what": "what",
+        "level": "level",
+        "bytes_each": "bytes a document",
+        "share": "of the documents' size",
+        "nodes": "label paths",
+        "raw": "travel raw",
+    },
+)
+def roxsum_size(run: Run, parameters: Size) -> Iterator[Row]:
+    """Batches of documents are encoded, and the same documents packed with gzip and zstd, each alone and all together.
+
+    The tree is counted with its names and extents, not packed. Every message is decoded and must give back the
+    documents byte for byte. gzip has no level above 9 and takes that. Documents packed one by one are a sample of
+    1,000 where there are more. The prose is the hard case: its sentences hardly repeat.
+    """
+    from pathcast.roxsum import MessageLimits, RoXSum
+    from pathcast.roxsum.token_kernels import RAW_TEXT
+
+    limits = MessageLimits(bytes=1 << 30)
+    for name in parameters.collections:
+        everything = collection(name, max(parameters.documents), run.seed)
+        for size in run.steps(f"packing {name}", parameters.documents):
+            documents = everything[:size]
+            total = sum(map(len, documents))
+            batch = RoXSum.build(documents)
+            contents = batch.contents
+            raw = int((contents.tokens[contents.token_begin[batch.rows]] <= RAW_TEXT).sum())
+            sizes: list[tuple[str, int, float]] = [(DOCUMENTS, 0, total), (TREE, 0, batch.summary_size)]
+            for level in parameters.levels:
+                message = batch.encode(level=level)
+                run.check(
+                    "every document comes back byte for byte",
+                    RoXSum.decode(message, limits=limits).documents() == documents,
+                )
+                sizes.append((MESSAGE, level, len(message)))
+                sizes += _packed(documents, level)
+            for what, level, length in sizes:
+                yield {
+                    "collection": name,
+                    "documents": size,
+                    "what": what,
+                    "level": level,
+                    "bytes": length,
+                    "bytes_each": length / size,
+                    "share": length / total,
+                    "nodes": len(batch.nodes),
+                    "raw": raw,
+                }
+
+
+def _packed(documents: list[bytes], level: int) -> Iterator[tuple[str, int, float]]:
+    """The sizes that gzip and zstd make of the documents."""
+    import zstandard
+
+    compressor = zstandard.ZstdCompressor(level=level)
+    packers: dict[str, Callable[[bytes], bytes]] = {
+        "gzip": lambda data: gzip.compress(data, compresslevel=min(level, 9), mtime=0),
+        "zstd": compressor.compress,
+    }
+    sample = documents[:_SAMPLE]
+    whole = b"".join(documents)
+    for packer, pack in packers.items():
+        each = sum(len(pack(document)) for document in sample)
+        yield f"{packer}, {EACH}", level, each * len(documents) / len(sample)
+        yield f"{packer}, {WHOLE}", level, len(pack(whole))

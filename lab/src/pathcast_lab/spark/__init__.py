@@ -1,0 +1,1 @@
+"""Experiments on Spark: matching, joins, pipelines, publishing."""

@@ -1,0 +1,106 @@
+"""Where in a document its first match comes: steered by an element that every subscription asks for.
+
+§6.1 of papers/000: a unique element `<test>` is put into each document, and a predicate that asks for it is added to
+each subscription, so that nothing can match before `<test>` has been read. Its place is a fraction f of the document:
+before the start tag that follows a share f of the others, or, for f = 1, at the end of the root element.
+
+Also the documents of that evaluation: of some size, taken as the generator makes them, or as one large document.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from pathcast.documents import read_batch
+from pathcast.documents.schema.schema import Schema
+from pathcast.workloads.documents import generate_documents
+from pathcast.workloads.value_pools import TextStyle
+
+MARK = "test"
+_FIRST_STEP = re.compile(r"/[^/\[]+")
+
+
+def steered_documents(documents: Iterable[bytes], fraction: float) -> Iterator[bytes]:
+    """The documents, each with a `<test/>` where so much of it has been read."""
+    if not 0.0 <= fraction <= 1.0:
+        raise ValueError(f"fraction={fraction}: a part of a document is between 0 and 1")
+    for document in documents:
+        batch = read_batch([document])
+        elements = len(batch.name)
+        before = max(1, round(fraction * elements))
+        if before < elements:
+            place = int(batch.position[before])
+            yield b"%b<%b/>%b" % (document[:place], MARK.encode(), document[place:])
+        else:
+            yield _appended(document, f"<{MARK}/>".encode())
+
+
+def steered_subscriptions(subscriptions: Iterable[str]) -> Iterator[str]:
+    """The subscriptions, each with the predicate on the root element: `/a[.//test]/b`, `/*[.//test]//b`.
+
+    There aggregation, which loosens patterns from their ends, keeps it, and the first match stays where it was steered;
+    and a stream is certain of it as soon as it has read `<test>`.
+    """
+    return map(_steered, subscriptions)
+
+
+def _steered(subscription: str) -> str:
+    absolute = subscription if subscription.startswith("/") else f"//{subscription}"
+    if absolute.startswith("//"):
+        return f"/*[.//{MARK}]{absolute}"
+    first = _FIRST_STEP.match(absolute)
+    assert first is not None
+    return f"{first[0]}[.//{MARK}]{absolute[first.end() :]}"
+
+
+def documents_of_size(
+    schema: Schema,
+    count: int,
+    elements: int,
+    *,
+    seed: int = 0,
+    text: TextStyle = "words",
+    max_levels: int = 6,
+    max_repeats: int = 3,
+    tries: int = 30,
+) -> list[bytes]:
+    """Documents of about so many elements: of `tries` times as many as are asked for those that come nearest."""
+    drawn = list(
+        generate_documents(schema, tries * count, seed=seed, text=text, max_levels=max_levels, max_repeats=max_repeats)
+    )
+    sizes = np.diff(read_batch(drawn).offsets)
+    nearest = np.argsort(np.abs(sizes - elements), kind="stable")[:count]
+    return [drawn[number] for number in np.sort(nearest)]
+
+
+def joined_document(documents: Sequence[bytes]) -> bytes:
+    """One document with the content of all, which have the same root element; its attributes are those of the first.
+
+    For large documents of a schema whose root may hold any number of entries, or as good as that.
+    """
+    if not documents:
+        raise ValueError("nothing to join")
+    first, *others = documents
+    inside = b"".join(_inside(document) for document in others)
+    return _appended(first, inside)
+
+
+def _appended(document: bytes, content: bytes) -> bytes:
+    """A document with more content at the end of its root element."""
+    end = document.rindex(b"</") if document.rstrip().endswith(b">") and b"</" in document else -1
+    batch = read_batch([document])
+    name = batch.name_of(int(batch.name[0])).encode()
+    closing = b"</" + name
+    if end >= 0 and document[end:].startswith(closing):
+        return document[:end] + content + document[end:]
+    open_end = document.rindex(b"/>")
+    return b"%b>%b</%b>%b" % (document[:open_end].rstrip(), content, name, document[open_end + 2 :])
+
+
+def _inside(document: bytes) -> bytes:
+    """What stands in the root element."""
+    batch = read_batch([document])
+    if len(batch.name) < 2:
+        return b""
+    return document[int(batch.position[1]) : document.rindex(b"</")]

@@ -1,0 +1,160 @@
+"""The demo's story: a stream that is started, gets newcomers, is killed, and is started again.
+
+1. The stream runs as a user would run it: `pathcast run pipeline.toml`, in a process of its own.
+2. After a sixth of the documents, newcomers' subscriptions are published as a new version of the overlay.
+3. After half of them, in the midst of micro-batches, all processes of the stream are killed; then it is started again.
+
+Invariant: no process outlives the story, however it ends.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from pathcast.spark.pipeline.batch_reports import JoinReport, Report
+    from pathcast.spark.pipeline.pipeline_sections import Stream
+
+    AnyReport = Report | JoinReport
+
+# A JVM that lives for a minute never pays back its second compiler, which takes a third of the JVM's time.
+_JAVA = "-XX:TieredStopAtLevel=1"
+# How long the stream may go without finishing a micro-batch, in seconds; the very first one compiles loops.
+PATIENCE = 300
+
+
+class Story:
+    """The streams of one pipeline, disturbed on purpose."""
+
+    def __init__(self, folder: Path, batches: int, progress: "Progress", console: "Console") -> None:
+        from pathcast.spark.pipeline.batch_reports import joins_stream
+        from pathcast.spark.pipeline.pipeline_file import read_pipeline
+
+        stream = read_pipeline(folder / "pipeline.toml").stream
+        assert stream is not None
+        self.folder = folder
+        self.batches = batches
+        self.console = console
+        self.streams: dict[str, Stream] = {"documents": stream, "joins": joins_stream(stream)}
+        self.reports: dict[str, dict[int, AnyReport]] = {name: {} for name in self.streams}
+        self._progress = progress
+        self._bars = {name: progress.add_task(name, total=batches) for name in self.streams}
+
+    def run(self, newcomers: Callable[[], str]) -> str:
+        """Run it all; in the midst of what the stream was killed. `newcomers` lets them in and says so."""
+        from pathcast.spark.sessions.java import find_java
+
+        self.console.print(f"Starting the stream, pathcast run pipeline.toml, on Java {find_java().version} …")
+        with self._started() as running:
+            self._follow(running, lambda: self._part("documents") >= 1 / 6)
+            self.console.print(newcomers())
+            self._follow(running, lambda: self._is_ripe() and "documents" in self._midst())
+            killed = self._midst()
+            os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
+        if not killed:
+            self._fail("the stream was too quick to be killed in the midst of a micro-batch")
+        self.console.print(f"Killed all processes of the stream in the midst of {killed}; starting it again …")
+        with self._started() as running:
+            self._follow(running, lambda: running.poll() is not None)
+        if running.returncode != 0:
+            self._fail(f"the stream ended with status {running.returncode}")
+        return killed
+
+    @property
+    def versions(self) -> dict[int, int]:
+        """The version of the overlay that each micro-batch of documents was routed with."""
+        found = self.reports["documents"].items()
+        return {batch: version for batch, report in found if (version := getattr(report, "version", None)) is not None}
+
+    def _part(self, name: str) -> float:
+        """How much of a stream's work is done."""
+        return len(self.reports[name]) / self.batches
+
+    def _is_ripe(self) -> bool:
+        """Whether enough has happened for a crash: the newcomers are known, and both streams have something to lose."""
+        done = self._part("documents")
+        return 2 in self.versions.values() and (done > 3 / 4 or (done > 1 / 2 and self._part("joins") > 1 / 4))
+
+    def _midst(self) -> str:
+        """The micro-batches that Spark has begun and not done yet."""
+        begun = {name: _begun(stream) - set(self.reports[name]) for name, stream in self.streams.items()}
+        return " and ".join(f"micro-batch {max(batches)} of {name}" for name, batches in begun.items() if batches)
+
+    @contextmanager
+    def _started(self) -> Iterator["subprocess.Popen[bytes]"]:
+        """The stream in a process group of its own, none of which outlives the block."""
+        program = "import sys; sys.argv[0] = 'pathcast'; from pathcast.cli.app import main; main()"
+        with (self.folder / "run.log").open("ab") as log:
+            running = subprocess.Popen(
+                [sys.executable, "-c", program, "run", str((self.folder / "pipeline.toml").absolute())],
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+            try:
+                yield running
+            finally:
+                if running.poll() is None:
+                    os.killpg(running.pid, signal.SIGKILL)
+                    running.wait()
+
+    def _follow(self, running: "subprocess.Popen[bytes]", until: Callable[[], bool]) -> None:
+        """Tell what the stream does until a condition holds; an end before that is a failure."""
+        last = time.perf_counter()
+        while True:
+            ended = running.poll() is not None
+            if self._tell():
+                last = time.perf_counter()
+            if until():
+                break
+            if ended:
+                self._fail(f"the stream ended with status {running.returncode}")
+            if time.perf_counter() - last > PATIENCE:
+                self._fail(f"the stream has not finished a micro-batch for {PATIENCE} s")
+            time.sleep(0.05)
+        self._tell()
+
+    def _tell(self) -> bool:
+        """Take up the reports that have come, and say whether there were any."""
+        from pathcast.spark.pipeline.batch_reports import reports_after
+
+        told = False
+        for name, stream in self.streams.items():
+            for report in reports_after(stream, max(self.reports[name], default=-1)):
+                assert report.batch is not None
+                self.reports[name][report.batch] = report
+                told = True
+                self._progress.advance(self._bars[name])
+                if not self.console.is_terminal:
+                    self.console.print(f"  {report}")
+        return told
+
+    def _fail(self, reason: str) -> None:
+        from pathcast.errors import PipelineError
+
+        log = (self.folder / "run.log").read_text(encoding="utf-8", errors="replace").splitlines()
+        said = "".join(f"\n  {line[:200]}" for line in log[-8:])
+        raise PipelineError(f"{reason}; the last lines of {self.folder / 'run.log'}:{said}")
+
+
+def _begun(stream: "Stream") -> set[int]:
+    """The numbers of the micro-batches that Spark has begun."""
+    offsets = Path(stream.checkpoint) / "offsets"
+    return {int(file.name) for file in offsets.iterdir() if file.name.isdecimal()} if offsets.is_dir() else set()
+
+
+def _environment() -> dict[str, str]:
+    """The environment of the demo, with options for Java behind those that it has."""
+    return os.environ | {"JAVA_TOOL_OPTIONS": f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {_JAVA}".strip()}

@@ -1,0 +1,57 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""Label paths for kernels: a tree whose edges lie in a hash table, one probe a step.
+
+A node is its parent and its name; node numbers count as they come. The table of slots is open-addressed and at most
+half full; the caller makes it larger.
+"""
+
+import numpy as np
+
+from pathcast.kernels import kernel, part
+
+NONE = -1
+MIX = np.uint64(0x9E3779B97F4A7C15)
+SHIFT = np.uint64(32)
+
+
+@part
+def edge_slot(slots, node_parent, node_name, parent, name):
+    """The slot of an edge: it holds the child, or `NONE` where the child would go."""
+    mask = np.uint64(len(slots) - 1)
+    key = np.uint64(np.int64(parent) + 1) << SHIFT | np.uint64(np.uint32(name))
+    mixed = key * MIX
+    slot = (mixed ^ mixed >> SHIFT) & mask
+    while True:
+        child = slots[slot]
+        if child == NONE or (node_parent[child] == parent and node_name[child] == name):
+            return slot
+        slot = (slot + np.uint64(1)) & mask
+
+
+@kernel("int64(ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, i4[::1], i4[::1], i4[::1], i8[::1], i4[::1])", late=True)
+def walk_paths(names, parents, translate, first, slots, node_parent, node_name, count, paths):
+    """Write the path of every element from `first` on; the first element that found no room for a new node."""
+    room = min(len(node_parent), len(slots) >> 1)
+    for element in range(first, len(names)):
+        parent = parents[element]
+        above = np.int32(NONE) if parent < 0 else paths[parent]
+        name = translate[names[element]]
+        slot = edge_slot(slots, node_parent, node_name, above, name)
+        child = slots[slot]
+        if child == NONE:
+            if count[0] >= room:
+                return element
+            child = np.int32(count[0])
+            slots[slot] = child
+            node_parent[child] = above
+            node_name[child] = name
+            count[0] += 1
+        paths[element] = child
+    return len(names)
+
+
+@kernel("void(ro_i4[::1], ro_i4[::1], int64, int64, i4[::1])", late=True)
+def place_edges(node_parent, node_name, first, count, slots):
+    """Enter the edges of the nodes from `first` on."""
+    for node in range(first, count):
+        slots[edge_slot(slots, node_parent, node_name, node_parent[node], node_name[node])] = np.int32(node)

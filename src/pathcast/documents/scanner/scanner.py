@@ -1,0 +1,366 @@
+"""The scanner's Python side: buffers in, a `DocumentBatch` out, and expat for the documents that the kernel passes on.
+
+    documents ──join──▶ data ──scan (kernel)──▶ element arrays ──▶ DocumentBatch
+                                   │ ASK                 ▲
+                                   └──▶ expat reader ────┘ spliced in at their places
+
+Names are looked up in a table of the thread's own, made anew when the table of known names has grown; so scans in other
+threads go on undisturbed.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.errors import PathcastError
+from pathcast.store.text_arrays import Texts
+
+from ..batch_splicing import splice
+from ..document_batch import DocumentBatch
+from ..document_limits import Limits
+from ..expat_reader import BatchBuilder, Entities
+from ..names import Names
+from ..names_kernels import index_names
+from .character_kernels import PADDING
+from .layout_kernels import (
+    A_LENGTH,
+    A_NAME,
+    A_ROWS,
+    ASK,
+    B_ROWS,
+    E_ATTRIBUTES,
+    E_DEPTH,
+    E_END,
+    E_NAME,
+    E_PARENT,
+    E_POSITION,
+    E_ROWS,
+    E_TEXT_BEGIN,
+    E_TEXT_END,
+    L_ATTRIBUTES,
+    L_COUNT,
+    L_DEPTH,
+    L_NAME,
+    L_NAMES,
+    L_SIZE,
+    MAX_BINDINGS,
+    N_ARENA,
+    N_ATTRIBUTES,
+    N_COUNTS,
+    N_CROWDED,
+    N_ELEMENTS,
+    N_FULL,
+    N_NAME_BYTES,
+    N_NAMES,
+    N_STAMP,
+    N_TEXTS,
+    OK,
+    S_ROWS,
+    T_LENGTH,
+    T_PARENT,
+    T_ROWS,
+    W_ROWS,
+)
+from .scanner_kernels import bounds, scan
+
+# A table has room for so many names that documents bring, and so many bytes of them. For a batch with more it grows, up
+# to the second number; beyond, documents are read by expat.
+OWN_NAMES, MOST_NAMES = 1 << 12, 1 << 20
+_OWN_BYTES, _MOST_BYTES = 1 << 18, 1 << 26
+# Zero bytes end every loop of the kernel.
+_END = bytes(PADDING)
+# The longest name with its namespace that the kernel spells out.
+_SPELLING = 8192
+# Batches up to this size can share the scanner's buffers: fresh pages from the system cost as much as scanning them.
+_LENDABLE = 16 << 20
+# So many bytes are counted at a time: other threads need not wait for longer than that takes.
+_PIECE = 1 << 18
+# Limits up to this get their room at once, larger ones when documents can reach them.
+_ROOM = 1 << 12
+
+
+class NameTable:
+    """The names of a table as of some moment, as the kernel looks them up, with room for the batches' own behind them.
+
+    Names that documents bring stay for the next batches, until one finds no place: then the table begins anew. So names
+    that were made to collide send documents of a batch or two to the expat reader, and are forgotten. A table that has
+    grown begins anew with the next batch, so that no other batch pays for the names of one.
+    """
+
+    def __init__(self, names: Names, before: "NameTable | None" = None) -> None:
+        """`before` is the table of the same names when there were fewer; what it has is not made again."""
+        self.known = len(names)
+        first = 0 if before is None else before.known
+        encoded = [names[number].encode() for number in range(first, self.known)]
+        edges = np.zeros(len(encoded) + 1, dtype=np.int64)
+        np.cumsum([len(name) for name in encoded], out=edges[1:])
+        self._encoded, self._edges = np.frombuffer(b"".join(encoded), dtype=np.uint8), edges
+        if before is not None:
+            self._encoded = np.concatenate([before._encoded, self._encoded])
+            self._edges = np.concatenate([before._edges, before._edges[-1] + edges[1:]])
+        self.renew()
+
+    def renew(self) -> None:
+        """Forget the names that documents brought; batches that were read keep theirs."""
+        self.count, self.used, self.crowded = self.known, len(self._encoded), False
+        self._make_room(OWN_NAMES, _OWN_BYTES, self._encoded, self._edges)
+
+    def grow(self) -> bool:
+        """Make room for more names than there are, under the same numbers; False when there are too many already."""
+        names, size = len(self.keys) - self.known, len(self.stored) - len(self._encoded)
+        if self.count + 1 >= len(self.offsets):
+            names *= 4
+        else:
+            size *= 4
+        if names > MOST_NAMES or size > _MOST_BYTES:
+            return False
+        self._make_room(names, size, self.stored[: self.used], self.offsets[: self.count + 1])
+        return True
+
+    def has_grown(self) -> bool:
+        """Whether there is more room than a batch of ordinary documents needs."""
+        return len(self.keys) > self.known + OWN_NAMES or len(self.stored) > len(self._encoded) + _OWN_BYTES
+
+    def _make_room(self, names: int, size: int, encoded: npt.NDArray[np.uint8], edges: npt.NDArray[np.int64]) -> None:
+        """Fresh arrays with these names, and room for so many names and bytes behind the known ones."""
+        room = self.known + names
+        self.stored = np.zeros(len(self._encoded) + size, dtype=np.uint8)
+        self.stored[: len(encoded)] = encoded
+        self.offsets = np.zeros(room + 1, dtype=np.int64)
+        self.offsets[: len(edges)] = edges
+        self.keys = np.empty((room, 2), dtype=np.uint64)
+        slots = 64
+        while slots < 2 * room:
+            slots *= 2
+        # Names that documents bring can be made to collide: a table that grows for them gets no more than it needs.
+        largest = 16 * slots if names == OWN_NAMES else slots
+        while True:
+            self.slots = np.full(slots, -1, dtype=np.int32)
+            # Names that were made to collide do so at every size; documents that have one go to the expat reader.
+            if index_names(self.stored, edges, self.slots, self.keys) == 0 or slots == largest:
+                return
+            slots *= 2
+
+    def own_names(self) -> Sequence[str]:
+        """The names behind the known ones, read when they are looked at; most batches' never are."""
+        if self.count == self.known:
+            return ()
+        return Texts(self.stored, self.offsets[self.known : self.count + 1])
+
+
+class Scanner:
+    """Reads documents into batches, with one table of known names, one set of limits and one way with entities.
+
+    `borrowed` batches share the scanner's buffers and are good until the same thread reads again.
+    """
+
+    def __init__(self, names: Names, limits: Limits, entities: Entities) -> None:
+        self.names = names
+        self.limits = limits
+        self.entities: Entities = entities
+        self._buffers = _Buffers(names)
+
+    def read(
+        self,
+        documents: Sequence[bytes],
+        *,
+        encodings: Mapping[int, str] | None = None,
+        failed: Mapping[int, PathcastError] | None = None,
+        borrowed: bool = False,
+    ) -> DocumentBatch:
+        """Documents as a batch; those that cannot be read keep their place, with an error.
+
+        `encodings` overrides what documents declare; `failed` are known to be unreadable.
+        """
+        offsets = np.array([0, *accumulate(map(len, documents))], dtype=np.int64)
+        data = np.frombuffer(b"".join((*documents, _END)), dtype=np.uint8)
+        return self._read(data, offsets, encodings or {}, failed or {}, borrowed)
+
+    def read_data(
+        self,
+        data: npt.NDArray[np.uint8],
+        data_offsets: npt.NDArray[np.int64],
+        *,
+        encodings: Mapping[int, str] | None = None,
+        failed: Mapping[int, PathcastError] | None = None,
+        borrowed: bool = False,
+    ) -> DocumentBatch:
+        """As `read`, for documents that lie one after the other in an array that ends with `PADDING` zero bytes."""
+        edges = np.concatenate([[0], data_offsets, [len(data) - PADDING]])
+        if not len(data_offsets) or np.any(edges[1:] < edges[:-1]) or np.any(data[-PADDING:]):
+            raise ValueError(f"documents as data: offsets must ascend, and end {PADDING} zero bytes before the data")
+        return self._read(data, data_offsets, encodings or {}, failed or {}, borrowed)
+
+    def _read(
+        self,
+        data: npt.NDArray[np.uint8],
+        data_offsets: npt.NDArray[np.int64],
+        encodings: Mapping[int, str],
+        failed: Mapping[int, PathcastError],
+        borrowed: bool,
+    ) -> DocumentBatch:
+        names = self._buffers.current_names()
+        status = np.zeros(len(data_offsets) - 1, dtype=np.int8)
+        if encodings or failed:
+            status[[*failed, *(number for number, codec in encodings.items() if codec != "utf-8")]] = ASK
+        batch = self._scan(data, data_offsets, names, status, borrowed)
+        if ASK not in status.tobytes():
+            return batch
+        asked = np.flatnonzero(status != OK).tolist()
+        builder = BatchBuilder(self.names, names.known, self.limits, self.entities)
+        for number in asked:
+            document = data[data_offsets[number] : data_offsets[number + 1]].tobytes()
+            error = failed.get(number)
+            if error is None:
+                try:
+                    builder.add(document, encoding=encodings.get(number))
+                    continue
+                except PathcastError as refusal:
+                    error = refusal
+            # From here on it is a value: whoever keeps it shall not keep the frames that hold the documents.
+            for each in (error, error.__cause__):
+                if each is not None:
+                    each.__traceback__ = each.__context__ = None
+            builder.fail(document, error)
+        return splice(batch, asked, builder.finish())
+
+    def _scan(
+        self,
+        data: npt.NDArray[np.uint8],
+        data_offsets: npt.NDArray[np.int64],
+        names: NameTable,
+        status: npt.NDArray[np.int8],
+        borrowed: bool,
+    ) -> DocumentBatch:
+        """The batch of what the kernel accepts; `status` says which documents it may try, then which it accepted."""
+        buffers = self._buffers
+        size, tags, equals = len(data), 0, 0
+        for begin in range(0, size, _PIECE):
+            bounds(data[begin : begin + _PIECE], buffers.most)
+            more = buffers.most.tolist()
+            tags, equals = tags + more[0], equals + more[1]
+        # The shortest tag has three bytes, the shortest attribute five: more of them are not well-formed.
+        tags, equals = min(tags, size // 3), min(equals, size // 5)
+        limits = buffers.fit(names, self.limits, tags, equals, size)
+        room = buffers.rows(tags, equals, size, borrowed)
+        offsets = np.zeros(len(data_offsets), dtype=np.int64)
+        counts = buffers.counts
+        done = 0
+        while True:
+            done = scan(
+                data, data_offsets, limits, done,
+                names.slots, names.keys, names.stored, names.offsets,
+                room.elements, room.attributes, room.attribute_start, room.texts, room.text_start, room.arena, offsets,
+                status, counts, buffers.stamps, buffers.stack, buffers.waiting, buffers.bindings, buffers.spelling,
+            )  # fmt: skip
+            written = counts.tolist()
+            names.count, names.used, names.crowded = written[N_NAMES], written[N_NAME_BYTES], bool(written[N_CROWDED])
+            if done == len(status):
+                break
+            if names.grow():
+                buffers.fit_stamps(names)
+            else:
+                status[done], counts[N_CROWDED], counts[N_FULL] = ASK, 1, 0
+        n_elements, n_attributes, n_texts = written[N_ELEMENTS], written[N_ATTRIBUTES], written[N_TEXTS]
+        elements, attributes, texts = room.elements, room.attributes, room.texts
+        elements[E_ATTRIBUTES, n_elements] = n_attributes
+        return DocumentBatch(
+            data=data[: data_offsets.item(-1)],
+            data_offsets=data_offsets,
+            offsets=offsets,
+            name=elements[E_NAME, :n_elements],
+            parent=elements[E_PARENT, :n_elements],
+            depth=elements[E_DEPTH, :n_elements],
+            end=elements[E_END, :n_elements],
+            position=elements[E_POSITION, :n_elements],
+            attribute_begin=elements[E_ATTRIBUTES, : n_elements + 1],
+            attribute_name=attributes[A_NAME, :n_attributes],
+            attribute_start=room.attribute_start[:n_attributes],
+            attribute_length=attributes[A_LENGTH, :n_attributes],
+            text_begin=elements[E_TEXT_BEGIN, :n_elements],
+            text_end=elements[E_TEXT_END, :n_elements],
+            text_parent=texts[T_PARENT, :n_texts],
+            text_start=room.text_start[:n_texts],
+            text_length=texts[T_LENGTH, :n_texts],
+            arena=room.arena[: written[N_ARENA]],
+            known=self.names,
+            known_count=names.known,
+            own_names=names.own_names(),
+        )
+
+
+class _Rows:
+    """Room for what a scan writes."""
+
+    def __init__(self, tags: int, equals: int, size: int) -> None:
+        self.tags, self.equals, self.size = tags, equals, size
+        self.elements = np.empty((E_ROWS, tags + 1), dtype=np.int32)
+        self.attributes = np.empty((A_ROWS, equals + 1), dtype=np.int32)
+        self.attribute_start = np.empty(equals + 1, dtype=np.int64)
+        self.texts = np.empty((T_ROWS, tags + 1), dtype=np.int32)
+        self.text_start = np.empty(tags + 1, dtype=np.int64)
+        self.arena = np.empty(size, dtype=np.uint8)
+
+
+class _Buffers(threading.local):
+    """What a scan needs beside its rows, and rows to lend; one set a thread."""
+
+    def __init__(self, names: Names) -> None:
+        self.known = names
+        self.names = NameTable(names)
+        self.counts = np.zeros(N_COUNTS, dtype=np.int64)
+        self.stamps = np.zeros(0, dtype=np.int64)
+        self.stack = np.empty((S_ROWS, 0), dtype=np.int64)
+        self.waiting = np.empty((W_ROWS, 0), dtype=np.int64)
+        self.bindings = np.empty((B_ROWS, MAX_BINDINGS), dtype=np.int64)
+        self.spelling = np.zeros(_SPELLING, dtype=np.uint8)
+        self.most = np.zeros(2, dtype=np.int64)
+        self.limits = np.zeros(L_COUNT, dtype=np.int64)
+        self.lent = _Rows(0, 0, 0)
+
+    def current_names(self) -> NameTable:
+        """The table of names, made anew when there are more known ones, renewed when others took much of its room."""
+        if self.names.known != len(self.known):
+            self.names = NameTable(self.known, self.names)
+        elif self.names.crowded or self.names.has_grown():
+            self.names.renew()
+        return self.names
+
+    def fit(self, names: NameTable, limits: Limits, tags: int, equals: int, size: int) -> npt.NDArray[np.int64]:
+        """Make room for these names and limits.
+
+        Returns the limits, no larger than documents with so many tags, attributes and bytes can reach.
+        """
+        depth, attributes = min(limits.depth, max(tags, _ROOM)), min(limits.attributes, max(equals, _ROOM))
+        self.fit_stamps(names)
+        if self.stack.shape[1] < depth + 1:
+            self.stack = np.empty((S_ROWS, depth + 1), dtype=np.int64)
+        if self.waiting.shape[1] < attributes + 1:
+            self.waiting = np.empty((W_ROWS, attributes + 1), dtype=np.int64)
+        counts, bound = self.counts, self.limits
+        stamp = counts.item(N_STAMP)
+        counts.fill(0)
+        counts[N_STAMP], counts[N_NAMES], counts[N_NAME_BYTES] = stamp, names.count, names.used
+        bound[L_DEPTH], bound[L_SIZE] = depth, min(limits.size, size)
+        bound[L_ATTRIBUTES], bound[L_NAME] = attributes, min(limits.name_length, size)
+        bound[L_NAMES] = min(limits.names, size)
+        return bound
+
+    def fit_stamps(self, names: NameTable) -> None:
+        """Make room for the stamp of each name."""
+        if len(self.stamps) < len(names.offsets):
+            self.stamps = np.zeros(2 * len(names.offsets), dtype=np.int64)
+
+    def rows(self, tags: int, equals: int, size: int, borrowed: bool) -> _Rows:
+        """Rows for so many tags, attributes and bytes: fresh, or lent where that is asked for and they are not many."""
+        if not borrowed or size > _LENDABLE:
+            return _Rows(tags, equals, size)
+        lent = self.lent
+        if tags > lent.tags or equals > lent.equals or size > lent.size:
+            needed, there = (tags, equals, size), (lent.tags, lent.equals, lent.size)
+            # Each by its own need: if all were doubled for one, many small steps of one would make the others huge.
+            self.lent = lent = _Rows(*(old if new <= old else 2 * new for new, old in zip(needed, there, strict=True)))
+        return lent

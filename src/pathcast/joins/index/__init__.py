@@ -1,0 +1,1 @@
+"""Indexes of semijoins: which subscriptions a change affects."""

@@ -1,0 +1,264 @@
+"""Forests: boxes in clusters, each cluster a tree, as they come and go.
+
+A box is a range on x and a range on y (`box_forest_kernels.py`). All of a cluster have a common point on y, its anchor:
+a stabbing partition (§3.1.1 of the select-join paper). A box that comes goes to the first cluster whose anchor it
+holds; else to a neighbour whose anchor may move into it; else it begins a new one. Clusters that overlap become one
+when there are too many, and when that is not enough, all are made anew.
+
+The fewest points that stab all ranges are found from the trees (`fewest`), a search or two for each, without a sort.
+
+Invariant: anchors ascend, and every y range holds its cluster's. When last looked at, at most `_CHECKED` changes ago or
+as many as there are clusters, there were at most half as many clusters again as the fewest possible, and `_SPARE`.
+Cost: a change takes O(log n), some ten microseconds; making all anew O(n log n), half a second a million. A box takes
+40 bytes in a block that is half full at least, and some 15 for nodes and its slot; ranges which all lie apart, each a
+cluster, some 350. There is room for 2³¹ places.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .box_cluster_kernels import choose_cluster, fewest, partition, stab
+from .box_forest_kernels import (
+    BLOCK,
+    BLOCKS,
+    CELL,
+    CELLS,
+    COUNT,
+    FILL,
+    FREE_BLOCK,
+    FREE_CELL,
+    FREE_NODE,
+    NODES,
+    SIZE,
+    plant,
+    read_out,
+    rebuild,
+)
+from .box_update_kernels import graft, insert, remove, sprout
+from .name_places_kernels import any_known, enter, enter_again, place_of
+from .scratch import scratch
+
+Words = npt.NDArray[np.int64]
+_Numbers = npt.NDArray[np.int32]
+_CHECKED = 100
+_SPARE = 8
+# Trees are less deep: a child has at most three quarters of its parent's boxes, but for small ones.
+_DEPTH = 512
+_FIRST_SLOTS = 64
+
+
+class Forest:
+    """Boxes with names, in clusters."""
+
+    def __init__(self) -> None:
+        self.anchors: Words = np.empty(0, np.int64)
+        self.roots: _Numbers = np.empty(0, np.int32)
+        self.stack: Words = np.empty(_DEPTH, np.int64)
+        self._box: Words = np.empty(4, np.int64)
+        self._rows: Words = np.empty((BLOCK + 1, 4), np.int64)
+        self._names: Words = np.empty(BLOCK + 1, np.int64)
+        self._at: _Numbers = np.empty(BLOCK + 1, np.int32)
+        self._clear(0)
+
+    def _clear(self, count: int) -> None:
+        """Nothing, with room for so many boxes in as many blocks as `plant` needs, at the least."""
+        self.boxes: Words = np.empty((0, 4), np.int64)
+        self.ids: Words = np.empty(0, np.int64)
+        self._owner: _Numbers = np.empty(0, np.int32)
+        self.bounds: Words = np.empty((0, 8), np.int64)
+        self.links: _Numbers = np.empty((0, 4), np.int32)
+        self._head: Words = np.zeros(8, np.int64)
+        self._head[[FREE_NODE, FREE_BLOCK, FREE_CELL]] = -1
+        self._slots: _Numbers = np.full(_slot_count(count), -1, np.int32)
+        self._changes = 0
+        self._bearable = _SPARE
+
+    def __len__(self) -> int:
+        return int(self._head[COUNT])
+
+    def __contains__(self, id: int) -> bool:
+        return int(place_of(self._slots, self.ids, id)) >= 0
+
+    def box(self, id: int) -> list[int]:
+        """The ends of a box; `KeyError` when it is not there."""
+        place = int(place_of(self._slots, self.ids, id))
+        if place < 0:
+            raise KeyError(id)
+        found: list[int] = self.boxes[place].tolist()
+        return found
+
+    # Changes.
+
+    def add(self, id: int, box: Sequence[int]) -> None:
+        """Take up a box; `KeyError` when its name is there."""
+        if id in self:
+            raise KeyError(id)
+        self._place(id, box)
+        self._changed()
+
+    def remove(self, id: int) -> None:
+        """Forget a box; `KeyError` when it is not there."""
+        if id not in self:
+            raise KeyError(id)
+        root = int(
+            remove(self.bounds, self.links, self.boxes, self.ids, self._owner, self._slots, self._head, id)
+        )  # fmt: skip
+        if root >= 0:
+            kept = self.roots != root
+            self.anchors, self.roots = self.anchors[kept], self.roots[kept]
+        self._changed()
+
+    def add_many(self, ids: Words, boxes: Words) -> None:
+        """Take up boxes, a row each; `KeyError` when a name is there or comes twice, and nothing has changed then."""
+        ascending = bool((ids[1:] > ids[:-1]).all())
+        if not (ascending or len(np.unique(ids)) == len(ids)) or any_known(self._slots, self.ids, ids):
+            raise KeyError("an id is there already")
+        if len(ids) * 4 < len(self):
+            for id, box in zip(ids.tolist(), boxes, strict=True):
+                self._place(id, box)
+                self._changed()
+            return
+        rows, names = self._all(len(ids))
+        rows[len(self) :], names[len(self) :] = boxes, ids
+        self._plant(rows, names)
+
+    def _place(self, id: int, box: Sequence[int] | Words) -> None:
+        self._make_room(2)
+        self._box[:] = box
+        low, high = int(self._box[2]), int(self._box[3])
+        cluster = int(choose_cluster(self.bounds, self.anchors, self.roots, low, high))
+        if cluster < 0:
+            cluster = int(np.searchsorted(self.anchors, high))
+            root = int(sprout(self.bounds, self.links, self._owner, self._head))
+            self.anchors = np.insert(self.anchors, cluster, high)
+            self.roots = np.insert(self.roots, cluster, root)
+        self._insert(int(self.roots[cluster]), id)
+
+    def _insert(self, root: int, id: int) -> None:
+        """Add `_box` to a tree."""
+        heavy = int(insert(*self._arrays, self._rows, self._names, self._at, root, id, self._box, self.stack))
+        if heavy >= 0:
+            size = int(self.links[heavy, SIZE])
+            # Full blocks become blocks with some room.
+            self._make_room(size // FILL - size // BLOCK + 2)
+            rows, names, at = scratch((size, 4), np.int64), scratch((size,), np.int64), scratch((size,), np.int32)
+            rebuild(*self._arrays, rows, names, at, heavy, self.stack)
+
+    @property
+    def _arrays(self) -> tuple[Any, ...]:
+        return self.bounds, self.links, self.boxes, self.ids, self._owner, self._slots, self._head
+
+    def _make_room(self, count: int) -> None:
+        """Room for so many blocks more, the nodes that go with them, and a name."""
+        blocks = int(self._head[BLOCKS]) + count
+        if blocks * BLOCK > len(self.ids):
+            size = max(blocks, len(self.ids) // BLOCK * 5 // 4)
+            self.boxes, self.ids = _longer(self.boxes, size * BLOCK), _longer(self.ids, size * BLOCK)
+            known = len(self._owner)
+            self._owner = _longer(self._owner, size * CELLS + 1)
+            self._owner[known:] = -1
+        nodes = int(self._head[NODES]) + 2 * count
+        if nodes > len(self.links):
+            size = max(nodes, len(self.links) * 5 // 4)
+            self.bounds, self.links = _longer(self.bounds, size), _longer(self.links, size)
+        if _slot_count(len(self) + 1) > len(self._slots):
+            slots = np.full(_slot_count(len(self) + 1), -1, np.int32)
+            enter_again(self._slots, self.ids, slots)
+            self._slots = slots
+
+    # Clusters.
+
+    def _changed(self) -> None:
+        """Look after a change whether there are still few clusters."""
+        self._changes += 1
+        if len(self.anchors) > self._bearable or self._changes >= max(_CHECKED, len(self.anchors)):
+            self._changes = 0
+            self._merge()
+            least = int(fewest(self.bounds, self.links, self.boxes, self.stack, self.anchors, self.roots))
+            if len(self.anchors) > _bearable(least):
+                self._plant(*self._all(0))
+            self._bearable = max(_bearable(least), len(self.anchors) + _SPARE // 2)
+
+    def _merge(self) -> None:
+        """Make one of neighbouring clusters as long as all their ranges overlap."""
+        anchors: list[int] = []
+        roots: list[int] = []
+        for anchor, root in zip(self.anchors.tolist(), self.roots.tolist(), strict=True):
+            if roots:
+                low = max(self.bounds[roots[-1], 5], self.bounds[root, 5])
+                high = min(self.bounds[roots[-1], 6], self.bounds[root, 6])
+                if low <= high:
+                    anchors[-1], roots[-1] = int(high), self._join(roots[-1], root)
+                    continue
+            anchors.append(anchor)
+            roots.append(root)
+        self.anchors, self.roots = np.array(anchors, np.int64), np.array(roots, np.int32)
+
+    def _join(self, one: int, other: int) -> int:
+        """One tree of two: their root."""
+        small, large = sorted((one, other), key=lambda root: int(self.links[root, SIZE]))
+        size = int(self.links[small, SIZE])
+        if size * 3 >= self.links[large, SIZE] and size > BLOCK:
+            self._make_room(1)
+            graft(self.bounds, self.links, self._owner, self._head, large, small)
+            return large
+        # With a sister much smaller a tree would be deep.
+        rows, names = self._rows_of(np.array([small], np.int32), size)
+        for id, box in zip(names.tolist(), rows, strict=True):
+            remove(self.bounds, self.links, self.boxes, self.ids, self._owner, self._slots, self._head, id)
+            self._make_room(2)
+            self._box[:] = box
+            self._insert(large, id)
+        return large
+
+    def _rows_of(self, roots: _Numbers, count: int) -> tuple[Words, Words]:
+        """All boxes of some trees as rows, and their names, with room for so many in all."""
+        rows, names = scratch((count, 4), np.int64), scratch((count,), np.int64)
+        read_out(self.links, self.boxes, self.ids, rows, names, roots, self.stack)
+        return rows, names
+
+    def _all(self, more: int) -> tuple[Words, Words]:
+        """All boxes, and room for some more."""
+        return self._rows_of(self.roots, len(self) + more)
+
+    def _plant(self, rows: Words, names: Words) -> None:
+        """Have these boxes and no others, in as few clusters as can be; rows are put in another order."""
+        count = len(names)
+        order = np.argsort(rows[:, 3])
+        anchors = np.empty(stab(rows, order, np.empty(0, np.int64)), np.int64)
+        stab(rows, order, anchors)
+        del order
+        starts = np.empty(len(anchors) + 1, np.int64)
+        partition(rows, names, anchors, scratch((count,), np.int32), starts, np.empty(len(anchors), np.int64))
+        self._clear(count)
+        sizes = np.diff(starts)
+        few = sizes <= CELL
+        blocks = int(np.ceil(sizes[~few] / FILL).sum()) + -(-int(few.sum()) // CELLS)
+        pairs = int(np.ceil(sizes / FILL).sum())
+        self.boxes, self.ids = np.empty((blocks * BLOCK, 4), np.int64), np.empty(blocks * BLOCK, np.int64)
+        self._owner = np.full(blocks * CELLS + 1, -1, np.int32)
+        self.bounds, self.links = np.empty((2 * pairs, 8), np.int64), np.empty((2 * pairs, 4), np.int32)
+        at = scratch((count,), np.int32)
+        enter(self._slots, names, at)
+        self.anchors, self.roots = anchors, np.empty(len(anchors), np.int32)
+        plant(*self._arrays, rows, names, at, starts, self.roots, self.stack)
+        self._bearable = _bearable(len(anchors))
+
+
+def _bearable(fewest: int) -> int:
+    """How many clusters there may be."""
+    return fewest + fewest // 2 + _SPARE
+
+
+def _slot_count(count: int) -> int:
+    """A power of two of which so many are two thirds."""
+    return int(max(_FIRST_SLOTS, 1 << (count * 3 // 2).bit_length()))
+
+
+def _longer(values: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
+    longer = np.empty((length, *values.shape[1:]), values.dtype)
+    longer[: len(values)] = values
+    return longer

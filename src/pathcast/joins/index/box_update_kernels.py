@@ -1,0 +1,219 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""Trees of boxes that change: boxes come and go one by one, and two trees become one.
+
+The arrays are those of `box_forest_kernels.py`. A full leaf becomes two. A leaf that has nothing left gives its
+parent's place to its sister, and two that have half a block together become one.
+
+Cost: the depth of the tree, O(log n); half a block is moved now and then.
+"""
+
+import numpy as np
+
+from pathcast.kernels import kernel, part, rare
+
+from .box_forest_kernels import (
+    AXES,
+    BLOCK,
+    CELL,
+    CELLS,
+    CHILD,
+    COUNT,
+    DEPTH,
+    GREATEST,
+    HALF,
+    LEAST,
+    PARENT,
+    SIZE,
+    build_tree,
+    drop_leaf,
+    drop_pair,
+    fit_rows,
+    gather,
+    is_block,
+    new_leaf,
+    new_pair,
+)
+from .name_places_kernels import NONE, find, forget
+
+
+@rare
+def _move(bounds, links, owner, source, target):
+    """Let a node have another number; its parent is the caller's affair."""
+    for column in range(2 * AXES):
+        bounds[target, column] = bounds[source, column]
+    child = links[source, CHILD]
+    links[target, CHILD] = child
+    links[target, SIZE] = links[source, SIZE]
+    if child >= 0:
+        links[child, PARENT] = np.int32(target)
+        links[child + 1, PARENT] = np.int32(target)
+    else:
+        cell = -1 - child
+        for part_of in range(cell, cell + (CELLS if is_block(owner, cell) else 1)):
+            owner[part_of] = np.int32(target)
+
+
+@rare
+def _fit_children(bounds, links, node):
+    child = links[node, CHILD]
+    for axis in range(AXES):
+        bounds[node, 2 * axis] = min(bounds[child, 2 * axis], bounds[child + 1, 2 * axis])
+        bounds[node, 2 * axis + 1] = max(bounds[child, 2 * axis + 1], bounds[child + 1, 2 * axis + 1])
+
+
+@part
+def _growth(bounds, node, box):
+    """How much a node's bounds grow by a box, all coordinates together."""
+    grown = 0.0
+    for axis in range(AXES):
+        low, high, key = bounds[node, 2 * axis], bounds[node, 2 * axis + 1], box[axis]
+        if key < low:
+            grown += np.float64(low) - np.float64(key)
+        elif key > high:
+            grown += np.float64(key) - np.float64(high)
+    return grown
+
+
+@rare
+def _nearer(bounds, links, child, box):
+    """Of two sisters the one that grows less by a box; of equal ones the smaller."""
+    left, right = _growth(bounds, child, box), _growth(bounds, child + 1, box)
+    if left == right:
+        return child if links[child, SIZE] <= links[child + 1, SIZE] else child + 1
+    return child if left < right else child + 1
+
+
+@rare
+def _widen(bounds, node, box):
+    for axis in range(AXES):
+        bounds[node, 2 * axis] = min(bounds[node, 2 * axis], box[axis])
+        bounds[node, 2 * axis + 1] = max(bounds[node, 2 * axis + 1], box[axis])
+
+
+@kernel("int64(i8[:, ::1], i4[:, ::1], i4[::1], i8[::1])", late=True)
+def sprout(bounds, links, owner, head):
+    """A tree without a box; its root."""
+    root = new_pair(links, head)
+    links[root, PARENT] = np.int32(NONE)
+    links[root, DEPTH] = links[root, SIZE] = np.int32(0)
+    new_leaf(links, owner, head, root, 0)
+    for axis in range(AXES):
+        bounds[root, 2 * axis], bounds[root, 2 * axis + 1] = GREATEST, LEAST
+    return np.int64(root)
+
+
+@kernel(
+    "int64(i8[:, ::1], i4[:, ::1], i8[:, ::1], i8[::1], i4[::1], i4[::1], i8[::1], i8[:, ::1], i8[::1], i4[::1],"
+    " int64, int64, ro_i8[::1], i8[::1])",
+    late=True,
+)
+def insert(bounds, links, boxes, ids, owner, slots, head, rows, names, at, root, name, box, stack):
+    """Add a box with a new name to a tree; the highest node that is out of balance by now, or -1."""
+    slot = find(slots, ids, name)
+    node, heavy = root, np.int64(NONE)
+    while True:
+        _widen(bounds, node, box)
+        links[node, SIZE] += np.int32(1)
+        child = links[node, CHILD]
+        if child < 0:
+            break
+        chosen = _nearer(bounds, links, child, box)
+        if heavy < 0 and 4 * (links[chosen, SIZE] + 1) > 3 * links[node, SIZE] + 8 * BLOCK:
+            heavy = np.int64(node)
+        node = chosen
+    size, cell = links[node, SIZE] - 1, -1 - links[node, CHILD]
+    head[COUNT] += 1
+    if size < (BLOCK if is_block(owner, cell) else CELL):
+        place = cell * CELL + size
+        for axis in range(AXES):
+            boxes[place, axis] = box[axis]
+        ids[place] = name
+        slots[slot] = np.int32(place)
+        return heavy
+    links[node, SIZE] = np.int32(size)
+    gather(links, boxes, ids, owner, slots, head, rows, names, at, node, stack)
+    for axis in range(AXES):
+        rows[size, axis] = box[axis]
+    names[size], at[size] = name, np.int32(slot)
+    build_tree(bounds, links, boxes, ids, owner, slots, head, rows, names, at, 0, size + 1, node, HALF, stack)
+    return heavy
+
+
+@kernel("int64(i8[:, ::1], i4[:, ::1], i8[:, ::1], i8[::1], i4[::1], i4[::1], i8[::1], int64)", late=True)
+def remove(bounds, links, boxes, ids, owner, slots, head, name):
+    """Take a box that is there out of its tree; the root if nothing is left of it, or -1."""
+    slot = find(slots, ids, name)
+    place = np.int64(slots[slot])
+    node = np.int64(owner[place // CELL])
+    cell = -1 - np.int64(links[node, CHILD])
+    forget(slots, ids, slot)
+    last = cell * CELL + links[node, SIZE] - 1
+    if place != last:
+        slots[find(slots, ids, ids[last])] = np.int32(place)
+        for axis in range(AXES):
+            boxes[place, axis] = boxes[last, axis]
+        ids[place] = ids[last]
+    head[COUNT] -= 1
+    links[node, SIZE] -= np.int32(1)
+    if links[node, SIZE] == 0 and links[node, PARENT] == NONE:
+        drop_leaf(owner, head, cell)
+        drop_pair(links, head, node)
+        return node
+    fit_rows(bounds, node, boxes, cell * CELL, cell * CELL + links[node, SIZE])
+    node = np.int64(links[node, PARENT])
+    while node >= 0:
+        links[node, SIZE] -= np.int32(1)
+        if links[node, SIZE] * 2 <= BLOCK:
+            _make_leaf(bounds, links, boxes, ids, owner, slots, head, node)
+        else:
+            _shrink(bounds, links, owner, head, node)
+        node = np.int64(links[node, PARENT])
+    return np.int64(NONE)
+
+
+@rare
+def _shrink(bounds, links, owner, head, node):
+    """Fit a node to its children; if one of them has nothing left, the other takes its place."""
+    pair = links[node, CHILD]
+    for empty in range(2):
+        if links[pair + empty, SIZE] == 0:
+            drop_leaf(owner, head, -1 - links[pair + empty, CHILD])
+            _move(bounds, links, owner, pair + 1 - empty, node)
+            drop_pair(links, head, pair)
+            return
+    _fit_children(bounds, links, node)
+
+
+@rare
+def _make_leaf(bounds, links, boxes, ids, owner, slots, head, node):
+    """Put the few boxes of two leaves into the block of the first."""
+    pair = links[node, CHILD]
+    cell, other = -1 - links[pair, CHILD], -1 - links[pair + 1, CHILD]
+    place = cell * CELL + links[pair, SIZE]
+    for source in range(other * CELL, other * CELL + links[pair + 1, SIZE]):
+        slots[find(slots, ids, ids[source])] = np.int32(place)
+        for axis in range(AXES):
+            boxes[place, axis] = boxes[source, axis]
+        ids[place] = ids[source]
+        place += 1
+    drop_leaf(owner, head, other)
+    drop_pair(links, head, pair)
+    links[node, CHILD] = np.int32(-1 - cell)
+    for part_of in range(cell, cell + CELLS):
+        owner[part_of] = np.int32(node)
+    fit_rows(bounds, node, boxes, cell * CELL, place)
+
+
+@kernel("void(i8[:, ::1], i4[:, ::1], i4[::1], i8[::1], int64, int64)", late=True)
+def graft(bounds, links, owner, head, root, other):
+    """Make one tree of two, with the first one's root."""
+    pair = new_pair(links, head)
+    _move(bounds, links, owner, root, pair)
+    _move(bounds, links, owner, other, pair + 1)
+    for child in range(pair, pair + 2):
+        links[child, PARENT] = np.int32(root)
+        links[child, DEPTH] = np.int32(links[root, DEPTH] + 1)
+    links[root, CHILD] = np.int32(pair)
+    links[root, SIZE] = np.int32(links[pair, SIZE] + links[pair + 1, SIZE])
+    _fit_children(bounds, links, root)
+    drop_pair(links, head, other)

@@ -1,0 +1,285 @@
+"""The stabbing-set index: semijoins in clusters whose filtering ranges share a point (§3 of the select-join paper).
+
+A semijoin of one base axis and one filtering axis is a box, x its base range, y its filtering range; a `Forest` keeps
+them. Questions are windows on its trees (`stabbing_index_kernels.py`): who is exposed is found among the clusters in
+the gap, and what describes the affected ones is found without listing them. Where an axis is missing its range is all
+numbers; two base axes without a filtering one (join results) are x and y. Panels of any other shape, and strings, are
+looked after by the plain index.
+
+Invariant: answers are those of `scan_index.py`.
+Cost: for τ clusters O(τ log n) node visits a question, and besides what is listed. `anchors` are within a factor of the
+fewest (`box_forest.py`).
+"""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..query.column_kinds import Kind, TextKey
+from .box_forest import Forest
+from .box_forest_kernels import GREATEST, LEAST
+from .panel_index import Comparison, Ends, Ids, Point, Ranges, SemijoinIndex
+from .scan_index import ScanIndex, union
+from .scratch import scratch
+from .stabbing_index_kernels import (
+    any_affected,
+    any_unaffected,
+    any_window,
+    find_gaps,
+    list_affected,
+    list_minimal,
+    list_window,
+    nearest,
+    reach,
+)
+
+_Words = npt.NDArray[np.int64]
+_ALL = (int(LEAST), int(GREATEST))
+# A window on one axis: least and greatest low end, least and greatest high end.
+_Window = tuple[int, int, int, int]
+_OPEN: list[_Window] = [(*_ALL, *_ALL), (*_ALL, *_ALL)]
+_MINIMAL = 256
+
+
+def stabbing_index(base: Sequence[Kind], filtering: Sequence[Kind]) -> SemijoinIndex:
+    """The index for a panel over axes of these kinds."""
+    shape = len(base), len(filtering)
+    texts = any(isinstance(kind.lowest, TextKey) for kind in (*base, *filtering))
+    if texts or (max(shape) > 1 and shape != (2, 0)):
+        return ScanIndex(base, filtering)
+    return StabbingIndex(*shape)
+
+
+class StabbingIndex:
+    """The semijoins of one panel, by clusters of their filtering ranges."""
+
+    def __init__(self, base: int, filtering: int) -> None:
+        self._base, self._filtering = base, filtering
+        self._forest = Forest()
+        self._window: _Words = np.empty(8, np.int64)
+        self._places: _Words = np.empty(1024, np.int64)
+        self._following, self._found = np.empty((2, 1024), np.int32)
+
+    def __len__(self) -> int:
+        return len(self._forest)
+
+    # Semijoins.
+
+    def add(self, id: int, base: Ranges, filtering: Ranges) -> None:
+        """Take up a semijoin, a closed range of keys an axis."""
+        ranges = [*base, *filtering]
+        x = ranges[0] if self._base else _ALL
+        y = ranges[-1] if self._filtering or self._base == 2 else _ALL
+        self._forest.add(id, (*x, *y))
+
+    def add_many(self, ids: Ids, base: Sequence[Ends], filtering: Sequence[Ends]) -> None:
+        """Take up many at once."""
+        boxes = scratch((len(ids), 4), np.int64)
+        boxes[:] = (*_ALL, *_ALL)
+        ranges = [*base, *filtering]
+        if self._base:
+            boxes[:, 0], boxes[:, 1] = ranges[0]
+        if self._filtering or self._base == 2:
+            boxes[:, 2], boxes[:, 3] = ranges[-1]
+        self._forest.add_many(np.ascontiguousarray(ids, np.int64), boxes)
+
+    def remove(self, id: int) -> None:
+        """Forget a semijoin."""
+        self._forest.remove(id)
+
+    def base(self, id: int) -> Ranges:
+        """The base ranges of a semijoin."""
+        box = self._forest.box(id)
+        return [(box[0], box[1]), (box[2], box[3])][: self._base]
+
+    def filtering(self, id: int) -> Ranges:
+        """The filtering ranges of a semijoin."""
+        box = self._forest.box(id)
+        return [(box[2], box[3])] if self._filtering else []
+
+    # Base events.
+
+    def selected(self, at: Point) -> Ids:
+        """Those whose base ranges hold the point."""
+        self._hold(at)
+        return self._named(self._listed(list_window, self._window))
+
+    def affected(self, at: Point, joining: Sequence[Point]) -> Ids:
+        """Those selected by `at` whose filtering ranges hold one of `joining`."""
+        if not self._filtering:
+            return self.selected(at) if len(joining) else np.empty(0, np.int64)
+        self._hold(at)
+        return self._named(self._listed(list_affected, self._window, _keys(joining)))
+
+    def anchors(self) -> Sequence[Point]:
+        """Points, ascending, of which every semijoin's filtering range holds one."""
+        if self._filtering:
+            anchors: list[int] = self._forest.anchors.tolist()
+            return anchors
+        return [()] if len(self) else []
+
+    def nearest(self, joining: Sequence[Any]) -> list[Any]:
+        """Of ascending keys those next to an anchor, each once."""
+        anchors = self._forest.anchors
+        found = np.empty(min(2 * len(anchors), len(joining)), np.int64)
+        count = nearest(anchors, _keys(joining), found)
+        keys: list[int] = found[:count].tolist()
+        return keys
+
+    def disposable(self, at: Point, keys: Sequence[Any]) -> list[bool]:
+        """For each pair of neighbours among ascending keys, whether no semijoin that `at` selects lies between them."""
+        free = np.empty(max(0, len(keys) - 1), np.bool_)
+        find_gaps(*self.trees, at if self._base else 0, _keys(keys), free)
+        answers: list[bool] = free.tolist()
+        return answers
+
+    def minimal(self, at: Point, joining: Sequence[Any]) -> list[tuple[Any, Any]]:
+        """The filtering ranges of those that are affected and hold no other such range, ascending."""
+        keys, x = _keys(joining), at if self._base else 0
+        ranges: list[tuple[int, int]] = []
+        found = np.empty((_MINIMAL, 2), np.int64)
+        least, count = _ALL[0], _MINIMAL
+        while count == _MINIMAL and least <= _ALL[1]:
+            count = int(list_minimal(*self.trees, x, keys, least, found))
+            ranges += map(tuple, found[:count].tolist())
+            least = ranges[-1][0] + 1 if ranges else least
+        return ranges
+
+    def unaffected(self, at: Point, joining: Sequence[Any], low: Any, high: Any) -> bool:
+        """Whether somebody is selected and not affected, whose range begins by `low` and ends from `high` on."""
+        return bool(any_unaffected(*self.trees, at if self._base else 0, _keys(joining), low, high))
+
+    def compare(self, old: Point | None, new: Point | None, joining: Sequence[Point] | None) -> Comparison:
+        """Whether somebody is affected by both of two points, by the new one only, by the old one only."""
+        if joining is not None and not len(joining):
+            return False, False, False
+        keys = _keys(joining) if self._filtering and joining is not None else None
+        before, after = self._point(old), self._point(new)
+        return (
+            self._any(_holding_both(before, after), keys),
+            self._any(_holding_first(after, before), keys),
+            self._any(_holding_first(before, after), keys),
+        )
+
+    def _point(self, at: Point | None) -> tuple[int, ...] | None:
+        """A base point as keys on x and, for two base axes, y."""
+        return (at,) if self._base == 1 and at is not None else at
+
+    def _any(self, windows: Iterator[list[_Window]], keys: _Words | None) -> bool:
+        """Whether there is a box in one of the windows on x (and y) whose filtering range holds a key, if given."""
+        for window in windows:
+            self._window[:] = [end for axis in (*window, *_OPEN[len(window) :]) for end in axis]
+            if keys is None:
+                found = any_window(*self.trees, self._window)
+            else:
+                found = any_affected(*self.trees, self._window, keys)
+            if found:
+                return True
+        return False
+
+    # Filter events.
+
+    def exposed(self, at: Point, held: Sequence[Point]) -> Ids:
+        """Those whose filtering ranges hold `at` and none of `held`."""
+        return self._named(self._expose(at, held))
+
+    def spans(self, at: Point, held: Sequence[Point]) -> Sequence[Ranges]:
+        """The base ranges of those that are exposed; on one axis their union, ascending and disjoint."""
+        places = self._expose(at, held)
+        if not self._base:
+            return [[]] if len(places) else []
+        boxes = self._forest.boxes[places]
+        if self._base == 1:
+            return [[span] for span in union(boxes[:, 0], boxes[:, 1])]
+        return [[(a, b), (c, d)] for a, b, c, d in boxes.tolist()]
+
+    def reached(self, at: Point, held: Sequence[Point], keys: Sequence[Any], most: int | None = None) -> list[int]:
+        """Of ascending base keys the places of those that somebody selects who is exposed."""
+        gap = self._gap(at, held)
+        if gap is None or not len(keys):
+            return []
+        if len(keys) >= len(self._following):
+            self._following, self._found = np.empty((2, 2 * len(keys)), np.int32)
+        count = reach(*self.trees, *gap, _keys(keys), most or len(keys), self._following, self._found)
+        return sorted(self._found[:count].tolist())
+
+    def _gap(self, at: Point, held: Sequence[Point]) -> tuple[int, int, int] | None:
+        """The keys around `at` that the filtering range of somebody exposed may have; None when there is nobody."""
+        if not self._filtering:
+            return None if len(held) else (_ALL[0], 0, _ALL[1])
+        low, high = _ALL
+        for key in held:
+            if key < at:
+                low = max(low, key + 1)
+            elif key > at:
+                high = min(high, key - 1)
+            else:
+                return None
+        return low, at, high
+
+    def _expose(self, at: Point, held: Sequence[Point]) -> _Words:
+        gap = self._gap(at, held)
+        if gap is None:
+            return np.empty(0, np.int64)
+        low, y, high = gap
+        filtering = (low, y, y, high) if self._filtering else _OPEN[1]
+        self._window[:] = (*_OPEN[0], *filtering)
+        return self._listed(list_window, self._window)
+
+    # Trees.
+
+    @property
+    def trees(self) -> tuple[Any, ...]:
+        """The boxes as kernels take them; good until a semijoin comes or goes."""
+        forest = self._forest
+        return forest.bounds, forest.links, forest.boxes, forest.stack, forest.anchors, forest.roots
+
+    def _hold(self, at: Point) -> None:
+        """The window of the boxes whose base ranges hold a point."""
+        windows = [_holding(key, key) for key in self._point(at) or ()]
+        self._window[:] = [end for axis in (*windows, *_OPEN[len(windows) :]) for end in axis]
+
+    def _listed(self, kernel: Any, *asked: Any) -> _Words:
+        """What a kernel lists, with as much room as it takes."""
+        count = int(kernel(*self.trees, *asked, self._places))
+        if count > len(self._places):
+            self._places = np.empty(count + count // 4, np.int64)
+            count = int(kernel(*self.trees, *asked, self._places))
+        return self._places[:count]
+
+    def _named(self, places: _Words) -> Ids:
+        return np.sort(self._forest.ids[places])
+
+
+def _holding_both(one: tuple[int, ...] | None, other: tuple[int, ...] | None) -> Iterator[list[_Window]]:
+    """The window of the boxes that hold two points."""
+    if one is not None and other is not None:
+        yield [_holding(min(a, b), max(a, b)) for a, b in zip(one, other, strict=True)]
+
+
+def _holding_first(one: tuple[int, ...] | None, other: tuple[int, ...] | None) -> Iterator[list[_Window]]:
+    """The windows of the boxes that hold a point and not another: there is a first axis on which they don't."""
+    if one is None:
+        return
+    if other is None:
+        yield [_holding(key, key) for key in one]
+        return
+    for axis, (key, missed) in enumerate(zip(one, other, strict=True)):
+        if key != missed:
+            before = [_holding(min(a, b), max(a, b)) for a, b in zip(one[:axis], other[:axis], strict=True)]
+            low, high = _ALL
+            here = (missed + 1, key, key, high) if missed < key else (low, key, key, missed - 1)
+            yield [*before, here, *(_holding(a, a) for a in one[axis + 1 :])]
+
+
+def _holding(low: int, high: int) -> _Window:
+    """The window of ranges that hold two keys."""
+    return (_ALL[0], low, high, _ALL[1])
+
+
+def _keys(keys: Sequence[Any]) -> _Words:
+    """Keys as an array; those of a run are not copied."""
+    return np.frombuffer(keys, np.int64) if isinstance(keys, array) and keys else np.array(keys, np.int64)

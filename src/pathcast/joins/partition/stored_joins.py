@@ -1,0 +1,239 @@
+"""Standing joins on disk: a snapshot of plain arrays, from which a description is opened without reading it through.
+
+    facts     layout, schema, scheme, axes, next_id, forms with their numbers, and for each batch of subscriptions its
+              first id, size, query, columns with the kinds of their ends, and how many of it are gone
+    arrays    single subscriptions as in subscription_arrays.py; whole and real, the ends of all batches' ranges,
+              one after the other; gone, ids
+
+Invariant: what is opened has the ids, queries and numbers of forms of what was saved, so that its server is the same.
+Nothing in a snapshot is believed: lengths, places, kinds and names are checked, and what does not fit is a
+`SnapshotError`; what is SQL, and what is a range, the server checks.
+Cost: opening maps arrays and checks each in a few passes; a single subscription is made when it is looked at.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.errors import PathcastError, SnapshotError
+from pathcast.store.snapshot import AnyArray, open_snapshot, read_manifest, reading_snapshot, write_snapshot
+
+from ..query.query import Selection
+from ..query.schema import Schema
+from ..query.subscription_arrays import ASKED_ARRAYS, StoredAsked, asked_arrays
+from ..schemes.semijoin_forms import Form
+from .standing_joins import Many, StandingJoins
+
+KIND = "standing joins"
+LAYOUT = 2
+_ENDS = {"i": "whole", "f": "real"}
+_DTYPES = {"whole": np.dtype(np.int64), "real": np.dtype(np.float64)}
+
+AnyPath = str | os.PathLike[str]
+
+
+# Saving.
+
+
+def save_standing(standing: StandingJoins, folder: AnyPath) -> None:
+    """Write a description to a folder; `QueryError` for a subscriber that can't be written."""
+    batches, arrays = _batches(standing.many)
+    arrays |= asked_arrays(standing.asked)
+    forms = [
+        [number, form.base, None if form.edge is None else form.edge.number, list(form.axes)]
+        for form, number in standing.numbers.items()
+    ]
+    facts = {
+        "layout": LAYOUT, "schema": describe(standing.schema), "scheme": standing.scheme, "axes": standing.axes,
+        "next_id": standing.next_id, "forms": forms, "batches": batches,
+    }  # fmt: skip
+    write_snapshot(folder, KIND, facts, arrays)
+
+
+def describe(schema: Schema) -> dict[str, Any]:
+    """A schema as JSON has it: tables with their columns' kinds, in order, and joins."""
+    tables = [
+        [table, [[column, kind.name if (kind := schema.kind(table, column)) else None] for column in columns]]
+        for table, columns in schema.columns.items()
+    ]
+    return {"tables": tables, "joins": [str(edge) for edge in schema.edges]}
+
+
+def _batches(many: Sequence[Many]) -> tuple[list[dict[str, Any]], dict[str, AnyArray]]:
+    described: list[dict[str, Any]] = []
+    parts: dict[str, list[AnyArray]] = {"whole": [], "real": [], "gone": []}
+    for each in many:
+        columns: list[list[str]] = []
+        for name, ends in each.ranges.items():
+            columns.append([name, *(_ENDS[end.dtype.kind] for end in ends)])
+            for end in ends:
+                parts[_ENDS[end.dtype.kind]].append(end)
+        parts["gone"].append(np.array(sorted(each.gone), np.int64))
+        on = None if each.query.on is None else list(each.query.on)
+        described.append(
+            {
+                "first": each.first, "size": each.size, "tables": list(each.query.tables), "on": on,
+                "columns": columns, "gone": len(each.gone),
+            }
+        )  # fmt: skip
+    dtypes = {**_DTYPES, "gone": np.dtype(np.int64)}
+    return described, {
+        name: np.concatenate([np.empty(0, dtypes[name]), *given]).astype(dtypes[name]) for name, given in parts.items()
+    }
+
+
+# Opening.
+
+
+def open_standing(folder: AnyPath) -> StandingJoins:
+    """The description that a folder holds; `SnapshotError` when it is damaged, foreign, too old or too new."""
+    _check_layout(folder, read_manifest(folder))
+    snapshot = open_snapshot(folder, KIND)
+    with reading_snapshot(folder):
+        try:
+            return _restored(_Facts(snapshot.facts), snapshot.arrays)
+        except PathcastError as error:
+            raise SnapshotError(f"{folder} holds no standing joins: {error.reason}; publish them again") from None
+
+
+def next_id_in(folder: AnyPath) -> int:
+    """The id that the next subscription to the joins of a folder gets; nothing else is read."""
+    manifest = read_manifest(folder)
+    _check_layout(folder, manifest)
+    return _Facts(manifest["facts"]).whole("next_id", 1)
+
+
+def _check_layout(folder: AnyPath, manifest: Mapping[str, Any]) -> None:
+    if manifest["kind"] != KIND:
+        raise SnapshotError(f"{folder} is a snapshot of kind {manifest['kind']!r}, not {KIND!r}")
+    layout = manifest["facts"].get("layout")
+    if layout != LAYOUT:
+        newer = type(layout) is int and layout > LAYOUT
+        again = "it is of an earlier Pathcast: publish the subscriptions again, to another folder"
+        advice = "update Pathcast" if newer else again
+        raise SnapshotError(f"{folder} has layout {layout or 1!r}, this Pathcast reads {LAYOUT}; {advice}")
+
+
+class _Facts:
+    """JSON of a snapshot, read by the kinds that its parts should have."""
+
+    def __init__(self, given: Any) -> None:
+        if not isinstance(given, dict):
+            raise SnapshotError("its manifest has something else where a table belongs")
+        self._given = given
+
+    def of(self, name: str, *kinds: type) -> Any:
+        """What stands under a name, of one of some kinds."""
+        found = self._given.get(name)
+        if type(found) not in kinds:
+            raise SnapshotError(f"'{name}' in its manifest is not what belongs there")
+        return found
+
+    def whole(self, name: str, least: int) -> int:
+        """A whole number, of 64 bits."""
+        found: int = self.of(name, int)
+        if not least <= found < 1 << 62:
+            raise SnapshotError(f"'{name}' in its manifest is {found}")
+        return found
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of texts."""
+        return _texts(self.of(name, list), name)
+
+
+def _texts(given: Any, name: str) -> tuple[str, ...]:
+    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+        raise SnapshotError(f"'{name}' in its manifest is not a list of texts")
+    return tuple(given)
+
+
+def _restored(facts: _Facts, arrays: Mapping[str, AnyArray]) -> StandingJoins:
+    schema = _schema(_Facts(facts.of("schema", dict)))
+    next_id = facts.whole("next_id", 1)
+    axes = facts.of("axes", int, type(None))
+    asked = StoredAsked({name: _array(arrays, name, dtype) for name, dtype in ASKED_ARRAYS.items()}, next_id)
+    many = _Batches(arrays, next_id).read(facts.of("batches", list))
+    forms = _forms(schema, facts.of("forms", list))
+    return StandingJoins.restored(schema, facts.of("scheme", str), axes, asked, many, next_id, forms)
+
+
+def _array(arrays: Mapping[str, AnyArray], name: str, kind: npt.DTypeLike) -> Any:
+    found = arrays.get(name)
+    if found is None or found.dtype != kind or found.ndim != 1:
+        raise SnapshotError(f"the array '{name}' is missing, or of another kind")
+    return found.view(np.ndarray)
+
+
+def _schema(facts: _Facts) -> Schema:
+    tables: dict[str, dict[str, str | None]] = {}
+    for given in facts.of("tables", list):
+        match given:
+            case [str(table), list(columns)] if all(
+                isinstance(one, list) and [type(part) for part in one] == [str, str] for one in columns
+            ):
+                tables[table] = dict(columns)
+            case _:
+                raise SnapshotError("its schema can't be read")
+    return Schema(tables, facts.texts("joins"))
+
+
+def _forms(schema: Schema, given: Sequence[Any]) -> dict[Form, int]:
+    found: dict[Form, int] = {}
+    for one in given:
+        match one:
+            case [int(number), str(base), None | int() as place, list(axes)] if base in schema.columns:
+                edge = None
+                if place is not None:
+                    edge = next((edge for edge in schema.edges_of(base) if edge.number == place), None)
+                names = _texts(axes, "forms")
+                columns = schema.columns[edge.other(base)] if edge is not None else ()
+                if (edge is None) != (place is None) or not set(names) <= set(columns):
+                    raise SnapshotError("it has a form that its schema does not have")
+                found[Form(base, edge, names)] = number
+            case _:
+                raise SnapshotError("its forms can't be read")
+    if sorted(found.values()) != list(range(1, len(given) + 1)):
+        raise SnapshotError("its forms are not numbered one by one")
+    return found
+
+
+class _Batches:
+    """Reads batches of subscriptions, whose ends lie one after the other."""
+
+    def __init__(self, arrays: Mapping[str, AnyArray], next_id: int) -> None:
+        self._left = {name: _array(arrays, name, dtype) for name, dtype in _DTYPES.items()}
+        self._left["gone"] = _array(arrays, "gone", np.int64)
+        self._next_id = next_id
+
+    def read(self, given: Sequence[Any]) -> tuple[Many, ...]:
+        """All batches; nothing must be left over."""
+        found = tuple(self._batch(_Facts(one)) for one in given)
+        if any(len(left) for left in self._left.values()):
+            raise SnapshotError("it has ranges that belong to nobody")
+        return found
+
+    def _batch(self, facts: _Facts) -> Many:
+        first, size = facts.whole("first", 1), facts.whole("size", 1)
+        if first + size > self._next_id:
+            raise SnapshotError(f"it has a subscription {first + size - 1}, and the next one would be {self._next_id}")
+        on = None if facts.of("on", list, type(None)) is None else facts.texts("on")
+        ranges: dict[str, tuple[AnyArray, AnyArray]] = {}
+        for column in facts.of("columns", list):
+            name, low, high = _texts(column, "columns") if isinstance(column, list) and len(column) == 3 else ("",) * 3
+            ranges[name] = self._take(low, size), self._take(high, size)
+        if not ranges:
+            raise SnapshotError("it has a batch without ranges")
+        gone = self._take("gone", facts.whole("gone", 0))
+        if len(gone) and (gone[0] < first or gone[-1] >= first + size or bool((gone[1:] <= gone[:-1]).any())):
+            raise SnapshotError("it has subscriptions that are gone and were not there")
+        return Many(first, Selection(facts.texts("tables"), {}, on), ranges, frozenset(gone.tolist()))
+
+    def _take(self, name: str, count: int) -> Any:
+        left = self._left.get(name)
+        if left is None or len(left) < count:
+            raise SnapshotError("it has fewer ends of ranges than its batches have")
+        self._left[name] = left[count:]
+        return left[:count]

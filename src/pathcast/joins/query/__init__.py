@@ -1,0 +1,1 @@
+"""Queries: schemas, SQL, subscriptions and their decomposition, and rows extracted from documents."""

@@ -1,0 +1,171 @@
+"""Batches of subscriptions: many with the same tables and columns, whose ranges are arrays.
+
+A subscription as an object takes kilobytes: a query, filters, a name. A million that differ in the ends of their
+ranges alone are kept as those ends, 16 bytes a column, and become objects when somebody asks for one (`Registry`).
+
+Invariant: the member `first + k` of a batch has place k of its arrays; members of a batch have the same forms.
+Cost: 16 bytes a range, and what the indexes of its groups take.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.errors import QueryError
+from pathcast.messages import Interval
+
+from ..index.scratch import scratch
+from ..schemes.semijoin_forms import Form
+from .column_kinds import FLOAT, INT, Kind
+from .query import Column, Query, Selection
+from .schema import Draft, Edge, Schema
+from .subscription import Subscription
+
+Numbers = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+Keys = npt.NDArray[np.int64]
+_SIGN = np.int64((1 << 63) - 1)
+
+
+@dataclass
+class Batch:
+    """Subscriptions `first` to `first + count - 1`, but for those that were removed."""
+
+    first: int
+    count: int
+    query: Query
+    ends: Mapping[Column, tuple[Numbers, Numbers]]
+    choice: Mapping[str, Edge | None] | None = None
+    forms: Mapping[int, Form] = field(default_factory=dict)
+    signature: int | None = None
+    removed: set[int] = field(default_factory=set)
+
+    def __contains__(self, id: int) -> bool:
+        return self.first <= id < self.first + self.count and id not in self.removed
+
+    def __len__(self) -> int:
+        return self.count - len(self.removed)
+
+    def __iter__(self) -> Iterator[int]:
+        return (id for id in range(self.first, self.first + self.count) if id not in self.removed)
+
+    def query_of(self, id: int) -> Query:
+        """The query of one of them."""
+        ranges: dict[str, dict[str, Interval]] = {table: {} for table in self.query.tables}
+        for (table, column), (lows, highs) in self.ends.items():
+            at = id - self.first
+            ranges[table][column] = Interval(lows[at].item(), highs[at].item())
+        asked = [f"{t}.{c} {one}" for t, columns in ranges.items() for c, one in columns.items()]
+        text = f"{self.query.text} where {' and '.join(asked)}"
+        return Query(text, self.query.tables, self.query.edges, ranges, self.query.output, empty=False)
+
+
+class Registry(Mapping[int, Subscription]):
+    """All subscriptions by id, single ones and members of batches."""
+
+    def __init__(self, member: Callable[[Batch, int], Subscription]) -> None:
+        self._member = member
+        self._single: dict[int, Subscription] = {}
+        self.batches: list[Batch] = []
+
+    def add(self, subscription: Subscription) -> None:
+        self._single[subscription.id] = subscription
+
+    def remove(self, id: int) -> None:
+        """Forget a subscription that is there."""
+        if self._single.pop(id, None) is None:
+            batch = self._batch(id)
+            batch.removed.add(id)
+            if not len(batch):
+                self.batches.remove(batch)
+
+    def _batch(self, id: int) -> Batch:
+        for batch in self.batches:
+            if id in batch:
+                return batch
+        raise KeyError(id)
+
+    @property
+    def single(self) -> list[Subscription]:
+        """Those that are in no batch."""
+        return list(self._single.values())
+
+    def __getitem__(self, id: int) -> Subscription:
+        found = self._single.get(id)
+        return found if found is not None else self._member(self._batch(id), id)
+
+    def __iter__(self) -> Iterator[int]:
+        yield from self._single
+        for batch in self.batches:
+            yield from batch
+
+    def __len__(self) -> int:
+        return len(self._single) + sum(len(batch) for batch in self.batches)
+
+
+def read_batch(
+    schema: Schema, first: int, query: Selection, given: Mapping[str, Any]
+) -> tuple[Batch, dict[Column, tuple[Keys, Keys]], Draft]:
+    """A batch with its ranges as keys, and the kinds that it settles."""
+    declared, draft = query.resolve(schema)
+    if any(declared.ranges.values()):
+        raise QueryError("the query of a batch has no ranges of its own")
+    ends: dict[Column, tuple[Numbers, Numbers]] = {}
+    keys: dict[Column, tuple[Keys, Keys]] = {}
+    for name, arrays in given.items():
+        column = query.column(schema, name)
+        if any(column in pair for edge in declared.edges for pair in edge.pairs()):
+            raise QueryError(f"'{name}' joins; batches have ranges on other columns")
+        draft.learn(*column, FLOAT)
+        kind = draft.kind(*column)
+        assert kind is not None
+        at = schema.inside.place(*column) if schema.inside else column
+        if at in ends:
+            raise QueryError(f"'{name}': the ranges of {'.'.join(column)} are given twice")
+        ends[at] = _checked_ends(kind, name, arrays)
+        keys[at] = keys_of(kind, ends[at])
+    counts = {len(low) for low, _ in ends.values()}
+    if len(counts) != 1 or 0 in counts:
+        raise QueryError("a batch has ranges on at least one column, and as many on each")
+    resolved = schema.inside.query(declared) if schema.inside else declared
+    return Batch(first, counts.pop(), resolved, ends), keys, draft
+
+
+def _checked_ends(kind: Kind, name: str, ends: Any) -> tuple[Numbers, Numbers]:
+    """The low and high ends of a batch's ranges on a column, as arrays of numbers."""
+    if kind not in {INT, FLOAT}:
+        raise QueryError(f"'{name}' holds a {kind.name}; batches have ranges on numbers")
+    if not isinstance(ends, Sequence) or len(ends) != 2:
+        raise QueryError(f"'{name}': the ends of ranges are two arrays, low and high")
+    arrays = [np.asarray(one) for one in ends]
+    for one in arrays:
+        if one.ndim != 1 or one.dtype.kind not in "if":
+            raise QueryError(f"'{name}': the ends of ranges are arrays of numbers")
+    low, high = (_plain(one) for one in arrays)
+    if len(low) != len(high) or not bool((low <= high).all()):
+        raise QueryError(f"'{name}': every range has a low end, and a high end that is not below it")
+    return low, high
+
+
+def _plain(values: npt.NDArray[Any]) -> Numbers:
+    return values.astype(np.int64) if values.dtype.kind == "i" else values.astype(np.float64)
+
+
+def keys_of(kind: Kind, ends: tuple[Numbers, Numbers]) -> tuple[Keys, Keys]:
+    """Ends of closed ranges as keys, as `Kind.ends` gives them for one."""
+    if kind is FLOAT and all(one.dtype == np.float64 for one in ends):
+        return _float_keys(ends[0]), _float_keys(ends[1])
+    pairs = [kind.ends(Interval(low, high)) for low, high in zip(ends[0].tolist(), ends[1].tolist(), strict=True)]
+    if any(pair is None for pair in pairs):
+        raise QueryError("a range of the batch holds no whole number")
+    low, high = np.array([pair for pair in pairs if pair is not None], np.int64).reshape(-1, 2).T
+    return np.ascontiguousarray(low), np.ascontiguousarray(high)
+
+
+def _float_keys(values: Numbers) -> Keys:
+    keys: Keys = scratch(values.shape, np.int64)
+    np.add(values, 0.0, out=keys.view(np.float64))
+    np.bitwise_xor(keys, _SIGN, out=keys, where=keys < 0)
+    return keys

@@ -1,0 +1,1 @@
+"""The schemes of the select-join paper: which messages a change becomes."""

@@ -1,0 +1,1 @@
+"""The server with its tables, and the clients that it keeps up to date."""

@@ -1,0 +1,50 @@
+"""Beginnings: what new subscribers have to begin with, part by part.
+
+A subscriber's content of a table is a semijoin along one edge, and a part has all rows of a join value of an edge
+(`join_parts.py`); so what the parts say one by one is together the content. It is told in the words of initial content:
+a message to one subscription that lists rows (`content_messages.py`). A client takes these in any order, then the
+messages of all changes after the states.
+
+Invariant: the lists of all parts together are the contents of the server with these tables.
+Cost: an index look-up a row and form, and what is listed.
+"""
+
+from collections.abc import Iterator
+
+from pathcast.messages import Message
+
+from ..partition.join_parts import Parts
+from ..partition.part_sites import read_state
+from ..partition.standing_joins import StandingJoins
+from ..query.schema import Row
+from ..schemes.content_messages import Listing
+
+
+class Beginnings:
+    """Says what the subscriptions of a description have in parts of the tables."""
+
+    def __init__(self, standing: StandingJoins) -> None:
+        self._parts = Parts(standing)
+
+    def of(self, edge: int, state: bytes) -> Iterator[tuple[int, Message]]:
+        """Subscriptions that have rows of a part, ascending, each with the message that lists them."""
+        site = self._parts.site(edge)
+        rows, _ = read_state(state)
+        listings: dict[int, dict[str, list[tuple[int, Row]]]] = {}
+        bags = site.server.bags
+        site.clear()
+        for table, listed in rows.items():
+            for number, row in listed:
+                bags[table].insert(number, row)
+        try:
+            for group in site.groups():
+                for number, row in rows.get(group.form.base, ()):
+                    for id in group.affected(row):
+                        listings.setdefault(id, {}).setdefault(group.form.base, []).append((number, row))
+        finally:
+            site.clear()
+        for id, tables in sorted(listings.items()):
+            listing = Listing()
+            for table, has in tables.items():
+                listing.come(table, bags[table].columns, has)
+            yield id, listing.message(id)

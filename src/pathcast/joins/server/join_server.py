@@ -1,0 +1,402 @@
+"""The server: tables, standing queries over them, and for each change the messages that keep all clients right.
+
+    server = JoinServer(schema, scheme="ref-sj-clu+")
+    subscription = server.subscribe("select * from Stocks natural join Reviews where per > 45")
+    for message in server.insert("Stocks", {"symbol": "GOOG", "per": 52.1, "name": "Alphabet"}): …
+
+A change is checked first, then shown to the scheme, then made, then shown again: what a new row exposes depends on the
+tables before it, what an old row withdraws on the tables after it (`semijoin_groups.py` proves it).
+
+Invariant: a call that raises has changed nothing. Messages are to be delivered in order; who gets one is decided by the
+registered filters alone.
+Cost: a change takes a few look-ups a group that has its table, and what the index and the scheme take.
+Not safe for several threads at once.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pathcast.errors import ChangeError, QueryError
+from pathcast.messages import Interval, Message
+
+from ..index.scan_index import ScanIndex
+from ..index.stabbing_index import stabbing_index
+from ..query.decomposition import Statistics, preferences
+from ..query.payload_columns import Split
+from ..query.query import Column, Query, Selection
+from ..query.schema import Draft, Row, Schema
+from ..query.sql_parser import read_sql
+from ..query.subscription import Subscription
+from ..query.subscription_batches import Batch, Registry, read_batch
+from ..schemes.content_messages import changed_columns
+from ..schemes.join_results import ResultScheme
+from ..schemes.message_attributes import TO
+from ..schemes.schemes import DEFAULT, make_scheme
+from ..schemes.semijoin_forms import Form, subscription_filters
+from ..schemes.semijoin_groups import Group, IndexMaker
+from ..schemes.semijoins import Change, SemijoinScheme, Version
+from .regrouping import ESTIMATES, Decompositions, Regrouping
+from .row_bags import Bag
+
+_INDEXES: dict[str, IndexMaker] = {"stabbing": stabbing_index, "scan": ScanIndex}
+
+
+class Step(NamedTuple):
+    """A change of a table as it is kept, checked: the row that goes and the row that comes."""
+
+    table: str
+    old: Row | None
+    new: Row | None
+
+
+class JoinServer:
+    """Tables and the subscriptions to joins of them.
+
+    scheme: one of Table 1 of the paper (`schemes.SCHEMES`). index: how exposed subscriptions are found
+    ("stabbing", or "scan" by looking at all). axes: how many filtering attributes a semijoin tests; None for all
+    (skyline envelopes), 1 for the first alone, which sends some tuples more and keeps messages small (appendix C).
+    filtered_by: for a table the neighbours that shall filter it, the best first, where a query has them; without it
+    costs decide. regroup_every: after so many changes decompositions are looked at again, if set, with costs
+    regroup_by "model" or "simulation".
+
+    >>> server = pathcast.joins.JoinServer(pathcast.joins.Schema({"Stocks": "symbol string, per float"}))
+    >>> subscription = server.subscribe("select * from Stocks where per > 45")
+    >>> (message,) = server.insert("Stocks", {"symbol": "GOOG", "per": 50})
+    >>> any(each.matches(message) for each in subscription.filters)
+    True
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        scheme: str = DEFAULT,
+        *,
+        index: str = "stabbing",
+        axes: int | None = None,
+        filtered_by: Mapping[str, str | Sequence[str]] | None = None,
+        regroup_every: int | None = None,
+        regroup_by: str = "model",
+    ) -> None:
+        if index not in _INDEXES:
+            raise QueryError(f"there is no index '{index}'; there are {', '.join(_INDEXES)}")
+        if not isinstance(schema, Schema):
+            raise QueryError(f"a server has a schema, Schema(…), not {schema!r}")
+        numbers: list[object] = [axes, regroup_every]
+        for number in numbers:
+            if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 1):
+                raise QueryError("axes and regroup_every are whole numbers from 1 up, or None")
+        _check_estimate(regroup_by)
+        self.schema = schema
+        self.scheme = scheme
+        self._inside = schema.internal
+        self.bags = {table: Bag(self._inside, table) for table in self._inside.columns}
+        self._index = _INDEXES[index]
+        self._scheme = make_scheme(scheme, self.bags, self._index, axes)
+        self.statistics = Statistics(self._inside, self.bags)
+        self.subscriptions = Registry(self._member)
+        self._decompositions = Decompositions(
+            self.statistics, self.subscriptions, self._index, preferences(self._inside, filtered_by or {})
+        )
+        self._next_subscription = self._next_row = 1
+        self._regroup_every, self._regroup_by = regroup_every, regroup_by
+        self._changes = 0
+
+    # Subscriptions.
+
+    def subscribe(self, query: str | Selection, subscriber: Any = None, *, id: int | None = None) -> Subscription:
+        """Take up a standing query, in SQL or made by `select`; with an id that no other has, if it must have one."""
+        if isinstance(query, str):
+            declared, draft = read_sql(query, self.schema)
+        elif isinstance(query, Selection):
+            declared, draft = query.resolve(self.schema)
+        else:
+            raise QueryError(f"a subscription is SQL or made by select(…), not {type(query).__name__}")
+        id = self._new_id(id)
+        draft.settle()
+        resolved = self.schema.inside.query(declared) if self.schema.inside else declared
+        self._next_subscription = max(self._next_subscription, id + 1)
+        subscription = self._registered(id, subscriber, resolved)
+        self.subscriptions.add(subscription)
+        subscription.take_initial()
+        return subscription
+
+    def _new_id(self, wanted: object, count: int = 1) -> int:
+        """The first of some new ids: the wanted one, or the next."""
+        if wanted is None:
+            return self._next_subscription
+        if (
+            not isinstance(wanted, int)
+            or wanted < 1
+            or any(id in self.subscriptions for id in range(wanted, wanted + count))
+        ):
+            raise QueryError(f"there is a subscription {wanted} already, or there can't be one")
+        return wanted
+
+    def _registered(self, id: int, subscriber: Any, query: Query) -> Subscription:
+        scheme = self._scheme
+        if query.empty:
+            signature = 0 if isinstance(scheme, ResultScheme) else None
+            return Subscription(id, subscriber, query, (), Message({TO: id}), {}, signature)
+        if isinstance(scheme, ResultScheme):
+            return self._described(id, subscriber, query, {}, scheme.add(id, query), None)
+        choice = self._decompositions.choose(query)
+        return self._described(id, subscriber, query, scheme.add(id, query, choice), None, choice)
+
+    def _described(
+        self, id: int, subscriber: Any, query: Query, forms: Mapping[int, Form], signature: int | None, choice: Any
+    ) -> Subscription:
+        """A subscription that the scheme knows, as an object; its initial content is to be asked for."""
+        scheme = self._scheme
+        if isinstance(scheme, ResultScheme):
+            initial = partial(scheme.initial, id, query)
+            return Subscription(id, subscriber, query, scheme.filters(id, query), initial, forms, signature, choice)
+        filters = subscription_filters(id, query, forms)
+        return Subscription(
+            id, subscriber, query, filters, partial(scheme.initial, id, query, forms), forms, signature, choice
+        )
+
+    def subscribe_many(
+        self, query: Selection, ranges: Mapping[str, tuple[Any, Any]], *, first: int | None = None
+    ) -> range:
+        """Take up many subscriptions to the same tables, which differ in their ranges on numbers; their ids.
+
+        ranges: for each column, as in `select`, the low ends of all and the high ends of all (both included). Nothing
+        is kept of a subscription but its numbers: `server.subscriptions[id]` makes the object, with the content as it
+        is then. first: the first one's id, if it must have one.
+        """
+        batch, keys, draft = read_batch(self.schema, self._next_subscription, query, ranges)
+        batch.first = self._new_id(first, batch.count)
+        draft.settle()
+        return self._take_up(batch, keys)
+
+    def _take_up(self, batch: Batch, keys: Mapping[Column, Any]) -> range:
+        ids = np.arange(batch.first, batch.first + batch.count)
+        ranges = {table: {c: Interval() for t, c in keys if t == table} for table in batch.query.tables}
+        ranged = replace(batch.query, ranges=ranges)
+        if isinstance(self._scheme, ResultScheme):
+            batch.signature = self._scheme.add_many(ids, ranged, keys)
+        else:
+            batch.choice = self._decompositions.choose(ranged)
+            batch.forms = self._scheme.add_many(ids, ranged, keys, batch.choice)
+        self.subscriptions.batches.append(batch)
+        self._next_subscription = max(self._next_subscription, batch.first + batch.count)
+        return range(batch.first, batch.first + batch.count)
+
+    def _member(self, batch: Batch, id: int) -> Subscription:
+        return self._described(id, None, batch.query_of(id), batch.forms, batch.signature, batch.choice)
+
+    def unsubscribe(self, subscription: Subscription | int) -> None:
+        """Forget a subscription; `QueryError` when it is not there."""
+        id = subscription.id if isinstance(subscription, Subscription) else subscription
+        known = self.subscriptions.get(id)
+        if known is None:
+            raise QueryError(f"there is no subscription {id}")
+        self.subscriptions.remove(id)
+        if known.query.empty:
+            return
+        if isinstance(self._scheme, ResultScheme):
+            self._scheme.remove(id, known.query)
+        else:
+            self._scheme.remove(id, known.query, known.forms.values())
+
+    def contents(self, subscription: Subscription) -> dict[str, dict[int, Row]]:
+        """What a client of this subscription keeps now, by base table. Only semijoin schemes have it."""
+        if isinstance(self._scheme, ResultScheme):
+            raise QueryError(f"'{self.scheme}' sends join results: a client keeps no tables")
+        forms = subscription.forms.values()
+        return {form.base: dict(self._scheme.content(subscription.query, form)) for form in forms}
+
+    # Changes.
+
+    def insert(self, table: str, row: Mapping[str, Any]) -> list[Message]:
+        """A row comes: the messages that tell."""
+        return self.apply([("insert", table, row)])
+
+    def delete(self, table: str, row: Mapping[str, Any]) -> list[Message]:
+        """One row that equals this one goes."""
+        return self.apply([("delete", table, row)])
+
+    def update(self, table: str, row: Mapping[str, Any], values: Mapping[str, Any]) -> list[Message]:
+        """One row that equals `row` takes other values in some columns: one event."""
+        return self.apply([("update", table, row, values)])
+
+    def apply(self, changes: Iterable[tuple[Any, ...]]) -> list[Message]:
+        """Make changes one after the other, or none if one of them can't be made.
+
+        A change is `("insert", table, row)`, `("delete", table, row)` or `("update", table, row, values)`.
+        """
+        draft = Draft(self.schema)
+        steps = self._checked(draft, changes)
+        draft.settle()
+        messages: list[Message] = []
+        for step in steps:
+            for kept in self._kept(step):
+                messages += self._make(kept)
+                self._changes += 1
+        if self._regroup_every and self._changes >= self._regroup_every:
+            self._changes = 0
+            messages += self.regroup(by=self._regroup_by).messages
+        return messages
+
+    def _checked(self, draft: Draft, changes: Iterable[tuple[Any, ...]]) -> list[Step]:
+        """The changes as rows, each found possible after those before it."""
+        steps: list[Step] = []
+        extra: Counter[tuple[str, Row]] = Counter()
+        for index, change in enumerate(changes):
+            try:
+                steps.append(self._possible(_step(draft, change), extra))
+            except ChangeError as error:
+                error.index = index
+                raise
+        return steps
+
+    def _possible(self, step: Step, extra: Counter[tuple[str, Row]]) -> Step:
+        """A step whose old row is there, given how often rows have come and gone in the steps before it."""
+        if step.old is not None:
+            if self._count(step.table, step.old) + extra[step.table, step.old] < 1:
+                raise ChangeError(f"'{step.table}' has no row {step.old!r:.200}")
+            extra[step.table, step.old] -= 1
+        if step.new is not None:
+            extra[step.table, step.new] += 1
+        return step
+
+    def _split(self, table: str) -> Split | None:
+        """How a table's payload is kept apart, if it is."""
+        return self.schema.inside.splits.get(table) if self.schema.inside else None
+
+    def _count(self, table: str, row: Row) -> int:
+        split = self._split(table)
+        return self.bags[table].count(split.rows(row)[0] if split else row)
+
+    def _kept(self, step: Step) -> list[Step]:
+        """A change of a declared table as changes of the tables that it is kept in.
+
+        A payload comes before the first row that refers to it, and goes after the last.
+        """
+        split = self._split(step.table)
+        if split is None:
+            return [step]
+        old = split.rows(step.old) if step.old is not None else None
+        new = split.rows(step.new) if step.new is not None else None
+        steps: list[Step] = []
+        if new and not self.bags[split.payload_table].count(new[1]):
+            steps.append(Step(split.payload_table, None, new[1]))
+        steps.append(Step(step.table, old[0] if old else None, new[0] if new else None))
+        if old and (new is None or new[1] != old[1]) and self._references(step.table, old[0][-1]) == 1:
+            steps.append(Step(split.payload_table, old[1], None))
+        return steps
+
+    def _references(self, table: str, key: Any) -> int:
+        """How many rows of a table refer to a payload."""
+        view = self.statistics.payload_view(table)
+        return len(view.run((key,)))
+
+    def make(self, step: Step, number: int) -> list[Message]:
+        """Make a change that was checked, of a table as it is kept; a row that comes and needs a number gets this one.
+
+        For whoever keeps tables in parts (`join_parts.py`).
+        """
+        self._next_row = number
+        return self._make(step)
+
+    def keep_groups(self, wanted: Callable[[Form], bool]) -> None:
+        """Keep only semijoins of some forms, and no statistics: this server looks after a part of a join."""
+        if not isinstance(self._scheme, SemijoinScheme):
+            raise QueryError(f"'{self.scheme}' has no semijoins")
+        for bag in self.bags.values():
+            bag.release(self.statistics)
+        for form in [form for form in self._scheme.groups if not wanted(form)]:
+            self._scheme.close(form)
+
+    def groups(self) -> list[Group]:
+        """The groups of semijoins; none where join results are sent."""
+        return list(self._scheme.groups.values()) if isinstance(self._scheme, SemijoinScheme) else []
+
+    def _make(self, step: Step) -> list[Message]:
+        bag = self.bags[step.table]
+        if step.old is not None and step.new is not None and not changed_columns(bag, step.old, step.new):
+            return []
+        old = new = None
+        if step.old is not None:
+            number = bag.number_of(step.old)
+            assert number is not None
+            old = Version(number, bag.rows[number])
+        if step.new is not None:
+            new = Version(self._number(step, old), step.new)
+        change = Change(step.table, old, new)
+        self._scheme.before(change)
+        if old:
+            bag.delete(old.number)
+        if new:
+            bag.insert(new.number, new.row)
+            self.statistics.note(step.table, new.number)
+        return self._scheme.after(change)
+
+    def _number(self, step: Step, old: Version | None) -> int:
+        """The number of a row that comes: that of the one it replaces, if it is a new version of it."""
+        if old is not None and step.new is not None and self._scheme.keeps_numbers:
+            bag = self.bags[step.table]
+            changed = changed_columns(bag, old.row, step.new)
+            if not self._inside.join_columns(step.table).intersection(changed):
+                return old.number
+        self._next_row += 1
+        return self._next_row - 1
+
+    # Decomposition.
+
+    def drift(self, *, by: str = "model") -> float:
+        """How much the decompositions in use cost by today's statistics, as a multiple of the best ones."""
+        _check_estimate(by)
+        scheme = self._decomposed_scheme()
+        return 1.0 if scheme is None else self._decompositions.drift(self._decompositions.costs(by, scheme))
+
+    def regroup(self, *, by: str = "model", force: bool = False, beyond: float = 1.1) -> Regrouping:
+        """Choose decompositions anew if the present ones cost more than `beyond` times the best; tell whom it concerns.
+
+        by: "model", the parametric cost model, or "simulation", which replays recent rows. The filters of those who
+        move change: register them anew.
+        """
+        _check_estimate(by)
+        scheme = self._decomposed_scheme()
+        if scheme is None:
+            return Regrouping([], [])
+        return self._decompositions.regroup(scheme, by, force=force, beyond=beyond)
+
+    def _decomposed_scheme(self) -> SemijoinScheme | None:
+        """The scheme, if it decomposes anything."""
+        scheme = self._scheme
+        return scheme if isinstance(scheme, SemijoinScheme) and not scheme.relaxed else None
+
+    def __len__(self) -> int:
+        """How many subscriptions there are."""
+        return len(self.subscriptions)
+
+
+def _check_estimate(by: str) -> None:
+    if by not in ESTIMATES:
+        raise QueryError(f"costs come from {' or '.join(map(repr, ESTIMATES))}, not from '{by}'")
+
+
+def _step(draft: Draft, change: Any) -> Step:
+    if not isinstance(change, tuple) or len(change) < 3:
+        raise ChangeError(f"a change is ('insert', table, row) or the like, not {change!r:.80}")
+    verb, table, row, *more = change
+    if not isinstance(table, str):
+        raise ChangeError(f"a table has a name, not {table!r:.80}")
+    if not isinstance(row, Mapping) or not all(isinstance(one, Mapping) for one in more):
+        raise ChangeError("a row is a mapping of columns to values")
+    if verb == "insert" and not more:
+        return Step(table, None, draft.row(table, row))
+    if verb == "delete" and not more:
+        return Step(table, draft.row(table, row), None)
+    if verb == "update" and len(more) == 1:
+        old = draft.row(table, row)
+        return Step(table, old, draft.row(table, {**row, **more[0]}))
+    known = {"insert": "an insert with them", "delete": "a delete with them", "update": "an update without them"}
+    wrong = known.get(verb) if isinstance(verb, str) else None
+    raise ChangeError(f"a change is an insert, a delete or an update with new values, not {wrong or repr(verb)}")

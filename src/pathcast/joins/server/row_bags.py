@@ -1,0 +1,111 @@
+"""Bags: the rows of a table, with equal rows apart, and sorted views of them.
+
+Every row has a number of its own for as long as it lives, so that messages can name it and clients can drop the right
+one of two equal rows. A view (`sorted_runs.py`) is kept for each pair of join columns and selection attributes that
+somebody asks about, and shared.
+
+Invariant: every view holds exactly the rows of the bag (but those with a NULL on its axes).
+Cost: a change takes a dict operation, and one insertion a view.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from ..query.schema import Row, Schema
+from .sorted_runs import View
+
+
+class Bag:
+    """One table's rows by number."""
+
+    def __init__(self, schema: Schema, table: str) -> None:
+        self.schema = schema
+        self.table = table
+        self.columns = schema.columns[table]
+        self.rows: dict[int, Row] = {}
+        self._numbers: dict[Row, list[int]] = {}
+        self._views: dict[tuple[tuple[str, ...], tuple[str, ...]], tuple[View, list[object]]] = {}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[tuple[int, Row]]:
+        return iter(self.rows.items())
+
+    def number_of(self, row: Row) -> int | None:
+        """The number of a row that equals this one, the youngest; None when there is none."""
+        found = self._numbers.get(row)
+        return found[-1] if found else None
+
+    def count(self, row: Row) -> int:
+        """How many rows equal this one."""
+        return len(self._numbers.get(row, ()))
+
+    def insert(self, number: int, row: Row) -> None:
+        self.take(number, row)
+        for view, _ in self._views.values():
+            view.insert(number, row)
+
+    def delete(self, number: int) -> Row:
+        row = self.rows.pop(number)
+        numbers = self._numbers[row]
+        if numbers[-1] == number:  # the youngest, as `number_of` gives it
+            numbers.pop()
+        else:
+            numbers.remove(number)
+        if not numbers:
+            del self._numbers[row]
+        for view, _ in self._views.values():
+            view.delete(number, row)
+        return row
+
+    def take(self, number: int, row: Row) -> None:
+        """Take up a row, but in views: whoever calls sees to these (`View.put`)."""
+        self.rows[number] = row
+        self._numbers.setdefault(row, []).append(number)
+
+    def give(self, row: Row) -> int | None:
+        """Forget the youngest row that equals this one, but in views; its number, None when there is none."""
+        numbers = self._numbers.get(row)
+        if not numbers:
+            return None
+        number = numbers.pop()
+        if not numbers:
+            del self._numbers[row]
+        del self.rows[number]
+        return number
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self.rows.clear()
+        self._numbers.clear()
+        for view, _ in self._views.values():
+            view.runs.clear()
+
+    def places(self, columns: Sequence[str]) -> list[int]:
+        """Where columns stand in a row."""
+        return [self.columns.index(column) for column in columns]
+
+    def view(self, join: Sequence[str], axes: Sequence[str], user: object) -> View:
+        """The view on these join columns and axes, kept until its last user releases it."""
+        name = (tuple(join), tuple(axes))
+        known = self._views.get(name)
+        if known is None:
+            kinds = [self.schema.kind(self.table, axis) for axis in axes]
+            assert None not in kinds, "an axis has a kind: a subscription's constants settle it"
+            view = View(self.places(join), self.places(axes), [kind for kind in kinds if kind is not None])
+            for number, row in self.rows.items():
+                view.insert(number, row)
+            known = self._views[name] = (view, [])
+        known[1].append(user)
+        return known[0]
+
+    def views(self) -> dict[tuple[tuple[str, ...], tuple[str, ...]], View]:
+        """The views that somebody uses, by join columns and axes."""
+        return {name: view for name, (view, _) in self._views.items()}
+
+    def release(self, user: object) -> None:
+        """Let go of all views that somebody used."""
+        for name, (_, users) in list(self._views.items()):
+            users[:] = [one for one in users if one is not user]
+            if not users:
+                del self._views[name]

@@ -1,0 +1,65 @@
+"""Delegation: what the predicate calculus can't say, and what would be too many publications, goes to `automaton`.
+
+Delegated patterns are tried on every document by its verifier; a delegated document is matched by the whole engine,
+which is built when the first one comes. Both are counted.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.documents import DocumentBatch, Limits
+from pathcast.matching.automaton.engine import AutomatonEngine
+from pathcast.matching.automaton.verify.verifier import Verifier
+from pathcast.matching.engine_contract import Entries, Mask, Offsets
+from pathcast.matching.table.pattern_table import PatternTable
+
+
+class Delegate:
+    """Answers for some patterns on all documents, and for all patterns on some documents."""
+
+    def __init__(self, table: PatternTable, entries: int, delegated: npt.NDArray[np.int32]) -> None:
+        self._table = table
+        self._entries = entries
+        self.delegated = delegated
+        self._verifier = Verifier(table, delegated.tolist()) if len(delegated) else None
+        self._engine: AutomatonEngine | None = None
+        self.documents = 0
+        self.limits = Limits()
+
+    def is_needed(self, over: Mask) -> bool:
+        """Whether there is anything to add for documents of which `over` are too much."""
+        return self._verifier is not None or bool(over.any())
+
+    def answers(self, batch: DocumentBatch, over: Mask, skip: Mask | None) -> tuple[Offsets, Entries]:
+        """The delegated patterns that match each document; of documents in `over`, all patterns that do."""
+        asked = np.arange(len(self.delegated), dtype=np.int32)
+        if skip is not None:
+            asked = asked[~skip[self.delegated]]
+        tried = ~over & (np.diff(batch.offsets) > 0)
+        counts = np.where(tried, len(asked), 0)
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        candidates = np.tile(asked, int(np.count_nonzero(tried)))
+        found: list[Entries] = [np.empty(0, dtype=np.int32)] * len(batch)
+        if self._verifier is not None:
+            holding = self._verifier.verify(batch, offsets, candidates)
+            for index in np.flatnonzero(tried).tolist():
+                mine = slice(*offsets[index : index + 2].tolist())
+                found[index] = self.delegated[candidates[mine][holding[mine]]]
+        for index in np.flatnonzero(over).tolist():
+            found[index] = self._whole(batch, index, skip)
+        sizes = [len(entries) for entries in found]
+        ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return ends, np.concatenate([np.empty(0, dtype=np.int32), *found]).astype(np.int32)
+
+    def _whole(self, batch: DocumentBatch, index: int, skip: Mask | None) -> Entries:
+        """All entries that match one document."""
+        if self._engine is None:
+            self._engine = AutomatonEngine.build(self._table)
+        self.documents += 1
+        self._engine.limits = self.limits
+        alone = batch[index].alone()
+        _, entries = self._engine.match_batch(alone)
+        if 0 in alone.errors:
+            batch.errors[index] = alone.errors[0]
+        entries = entries[entries < self._entries]  # the table may have grown since
+        return entries if skip is None else entries[~skip[entries]]

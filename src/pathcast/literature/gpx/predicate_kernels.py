@@ -1,0 +1,162 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""Numbering predicates: each distinct one stands once, whichever paths it belongs to (section 4.1's identifiers).
+
+A predicate is two words. The first has its kind, operator, the occurrences of its tags and its value, the second the
+tags. A filter has its attribute for the second tag, and its steps from the first for the second occurrence. A length is
+a place from the end, that of the document. Plain paths
+come from the trie, in bulk: the predicate that a node brings is the same for all paths through it, so it is worked out
+once a node.
+"""
+
+import numpy as np
+
+from pathcast.kernels import kernel, part
+
+POSITION, DISTANCE, FROM_END, FILTER = range(4)
+EQUAL, AT_LEAST = 0, 1
+# Operators of filters.
+EXISTS, EQUAL_NUMBER, AT_LEAST_NUMBER, AT_MOST_NUMBER, UNLIKE_NUMBER, EQUAL_TEXT, UNLIKE_TEXT = range(7)
+OPERATOR_SHIFT, FIRST_SHIFT, SECOND_SHIFT, VALUE_SHIFT = 2, 5, 17, 29
+OCCURRENCE_MASK = 0xFFF
+# A filter's steps from its tag, in place of a second occurrence: from -STEPS_ABOVE on; and the tag of the document.
+STEPS_ABOVE, STEPS = 31, 64
+DOCUMENT = (1 << 22) - 1
+TAG_SHIFT = 32
+MIX_A, MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+NONE = -1
+
+
+@part
+def mixed(a, b):
+    """A hash of two words."""
+    hashed = np.uint64(a) * MIX_A ^ np.uint64(b) * MIX_B
+    hashed ^= hashed >> np.uint64(31)
+    hashed *= MIX_A
+    return hashed >> np.uint64(20)
+
+
+@part
+def packed(kind, operator, first, second, value):
+    """The first word of a predicate."""
+    return (
+        np.int64(kind)
+        | np.int64(operator) << OPERATOR_SHIFT
+        | np.int64(first) << FIRST_SHIFT
+        | np.int64(second) << SECOND_SHIFT
+        | np.int64(value) << VALUE_SHIFT
+    )
+
+
+@part
+def numbered(form, tags, slots, forms, tag_pairs, count):
+    """The number of a predicate; `count` when it is new, and then it stands there."""
+    mask = np.uint64(len(slots) - 1)
+    slot = mixed(form, tags) & mask
+    while True:
+        number = slots[slot]
+        if number < 0:
+            slots[slot] = count
+            forms[count] = form
+            tag_pairs[count] = tags
+            return np.int64(count)
+        if forms[number] == form and tag_pairs[number] == tags:
+            return np.int64(number)
+        slot = (slot + np.uint64(1)) & mask
+
+
+@kernel("int64(ro_i8[::1], ro_i8[::1], i4[::1], i8[::1], i8[::1], int64, i4[::1])")
+def number_predicates(new_forms, new_tags, slots, forms, tag_pairs, count, out):
+    """Number predicates that are given as words; how many distinct ones there are then."""
+    for index in range(len(new_forms)):
+        number = numbered(new_forms[index], new_tags[index], slots, forms, tag_pairs, count)
+        out[index] = number
+        count = max(count, number + 1)
+    return count
+
+
+@part
+def occurrence(parents, steps, node):
+    """Which occurrence of its tag a node is on its path."""
+    name = steps[node] >> 1
+    seen = 1
+    above = np.int64(parents[node])
+    while above > 0:
+        if steps[above] >> 1 == name:
+            seen += 1
+        above = np.int64(parents[above])
+    return seen
+
+
+@kernel(
+    "int64(ro_i4[::1], ro_i4[::1], ro_i4[::1], i4[::1], i4[::1], i8[::1], i8[::1], int64, i8[::1], i4[::1], i4[::1])"
+)
+def encode_trie(
+    parents, steps, nodes, introduced,
+    slots, forms, tag_pairs, count, begin, out, lengths,
+):  # fmt: skip
+    """The predicates of the paths that end in these nodes of the trie, in the order of their steps.
+
+    Those of path `i` are `out[begin[i] : begin[i + 1]]`; a path of `*` alone has none, and its length in `lengths`
+    (elsewhere -1). `introduced` has the predicate of each node that was looked at, elsewhere -1.
+    """
+    written = np.int64(0)
+    for path in range(len(nodes)):
+        node = np.int64(nodes[path])
+        start = written
+        trailing = 0
+        while node > 0 and steps[node] < 2:
+            trailing += 1
+            node = np.int64(parents[node])
+        lengths[path] = trailing if node == 0 else NONE
+        last = node
+        while node > 0:
+            # The step with a name before this one, and the way from there.
+            distance, deep = 1, steps[node] & 1
+            above = np.int64(parents[node])
+            while above > 0 and steps[above] < 2:
+                distance += 1
+                deep |= steps[above] & 1
+                above = np.int64(parents[above])
+            if introduced[node] < 0:
+                tag = np.int64(steps[node] >> 1) - 1
+                if above == 0:
+                    form = packed(POSITION, deep, 1, 0, distance)
+                    tags = tag << TAG_SHIFT
+                else:
+                    first, second = occurrence(parents, steps, above), occurrence(parents, steps, node)
+                    form = packed(DISTANCE, deep, first, second, distance)
+                    tags = (np.int64(steps[above] >> 1) - 1) << TAG_SHIFT | tag
+                number = numbered(form, tags, slots, forms, tag_pairs, count)
+                count = max(count, number + 1)
+                introduced[node] = number
+            # `tag ≥ 1` goes without saying where another predicate has the tag.
+            said = above == 0 and deep == 1 and distance == 1 and (node != last or trailing > 0)
+            if not said:
+                out[written] = introduced[node]
+                written += 1
+            node = above
+        low, high = start, written - 1
+        while low < high:
+            out[low], out[high] = out[high], out[low]
+            low += 1
+            high -= 1
+        if last > 0 and trailing > 0:
+            form = packed(FROM_END, AT_LEAST, occurrence(parents, steps, last), 0, trailing)
+            number = numbered(form, (np.int64(steps[last] >> 1) - 1) << TAG_SHIFT, slots, forms, tag_pairs, count)
+            count = max(count, number + 1)
+            out[written] = number
+            written += 1
+        begin[path + 1] = written
+    return count
+
+
+@kernel("void(ro_i8[::1], ro_i8[::1], ro_i8[::1], i4[::1])")
+def index_keys(keys, first, size, slots):
+    """Put keys into open-addressing tables: key `k` into the one of `size[k]` slots from `first[k]` on."""
+    for key in range(len(keys)):
+        mask = np.uint64(size[key] - 1)
+        begin = np.uint64(first[key])
+        slot = mixed(keys[key], 0) & mask
+        while slots[begin + slot] >= 0:
+            slot = (slot + np.uint64(1)) & mask
+        slots[begin + slot] = key

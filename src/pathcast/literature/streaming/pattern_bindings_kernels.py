@@ -1,0 +1,46 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""Bindings: a node of a pattern at an element, with a bit for each of its parts that was found below.
+
+For joins of a pattern's paths on the elements that they share, while the document is read. A binding is found by
+hashing (node, element, the binding above it or -1); a slot counts only with the document's stamp, so that the next
+document starts with an empty table.
+
+Invariant: at most half of the slots are in use; when there is no room, FULL, and the document is begun again with more.
+"""
+
+import numpy as np
+
+from pathcast.kernels import part
+
+# Rows of `bindings`.
+B_NODE, B_ELEMENT, B_ABOVE, B_ROWS = range(4)
+FULL = -2
+MIX_A, MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+
+
+@part
+def binding(node, element, above, stamp, room):
+    """The binding of a node at an element; a new one when there is none, FULL when there is no room for it.
+
+    `room` is: slots, the stamps of slots, bindings, their parts, and how many there are.
+    """
+    slots, slot_stamps, bindings, parts, counts = room
+    mask = np.uint64(len(slots) - 1)
+    hashed = np.uint64(np.int64(node) << 32 | np.int64(element)) * MIX_A ^ np.uint64(above) * MIX_B
+    hashed ^= hashed >> np.uint64(31)
+    hashed *= MIX_A
+    slot = hashed >> np.uint64(20) & mask
+    while slot_stamps[slot] == stamp:
+        at = np.int64(slots[slot])
+        if bindings[B_NODE, at] == node and bindings[B_ABOVE, at] == above and bindings[B_ELEMENT, at] == element:
+            return at
+        slot = (slot + np.uint64(1)) & mask
+    count = counts[0]
+    if 2 * count >= len(slots):
+        return np.int64(FULL)
+    slot_stamps[slot] = stamp
+    slots[slot] = count
+    bindings[B_NODE, count], bindings[B_ABOVE, count], bindings[B_ELEMENT, count] = node, above, element
+    parts[count] = 0
+    counts[0] = count + 1
+    return np.int64(count)

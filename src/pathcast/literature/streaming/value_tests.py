@@ -1,0 +1,72 @@
+"""Selections: tests of the values of one element, for engines that find elements first and look at values afterwards.
+
+    [@a], [@a > 5], [text() = 'x'], [. = 5], [contains(., 'x')], [.//@a = 5]
+
+A selection is a condition that the element alone decides, with what is inside it: on attributes and text nodes, its own
+or (`//`) those of all elements inside, or on its string-value. Equal selections stand once, in the layout of the
+automaton's table of conditions, so that one set of kernels compares values for every engine.
+
+Not done: `or`, `not`, and tests on the first node of a path; such patterns go another way.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.documents import Names
+from pathcast.matching.automaton.verify.condition_kernels import ATTRIBUTE
+from pathcast.matching.automaton.verify.condition_table import Conditions
+from pathcast.patterns.tree_pattern import Compare, Condition, Node, Pattern, StringTest
+
+
+def is_selection(condition: Condition) -> bool:
+    """Whether the element alone decides the condition."""
+    if isinstance(condition, Compare | StringTest):
+        return True
+    return (
+        isinstance(condition, Node)
+        and not condition.is_element
+        and all(isinstance(test, Compare | StringTest) for test in condition.conditions)
+    )
+
+
+def is_conjunctive(pattern: Pattern) -> bool:
+    """Whether the pattern is elements and selections, all of them demanded."""
+    waiting: list[Condition | None] = [pattern.root]
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, Node) or not node.is_element:
+            return False
+        waiting.extend(condition for condition in node.conditions if not is_selection(condition))
+    return True
+
+
+def branches(node: Node) -> list[Node]:
+    """The elements that are demanded below."""
+    return [part for part in node.conditions if isinstance(part, Node) and part.is_element]
+
+
+class Selections:
+    """The table of distinct selections, growing."""
+
+    def __init__(self, names: Names) -> None:
+        self._conditions = Conditions(names)
+
+    def number(self, condition: Condition) -> int:
+        """The number of a selection."""
+        return self._conditions.number(condition)
+
+    def is_late(self, number: int) -> bool:
+        """Whether the selection is certain only when the element has ended: all are but tests of its own attributes."""
+        return self._conditions.kind(number) != ATTRIBUTE
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The table for the kernels."""
+        it = self._conditions.arrays()
+        return {"selection_rows": it.rows, "limits": it.limits, "literals": it.literals, "parts": it.parts}
+
+
+def text_room(data_offsets: npt.NDArray[np.int64], arena: npt.NDArray[np.uint8]) -> int:
+    """Bytes that the string-value of an element of these documents can take."""
+    return int(np.diff(data_offsets).max(initial=0)) + len(arena)

@@ -1,0 +1,93 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""The layout of tables and stacks, and the questions that are asked of them.
+
+The tables are the trie of substrings (`nodes`), the rows of plain paths (`rows`) and those of twigs (`twigs`); see
+`tables.py`. The stacks belong to one document while it is read:
+
+    live            rows of plain paths that match on the way to the current element, with the level of their last name
+    occurrences     levels at which a substring ends, for those below which twigs go on at any depth
+    partial         partial matchings: a row of a twig at a level, with the branches found so far as bits (`P_CREDIT`)
+
+Invariant: of one row or substring the highest level is at the bottom; each knows the next one above (`V_ABOVE`,
+`P_ABOVE`), and a head per row the lowest. Nothing stays when its level is closed.
+"""
+
+import numpy as np
+
+from pathcast.kernels import part
+
+from ..streaming.streaming_kernels import OWN_REASON, OWN_STATE, is_marked
+
+# Columns of a node of the trie: pointers; ranges of plain rows, of leaf rows of twigs, and of leaf rows `*` below a row
+# with this substring; the number of its stack of occurrences (-1: none is kept); its places in the tree of pointers.
+N_SUFFIX, N_REPORT, N_NEXT, N_PLAIN, N_PLAIN_END, N_LEAF, N_LEAF_END, N_WILD, N_WILD_END, N_OPEN = range(10)
+N_IN, N_OUT, N_COLUMNS = range(10, 13)
+# Columns of a row of plain paths: entry, gates, whether it becomes live, and the range of rows `*` below it.
+R_ENTRY, R_TASKS, R_TASKS_END, R_LIVE, R_WILD, R_WILD_END, R_COLUMNS = range(7)
+# R_LIVE: never; at its highest level only, since all that is below it may be at any depth; at every level.
+NEVER, ONCE, ALWAYS = range(3)
+# Columns of a row of a twig: entry; reach, how many levels below the row above, doubled, plus 1 when it may be more;
+# the row above (-1: none) and its substring; the plain row above the highest one; which bit it gives to the row above,
+# and how many it needs; where its tests of attributes begin, then those of what the end tag decides, and their end.
+T_ENTRY, T_REACH, T_ABOVE, T_ABOVE_NODE, T_BASE, T_CREDIT, T_NEEDS, T_EARLY, T_LATE, T_LATE_END, T_COLUMNS = range(11)
+# Rows of `levels`: node of the trie, first live row, first occurrence, partial matchings, element, and how many levels
+# below it elements have reached.
+L_NODE, L_LIVE, L_OCCURRENCES, L_PARTIAL, L_ELEMENT, L_REACHED, L_ROWS = range(7)
+# Rows of `live` and `occurrences`.
+V_OF, V_LEVEL, V_ABOVE, V_ROWS = range(4)
+# Columns of a partial matching: row of the twig, level, next one above of the row, next one of the level, bits.
+P_ROW, P_LEVEL, P_ABOVE, P_BESIDE, P_CREDIT, P_COLUMNS = range(6)
+# Rows of `ready`: row of the twig, level, its partial matching (-1: none), whether its end tag has come.
+Y_ROW, Y_LEVEL, Y_PARTIAL, Y_ENDED, Y_ROWS = range(5)
+# The bit of a partial matching that has all but what its end tag decides.
+AT_END = np.int64(1) << np.int64(62)
+MOST_BRANCHES = 62
+NOWHERE = 1 << 30
+
+FEW_LIVE, FEW_OCCURRENCES, FEW_PARTIAL, FEW_READY, FEW_LEVELS = range(OWN_REASON, OWN_REASON + 5)
+# Places in `state`: counts of work; the open level, the start tags read; the heights of stacks, the first free partial
+# matching; how many rows the event has hit, how many candidates are ready, how many entries were marked, and where the
+# gates of undecided entries begin.
+LOOKED, PARTIALS, TRIED, LEVEL, TIME, N_LIVE, N_OCCURRENCES, N_PARTIAL, FREE = range(OWN_STATE, OWN_STATE + 9)
+N_HITS, N_READY, MARKED, UNDECIDED, STATE_SIZE = range(OWN_STATE + 9, OWN_STATE + 14)
+# Whoever moves elements about gives a level a number below zero for an element whose values are not those that were
+# read: -1 - (8 · element + flags). What its tests would decide is reported as a gate: UNDECIDED and the entry.
+ATTRIBUTES_STAY, CONTENT_STAYS, NO_ATTRIBUTES = 1, 2, 4
+
+
+@part
+def lives_at(row, level, head, live):
+    """Whether a row is live at just this level."""
+    at = head[row]
+    while at >= 0 and live[V_LEVEL, at] > level:
+        at = live[V_ABOVE, at]
+    return at >= 0 and live[V_LEVEL, at] == level
+
+
+@part
+def is_suffix(nodes, suffix, node):
+    """Whether one node's substring is a suffix of the other's."""
+    return nodes[suffix, N_IN] <= nodes[node, N_IN] < nodes[suffix, N_OUT]
+
+
+@part
+def in_reach(twig, level, twigs, nodes, levels, first, head, live, occurrence_head):
+    """Whether a row of a twig at this level may have the row above it in reach; of a highest one: whether it has."""
+    reach, above = twigs[twig, T_REACH], np.int64(level - (twigs[twig, T_REACH] >> 1))
+    if twigs[twig, T_ABOVE] < 0:
+        base = twigs[twig, T_BASE]
+        return first[base] <= above and (reach & 1 == 1 or first[base] == above or lives_at(base, above, head, live))
+    if above < 1:
+        return False
+    node = twigs[twig, T_ABOVE_NODE]
+    if reach & 1:
+        return nodes[node, N_OPEN] < 0 or occurrence_head[nodes[node, N_OPEN]] >= 0
+    return is_suffix(nodes, node, levels[L_NODE, above])
+
+
+@part
+def is_settled(entry, stamp, marks, skipping, skips, link, link_stamps):
+    """Whether nobody waits for an entry any more."""
+    if is_marked(marks, entry) or (skipping and is_marked(skips, entry)):
+        return True
+    return len(link) > 0 and link[entry] >= 0 and link_stamps[link[entry]] == stamp

@@ -1,0 +1,319 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""What follows from rows that were hit and from twigs that are ready (XTrie, Chan et al., ICDE 2002).
+
+A row of plain paths that was hit gives its entry, opens its gates, and becomes live if there are rows below it.
+
+A row of a twig that is ready has all its branches. If its values pass, it is satisfied; where the end tag decides them,
+it waits. A satisfied row is an answer if it is the highest, else it is credited to the row above: to the partial
+matchings at all levels in reach, which are made now where there are none. The credit that completes one makes it ready
+in turn.
+
+Invariant: whoever credits all levels from some one upwards may stop at a level that has the credit already, for those
+above it have it, too. So each branch of each partial matching is credited once.
+Left out: the rank of branches, which XTrie uses for patterns that ask for their order; ours ask for none.
+"""
+
+import numpy as np
+
+from pathcast.kernels import part, rare
+from pathcast.matching.arrays.bitset_kernels import mark_with_summary
+
+from ..streaming.streaming_kernels import (
+    DONE,
+    FEW_GATES,
+    GATED,
+    SKIPPING,
+    STAMP,
+    STREAM,
+    WHY,
+    WRITTEN,
+    announce,
+    is_marked,
+)
+from ..streaming.value_tests_kernels import selected
+from .layout_kernels import (
+    ALWAYS,
+    AT_END,
+    ATTRIBUTES_STAY,
+    CONTENT_STAYS,
+    FEW_LIVE,
+    FEW_PARTIAL,
+    FEW_READY,
+    FREE,
+    L_ELEMENT,
+    L_LIVE,
+    L_NODE,
+    L_OCCURRENCES,
+    L_PARTIAL,
+    LEVEL,
+    MARKED,
+    N_HITS,
+    N_LIVE,
+    N_OCCURRENCES,
+    N_OPEN,
+    N_PARTIAL,
+    N_READY,
+    NO_ATTRIBUTES,
+    ONCE,
+    P_ABOVE,
+    P_BESIDE,
+    P_CREDIT,
+    P_LEVEL,
+    P_ROW,
+    PARTIALS,
+    R_ENTRY,
+    R_LIVE,
+    R_TASKS,
+    R_TASKS_END,
+    T_ABOVE,
+    T_ABOVE_NODE,
+    T_CREDIT,
+    T_EARLY,
+    T_ENTRY,
+    T_LATE,
+    T_LATE_END,
+    T_NEEDS,
+    T_REACH,
+    TIME,
+    TRIED,
+    UNDECIDED,
+    V_ABOVE,
+    V_LEVEL,
+    V_OF,
+    Y_ENDED,
+    Y_LEVEL,
+    Y_PARTIAL,
+    Y_ROW,
+    in_reach,
+    is_settled,
+    is_suffix,
+    lives_at,
+)
+
+
+@part
+def accept(entry, state, marks, summary, link, link_stamps, out, out_times):
+    """An entry matches."""
+    if state[STREAM] == 1:
+        state[WRITTEN] = announce(
+            entry, state[TIME], state[STAMP], marks, summary, link, link_stamps, state, out, out_times, state[WRITTEN]
+        )
+    else:
+        mark_with_summary(marks, summary, entry)
+        state[MARKED] += 1
+
+
+@part
+def follow_rows(state, plain, stacks, asked, answers):
+    """The entries and gates of the rows that were hit; those with rows below become live."""
+    row_parent, row_reach, rows, task_number, delegated, _ = plain
+    levels, first, head, live, _, _, _, _, hits, _ = stacks
+    marks, skips, _, link, link_stamps, _ = asked
+    summary, gate_stamps, out, out_times, out_gates = answers
+    skipping, level, n_live = state[SKIPPING] == 1, state[LEVEL], state[N_LIVE]
+    for k in range(state[N_HITS]):
+        row = hits[k]
+        parent, reach = row_parent[row], row_reach[row]
+        above = level - (reach >> 1)
+        if reach & 1 == 0 and row > 0 and first[parent] != above and not lives_at(parent, above, head, live):
+            continue
+        entry = rows[row, R_ENTRY]
+        if entry >= 0 and not (skipping and is_marked(skips, entry)):
+            accept(entry, state, marks, summary, link, link_stamps, out, out_times)
+        for task in range(rows[row, R_TASKS], rows[row, R_TASKS_END]):
+            gate = task_number[task]
+            if gate_stamps[gate] == state[STAMP] or (skipping and is_marked(skips, delegated[gate])):
+                continue
+            if state[GATED] == len(out_gates):
+                state[WHY] = FEW_GATES
+                break
+            gate_stamps[gate] = state[STAMP]
+            out_gates[state[GATED]] = gate
+            state[GATED] += 1
+        lasting = rows[row, R_LIVE]
+        if lasting == ALWAYS or (lasting == ONCE and head[row] < 0):
+            if n_live == live.shape[1]:
+                state[WHY] = FEW_LIVE
+                break
+            live[V_OF, n_live], live[V_LEVEL, n_live], live[V_ABOVE, n_live] = row, level, head[row]
+            if head[row] < 0:
+                first[row] = level
+            head[row] = n_live
+            n_live += 1
+    state[N_HITS], state[N_LIVE] = 0, n_live
+    levels[L_LIVE, level + 1] = n_live
+    levels[L_OCCURRENCES, level + 1] = state[N_OCCURRENCES]
+
+
+@rare
+def element_of(twig, code, state, twigs, gate_stamps, out_gates):
+    """The element whose values a row's tests may look at, or -1: it has no such values, or they are undecided.
+
+    For levels of a source of events that moves elements about.
+    """
+    flags = code & 7
+    early, late = twigs[twig, T_EARLY] < twigs[twig, T_LATE], twigs[twig, T_LATE] < twigs[twig, T_LATE_END]
+    if early and flags & NO_ATTRIBUTES:
+        return np.int64(-1)
+    if (not early or flags & ATTRIBUTES_STAY) and (not late or flags & CONTENT_STAYS):
+        return np.int64(code >> 3)
+    gate = state[UNDECIDED] + twigs[twig, T_ENTRY]
+    if gate_stamps[gate] != state[STAMP]:
+        if state[GATED] == len(out_gates):
+            state[WHY] = FEW_GATES
+        else:
+            gate_stamps[gate] = state[STAMP]
+            out_gates[state[GATED]] = gate
+            state[GATED] += 1
+    return np.int64(-1)
+
+
+@part
+def passes(twig, level, ended, state, ends, values, tests, levels, twigs, known, answers):
+    """Whether the element at a level passes a row's tests of attributes or, at its end, the others.
+
+    `known` has for each test the last element that it was tried on, with the answer.
+    """
+    (
+        attribute_begin, attribute_names, attribute_start, attribute_length, text_begin, text_end, text_parent,
+        text_start, text_length, data, arena, translation, joined,
+    ) = values  # fmt: skip
+    selects, selection_rows, limits, literals, parts = tests
+    element = np.int64(levels[L_ELEMENT, level])
+    if element < 0 and twigs[twig, T_EARLY] < twigs[twig, T_LATE_END]:
+        element = element_of(twig, -1 - element, state, twigs, answers[1], answers[4])
+        if element < 0:
+            return False
+    test, last = twigs[twig, T_EARLY], twigs[twig, T_LATE]
+    if ended:
+        test, last = last, twigs[twig, T_LATE_END]
+    while test < last:
+        number = selects[test]
+        key = state[STAMP] << 33 | element << 1
+        if known[number] | 1 != key | 1:
+            state[TRIED] += 1
+            held = selected(
+                element, number, ends, attribute_begin, attribute_names, attribute_start, attribute_length,
+                text_begin, text_end, text_parent, text_start, text_length, data, arena, translation,
+                selection_rows, limits, literals, parts, joined,
+            )  # fmt: skip
+            known[number] = key | np.int64(held)
+        if known[number] & 1 == 0:
+            return False
+        test += 1
+    return True
+
+
+@part
+def fresh_partial(twig, level, state, levels, partial):
+    """A partial matching without a branch, in the list of its level; -1 without room."""
+    fresh = state[FREE]
+    if fresh >= 0:
+        state[FREE] = partial[fresh, P_BESIDE]
+    elif state[N_PARTIAL] < len(partial):
+        fresh = state[N_PARTIAL]
+        state[N_PARTIAL] += 1
+    else:
+        state[WHY] = FEW_PARTIAL
+        return np.int64(-1)
+    state[PARTIALS] += 1
+    partial[fresh, P_ROW], partial[fresh, P_LEVEL] = twig, level
+    partial[fresh, P_BESIDE] = levels[L_PARTIAL, level]
+    levels[L_PARTIAL, level] = fresh
+    partial[fresh, P_CREDIT] = 0
+    return fresh
+
+
+@part
+def partial_at(row, level, below, at, state, stacks):
+    """The partial matching of a row at a level, made now if there is none; -1 without room.
+
+    `at` is the first of the row that is not below the level, `below` the one before it; both -1 where there is none.
+    """
+    partial_head, partial = stacks[6], stacks[7]
+    if at >= 0 and partial[at, P_LEVEL] == level:
+        return np.int64(at)
+    fresh = np.int64(fresh_partial(row, level, state, stacks[0], partial))
+    if fresh >= 0:
+        partial[fresh, P_ABOVE] = at
+        if below >= 0:
+            partial[below, P_ABOVE] = fresh
+        else:
+            partial_head[row] = fresh
+    return fresh
+
+
+@part
+def credit(at, given, row, level, state, nodes, twigs, stacks):
+    """Credit branches to a partial matching of a row; if it has all of them then, it is ready."""
+    levels, first, head, live, occurrence_head, _, _, partial, _, ready = stacks
+    partial[at, P_CREDIT] |= given
+    if partial[at, P_CREDIT] == (np.int64(1) << np.int64(twigs[row, T_NEEDS])) - 1 and (
+        twigs[row, T_ABOVE] >= 0 or in_reach(row, level, twigs, nodes, levels, first, head, live, occurrence_head)
+    ):
+        n = state[N_READY]
+        if n == ready.shape[1]:
+            state[WHY] = FEW_READY
+            return
+        ready[Y_ROW, n], ready[Y_LEVEL, n], ready[Y_PARTIAL, n], ready[Y_ENDED, n] = row, level, at, 0
+        state[N_READY] = n + 1
+
+
+@part
+def credit_levels(row, node, level, many, given, state, nodes, twigs, stacks):
+    """Credit a branch to the partial matchings of a row at a level, or at all levels from there upwards."""
+    occurrence_head, occurrences, partial_head, partial = stacks[4], stacks[5], stacks[6], stacks[7]
+    by_occurrence = many and nodes[node, N_OPEN] >= 0
+    occurrence = np.int64(occurrence_head[nodes[node, N_OPEN]]) if by_occurrence else np.int64(-1)
+    below, at = np.int64(-1), np.int64(partial_head[row])
+    while True:
+        if by_occurrence:
+            while occurrence >= 0 and occurrences[V_LEVEL, occurrence] > level:
+                occurrence = np.int64(occurrences[V_ABOVE, occurrence])
+            level = np.int64(occurrences[V_LEVEL, occurrence]) if occurrence >= 0 else np.int64(0)
+        if level < 1:
+            break
+        while at >= 0 and partial[at, P_LEVEL] > level:
+            below, at = at, np.int64(partial[at, P_ABOVE])
+        at = partial_at(row, level, below, at, state, stacks)
+        if at < 0 or partial[at, P_CREDIT] & given:
+            break
+        credit(at, given, row, level, state, nodes, twigs, stacks)
+        if not many or state[WHY] != DONE:
+            break
+        level -= 1
+
+
+@part
+def follow_twigs(state, nodes, twigs, ends, values, tests, known, stacks, asked, answers):
+    """Satisfy what is ready, and what becomes ready by it."""
+    levels, partial, ready = stacks[0], stacks[7], stacks[9]
+    marks, skips, _, link, link_stamps, _ = asked
+    summary, _, out, out_times, _ = answers
+    skipping, stamp = state[SKIPPING] == 1, state[STAMP]
+    while state[N_READY] > 0 and state[WHY] == DONE:
+        state[N_READY] -= 1
+        n = state[N_READY]
+        twig, place, own, ended = ready[Y_ROW, n], ready[Y_LEVEL, n], ready[Y_PARTIAL, n], ready[Y_ENDED, n]
+        entry = twigs[twig, T_ENTRY]
+        if is_settled(entry, stamp, marks, skipping, skips, link, link_stamps):
+            continue
+        if not passes(twig, place, ended, state, ends, values, tests, levels, twigs, known, answers):
+            continue
+        waits = ended == 0 and twigs[twig, T_LATE] < twigs[twig, T_LATE_END]
+        if waits and own >= 0:
+            partial[own, P_CREDIT] |= AT_END
+            continue
+        above = np.int64(twigs[twig, T_ABOVE])
+        if above < 0 and not waits:
+            accept(entry, state, marks, summary, link, link_stamps, out, out_times)
+            continue
+        # Credit the row above at every level in reach; or, to wait, itself.
+        reach, node = np.int64(twigs[twig, T_REACH]), np.int64(twigs[twig, T_ABOVE_NODE])
+        level, many = np.int64(place - (reach >> 1)), reach & 1 == 1
+        given = np.int64(1) << np.int64(twigs[twig, T_CREDIT])
+        if waits:
+            above, level, many, given = np.int64(twig), np.int64(place), False, AT_END
+        elif not many and (level < 1 or not is_suffix(nodes, node, levels[L_NODE, level])):
+            continue
+        credit_levels(above, node, level, many, given, state, nodes, twigs, stacks)

@@ -1,0 +1,1 @@
+"""Arrays that grow, arrays of lists, and bit sets for kernels."""

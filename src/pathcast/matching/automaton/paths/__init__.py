@@ -1,0 +1,1 @@
+"""Plain paths: the lazily determinised automaton, and the walk of documents through it."""

@@ -1,0 +1,65 @@
+"""Simulation of single documents: what the engine does when a document's states would not fit into its memory."""
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.documents import DocumentBatch
+from pathcast.errors import LimitError
+
+from .simulation_kernels import FINISHED, P_COUNTS, P_GATES, TOO_MUCH, simulate
+from .states import States
+from .states_kernels import DEEP_STEPS
+
+Int32s = npt.NDArray[np.int32]
+
+
+def simulated(
+    states: States, batch: DocumentBatch, document: int, symbols: Int32s, gate_count: int, work: int, memory: int
+) -> tuple[Int32s, Int32s]:
+    """The entries and gates of one document, by the paths that `states` is made for.
+
+    `LimitError` when it takes more than `work` look-ups or `memory` bytes.
+    """
+    begin, end = batch.offsets[document : document + 2].tolist()
+    depth = int(batch.depth[begin:end].max(initial=0))
+    nodes = len(states.below)
+    marks = np.zeros(states.entry_limit + 63 >> 6, dtype=np.uint64)
+    gates = np.empty(gate_count, dtype=np.int32)
+    stamps = np.zeros(gate_count, dtype=np.int64)
+    progress = np.zeros(P_COUNTS, dtype=np.int64)
+    stack, stack_begin = np.zeros(1 << 14, dtype=np.int32), np.zeros(depth + 2, dtype=np.int64)
+    deep, deep_end, is_deep = (
+        np.zeros(nodes + 1, dtype=np.int32),
+        np.zeros(depth + 2, dtype=np.int64),
+        np.zeros(nodes, dtype=np.bool_),
+    )
+    stack_begin[1] = 1  # the document node alone
+    if states.below[0] & DEEP_STEPS:
+        deep_end[0], is_deep[0] = 1, True
+    while True:
+        why = simulate(
+            begin, end, batch.name, batch.depth, symbols,
+            states.slots, states.parent, states.step, states.entry, states.below, states.gate_of_node,
+            states.entry_limit, work,
+            progress, stack, stack_begin, deep, deep_end, is_deep, marks, stamps, 1, gates,
+        )  # fmt: skip
+        if why == FINISHED:
+            break
+        if why == TOO_MUCH:
+            raise LimitError(
+                f"matching it takes more than {work:,} look-ups in the subscriptions' paths"
+                " (raise it with Limits(work=…))"
+            )
+        if 2 * stack.nbytes > memory:
+            raise LimitError(
+                f"matching it takes more than {memory:,} bytes for the subscriptions that its open elements may"
+                " still satisfy (remove subscriptions with many '//' and '*', or nest less deeply)"
+            )
+        stack = np.concatenate([stack, np.zeros_like(stack)])
+    entries = np.flatnonzero(np.unpackbits(marks.view(np.uint8), bitorder="little")).astype(np.int32)
+    # The document node itself, before any element.
+    entry, gate = int(states.entry[0]), int(states.gate_of_node[0])
+    if 0 <= entry < states.entry_limit:
+        entries = np.union1d(entries, np.array([entry], dtype=np.int32))
+    opened = gates[: progress[P_GATES]]
+    return entries, opened if gate < 0 else np.append(opened, np.int32(gate))

@@ -1,0 +1,1 @@
+"""Twigs: patterns of elements alone that branch off one path."""

@@ -1,0 +1,128 @@
+"""Twigs: patterns of elements alone whose branches all leave one path, the trunk; and what decides them.
+
+    /a/b[x//y]/c[z]/d     trunk /a/b/c; from c leave z and d, from b leaves x//y
+
+A *branch* is a path from the document to one of the pattern's ends, and the place of the trunk's node that it leaves,
+seen from its end: so many levels up, or at a depth, as bound tests have it (`ancestor_tests.py`). So an element with
+this path tells the one element at which the branch holds. Between two `//` there may be several: those above from which
+the steps in between lead to it (`climb`). They need not have the trunk's path; if no other branch tells that they have
+it, the trunk itself is a branch of no steps.
+
+A twig matches when branches that leave the lowest node of the trunk hold at one element; when, seen from this element,
+those of the next node hold at the element that is so many levels up (`lift`), or at one of several; and so on.
+
+Left to the verifier: values, `or`, `not`, branches that branch, paths that end with `//*` (which the automaton takes
+for `/*`).
+Invariant: the branches of one node hold at an element, and so on upwards ⇔ the pattern matches.
+"""
+
+from typing import NamedTuple
+
+from pathcast.patterns.parsing.plain_paths import PathEncoder, Steps, normalised
+from pathcast.patterns.tree_pattern import Node, Pattern
+
+from ..values.ancestor_tests import ends_anywhere, place_of
+from ..values.state_value_join_kernels import ANYWHERE
+
+
+class Tie(NamedTuple):
+    """A branch, with its path; or a lift, without. `climb` has the steps from the node to the end, for ANYWHERE."""
+
+    path: Steps | None
+    place: int
+    climb: Steps
+
+
+class Twig(NamedTuple):
+    """Branches and lifts, from the trunk's lowest node upwards; and the longest path, as `path_gates.py` has it."""
+
+    ties: list[Tie]
+    longest: Steps
+
+
+class Part(NamedTuple):
+    """A node's step, those below it, and whether there is a node with several below; if not, all steps from it on.
+
+    And the path from it on with the most names, then the most steps: how many of each, and its steps.
+    """
+
+    step: int
+    below: list["Part"]
+    branches: bool
+    steps: Steps
+    longest: tuple[int, int, Steps]
+
+
+def twig_of(pattern: Pattern, encoder: PathEncoder, parts: dict[Node, Part] | None = None) -> Twig | None:
+    """A pattern as a twig; None when it is none. `parts` remembers nodes, for other patterns that have them too."""
+    root = None if pattern.root is None else _part(pattern.root, encoder, {} if parts is None else parts)
+    trunk = [] if root is None else _trunk(root)
+    if root is None or not trunk:
+        return None
+    steps = tuple([part.step for part in trunk])
+    found: list[Tie] = []
+    below: int | None = None  # the node of the trunk that has been dealt with last
+    for index in reversed(range(len(trunk))):
+        leaving = [part for part in trunk[index].below if not part.branches]
+        if not leaving:
+            continue
+        if below is not None:
+            found.append(_tie(steps[: below + 1], index)._replace(path=None))
+        below = index
+        above = steps[: index + 1]
+        ends = [part.steps for part in leaving]
+        ties = [_tie(above + end, index) for end in ends]
+        if all(tie.climb for tie in ties):
+            ends.append(())
+            ties.append(_tie(above, index))
+        for end in ends:
+            # Most end with a name, which is seen at once.
+            if (not end or end[-1] <= 1) and ends_anywhere(above + end):
+                return None
+        found += ties
+    return Twig(found, normalised(root.longest[2]))
+
+
+def _tie(steps: Steps, index: int) -> Tie:
+    """The branch that leaves the node of a path with this index, and is the rest of it."""
+    place = place_of(steps, index)
+    return (
+        Tie(normalised(steps), place, ()) if place is not None else Tie(normalised(steps), ANYWHERE, steps[index + 1 :])
+    )
+
+
+def _part(node: Node, encoder: PathEncoder, parts: dict[Node, Part]) -> Part | None:
+    """A pattern of elements alone, from a node on; None for another one."""
+    if not node.is_element:
+        return None
+    step = encoder.step(node)
+    below: list[Part] = []
+    branches = len(node.conditions) > 1
+    names, count, path = 0, 0, Steps()
+    for condition in node.conditions:
+        if not isinstance(condition, Node):
+            return None
+        part = parts.get(condition)
+        if part is None:
+            part = _part(condition, encoder, parts)
+            if part is None:
+                return None
+            parts[condition] = part
+        branches |= part.branches
+        below.append(part)
+        if part.longest[:2] > (names, count):
+            names, count, path = part.longest
+    longest = (names + (step > 1), count + 1, (step, *path))
+    return Part(step, below, branches, () if branches else longest[2], longest)
+
+
+def _trunk(root: Part) -> list[Part]:
+    """The path down to the lowest node with branches; empty when there are several such nodes, or no branches."""
+    trunk: list[Part] = []
+    further = [root] if root.branches else []
+    while further:
+        trunk += further
+        further = [part for part in trunk[-1].below if part.branches]
+        if len(further) > 1:
+            return []
+    return trunk

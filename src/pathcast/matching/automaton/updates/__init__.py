@@ -1,0 +1,1 @@
+"""Updates: how the index follows its subscriptions while threads match documents."""

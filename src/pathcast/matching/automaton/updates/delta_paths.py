@@ -1,0 +1,92 @@
+"""Fresh paths: plain paths that came after the states were made, tried on every document until the next generation.
+
+States can't take up a path without being worked out anew. So a path that is added while matching goes on waits here,
+as some bits of one large word (`delta_paths_kernels.py`), and moves into the trie's automaton with many others at once.
+The gates of fresh patterns with predicates wait here, too: such a pattern is a candidate where its gate is open.
+
+Invariant: what a view shows of older paths never changes; a path that is being added counts only for those who know its
+entry. Cost: some 0.1 µs to add a path; for each element some operations on each word of 64 steps.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...table.path_trie import Trie
+from .delta_paths_kernels import F_BITS, F_ROWS, F_SIZES, ROWS, put_fresh
+
+Int32s = npt.NDArray[np.int32]
+_ANY_NUMBER = 1 << 62
+
+
+class FreshPaths(NamedTuple):
+    """What a walk reads of them."""
+
+    table: npt.NDArray[np.uint64]
+    rows: Int32s
+    entries: Int32s
+    words: int
+
+
+class Fresh:
+    """A growing set of plain paths of at least one step each.
+
+    `patterns` says up to which pattern with predicates their gates are here, `gate_steps` how many steps these have.
+    """
+
+    def __init__(self, patterns: int = 0) -> None:
+        self.patterns, self.gate_steps = patterns, 0
+        self._sizes = np.zeros(F_SIZES, dtype=np.int64)
+        self._sizes[F_ROWS] = ROWS
+        self._table = np.zeros((32, 4), dtype=np.uint64)
+        self._rows = np.zeros(256, dtype=np.int32)
+        self._entries = np.zeros(4 * 64, dtype=np.int32)
+
+    @property
+    def bits(self) -> int:
+        """How many steps there are."""
+        return int(self._sizes[F_BITS])
+
+    def add(self, codes: Int32s, ends: Int32s, trie: Trie, symbols: Int32s, most: int) -> bool:
+        """Take up paths that end in these nodes of a trie; False when there would be more than `most` bits.
+
+        The code of a path is its entry, that of a pattern's gate -1 - the pattern. Names in paths get their symbols.
+        """
+        if len(self._rows) <= len(symbols):
+            known = np.zeros(2 * len(symbols), dtype=np.int32)
+            known[: len(self._rows)] = self._rows
+            self._rows = known
+        done = 0
+        while self.bits <= most:
+            done = put_fresh(
+                ends, codes, done, trie.parent, trie.step, self._sizes, self._table, self._rows, self._entries, symbols
+            )
+            if done == len(ends):
+                return self.bits <= most
+            self._make_room(len(trie.path(int(ends[done]))))
+        return False
+
+    def add_gates(self, ends: Int32s, trie: Trie, symbols: Int32s) -> None:
+        """Take up the gates of the patterns that come next, however many bits they have."""
+        before = self.bits
+        codes = -1 - np.arange(self.patterns, self.patterns + len(ends), dtype=np.int32)
+        self.add(codes, ends, trie, symbols, _ANY_NUMBER)
+        self.patterns, self.gate_steps = self.patterns + len(ends), self.gate_steps + self.bits - before
+
+    def view(self) -> FreshPaths:
+        """All paths as of now."""
+        return FreshPaths(self._table, self._rows, self._entries, self.bits + 63 >> 6)
+
+    def _make_room(self, steps: int) -> None:
+        """For a path of so many steps, and for more names if there is room for none."""
+        rows, words = self._table.shape
+        if rows == self._sizes[F_ROWS]:
+            rows *= 2
+        while 64 * words < self.bits + steps:
+            words *= 2
+        larger = np.zeros((rows, words), dtype=np.uint64)
+        larger[: self._table.shape[0], : self._table.shape[1]] = self._table
+        entries = np.zeros(64 * words, dtype=np.int32)
+        entries[: len(self._entries)] = self._entries
+        self._table, self._entries = larger, entries

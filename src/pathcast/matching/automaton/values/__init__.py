@@ -1,0 +1,1 @@
+"""Values: access predicates, the index of value tests, and patterns that one element decides."""

@@ -1,0 +1,126 @@
+"""Clauses of patterns as arrays, and which clause each pattern waits for (`required_tests.py`).
+
+    patterns ──▶ clauses ──▶ alternatives ──▶ tests        each a list of the next, one after the other
+
+A document that matches a pattern fulfils some alternative of each clause, and passes all tests of that alternative. So
+it is enough to wait for one test of each alternative of one clause: the rarest test of the alternative, and the clause
+whose chosen tests are met least often together.
+
+Invariant: patterns are appended, never changed. Cost: 4 bytes per test, 8 bytes per alternative, clause and pattern.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...arrays.growing_array import Growing
+from ...arrays.ragged_arrays import ends_of, gathered, least
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+# What it counts that others have the same test, beside how likely this is met.
+_SHARED = 1e-9
+
+
+class Choice(NamedTuple):
+    """The tests that patterns wait for, `tests[begin[i] : begin[i + 1]]`, and how likely one of them is met.
+
+    A pattern without tests is met by every document: infinitely likely.
+    """
+
+    begin: Int64s
+    tests: Int32s
+    likely: Floats
+
+
+class ClauseRows(NamedTuple):
+    """Where the clauses of each pattern begin, the alternatives of each clause, the tests of each alternative."""
+
+    clause_begin: Int64s
+    alternative_begin: Int64s
+    test_begin: Int64s
+    tests: Int32s
+
+    def rarest(self, likely: Floats, count: int) -> Choice:
+        """What each of the first `count` patterns waits for, given how likely each test is met.
+
+        Of equally likely tests, the one that fewer patterns have.
+        """
+        shared = np.bincount(self.tests, minlength=len(likely)) / max(1, len(self.clause_begin) - 1)
+        costs = likely + _SHARED * shared[: len(likely)]
+        best = self.tests[least(self.test_begin, costs[self.tests])]
+        clause_costs = _sums(self.alternative_begin, costs[best])
+        clauses = least(self.clause_begin[: count + 1], clause_costs[: self.clause_begin[count]])
+        found = np.append(_sums(self.alternative_begin, likely[best]), np.inf)[clauses]
+        has_one = clauses >= 0
+        begin, tests = gathered(self.alternative_begin, best, clauses[has_one])
+        counts = np.zeros(count, dtype=np.int64)
+        counts[has_one] = np.diff(begin)
+        return Choice(np.concatenate([[0], np.cumsum(counts)]), tests.astype(np.int32), found)
+
+
+class Clauses:
+    """The clauses of patterns, which are numbered as they come."""
+
+    def __init__(self) -> None:
+        self._clauses, self._alternatives, self._tests_of = (Growing(np.int64, [0]) for _ in range(3))
+        self._tests = Growing(np.int32)
+
+    def extend(self, patterns: list[list[list[list[int]]]]) -> None:
+        """Take up patterns: of each its clauses, their alternatives, their tests. An empty alternative is no clause."""
+        clauses = [[clause for clause in pattern if all(clause)] for pattern in patterns]
+        alternatives = [clause for pattern in clauses for clause in pattern]
+        tests = [alternative for clause in alternatives for alternative in clause]
+        self._clauses.extend(ends_of([len(pattern) for pattern in clauses], self._alternatives.size - 1))
+        self._alternatives.extend(ends_of([len(clause) for clause in alternatives], self._tests_of.size - 1))
+        self._tests_of.extend(ends_of([len(alternative) for alternative in tests], self._tests.size))
+        self._tests.extend(np.array([test for alternative in tests for test in alternative], dtype=np.int32))
+
+    def extend_without(self, count: int) -> None:
+        """Take up `count` patterns that wait for no tests."""
+        self._clauses.extend(np.full(count, self._alternatives.size - 1, dtype=np.int64))
+
+    def rows(self) -> ClauseRows:
+        """The clauses as of now."""
+        return ClauseRows(self._clauses.view, self._alternatives.view, self._tests_of.view, self._tests.view)
+
+    # As arrays: on disk, and from other processes.
+
+    def saved(self) -> dict[str, npt.NDArray[Any]]:
+        """The clauses as arrays; `restore` takes them back, `ClauseRows` shows them."""
+        return self.rows()._asdict()
+
+    @classmethod
+    def restore(cls, arrays: dict[str, npt.NDArray[Any]]) -> "Clauses":
+        """The clauses that `arrays` was taken of, on the same memory until they change."""
+        clauses = cls()
+        clauses._clauses, clauses._alternatives, clauses._tests_of, clauses._tests = (
+            Growing.over(arrays[name]) for name in ClauseRows._fields
+        )
+        return clauses
+
+    def take_over(self, theirs: ClauseRows, tests: Int32s) -> None:
+        """Take over patterns of another process; `tests` has the numbers that their tests have here."""
+        self._clauses.extend(theirs.clause_begin[1:] + (self._alternatives.size - 1))
+        self._alternatives.extend(theirs.alternative_begin[1:] + (self._tests_of.size - 1))
+        self._tests_of.extend(theirs.test_begin[1:] + self._tests.size)
+        self._tests.extend(tests)
+
+
+def some_of(arrays: dict[str, npt.NDArray[Any]], chosen: Int64s) -> ClauseRows:
+    """The clauses of some patterns, of those that `Clauses.saved` shows."""
+    whole = ClauseRows(*(np.asarray(arrays[name]) for name in ClauseRows._fields))
+    clause_begin, clauses = gathered(whole.clause_begin, np.arange(len(whole.alternative_begin) - 1), chosen)
+    alternative_begin, alternatives = gathered(
+        whole.alternative_begin, np.arange(len(whole.test_begin) - 1), clauses.astype(np.int64)
+    )
+    test_begin, tests = gathered(whole.test_begin, whole.tests, alternatives.astype(np.int64))
+    return ClauseRows(clause_begin, alternative_begin, test_begin, tests)
+
+
+def _sums(begin: Int64s, costs: Floats) -> Floats:
+    """The sum of each list of costs, `costs[begin[k] : begin[k + 1]]`; no list is empty."""
+    return np.add.reduceat(costs, begin[:-1]) if len(begin) > 1 else np.zeros(0)

@@ -1,0 +1,271 @@
+"""Bound tests of patterns as arrays (`ancestor_tests.py`), and patterns by what they wait for among them.
+
+The bound test that documents have met least often is the one that a pattern waits for; of one that a single element
+decides, the others are its rest. Patterns are numbered by the place and the test that they wait for, and by its limit:
+the runs of a state (`state_value_join.py`) are then those of its patterns, sorted by number.
+
+Invariant: patterns are appended, never changed. Cost: some 20 bytes a test, 40 bytes a pattern laid out.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.documents import Names
+from pathcast.patterns.parsing.plain_paths import PathEncoder, Steps, normalised
+from pathcast.patterns.tree_pattern import Condition, Node, Pattern
+
+from ...arrays.growing_array import Growing
+from ...arrays.ragged_arrays import ends_of, gathered, least, part_of
+from ...table.path_trie import Trie
+from ..paths.path_nodes import PathNodes
+from .ancestor_tests import Spine, bound_tests, chain_of, demand_at, leading_tests
+from .required_tests import Demand
+from .state_value_join_kernels import CALLED, DOWN, PLACES, TEST_BITS
+from .value_hash_kernels import D_KIND, HIGH, LOW
+from .value_index import DemandTable, Tests
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+AnyArray = npt.NDArray[Any]
+
+_DEMANDS = "demands_"
+# What it counts that a test stands further up, beside how likely it is met.
+_HIGHER = 1e-9
+# Conditions whose tests are remembered.
+_REMEMBERED = 1 << 16
+# In the place of a node: the test stands behind the pattern's gate; or nobody can wait for it.
+OWN, UNASKED = -1, -2
+
+
+class JoinRows(NamedTuple):
+    """Patterns by what they wait for.
+
+    Of each: the key (place and test) that it waits for, the limit, its entry (CALLED - pattern, if it has to be
+    verified), whether it has a test further down, and its other tests (`rests`: their keys; `rest_limits`), rare ones
+    first. Of a chain, instead of these, all steps (-1 - step) and tests from its end upwards (`chain_codes`), and its
+    number among all (`chain_patterns`). `of_gate` has the patterns of each gate, ascending; `gates_of_tests` the gate
+    of each bound test.
+    """
+
+    keys: Int64s
+    limits: Floats
+    entries: Int32s
+    below: npt.NDArray[np.bool_]
+    rest_begin: Int64s
+    rests: Int64s
+    rest_limits: Floats
+    chain_begin: Int64s
+    chain_codes: Int64s
+    chain_limits: Floats
+    chain_patterns: Int32s
+    gate_begin: Int64s
+    of_gate: Int32s
+    gates_of_tests: Int32s
+
+
+class Bound(NamedTuple):
+    """A pattern's tests, the place and the node of each, and the codes of a chain."""
+
+    tests: list[Demand]
+    places: list[int]
+    nodes: list[Steps | int]
+    codes: list[int]
+
+
+class BoundTests:
+    """The bound tests of patterns, which are numbered as they come.
+
+    Those of a pattern that one element decides have the node OWN, that of its gate; a pattern with others, each with
+    the node of the path that leads to it, has to be verified.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self.demands = DemandTable(names)
+        self._read: dict[Condition | tuple[int, Condition], Demand | None] = {}
+        self.begin = Growing(np.int64, [0])
+        self._tests, self._places, self._nodes = Growing(np.int32), Growing(np.int32), PathNodes()
+        self._chain_begin, self._chains = Growing(np.int64, [0]), Growing(np.int32)
+
+    def __len__(self) -> int:
+        return self.begin.size - 1
+
+    def read(self, spine: Spine) -> Bound | None:
+        """A path without branches that one element decides, or a chain; None for another one."""
+        found = bound_tests(spine, self._asked)
+        if found:
+            return Bound([demand for _, demand in found], [place for place, _ in found], [OWN] * len(found), [])
+        chain = chain_of(spine, self._asked)
+        return None if chain is None else _led(chain.tests, chain.codes)
+
+    def read_any(self, pattern: Pattern, encoder: PathEncoder) -> Bound:
+        """Any other pattern."""
+        return _led(leading_tests(pattern, encoder, self._asked), [])
+
+    def _asked(self, step: int, test: Condition) -> Demand | None:
+        """`demand_at`, remembered: patterns repeat their tests."""
+        # Only string-values keep their element's name.
+        key = test if isinstance(test, Node) else (step >> 1, test)
+        if key in self._read:
+            return self._read[key]
+        if len(self._read) >= _REMEMBERED:
+            self._read.clear()
+        found = self._read[key] = demand_at(step, test, self._names)
+        return found
+
+    def extend(self, patterns: Sequence[Bound]) -> None:
+        """Take up patterns."""
+        number = self.demands.number
+        tests = [number(demand) for pattern in patterns for demand in pattern.tests]
+        places = [place for pattern in patterns for place in pattern.places]
+        codes = [code for pattern in patterns for code in pattern.codes]
+        self._nodes.extend(node for pattern in patterns for node in pattern.nodes)
+        self.begin.extend(ends_of([len(pattern.tests) for pattern in patterns], self._tests.size))
+        self._chain_begin.extend(ends_of([len(pattern.codes) for pattern in patterns], self._chains.size))
+        self._tests.extend(np.array(tests, dtype=np.int32))
+        self._places.extend(np.array(places, dtype=np.int32))
+        self._chains.extend(np.array(codes, dtype=np.int32))
+
+    def nodes(self, trie: Trie) -> Int32s:
+        """The node of each test, all with one from now on."""
+        return self._nodes.insert(trie)
+
+    def decided(self, count: int) -> npt.NDArray[np.bool_]:
+        """Which of so many patterns one element decides; and chains."""
+        begin = self.begin.view[: count + 1]
+        found = np.diff(begin) > 0
+        found[found] = self._nodes.view[begin[:-1][found]] == OWN
+        return found | (np.diff(self._chain_begin.view[: count + 1]) > 0)
+
+    def rarest(self, likely: Floats, count: int) -> Floats:
+        """How likely the rarest of its tests is met, for so many patterns; infinite for those without tests."""
+        begin = self.begin.view[: count + 1]
+        found = np.full(count, np.inf)
+        owners = np.flatnonzero(np.diff(begin))
+        if len(owners):
+            found[owners] = np.minimum.reduceat(likely[self._tests.view[: begin[-1]]], begin[:-1][owners])
+        return found
+
+    def laid_out(
+        self, tests: Tests, likely: Floats, gate_of: Int32s, gates: int, gates_of_tests: Int32s, entries: Int32s,
+        chosen_ones: npt.NDArray[np.bool_],
+    ) -> JoinRows:  # fmt: skip
+        """The chosen patterns by what they wait for; they have gates, and `entries` has the entry of each."""
+        begin = self.begin.view[: len(gate_of) + 1]
+        numbers, places, nodes = (
+            column[: begin[-1]] for column in (self._tests.view, self._places.view, self._nodes.view)
+        )
+        keys, limits = _keys(tests, numbers, places)
+        height = np.where(places < DOWN, places, PLACES + DOWN - places)
+        counts = np.diff(begin)
+        owner = np.repeat(np.arange(len(counts)), counts)
+        owners = np.flatnonzero((counts > 0) & chosen_ones)
+        costs = np.where(nodes == UNASKED, np.inf, likely[numbers] + _HIGHER * height)
+        chosen = least(begin, costs)[owners]
+        order = np.lexsort((limits[chosen], keys[chosen]))
+        owners, chosen = owners[order], chosen[order]
+        below = np.zeros(len(gate_of), dtype=np.bool_)
+        chosen_height = np.full(len(gate_of), -1)
+        chosen_height[owners] = height[chosen]
+        below[owner[height < chosen_height[owner]]] = True
+        chain_begin = self._chain_begin.view[: len(gate_of) + 1]
+        is_chain = np.diff(chain_begin) > 0
+        is_rest = nodes == OWN
+        is_rest[chosen] = False
+        rest = np.flatnonzero(is_rest)
+        rest = rest[np.lexsort((costs[rest], owner[rest]))]
+        rest_begin, rest = gathered(np.concatenate([[0], np.cumsum(is_rest)])[begin], rest, owners)
+        chains, codes, chain_limits = self._chain_codes(chain_begin, owners, keys, limits)
+        own = nodes[chosen] == OWN
+        behind = np.where(own, gate_of[owners], gates_of_tests[chosen])
+        at_gate = np.argsort(behind, kind="stable")
+        return JoinRows(
+            keys[chosen], limits[chosen],
+            np.where(own | is_chain[owners], entries[owners], CALLED - owners).astype(np.int32),
+            below[owners], rest_begin, keys[rest], limits[rest], chains, codes, chain_limits, owners.astype(np.int32),
+            np.searchsorted(behind[at_gate], np.arange(gates + 1)).astype(np.int64), at_gate.astype(np.int32),
+            gates_of_tests,
+        )  # fmt: skip
+
+    def _chain_codes(
+        self, chain_begin: Int64s, owners: Int64s, keys: Int64s, limits: Floats
+    ) -> tuple[Int64s, Int64s, Floats]:
+        """The chains of some patterns, with tests in the place of their indices."""
+        begin, items = gathered(chain_begin, self._chains.view, owners)
+        codes, chain_limits = items.astype(np.int64), np.zeros(len(items))
+        tests = np.flatnonzero(items >= 0)
+        numbers = self.begin.view[np.repeat(owners, np.diff(begin))[tests]] + items[tests]
+        codes[tests], chain_limits[tests] = keys[numbers] & (1 << TEST_BITS) - 1, limits[numbers]
+        return begin, codes, chain_limits
+
+    # As arrays: on disk, and from other processes.
+
+    def saved(self) -> dict[str, AnyArray]:
+        """The tests as arrays; `restore` takes them back."""
+        demands = {_DEMANDS + name: array for name, array in self.demands.saved().items()}
+        columns = {"tests": self._tests.view, "places": self._places.view, "nodes": self._nodes.view}
+        chains = {"chain_begin": self._chain_begin.view, "chains": self._chains.view}
+        return {"begin": self.begin.view, **columns, **chains, **demands}
+
+    @classmethod
+    def restore(cls, names: Names, arrays: dict[str, AnyArray]) -> "BoundTests":
+        """The tests that `arrays` was taken of, on the same memory until they change."""
+        bound = cls(names)
+        bound.demands = DemandTable.restore(names, part_of(arrays, _DEMANDS))
+        bound._nodes = PathNodes(arrays["nodes"])
+        bound.begin, bound._tests, bound._places, bound._chain_begin, bound._chains = (
+            Growing.over(arrays[name]) for name in ("begin", "tests", "places", "chain_begin", "chains")
+        )
+        return bound
+
+    def merge(self, arrays: dict[str, AnyArray], chosen: Int64s, names: Int32s, nodes: Int32s) -> None:
+        """Take over the tests of some patterns of another process, whose names and nodes are these here."""
+        begin, theirs = gathered(arrays["begin"], arrays["tests"], chosen)
+        _, places = gathered(arrays["begin"], arrays["places"], chosen)
+        _, theirs_at = gathered(arrays["begin"], arrays["nodes"], chosen)
+        moved = self.demands.merge(part_of(arrays, _DEMANDS), names, theirs)
+        self.begin.extend(begin[1:] + self._tests.size)
+        self._tests.extend(moved[theirs])
+        self._places.extend(places)
+        self._nodes.take_over(theirs_at, nodes)
+        chain_begin, chains = gathered(arrays["chain_begin"], arrays["chains"], chosen)
+        steps = chains < 0
+        self._chain_begin.extend(chain_begin[1:] + self._chains.size)
+        self._chains.extend(np.where(steps, -1 - moved_steps(np.maximum(-1 - chains, 0), names), chains))
+
+
+NO_TESTS = Bound([], [], [], [])
+
+
+def _led(tests: list[tuple[Steps, Demand]], codes: list[int]) -> Bound:
+    """Tests, each with the path that leads to it, or none."""
+    nodes: list[Steps | int] = [normalised(path) if path else UNASKED for path, _ in tests]
+    return Bound([demand for _, demand in tests], [0] * len(tests), nodes, codes)
+
+
+def moved_steps(steps: Int32s, names: Int32s) -> Int32s:
+    """Steps of another process, whose names are these here."""
+    named = steps > 1
+    symbols = names[np.where(named, (steps >> 1) - 1, 0)] + 1 if named.any() else steps
+    return np.where(named, 2 * symbols + (steps & 1), steps).astype(np.int32)
+
+
+def no_rows(gates: int) -> JoinRows:
+    """For no patterns."""
+    none, numbers, more = np.zeros(0), np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
+    return JoinRows(
+        more[:0], none, numbers, np.zeros(0, dtype=np.bool_), more, more[:0], none, more, more[:0], none, numbers,
+        np.zeros(gates + 1, dtype=np.int64), numbers, numbers,
+    )  # fmt: skip
+
+
+def _keys(tests: Tests, numbers: Int32s, places: Int32s) -> tuple[Int64s, Floats]:
+    """The keys and limits of tests at places."""
+    kinds, groups, values = tests.rows[D_KIND][numbers], tests.group_of[numbers], tests.numbers[numbers]
+    ranged = (kinds == LOW) | (kinds == HIGH)
+    limits = np.where(ranged, np.where(kinds == LOW, values, -values), -np.inf)
+    return places.astype(np.int64) << TEST_BITS | np.where(ranged, 2 * groups + 1, 2 * numbers), limits

@@ -1,0 +1,55 @@
+"""Gates: a plain path that a document must have before a pattern with predicates can match it.
+
+Of a tree pattern, the nodes that are demanded outright (not under `or` or `not`) form plain paths from the root,
+values left out. A document that matches the pattern has every one of them, so a document that lacks one can't match.
+The longest is the pattern's gate; the automaton finds open gates along with its matches, and only the patterns behind
+them are tried.
+
+Invariant: a gate may be open in vain, but it is never shut on a match.
+"""
+
+from itertools import zip_longest
+
+from pathcast.patterns.parsing.plain_paths import PathEncoder, Steps, normalised
+from pathcast.patterns.tree_pattern import WILDCARD, Condition, Node, Pattern
+
+
+def gate(pattern: Pattern, encoder: PathEncoder) -> Steps:
+    """The steps of the longest path of elements that the pattern demands; none when it demands no element."""
+    if pattern.root is None or not pattern.root.is_element:
+        return ()
+    return normalised(tuple(encoder.step(node) for node in longest_path(pattern.root)))
+
+
+def longest_path(node: Node) -> list[Node]:
+    """The path below and including `node` with the most names, then the most steps."""
+    _, _, path = _longest(node)
+    return path[::-1]
+
+
+def _longest(node: Node) -> tuple[int, int, list[Node]]:
+    """The names of that path, its steps, and the path itself from its end upwards."""
+    names, steps, path = 0, 0, list[Node]()
+    for part in node.conditions:
+        if isinstance(part, Node) and part.is_element:
+            found = _longest(part)
+            if found[:2] > (names, steps):
+                names, steps, path = found
+    path.append(node)
+    return names + (node.test != WILDCARD), steps + 1, path
+
+
+def in_order(patterns: dict[int, Pattern]) -> list[int]:
+    """Entries in an order in which patterns whose longest paths begin alike, conditions included, stand together."""
+    numbers: dict[tuple[str, str, tuple[Condition, ...]], int] = {}
+
+    def path(entry: int) -> list[int]:
+        root = patterns[entry].root
+        spine = [] if root is None else longest_path(root)
+        steps = []
+        for node, below in zip_longest(spine, spine[1:]):
+            others = tuple([part for part in node.conditions if part is not below])
+            steps.append(numbers.setdefault((node.axis, node.test, others), len(numbers)))
+        return steps
+
+    return sorted(patterns, key=path)

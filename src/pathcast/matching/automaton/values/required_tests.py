@@ -1,0 +1,142 @@
+"""Demands: the value tests that a document must pass to match a pattern.
+
+A pattern demands *clauses*. A clause has alternatives, of which a document that matches fulfils at least one; an
+alternative is a list of tests, all of which such a document passes. Tests that stand under no `or` and no `not` are one
+clause with one alternative, and each `or` is a clause of its own:
+
+    //p[@id = 'x' and contains(., 'some')]     ((@id = 'x', 'some'),)
+    //p[. = 'x' or @a = 'y' and @b = 'z']      ((. = 'x',), (@a = 'y', @b = 'z'))
+
+Three kinds of tests can be looked up (`value_index_kernels.py`):
+
+    equal      @a = 'x', b = 3          by hash of the value
+    range      @a > 5, b <= 3           by sorted thresholds
+    part       contains(., 'some')      by hash of four bytes of what is looked for: its beginning, middle and end,
+                                        of which documents show the rarest; the first node of a path as well
+
+Invariant: a document that matches a pattern fulfils each of its clauses, so nothing is missed by waiting for one of
+them. An `or` with an alternative that has no such test is no clause; what stands under `not` is passed over.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pathcast.documents import Names
+from pathcast.patterns.tree_pattern import (
+    WILDCARD,
+    AllOf,
+    AnyOf,
+    Compare,
+    Condition,
+    First,
+    Node,
+    Pattern,
+    Root,
+    StringTest,
+)
+
+from .value_hash_kernels import ANY, EQUAL_NUMBER, EQUAL_TEXT, GRAM, GRAM_BYTES, HIGH, LOW, SELF_VALUE, TEXT_VALUE
+
+_RANGES = {">": LOW, ">=": LOW, "<": HIGH, "<=": HIGH}
+_STRICT = {">": math.inf, "<": -math.inf}
+
+
+class Demand(NamedTuple):
+    """A value test: which element (`ANY`: whichever), which of its values, what kind of test, and the literal.
+
+    `place` is the name of an attribute, `SELF_VALUE` (the string-value) or `TEXT_VALUE` (a text node of its own).
+    """
+
+    element: int
+    place: int
+    kind: int
+    text: bytes
+    number: float
+
+
+Clause = list[list[Demand]]
+
+
+def demands(pattern: Pattern, names: Names) -> list[Clause]:
+    """The clauses that a pattern demands; the first has one alternative, the tests under no `or`, which may be none."""
+    if pattern.root is None:
+        return [[[]]]
+    tests, clauses = _demanded(pattern.root, ANY, ANY, names)
+    return [[tests], *clauses]
+
+
+def _demanded(condition: Condition, element: int, place: int, names: Names) -> tuple[list[Demand], list[Clause]]:
+    """The tests that a condition demands outright, and its clauses; `element`, `place`: the value that it stands at."""
+    tests, clauses = list[Demand](), list[Clause]()
+    waiting = [(condition, element, place)]
+    while waiting:
+        current, element, place = waiting.pop()
+        match current:
+            case Node():
+                waiting.extend((part, *_value_of(current, element, names)) for part in current.conditions)
+            case Root():
+                waiting.append((current.node, ANY, ANY))
+            case AllOf():
+                waiting.extend((part, element, place) for part in current.conditions)
+            case AnyOf():
+                clauses.extend(_alternatives(current, element, place, names))
+            case Compare():
+                found = demand_of(element, place, current)
+                tests.extend([] if found is None else [found])
+            case StringTest() | First():
+                tests.extend(_grams(current if isinstance(current, StringTest) else current.test))
+    return tests, clauses
+
+
+def _value_of(node: Node, holder: int, names: Names) -> tuple[int, int]:
+    """The element and the place of the value that a node's conditions are about; `holder`: the element above it."""
+    if node.is_element:
+        return (ANY if node.test == WILDCARD else names.add(node.test)), SELF_VALUE
+    return (holder if node.axis == "/" else ANY), (names.add(node.test[1:]) if node.is_attribute else TEXT_VALUE)
+
+
+def _alternatives(condition: AnyOf, element: int, place: int, names: Names) -> list[Clause]:
+    """The clause of an `or`; none if an alternative has no test. A part that is nothing but an `or` gives several."""
+    clause: Clause = []
+    for part in condition.conditions:
+        tests, clauses = _demanded(part, element, place, names)
+        if tests:
+            clause.append(tests)
+        elif clauses:
+            shortest: Clause = min(clauses, key=len)
+            clause += shortest
+        else:
+            return []
+    return [clause] if clause else []
+
+
+def _grams(test: StringTest) -> Iterator[Demand]:
+    """Pieces of a text, the one from the middle first: beginnings are alike more often."""
+    text = test.text.encode()
+    last = len(text) - GRAM_BYTES
+    if last >= 0:
+        for begin in dict.fromkeys((last // 2, 0, last)):
+            yield Demand(ANY, ANY, GRAM, text[begin : begin + GRAM_BYTES], 0.0)
+
+
+def demand_of(element: int, place: int, test: Compare) -> Demand | None:
+    """A comparison as a test that can be looked up; "more than x" is "at least the number after x".
+
+    Of whichever element's string-value texts alone are asked for: what is longer than all of them is not put together,
+    but which number it is would have to be found out.
+    """
+    if test.number is not None and element == ANY and place == SELF_VALUE:
+        return None
+    if test.number is None:
+        if test.operator != "=":
+            return None
+        return Demand(element, place, EQUAL_TEXT, (test.string or "").encode(), 0.0)
+    if test.operator == "=":
+        return None if test.number != test.number else Demand(element, place, EQUAL_NUMBER, b"", test.number)
+    if test.operator in _RANGES and test.number == test.number:
+        limit = test.number
+        if test.operator in _STRICT:
+            limit = math.nextafter(limit, _STRICT[test.operator])
+        return Demand(element, place, _RANGES[test.operator], b"", limit)
+    return None

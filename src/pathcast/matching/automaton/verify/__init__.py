@@ -1,0 +1,1 @@
+"""Verification: which of the candidates of a document match."""

@@ -1,0 +1,443 @@
+"""Conditions: all tree patterns as one table of distinct conditions, each evaluated at most once a document.
+
+A condition stands once, whoever asks for it: patterns with equal branches share them, and a condition's number is
+larger than those of its parts. A pattern is the list of the steps of its longest path, each a condition of its own,
+with what the kernel needs of them beside (`verifier_kernels.py`).
+
+Conditions that came as arrays, from a snapshot or from another process (`restore`, `merge`), are found by their content
+(`interning_kernels.py`), the others by the parts of patterns that they were made from.
+
+`and`, `or` and `not` of tests of one value (of an attribute, a text node or an element) are a *choice*: a test that
+names the next test if it is passed, and the next if not. Conditions with a known set may stand among them.
+
+    @a[. = 'x' or not(. > 5)]     . = 'x'  passed: yes, else: . > 5
+                                  . > 5    passed: no, else: yes
+
+So a value is compared until its fate is known, and a choice has as many rows as tests.
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.documents import Names
+from pathcast.patterns.tree_pattern import (
+    ALWAYS,
+    NEVER,
+    WILDCARD,
+    AllOf,
+    AnyOf,
+    Compare,
+    Condition,
+    First,
+    Node,
+    Not,
+    Pattern,
+    Root,
+    StringTest,
+)
+
+from ...arrays.growing_array import Growing
+from ..values.comparison_kernels import (
+    AT_LEAST,
+    AT_MOST,
+    CONTAINS,
+    DIFFERENT,
+    DIFFERENT_TEXT,
+    EQUAL,
+    EQUAL_TEXT,
+    HASH_A,
+    HASH_B,
+    LESS,
+    MORE,
+    STARTS_WITH,
+)
+from ..values.interning_kernels import N_SIZES, UNWANTED, find_condition, index_conditions, merge_conditions, want_parts
+from ..values.path_gates import longest_path
+from .condition_kernels import (
+    ALL_OF,
+    ANY_NAME,
+    ANY_OF,
+    ATTRIBUTE,
+    C_COLUMNS,
+    C_KIND,
+    C_PARTS,
+    C_PARTS_END,
+    CHOICE,
+    DEEP,
+    ELEMENT,
+    FIRST,
+    FIRST_ROOT,
+    NO_PART,
+    NOT,
+    PATH_ATTRIBUTE,
+    PATH_ELEMENT,
+    PATH_TEXT,
+    ROOT,
+    SELF,
+    STEP,
+    TEXT_NODE,
+)
+from .verifier_kernels import MOST_ASKS, NOTHING, SAME
+
+_WORD = 1 << 64
+_TRIED = frozenset([SELF, CHOICE, FIRST])
+_NONE = np.empty(0, dtype=np.int32)
+_NO_SLOTS = np.full(256, -1, dtype=np.int32)
+_NUMBER_TESTS = {"=": EQUAL, "!=": DIFFERENT, "<": LESS, "<=": AT_MOST, ">": MORE, ">=": AT_LEAST}
+_TEXT_TESTS = {"=": EQUAL_TEXT, "!=": DIFFERENT_TEXT, "contains": CONTAINS, "starts-with": STARTS_WITH}
+
+
+class ConditionArrays(NamedTuple):
+    """Rows (see `condition_kernels.py`), limits, hashes and texts of literals, parts."""
+
+    rows: npt.NDArray[np.int32]
+    limits: npt.NDArray[np.float64]
+    hashes: npt.NDArray[np.uint64]
+    literals: npt.NDArray[np.uint8]
+    parts: npt.NDArray[np.int32]
+
+
+class Conditions:
+    """The table, growing; `arrays` has what there is of it by now, for the kernel."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self._numbers: dict[Condition, int] = {}
+        self._paths: dict[Node, int] = {}
+        self._steps: dict[tuple[int, str, str, tuple[int, ...]], int] = {}
+        self._first = 0  # those before it came as arrays; of the others there are lists:
+        self._kinds: list[int] = []
+        self._tests: list[int] = []  # the name of a node, or the kind of a value test
+        self._numbers_of: list[float] = []
+        self._texts = bytearray()
+        self._text_hashes: list[int] = []
+        self._spans: list[tuple[int, int]] = []
+        self._parts_of: list[tuple[int, ...]] = []
+        self._synced = 0  # those before it are in the arrays
+        self._rows = Growing(np.int32, width=C_COLUMNS)
+        self._limits, self._literals, self._parts = Growing(np.float64), Growing(np.uint8), Growing(np.int32)
+        self._hashes = Growing(np.uint64)
+        self._slots, self._indexed = _NO_SLOTS, 0
+        self._arrays = self._captured()
+
+    def __len__(self) -> int:
+        return self._first + len(self._kinds)
+
+    def kind(self, number: int) -> int:
+        """The kind of a condition."""
+        at = number - self._first
+        return self._kinds[at] if at >= 0 else int(self._rows.room[number, C_KIND])
+
+    def parts(self, number: int) -> Sequence[int]:
+        """The numbers of the conditions that one is made of."""
+        at = number - self._first
+        if at >= 0:
+            return self._parts_of[at]
+        row = self._rows.room[number]
+        return cast(list[int], self._parts.room[row[C_PARTS] : row[C_PARTS_END]].tolist())
+
+    def add(self, pattern: Pattern) -> list[int]:
+        """The pattern's program."""
+        root = pattern.root
+        assert root is not None
+        if not root.is_element:
+            if root.axis == "/":
+                return []  # the document has no attributes and no text
+            root = Node("//", WILDCARD, (Node("/", root.test, root.conditions),))
+        program: list[int] = []
+        step = -1
+        spine = longest_path(root)
+        for node, below in itertools.zip_longest(spine, spine[1:]):
+            others = tuple(part for part in node.conditions if part is not below)
+            if len(others) > MOST_ASKS:
+                others = (*others[: MOST_ASKS - 1], AllOf(others[MOST_ASKS - 1 :]))
+            parts = self._all(others)
+            step = self._step(node, step, parts)
+            name = 2 * self._name(node) + (node.axis == "//")
+            asks = [NOTHING - 1 - part if self.kind(part) in _TRIED else part for part in parts]
+            for k in range(len(asks) - 1):
+                program += NOTHING - MOST_ASKS * step - k - 1, SAME if k else name, asks[k]
+            program += step, SAME if len(asks) > 1 else name, asks[-1] if asks else NOTHING
+        return program
+
+    def number(self, condition: Condition) -> int:
+        """The number of a condition, as a part of an element."""
+        return self._condition(condition)
+
+    def _step(self, node: Node, before: int, parts: tuple[int, ...]) -> int:
+        """The number of a step of a pattern's longest path, after another one."""
+        key = (before, node.axis, node.test, parts)
+        known = self._steps.get(key)
+        if known is None:
+            known = self._steps[key] = self._new(STEP, node, parts, before)
+        return known
+
+    def _condition(self, condition: Condition) -> int:
+        """The number of a condition."""
+        known = self._numbers.get(condition)
+        if known is None:
+            known = self._numbers[condition] = self._make(condition)
+        return known
+
+    def _make(self, condition: Condition) -> int:
+        match condition:
+            case Node():
+                if condition.is_element:
+                    return self._new(ELEMENT, condition, self._all(condition.conditions))
+                return self._new(TEXT_NODE if condition.is_text else ATTRIBUTE, condition, self._tests_of(condition))
+            case Root():
+                return self._row(ROOT, 0, (self._condition(condition.node),))
+            case Compare() | StringTest():
+                return self._value(condition, SELF)
+            case First():
+                kind = FIRST_ROOT if condition.absolute else FIRST
+                return self._value(condition.test, kind, tuple(self._path_step(step) for step in condition.steps))
+            case AllOf() | AnyOf() | Not() if _tests_the_element(condition):
+                asked: dict[int, None] = {}
+                begin = self._choice(condition, self._condition(ALWAYS), self._condition(NEVER), asked)
+                return self._row(CHOICE, 0, (begin, *asked))
+            case AllOf():
+                return self._row(ALL_OF, 0, self._all(condition.conditions))
+            case AnyOf():
+                return self._row(ANY_OF, 0, self._all(condition.conditions))
+            case Not():
+                return self._row(NOT, 0, (self._condition(condition.condition),))
+
+    def _path_step(self, step: Node) -> int:
+        """The number of a step of a path whose first node is looked for."""
+        known = self._paths.get(step)
+        if known is None:
+            if step.is_element:
+                known = self._new(PATH_ELEMENT, step, self._all(step.conditions))
+            else:
+                known = self._new(PATH_TEXT if step.is_text else PATH_ATTRIBUTE, step, self._tests_of(step))
+            self._paths[step] = known
+        return known
+
+    def _tests_of(self, node: Node) -> tuple[int, ...]:
+        """The tests of an attribute or text node, choices last, and what these ask about the document."""
+        tests = [part for part in node.conditions if isinstance(part, Compare | StringTest)]
+        asked: dict[int, None] = {}
+        choices = [
+            self._choice(part, self._condition(ALWAYS), self._condition(NEVER), asked)
+            for part in node.conditions
+            if not isinstance(part, Compare | StringTest)
+        ]
+        return (*self._all(tuple(tests)), *choices, *asked)
+
+    def _choice(self, condition: Condition, passed: int, failed: int, asked: dict[int, None]) -> int:
+        """Where to begin to find out whether a value passes a condition; `passed`, `failed`: where that leads.
+
+        `asked` gets the conditions whose sets are asked for; what takes long is tried last.
+        """
+        match condition:
+            case Compare() | StringTest():
+                return self._value(condition, SELF, (passed, failed))
+            case Not() if _tests_the_element(condition):
+                return self._choice(condition.condition, failed, passed, asked)
+            case AllOf() if _tests_the_element(condition):
+                for part in sorted(condition.conditions, key=_price, reverse=True):
+                    passed = self._choice(part, passed, failed, asked)
+                return passed
+            case AnyOf() if _tests_the_element(condition):
+                for part in sorted(condition.conditions, key=_price, reverse=True):
+                    failed = self._choice(part, passed, failed, asked)
+                return failed
+            case _:  # below an attribute or text node nothing lies: there, it is one of the document
+                number = self._condition(condition)
+                asked[number] = None
+                return self._row(SELF, 0, (passed, failed, number))
+
+    def _all(self, conditions: tuple[Condition, ...]) -> tuple[int, ...]:
+        """The numbers of conditions, those last that are tried on elements: others may leave none."""
+        numbers = [self._condition(condition) for condition in conditions]
+        if len(numbers) > 1:
+            numbers.sort(key=lambda number: self.kind(number) in _TRIED)
+        return tuple(numbers)
+
+    def _new(self, kind: int, node: Node, parts: tuple[int, ...], before: int | None = None) -> int:
+        return self._row(kind | DEEP if node.axis == "//" else kind, self._name(node), parts, before=before)
+
+    def _name(self, node: Node) -> int:
+        if node.is_attribute:
+            return self.names.add(node.test[1:])
+        return ANY_NAME if node.is_text or node.test == WILDCARD else self.names.add(node.test)
+
+    def _value(self, test: Compare | StringTest, kind: int, parts: tuple[int, ...] = ()) -> int:
+        if isinstance(test, Compare) and test.number is not None:
+            return self._row(kind, _NUMBER_TESTS[test.operator], parts, limit=test.number)
+        if isinstance(test, Compare):
+            return self._row(kind, _TEXT_TESTS[test.operator], parts, literal=test.string or "")
+        return self._row(kind, _TEXT_TESTS[test.function], parts, literal=test.text)
+
+    def _row(
+        self,
+        kind: int,
+        test: int,
+        parts: tuple[int, ...],
+        limit: float = 0.0,
+        literal: str = "",
+        before: int | None = None,
+    ) -> int:
+        """The number of the condition that says this; `before`: of a step, the one before it."""
+        text = literal.encode()
+        if self._first and all(part < self._first for part in parts):
+            known = self._find(kind, test, parts, limit, text, before)
+            if known >= 0:
+                return known
+        begin = self._literals_end
+        self._texts += text
+        self._text_hashes.append(short_hash(text))
+        self._kinds.append(kind)
+        self._tests.append(test)
+        self._numbers_of.append(limit)
+        self._spans.append((begin, len(text)) if before is None else (before, 0))
+        self._parts_of.append(parts)
+        return len(self) - 1
+
+    @property
+    def _literals_end(self) -> int:
+        return self._literals.size + len(self._texts)
+
+    def arrays(self) -> ConditionArrays:
+        """The table as of now; what earlier ones show stays as it is."""
+        new = slice(self._synced - self._first, None)
+        if self._synced == len(self):
+            return self._arrays
+        rows, parts, end = list[tuple[int, ...]](), list[int](), self._parts.size
+        columns = zip(self._kinds[new], self._tests[new], self._spans[new], self._parts_of[new], strict=True)
+        for kind, test, span, some in columns:
+            begin, end = end, end + len(some)
+            parts += some
+            rows.append((kind, test, *span, begin, end, some[0] if some else NO_PART, 0))
+        self._rows.extend(np.array(rows, dtype=np.int32))
+        self._limits.extend(np.array(self._numbers_of[new], dtype=np.float64))
+        self._parts.extend(np.array(parts, dtype=np.int32))
+        self._literals.extend(np.frombuffer(bytes(self._texts), dtype=np.uint8))
+        self._texts.clear()
+        self._hashes.extend(np.array(self._text_hashes[new], dtype=np.uint64))
+        self._synced = len(self)
+        self._arrays = self._captured()
+        return self._arrays
+
+    def _captured(self) -> ConditionArrays:
+        return ConditionArrays(*(column.room for column in self._columns))
+
+    @property
+    def _columns(self) -> tuple[Growing, ...]:
+        return self._rows, self._limits, self._hashes, self._literals, self._parts
+
+    # As arrays: on disk, and from other processes.
+
+    def saved(self) -> dict[str, npt.NDArray[Any]]:
+        """The table as arrays; `restore` takes them back, `merge` takes them over."""
+        self.arrays()
+        return dict(zip(ConditionArrays._fields, (column.view for column in self._columns), strict=True))
+
+    @classmethod
+    def restore(cls, names: Names, arrays: dict[str, npt.NDArray[Any]]) -> "Conditions":
+        """The table that `arrays` was taken of, on the same memory until it changes."""
+        table = cls(names)
+        table._rows, table._limits, table._hashes, table._literals, table._parts = (
+            Growing.over(arrays[name]) for name in ConditionArrays._fields
+        )
+        table._first = table._synced = table._rows.size
+        table._arrays = table._captured()
+        return table
+
+    def merge(
+        self,
+        arrays: dict[str, npt.NDArray[Any]],
+        names: npt.NDArray[np.int32],
+        wanted: npt.NDArray[np.int32] | None = None,
+    ) -> npt.NDArray[np.int32]:
+        """Take over another table, whose names are `names` here; the number that each of its conditions has here.
+
+        `wanted`: only these and their parts.
+        """
+        theirs = ConditionArrays(*(np.asarray(arrays[name]) for name in ConditionArrays._fields))
+        self._forget_lists()
+        for column, name in zip(self._columns, ConditionArrays._fields, strict=True):
+            column.make_room(len(arrays[name]))
+        self._index(len(theirs.rows))
+        is_wanted = np.full(len(theirs.rows), wanted is None, dtype=np.bool_)
+        if wanted is not None:
+            is_wanted[wanted] = True
+            want_parts(theirs.rows, theirs.parts, is_wanted)
+        moved = np.where(is_wanted, -1, UNWANTED).astype(np.int32)
+        sizes = np.array([self._rows.size, self._literals.size, self._parts.size], dtype=np.int64)
+        assert len(sizes) == N_SIZES
+        merge_conditions(
+            theirs.rows, theirs.limits.view(np.uint64), theirs.hashes, theirs.literals, theirs.parts, names, moved,
+            self._rows.room, self._limits.room.view(np.uint64), self._hashes.room, self._literals.room,
+            self._parts.room, self._slots, sizes,
+        )  # fmt: skip
+        self._rows.size, self._literals.size, self._parts.size = sizes.tolist()
+        self._limits.size = self._hashes.size = self._first = self._synced = self._indexed = self._rows.size
+        self._arrays = self._captured()
+        return moved
+
+    def _forget_lists(self) -> None:
+        """From now on all conditions are those that came as arrays."""
+        self.arrays()
+        self._first = self._synced
+        for some in (self._kinds, self._tests, self._numbers_of, self._text_hashes, self._spans, self._parts_of):
+            some.clear()
+
+    def _find(self, kind: int, test: int, parts: tuple[int, ...], limit: float, text: bytes, before: int | None) -> int:
+        """The condition that says this among those that came as arrays, or -1."""
+        self._index(0)
+        bits = np.float64(limit).view(np.uint64)
+        its_parts, literal = np.array(parts, dtype=np.int32), np.frombuffer(text, dtype=np.uint8)
+        table = (self._rows.room, self._limits.room.view(np.uint64), self._literals.room, self._parts.room)
+        step = -1 if before is None else before
+        return int(find_condition(kind, test, bits, step, literal, its_parts, _NONE, *table, self._slots))
+
+    def _index(self, more: int) -> None:
+        """Let all that came as arrays be found by content, and make room for more."""
+        count = self._first
+        if 2 * (count + more) > len(self._slots) or not self._indexed:
+            size = max(len(self._slots), 1 << (2 * (count + more)).bit_length())
+            self._slots, self._indexed = np.full(size, -1, dtype=np.int32), 0
+        if self._indexed < count:
+            table = (self._rows.room, self._limits.room.view(np.uint64), self._literals.room, self._parts.room)
+            index_conditions(*table, self._indexed, count, _NONE, self._slots)
+            self._indexed = count
+
+
+def _tests_the_element(condition: Condition) -> bool:
+    """Whether the value of the element at which a condition stands, or a first node below it, is asked about."""
+    match condition:
+        case Compare() | StringTest():
+            return True
+        case First():
+            return not condition.absolute
+        case AllOf() | AnyOf():
+            return any(_tests_the_element(part) for part in condition.conditions)
+        case Not():
+            return _tests_the_element(condition.condition)
+        case _:
+            return False
+
+
+def _price(condition: Condition) -> int:
+    """What it takes to try a condition, beside others: a known set, a comparison, a search, a path to look for."""
+    match condition:
+        case Compare():
+            return 1
+        case StringTest():
+            return 2
+        case _ if _tests_the_element(condition):
+            return 3
+        case _:
+            return 0
+
+
+def short_hash(text: bytes) -> int:
+    """The plain twin of the kernels' hash of a text."""
+    first, second = int.from_bytes(text[:8], "little"), int.from_bytes(text[8:16], "little")
+    return ((first * int(HASH_A) ^ second) % _WORD * int(HASH_B) ^ len(text)) % _WORD

@@ -1,0 +1,212 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""Sets of elements of one document, each with a number: equal sets are one, and what is made of them is remembered.
+
+    child(S, a)    the elements a with a parent in S         up(S)         the parents of S
+    below(S, a)    the elements a below one of S             all_up(S)     the ancestors of S
+    both(S, T)     the elements of S and T                   either(S, T)  the elements of S or T
+                                                             without(S, T) the elements of S that are not in T
+
+Documents have few different sets that patterns ask for: a hundred or two, where thousands of steps and conditions are
+asked. So nearly every operation is one look-up by its number and its operands.
+
+A table of what is remembered is overwritten where two results meet in one place. `state` has an epoch: sets, results
+and what is known of conditions count for one, and a new one begins with each document and when there is no room for
+sets any more.
+"""
+
+import numpy as np
+
+from pathcast.kernels import apart, lowest_bit, part
+
+from .condition_kernels import (
+    ALL,
+    ANY_NAME,
+    C_PARTS,
+    C_PARTS_END,
+    DOCUMENT,
+    EMPTY,
+    K_SET,
+    L_ELEMENT,
+    NOT,
+    ONE,
+    SETS,
+    has_bit,
+    mark_up,
+    put_bit,
+)
+
+# TRIED: the elements of a set that pass a test, which is given in the place of a second set
+# (`boolean_test_kernels.py`).
+CHILD, BELOW, UP, ALL_UP, BOTH, EITHER, WITHOUT, TRIED = range(8)
+OPERATIONS = 8
+# `state`: the last stamp, the epoch, how many sets there are and can be, whether one more was wanted, and how many
+# bytes of values were looked at, about.
+T_STAMP, T_EPOCH, T_SETS, T_CAPACITY, T_FULL, T_WORK, T_COUNTS = range(7)
+HASH_A, HASH_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+
+
+@part
+def interned(state, bits, width, slots):
+    """The number of the set that lies behind the last one: its own from now on, if there is no equal one.
+
+    Without room for one more it is EMPTY, and `state` says so: nothing that was made since then counts.
+    """
+    count, epoch = state[T_SETS], state[T_EPOCH]
+    word = count * width
+    hashed = np.uint64(0)
+    for k in range(word, word + width):
+        hashed = (hashed ^ bits[np.uint64(k)]) * HASH_A
+        hashed ^= hashed >> np.uint64(29)
+    mask = np.uint64(len(slots) - 1)
+    slot = hashed * HASH_B >> np.uint64(20) & mask
+    while slots[slot] >> 32 == epoch:
+        other = slots[slot] & 0xFFFFFFFF
+        at = other * width
+        same = True
+        for k in range(width):
+            if bits[np.uint64(at + k)] != bits[np.uint64(word + k)]:
+                same = False
+                break
+        if same:
+            return other
+        slot = (slot + np.uint64(1)) & mask
+    if count + 1 >= state[T_CAPACITY]:
+        state[T_FULL] = 1
+        return np.int64(EMPTY)
+    slots[slot] = epoch << 32 | count
+    state[T_SETS] = count + 1
+    return count
+
+
+@apart
+def begin_epoch(state, bits, width, count, slots):
+    """Forget all sets but those that are always there."""
+    state[T_STAMP] += 1
+    state[T_EPOCH] = state[T_STAMP]
+    state[T_FULL] = 0
+    state[T_CAPACITY] = min(len(bits) // width, len(slots) >> 1)
+    for k in range(SETS * width):
+        bits[k] = 0
+    for w in range(count >> 6):
+        bits[ALL * width + w] = ~np.uint64(0)
+    if count & 63:
+        bits[ALL * width + (count >> 6)] = (ONE << np.uint64(count & 63)) - ONE
+    for number in range(2):
+        state[T_SETS] = number
+        interned(state, bits, width, slots)
+    state[T_SETS] = SETS
+
+
+@apart
+def worked_out(operation, a, b, state, bits, width, slots, first, count, stamp, parents, ends, heads, head_stamps,
+               lists):  # fmt: skip
+    """The set that an operation gives; `b` is a name, or of `both`, `either` and `without` a set."""
+    word, of = state[T_SETS] * width, a * width
+    for k in range(word, word + width):
+        bits[k] = 0
+    if operation >= BOTH:
+        for k in range(width):
+            other = bits[b * width + k]
+            if operation == BOTH:
+                bits[word + k] = bits[of + k] & other
+            elif operation == EITHER:
+                bits[word + k] = bits[of + k] | other
+            else:
+                bits[word + k] = bits[of + k] & ~other
+        return interned(state, bits, width, slots)
+    if operation == UP or operation == ALL_UP:
+        for w in range(width):
+            left = bits[of + w]
+            while left:
+                element = np.int64(64 * w + lowest_bit(left))
+                left &= left - ONE
+                above = parents[first + element]
+                if above >= 0:
+                    mark_up(bits, word, np.int64(above - first), parents, first, operation == ALL_UP)
+        return interned(state, bits, width, slots)
+    if a == DOCUMENT:
+        if b == ANY_NAME:
+            for each in range(count if operation == BELOW else 1):
+                put_bit(bits, word, np.int64(each))
+        else:
+            element = np.int64(heads[0, b] if head_stamps[0, b] == stamp else -1)
+            while element >= 0 and (operation == BELOW or element == 0):
+                put_bit(bits, word, element)
+                element = np.int64(lists[L_ELEMENT, element])
+    elif b != ANY_NAME:
+        element = np.int64(heads[0, b] if head_stamps[0, b] == stamp else -1)
+        while element >= 0:
+            if operation == BELOW:
+                held = has_bit(bits, of, element)
+            else:
+                held = element > 0 and has_bit(bits, of, np.int64(parents[first + element] - first))
+            if held:
+                put_bit(bits, word, element)
+            element = np.int64(lists[L_ELEMENT, element])
+    else:
+        reach = np.int64(0)
+        for w in range(width):
+            left = bits[of + w]
+            while left:
+                element = np.int64(64 * w + lowest_bit(left))
+                left &= left - ONE
+                begin, end = np.int64(element + 1), np.int64(ends[first + element] - first)
+                if operation == CHILD:
+                    while begin < end:
+                        put_bit(bits, word, begin)
+                        begin = np.int64(ends[first + begin] - first)
+                    continue
+                # Those below one are all up to its end; what lies below another one already is passed over.
+                begin = np.int64(max(begin, reach))
+                while begin < end:
+                    if begin & 63 == 0 and end - begin >= 64:
+                        bits[word + (begin >> 6)] = ~np.uint64(0)
+                        begin += 64
+                    else:
+                        bits[word + (begin >> 6)] |= ONE << np.uint64(begin & 63)
+                        begin += 1
+                reach = max(reach, end)
+    return interned(state, bits, width, slots)
+
+
+@part
+def made(operation, a, b, state, bits, width, slots, results, first, count, stamp, parents, ends, heads, head_stamps,
+         lists):  # fmt: skip
+    """The set that an operation gives, remembered or worked out."""
+    key = (a << 32 | (b + 1)) * OPERATIONS + operation
+    place = np.uint64(key) * HASH_A >> np.uint64(40) & np.uint64(len(results) - 1)
+    if results[place, 0] == key and results[place, 1] >> 32 == state[T_EPOCH]:
+        return results[place, 1] & 0xFFFFFFFF
+    of = a
+    if operation == BELOW and b != ANY_NAME and a != DOCUMENT:
+        # By way of all elements below, which other names ask for, too.
+        whole = (a << 32) * OPERATIONS + BELOW
+        at = np.uint64(whole) * HASH_A >> np.uint64(40) & np.uint64(len(results) - 1)
+        if results[at, 0] == whole and results[at, 1] >> 32 == state[T_EPOCH]:
+            of = results[at, 1] & 0xFFFFFFFF
+        else:
+            of = worked_out(BELOW, a, np.int64(ANY_NAME), state, bits, width, slots, first, count, stamp, parents, ends,
+                            heads, head_stamps, lists)  # fmt: skip
+            results[at, 0] = whole
+            results[at, 1] = state[T_EPOCH] << 32 | of
+    found = worked_out(operation, of, b, state, bits, width, slots, first, count, stamp, parents, ends, heads,
+                       head_stamps, lists)  # fmt: skip
+    results[place, 0] = key
+    results[place, 1] = state[T_EPOCH] << 32 | found
+    return found
+
+
+@apart
+def word_by_word(kind, row, width, state, slots, rows, parts, known, bits):
+    """The set of an `or` or a `not`."""
+    word = state[T_SETS] * width
+    for k in range(width):
+        bits[word + k] = 0
+    for k in range(rows[row, C_PARTS], rows[row, C_PARTS_END]):
+        at = np.int64(known[parts[k], K_SET]) * width
+        for w in range(width):
+            bits[word + w] |= bits[at + w]
+    if kind == NOT:
+        for w in range(width):
+            bits[word + w] = ~bits[word + w] & bits[ALL * width + w]
+    return interned(state, bits, width, slots)

@@ -1,0 +1,71 @@
+"""Explaining: one document and one subscription to an `Explanation`.
+
+The pattern is worked out anew from the subscription's text, on the document's arrays, by code of its own
+(`condition_truth.py`): no engine takes part, so an explanation is the same whichever engine the matcher has, and can be
+held against it.
+"""
+
+from pathcast.documents import Document
+from pathcast.patterns import Namespaces, Pattern
+from pathcast.patterns.parsing.parse import parse_printed
+
+from ..subscriptions.subscriptions import Subscription, Subscriptions
+from .condition_truth import Truth, path_of, reached
+from .draft_findings import finished
+from .explanation import Explanation
+from .node_locations import Locations
+from .node_sets import DocumentNodes
+from .reasons import Reasons
+from .xpath_text import Spelling
+
+
+def explain(document: Document, subscriptions: Subscriptions, id: int) -> Explanation:
+    """Why the document matches the subscription with this id, or what keeps it from matching.
+
+    Raises the document's own error when it could not be read, and `KeyError` when there is no such subscription.
+    """
+    if id not in subscriptions:
+        raise KeyError(f"no subscription has the id {id!r}; {_ids(subscriptions)}")
+    if document.error is not None:
+        raise document.error
+    subscription = subscriptions[id]
+    pattern = parse_printed(subscription.xpath, subscriptions.namespaces)
+    return explain_pattern(document, pattern, subscription, subscriptions.namespaces)
+
+
+def explain_pattern(
+    document: Document, pattern: Pattern, subscription: Subscription, namespaces: Namespaces
+) -> Explanation:
+    """As `explain`, for a subscription and its pattern, wherever they come from."""
+    spelling = Spelling(namespaces)
+    number, xpath, subscriber = subscription
+    if pattern.root is None:
+        return Explanation(number, subscriber, xpath, "/", True, ())
+    alone = document.alone()[0]
+    nodes = DocumentNodes(alone.batch, ignore_namespaces=spelling.local)
+    truth = Truth(nodes)
+    reasons = Reasons(truth, spelling)
+    steps = path_of(pattern.root)
+    matches = len(reached(truth, pattern.root, None, satisfied=True)) > 0
+    drafts = reasons.prove_path(steps, None) if matches else reasons.refute_path(steps, None)
+    return Explanation(
+        id=number,
+        subscriber=subscriber,
+        xpath=xpath,
+        pattern="".join(
+            spelling.step(step.node) + "".join(f"[{spelling.condition(part)}]" for part in step.predicates)
+            for step in steps
+        ),
+        matches=matches,
+        steps=finished(drafts, Locations(alone, nodes, spelling)),
+    )
+
+
+def _ids(subscriptions: Subscriptions) -> str:
+    """Which ids there are: all of a few, otherwise how many and in which range."""
+    ids = subscriptions.expansion().ids
+    if not len(ids):
+        return "there are no subscriptions"
+    if len(ids) <= 10:
+        return f"ids: {', '.join(map(str, ids))}"
+    return f"{len(ids):,} ids, from {ids[0]} to {ids[-1]}"

@@ -1,0 +1,141 @@
+"""Nearness: which values come nearest to passing a test that none passes, which part of them, and what differs.
+
+Of numbers the nearest is the one with the smallest difference. A string that is compared as a whole or by its beginning
+is near when it differs in case or spaces only, and otherwise by how far it begins alike. For `contains`, the nearest is
+the text itself in other case or spaces, wherever it stands, and otherwise the longest beginning of it that stands
+somewhere.
+
+Cost: linear in the text; for `contains` times the logarithm of the length of what is looked for.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.patterns.tree_pattern import Compare, StringTest
+
+from .node_sets import NodeSet
+from .node_values import Find, Span, Values, finding, first_spans
+
+# How much of a value is looked at when beginnings are compared: this, and as much as a few times what is wanted.
+_LOOKED_AT = 256
+# Spaces may differ inside of texts up to this length; it bounds the work of the search.
+_WORDS = 256
+# A beginning of fewer characters, or of less than half of what is wanted, is not worth showing.
+_LEAST = 3
+
+
+class Near(NamedTuple):
+    """One of the nearest: its place in the set, and for `contains` the bytes that come nearest, if some do."""
+
+    place: int
+    span: Span | None = None
+
+
+class Nearness:
+    """Finds the nearest values of one document."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self._folded = cache(folded)
+
+    def nearest(self, test: Compare | StringTest, nodes: NodeSet, count: int) -> list[Near]:
+        """The nodes that come nearest to passing a test that none passes, best first."""
+        if isinstance(test, Compare) and test.number is not None:
+            number = test.number
+            # What is no number is at no distance: NaN, which sorts last. What is infinite is not at none from itself.
+            distances = [0.0 if found == number else abs(found - number) for found in self.values.numbers(nodes)]
+            return _least(np.array(distances), count)
+        if isinstance(test, StringTest) and test.function == "contains":
+            spans = self._standing(test.text, nodes)
+            places = sorted(range(len(nodes)), key=lambda place: spans[place] is None)[:count]
+            return [Near(place, spans[place]) for place in places]
+        text, begin, end = self.values.slices(nodes)
+        wanted = test.text.encode()
+        most = _LOOKED_AT + 4 * len(wanted)
+        likeness = np.zeros(len(nodes), dtype=np.float64)
+        for index, (first, last) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
+            likeness[index] = _likeness(test, wanted, text[first : min(last, first + most)])
+        return _least(-likeness, count)
+
+    def difference(self, test: Compare | StringTest, nodes: NodeSet, near: Near) -> str:
+        """`only the case differs`, where that or spaces is all that keeps a value from passing; otherwise empty."""
+        if isinstance(test, Compare) and (test.number is not None or test.operator != "="):
+            return ""
+        text, begin, end = self.values.slices(nodes.only(near.place))
+        first, last = near.span or (int(begin[0]), min(int(end[0]), int(begin[0]) + _LOOKED_AT + 4 * len(test.text)))
+        found = text[first:last].decode(errors="ignore")
+        spaced, sought = " ".join(found.split()), " ".join(test.text.split())
+        if isinstance(test, StringTest) and test.function == "starts-with":
+            found, spaced = found[: len(test.text)], spaced[: len(sought)]
+        if spaced == sought:
+            return "only spaces differ"
+        if found.casefold() == test.text.casefold():
+            return "only the case differs"
+        return "only case and spaces differ" if spaced.casefold() == sought.casefold() else ""
+
+    def _standing(self, wanted: str, nodes: NodeSet) -> Sequence[Span | None]:
+        """For each node where the text stands in it, in other case or spaces, or else the longest beginning of it."""
+        text, begin, end = self.values.slices(nodes)
+        text = self._folded(text)
+        sought = folded(wanted.encode())
+
+        def spans(find: Find) -> Sequence[Span | None]:
+            return first_spans(find, text, begin, end)
+
+        words = sought.split()
+        alike = words and len(sought) <= _WORDS
+        found = spans(_searching(rb"\s+".join(map(re.escape, words))) if alike else finding(sought))
+        if any(found):
+            return found
+        characters = sought.decode()
+        low, high = 0, len(characters) - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            stands = any(spans(finding(characters[:middle].encode())))
+            low, high = (middle, high) if stands else (low, middle - 1)
+        if low < max(_LEAST, len(characters) / 2):
+            return [None] * len(nodes)
+        return spans(finding(characters[:low].encode()))
+
+
+def folded(text: bytes) -> bytes:
+    """Text in lower case, byte by byte in its place: a character stays if its other case has another length."""
+    if text.isascii():
+        return text.lower()
+    decoded = text.decode()
+    cases = ((character, character.lower()) for character in set(decoded))
+    same = {ord(one): other for one, other in cases if len(other) == 1 and len(one.encode()) == len(other.encode())}
+    return decoded.translate(same).encode()
+
+
+def _searching(pattern: bytes) -> Find:
+    compiled = re.compile(pattern)
+
+    def find(text: bytes, begin: int) -> Span | None:
+        match = compiled.search(text, begin)
+        return None if match is None else match.span()
+
+    return find
+
+
+def _least(scores: npt.NDArray[np.float64], count: int) -> list[Near]:
+    """Where the least scores stand, the first of equal ones first."""
+    return [Near(int(place)) for place in np.argsort(scores, kind="stable")[:count]]
+
+
+def _plain(value: bytes) -> str:
+    return " ".join(value.decode(errors="ignore").split()).casefold()
+
+
+def _likeness(test: Compare | StringTest, wanted: bytes, value: bytes) -> int:
+    """How like a value is to what is wanted: case and spaces apart first, then by how far it begins alike."""
+    found, plain = _plain(value), _plain(wanted)
+    if found == plain if isinstance(test, Compare) else found.startswith(plain):
+        return len(wanted) + 1
+    differing = (index for index, (one, other) in enumerate(zip(wanted, value, strict=False)) if one != other)
+    return next(differing, min(len(wanted), len(value)))

@@ -1,0 +1,83 @@
+"""Spelling: names, steps, conditions and values as an explanation writes them.
+
+Names are written with the prefixes that the subscriptions declare, as `Q{uri}local` where there is none, and by their
+local part where namespaces are ignored.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pathcast.documents.names import XML_NAMESPACE, local_part
+from pathcast.patterns import Namespaces
+from pathcast.patterns.pattern_text import condition_text, test_text
+from pathcast.patterns.tree_pattern import AllOf, AnyOf, Compare, Condition, First, Node, Not, Root, StringTest
+
+from .node_values import VALUE_PRINTED
+
+
+class Spelling:
+    """How names are written, given the namespaces of the subscriptions."""
+
+    def __init__(self, namespaces: Namespaces) -> None:
+        self.local = namespaces == "ignore"
+        declared = namespaces if isinstance(namespaces, Mapping) else {}
+        self._prefixes = {XML_NAMESPACE: "xml"} | {uri: prefix for prefix, uri in declared.items()}
+
+    def name(self, name: str) -> str:
+        """An expanded name."""
+        local = local_part(name)
+        if self.local or local == name:
+            return local
+        prefix = self._prefixes.get(name[1 : -len(local) - 1])
+        return test_text(name) if prefix is None else f"{prefix}:{local}"
+
+    def test(self, test: str) -> str:
+        """What a step asks for: `p`, `@id`, `*`, `text()`."""
+        return "@" + self.name(test[1:]) if test[0] == "@" else self.name(test)
+
+    def step(self, node: Node, *, relative: bool = False) -> str:
+        """A step with its axis; `relative`: the first one of a path inside a predicate."""
+        axis = {"/": "", "//": ".//"}[node.axis] if relative else node.axis
+        return axis + self.test(node.test)
+
+    def condition(self, condition: Condition) -> str:
+        """A condition as it stands inside a predicate."""
+        return condition_text(self._spelt(condition))
+
+    def _spelt(self, condition: Condition) -> Condition:
+        match condition:
+            case Node():
+                test = self.test(condition.test)
+                if "Q{" in test:  # which the printer writes itself
+                    test = condition.test
+                return Node(condition.axis, test, tuple(map(self._spelt, condition.conditions)))
+            case Root():
+                return Root(self._spelt_node(condition.node))
+            case First():
+                return replace(condition, steps=tuple(map(self._spelt_node, condition.steps)))
+            case AllOf() | AnyOf():
+                return replace(condition, conditions=tuple(map(self._spelt, condition.conditions)))
+            case Not():
+                return Not(self._spelt(condition.condition))
+            case Compare() | StringTest():
+                return condition
+
+    def _spelt_node(self, node: Node) -> Node:
+        spelt = self._spelt(node)
+        assert isinstance(spelt, Node)
+        return spelt
+
+
+def wanted(test: Compare | StringTest) -> str:
+    """What a test asks of a value: `wanted 9`, `wanted more than 5`, `does not contain 'x'`."""
+    if isinstance(test, StringTest):
+        return f"does not {'contain' if test.function == 'contains' else 'start with'} {quoted(test.text)}"
+    literal = quoted(test.string) if test.string is not None else test.text
+    words = {"=": "", "!=": "anything but ", "<": "less than ", "<=": "at most ", ">": "more than ", ">=": "at least "}
+    return f"wanted {words[test.operator]}{literal}"
+
+
+def quoted(value: str) -> str:
+    """A value between quotes on one line, cut when it is long, nothing in it acting on a terminal."""
+    cut = value if len(value) <= VALUE_PRINTED else value[:VALUE_PRINTED] + "…"
+    return "'" + "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut) + "'"

@@ -1,0 +1,154 @@
+"""Renewal: the subscriptions of an index that strangers may have written, so that they can be compiled anew.
+
+Kernels follow an engine's arrays without looking where they lead, so a forged number there ends the process, or worse.
+To check that a hundred arrays agree takes as long as making them, and each engine would need checks of its own, with a
+hole for each that was forgotten. So nothing that was compiled is believed, or even looked at: here the subscriptions
+are read, as text, and whoever wants a matcher compiles these.
+
+Invariant: no kernel sees an array of the snapshot. What is read is held against the lengths and numbers that it refers
+to; an expression is parsed as one that somebody adds. What does not fit is a `SnapshotError`.
+Cost: as much as adding the subscriptions, some 3 µs for a plain path, besides what compiling takes; memory for the
+result, and for the text of some 100,000 at a time.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.documents import Names
+from pathcast.errors import PathcastError, SnapshotError
+from pathcast.patterns.parsing.plain_paths import path_text
+from pathcast.store.snapshot import AnyArray
+from pathcast.store.text_arrays import Texts, check_pieces
+
+from .arrays.ragged_arrays import part_of
+from .subscriptions.subscriber_names import NOBODY
+from .subscriptions.subscription_columns import GONE
+from .subscriptions.subscription_files import LARGEST_ID
+from .subscriptions.subscriptions import Subscriptions
+from .table.path_trie_kernels import NONE
+
+# So many subscriptions, or characters, are added at a time.
+_GROUP, _CHARACTERS = 1 << 17, 1 << 25
+
+
+def read_distrusting(facts: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> Subscriptions:
+    """The subscriptions that the facts and arrays of `Subscriptions.state` tell of, whoever has written them."""
+    try:
+        steps, next_id = _whole(facts, "max_steps"), _whole(facts, "next_id")
+        subscriptions = Subscriptions(facts.get("namespaces"), max_steps=steps, first_id=next_id)
+        for xpaths, owners, ids in _groups(_Rows(arrays, steps)):
+            subscriptions.add_many(xpaths, owners, ids)
+    except (PathcastError, ValueError, TypeError) as error:
+        reason = error.reason if isinstance(error, PathcastError) else error
+        raise SnapshotError(f"the index is damaged: {reason}; compile it anew") from None
+    return subscriptions
+
+
+def _groups(rows: "_Rows") -> Iterator[tuple[list[str], list[str | None], list[int]]]:
+    xpaths: list[str] = []
+    owners: list[str | None] = []
+    ids: list[int] = []
+    size = 0
+    for xpath, owner, id in rows:
+        xpaths.append(xpath)
+        owners.append(owner)
+        ids.append(id)
+        size += len(xpath)
+        if len(ids) >= _GROUP or size >= _CHARACTERS:
+            yield xpaths, owners, ids
+            xpaths, owners, ids, size = [], [], [], 0
+    if ids:
+        yield xpaths, owners, ids
+
+
+class _Rows:
+    """The subscriptions one after the other: text, subscriber and id."""
+
+    def __init__(self, arrays: Mapping[str, AnyArray], max_steps: int) -> None:
+        table = part_of(dict(arrays), "table_")
+        self._entries = _Entries(table, max_steps)
+        self._ids, self._of, self._owners = (_column(arrays, name) for name in ("ids", "entries", "owners"))
+        self._names = list(_texts(arrays, "owner_names", "owner_name_offsets"))
+        slots = _column(arrays, "text_slots")
+        self._own = _texts(arrays, "texts", "text_offsets")
+        if len(slots) != len(self._own) or not len(self._ids) == len(self._of) == len(self._owners):
+            raise SnapshotError("columns of subscriptions are not of one length")
+        _check_within(self._of, GONE, len(self._entries), "subscriptions")
+        _check_within(self._owners, NOBODY, len(self._names), "subscribers")
+        _check_within(slots, 0, len(self._ids), "texts of subscriptions")
+        self._place = dict(zip(slots.tolist(), range(len(slots)), strict=True))
+
+    def __iter__(self) -> Iterator[tuple[str, str | None, int]]:
+        columns = (self._ids.tolist(), self._of.tolist(), self._owners.tolist())
+        for slot, (id, entry, owner) in enumerate(zip(*columns, strict=True)):
+            if entry != GONE:
+                place = self._place.get(slot)
+                text = self._entries[entry] if place is None else self._own[place]
+                yield text, None if owner == NOBODY else self._names[owner], id
+
+
+class _Entries:
+    """The patterns of a table by entry, as text."""
+
+    def __init__(self, arrays: Mapping[str, AnyArray], max_steps: int) -> None:
+        listed = list(_texts(arrays, "names", "name_offsets"))
+        self._names, self._max_steps = Names(listed), max_steps
+        parent, step, nodes = (_column(arrays, name) for name in ("trie_parent", "trie_step", "nodes"))
+        trees, self._trees = _column(arrays, "trees_entries"), _texts(arrays, "trees_texts", "trees_offsets")
+        if len(parent) != len(step) or len(trees) != len(self._trees) or len(self._names) != len(listed):
+            raise SnapshotError("columns of patterns are not of one length")
+        _check_within(nodes, NONE, len(parent), "patterns")
+        _check_within(trees, 0, len(nodes), "patterns")
+        _check_within(step, 0, 2 * (len(listed) + 1), "steps")
+        if not bool((parent[1:] < np.arange(1, len(parent))).all()) or bool((parent < 0).any()):
+            raise SnapshotError("there are steps that lead to themselves")
+        self._parent, self._step, self._nodes = parent.tolist(), step.tolist(), nodes.tolist()
+        self._place = dict(zip(trees.tolist(), range(len(trees)), strict=True))
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def __getitem__(self, entry: int) -> str:
+        node = self._nodes[entry]
+        if node == NONE:
+            place = self._place.get(entry)
+            if place is None:
+                raise SnapshotError("there is a subscription without a pattern")
+            return self._trees[place]
+        steps: list[int] = []
+        while node:
+            steps.append(self._step[node])
+            node = self._parent[node]
+            if len(steps) > self._max_steps:
+                raise SnapshotError(f"there is a path with more than {self._max_steps} steps")
+        return path_text(tuple(reversed(steps)), self._names)
+
+
+def _whole(facts: Mapping[str, Any], name: str) -> int:
+    found = facts.get(name)
+    if type(found) is not int or not 0 < found <= LARGEST_ID + 1:
+        raise SnapshotError(f"'{name}' in its manifest is not what belongs there")
+    return found
+
+
+def _column(arrays: Mapping[str, AnyArray], name: str) -> npt.NDArray[np.int32]:
+    found = arrays.get(name)
+    if found is None or found.dtype != np.int32 or found.ndim != 1:
+        raise SnapshotError(f"the array '{name}' is missing, or of another kind")
+    return found.view(np.ndarray)
+
+
+def _texts(arrays: Mapping[str, AnyArray], data: str, offsets: str) -> Texts:
+    pieces, edges = arrays.get(data), arrays.get(offsets)
+    if pieces is None or edges is None or edges.size == 0:
+        raise SnapshotError(f"the array '{data}' is missing, or of another kind")
+    check_pieces(pieces, edges, len(edges) - 1 if edges.ndim else 0, f"'{data}'")
+    return Texts(pieces, edges)
+
+
+def _check_within(column: npt.NDArray[np.int32], least: int, end: int, what: str) -> None:
+    if len(column) and not least <= int(column.min()) <= int(column.max()) < end:
+        raise SnapshotError(f"there are {what} that refer to nothing")

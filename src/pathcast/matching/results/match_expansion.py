@@ -1,0 +1,171 @@
+"""Expansion: from the patterns that match to the ids and subscribers that get told.
+
+The ids behind each pattern lie together (`entry_rows.py`). A thousand equal subscriptions cost the engine one entry;
+their ids are written only if somebody asks for ids.
+
+An expansion is a view of the rows at one version, and means the same for good, whatever is added and removed later.
+Entries that the table got after that version expand to nothing.
+
+Cost: none to make; expanding writes what it returns and puts it in order, some 5 ns an id, where the rows of one entry
+after the other do not ascend by themselves. Where rows have changed since they were laid out, each entry costs one more
+memory access.
+"""
+
+import threading
+
+import numpy as np
+import numpy.typing as npt
+
+from .entry_rows import Rows
+from .entry_rows_kernels import ID, OWNER, count_visible_rows, visible_rows
+from .match_expansion_kernels import measure_rows, order_ids, pick, write_rows
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+
+_NONE = np.empty(0, dtype=np.int32)
+
+# Ids are put in order by marking them, unless a document has fewer than so many, or there are more than 64 numbers to
+# mark for each id there is (and some): then by sorting.
+_FEW = 64
+_SPARSE = 1 << 12
+
+
+class _Marks(threading.local):
+    """A bit for each id, and one for each 64 of them, none set; a set for each thread."""
+
+    def __init__(self) -> None:
+        self.marks = self.summary = np.zeros(0, dtype=np.uint64)
+
+    def up_to(self, largest: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+        """Marks for the ids up to the largest."""
+        words = (largest >> 6) + 1
+        if not words <= len(self.marks) <= 4 * words:
+            self.marks = np.zeros(words + (words >> 2), dtype=np.uint64)
+            self.summary = np.zeros(len(self.marks) + 63 >> 6, dtype=np.uint64)
+        return self.marks, self.summary
+
+
+_MARKS = _Marks()
+
+
+class Expansion:
+    """Ids and subscribers behind each pattern entry, at one version of the subscriptions."""
+
+    __slots__ = ("added", "rows", "stamp")
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.stamp, self.added = rows.published
+
+    @property
+    def version(self) -> int:
+        """The version of the subscriptions that this is."""
+        return self.rows.first + self.stamp
+
+    @property
+    def ids(self) -> Int32s:
+        """All ids, ascending."""
+        return self.ids_of(np.arange(max(self.rows.entry_count, len(self.rows.head)), dtype=np.int32))
+
+    def count(self, entries: Int32s) -> int:
+        """How many subscriptions stand behind these entries, which ascend."""
+        laid_out = self._is_laid_out(entries)
+        if laid_out and self.rows.single:
+            return len(entries)
+        if laid_out:
+            offsets = np.array([0, len(entries)], dtype=np.int64)
+            return int(measure_rows(offsets, entries, self.rows.begin, np.empty(2, dtype=np.int64)))
+        rows = self.rows
+        return int(count_visible_rows(entries, rows.begin, *rows.changes(), self.stamp, self.added, len(rows.ids)))
+
+    def ids_of(self, entries: Int32s) -> Int32s:
+        """Their ids, ascending, read-only."""
+        ids = self._values_of(entries, ID)
+        if not self.rows.ascending:
+            if len(ids) < _FEW:
+                ids.sort()
+            else:
+                ids = self._ordered(np.array([0, len(ids)], dtype=np.int64), ids)
+        ids.flags.writeable = False
+        return ids
+
+    def ids_of_all(self, offsets: Int64s, entries: Int32s) -> tuple[Int64s, Int32s]:
+        """The ids of many documents: those of document `i` are `ids[offsets[i] : offsets[i + 1]]`, ascending."""
+        rows = self.rows
+        if self.are_laid_out(offsets, entries):
+            out_offsets, ids = self._laid_out(offsets, entries, rows.ids)
+        else:
+            out_offsets, ids = self._visible(offsets, entries, ID)
+        return out_offsets, ids if rows.ascending else self._ordered(out_offsets, ids)
+
+    def _ordered(self, offsets: Int64s, ids: Int32s) -> Int32s:
+        """The ids of documents, ascending in each."""
+        largest = self.rows.largest
+        few = len(ids) < _FEW * (len(offsets) - 1)
+        if few or largest >> 6 > _SPARSE + len(self.rows.ids) + self.added:
+            for begin, end in zip(offsets.tolist(), offsets[1:].tolist(), strict=False):
+                ids[begin:end].sort()
+            return ids
+        out = np.empty(len(ids) + 8, dtype=np.int32)
+        order_ids(offsets, ids, *_MARKS.up_to(largest), out)
+        return out[: len(ids)]
+
+    def subscribers_of(self, entries: Int32s) -> list[str]:
+        """The names of their subscribers, each once, sorted."""
+        found = self._values_of(entries, OWNER)
+        owners = np.unique(found)
+        return sorted(self.rows.names[owner] for owner in owners[owners >= 0].tolist())
+
+    def _is_laid_out(self, entries: Int32s) -> bool:
+        """Whether a document with these entries sees rows as they were laid out: none changed, no entry is newer."""
+        return not self.stamp and (not len(entries) or entries.item(-1) < self.rows.entry_count)
+
+    def are_laid_out(self, offsets: Int64s, entries: Int32s) -> bool:
+        """Whether all documents do."""
+        if self.stamp or not len(entries):
+            return not self.stamp
+        # Entries ascend in a document, so its last one tells; where it has none, that of another document is looked at.
+        return bool(entries[offsets[1:] - 1].max() < self.rows.entry_count)
+
+    def _values_of(self, entries: Int32s, cell: int) -> Int32s:
+        """The ids or owners behind the entries of one document."""
+        rows = self.rows
+        values = rows.ids if cell == ID else rows.owners
+        laid_out = self._is_laid_out(entries)
+        if laid_out and rows.single:
+            out = np.empty(len(entries), dtype=np.int32)
+            pick(entries, values, out)
+            return out
+        offsets = np.array([0, len(entries)], dtype=np.int64)
+        return (self._laid_out(offsets, entries, values) if laid_out else self._visible(offsets, entries, cell))[1]
+
+    def _laid_out(self, offsets: Int64s, entries: Int32s, values: Int32s) -> tuple[Int64s, Int32s]:
+        if self.rows.single:
+            out = np.empty(len(entries), dtype=np.int32)
+            pick(entries, values, out)
+            return offsets, out
+        out_offsets = np.zeros(len(offsets), dtype=np.int64)
+        out = np.empty(measure_rows(offsets, entries, self.rows.begin, out_offsets), dtype=np.int32)
+        write_rows(entries, self.rows.begin, values, out)
+        return out_offsets, out
+
+    def _visible(self, offsets: Int64s, entries: Int32s, cell: int) -> tuple[Int64s, Int32s]:
+        """The visible rows' ids or owners; ids ascend if the laid-out ones do."""
+        rows = self.rows
+        changes = rows.changes()
+        values = rows.ids if cell == ID else rows.owners
+        room = np.empty(self.added, dtype=np.int32) if cell == ID and rows.ascending else _NONE
+        out_offsets = np.zeros(len(offsets), dtype=np.int64)
+        out = np.empty(64 + len(entries) * (1 + len(values) // max(1, rows.entry_count)), dtype=np.int32)
+        done = 0
+        while True:
+            done = visible_rows(
+                offsets, entries, rows.begin, values, rows.single, *changes, self.stamp, self.added, cell,
+                out_offsets, out, room, done,
+            )  # fmt: skip
+            if done == len(offsets) - 1:
+                return out_offsets, out[: out_offsets[-1]]
+            larger = np.empty(2 * len(out), dtype=np.int32)
+            larger[: out_offsets[done]] = out[: out_offsets[done]]
+            out = larger

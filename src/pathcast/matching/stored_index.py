@@ -1,0 +1,96 @@
+"""The index on disk: subscriptions and engine as one snapshot."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pathcast.documents import Limits
+from pathcast.documents.expat_reader import Entities
+from pathcast.errors import SnapshotError
+from pathcast.store import open_snapshot, reading_snapshot, write_snapshot
+from pathcast.store.snapshot import AnyArray
+
+from .arrays.ragged_arrays import part_of
+from .engine_contract import Engine, Learning
+from .engine_registry import engine_class, engines
+from .index_renewal import read_distrusting
+from .subscriptions.subscriptions import Subscriptions
+from .table.bulk import collector_resting
+
+if TYPE_CHECKING:
+    from .matcher import Matcher
+
+KIND = "index"
+# Of the arrays that make up an index, by name, shape and meaning: whoever changes these gives it the next number.
+LAYOUT = 9
+_SUBSCRIPTIONS, _ENGINE = "subscriptions_", "engine_"
+
+
+def index_state(matcher: "Matcher", *, memo: bool) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    """A matcher's subscriptions and engine as facts and arrays; `memo`: with what the engine has learnt."""
+    # The engine first: its patterns' gates are nodes of the table's trie, some of which it may add now.
+    engine = matcher.engine
+    compiled: dict[str, AnyArray] = {}
+    if memo:
+        compiled = engine.arrays()
+    elif isinstance(engine, Learning):
+        compiled = engine.compiled()
+    facts, columns = matcher.subscriptions.state()
+    arrays = {_SUBSCRIPTIONS + name: array for name, array in columns.items()}
+    arrays |= {_ENGINE + name: array for name, array in compiled.items()}
+    return {"engine": matcher.engine_name, "layout": LAYOUT, **facts}, arrays
+
+
+def write_index(directory: str | os.PathLike[str], facts: dict[str, Any], arrays: dict[str, AnyArray]) -> None:
+    """Write what `index_state` gave to a folder."""
+    write_snapshot(directory, KIND, facts, arrays)
+
+
+def open_index(
+    directory: str | os.PathLike[str],
+    *,
+    limits: Limits | None = None,
+    entities: Entities = "refuse",
+    verify: bool = True,
+    trusted: bool = True,
+) -> "Matcher":
+    """Open an index that `matcher.save` wrote; `SnapshotError`, whatever the folder holds instead.
+
+    `verify=False` skips the checksums of the arrays' content, but not those of the manifest, nor the files' sizes.
+    `trusted=False` is for a folder that strangers may have written to: of what it holds only the subscriptions are
+    read, always with their checksums, and compiled anew (`index_renewal.py`), which takes seconds for a million instead
+    of milliseconds.
+
+    >>> from tempfile import mkdtemp
+    >>> folder, subscriptions = mkdtemp(), pathcast.Subscriptions()
+    >>> subscriptions.add("//a")
+    1
+    >>> subscriptions.compile().save(folder)
+    >>> pathcast.open_index(folder).match("<a/>").ids.tolist()
+    [1]
+    """
+    from .matcher import Matcher
+
+    folder = Path(directory)
+    with reading_snapshot(folder):
+        subscriptions, engine = _read(folder, verify, trusted)
+    return Matcher(subscriptions, engine, limits=limits, entities=entities)
+
+
+def _read(folder: Path, verify: bool, trusted: bool) -> tuple[Subscriptions, Engine]:
+    snapshot = open_snapshot(folder, KIND, verify=verify or not trusted)
+    name = snapshot.facts.get("engine")
+    if name not in engines():
+        raise SnapshotError(f"the index was written for the engine {name!r}, which this Pathcast lacks")
+    layout = snapshot.facts.get("layout", 1)
+    if layout != LAYOUT:
+        newer = type(layout) is int and layout > LAYOUT
+        advice = "update Pathcast" if newer else "compile the subscriptions anew"
+        raise SnapshotError(f"the index {folder} has layout {layout!r}, this Pathcast reads {LAYOUT}; {advice}")
+    columns = part_of(snapshot.arrays, _SUBSCRIPTIONS)
+    if not trusted:
+        subscriptions = read_distrusting(snapshot.facts, columns)
+        with collector_resting():
+            return subscriptions, engine_class(name).build(subscriptions.table)
+    subscriptions = Subscriptions.restore(snapshot.facts, columns)
+    return subscriptions, engine_class(name).restore(subscriptions.table, part_of(snapshot.arrays, _ENGINE))

@@ -1,0 +1,77 @@
+"""Expensive subscriptions: which ones take most of the time that an engine spends on trying patterns.
+
+An engine that is `Costed` counts, for each pattern that it tries on documents, how often it does so and about how many
+bytes of values it reads. Work that patterns share counts for the first of them. Patterns that are found by look-ups
+alone are never tried and cost next to nothing.
+
+Cost: one pass over the patterns that were tried, when somebody asks.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..engine_contract import Costed, Engine
+from ..results.match_expansion import Expansion
+
+SHOWN = 5
+"""How many expensive patterns `statistics` shows, and how many subscriptions of each."""
+
+# A try takes about as long as reading this many bytes.
+_BYTES_PER_TRY = 128
+
+
+class Cost(NamedTuple):
+    """What a pattern has cost: the documents it was tried on, and its share of all work of this kind."""
+
+    entry: int
+    tries: int
+    share: float
+
+    def __str__(self) -> str:
+        documents = "1 document" if self.tries == 1 else f"{self.tries:,} documents"
+        return f"tried on {documents} so far, {self.share:.0%} of the work of trying patterns"
+
+
+def most_expensive(engine: Engine, expansion: Expansion) -> list[dict[str, Any]]:
+    """The patterns that have cost most, the most expensive first, each with the first of its subscriptions."""
+    found: list[dict[str, Any]] = []
+    for cost in _costs(engine, expansion):
+        ids = expansion.ids_of(np.array([cost.entry], dtype=np.int32))
+        if len(ids):
+            found.append(
+                {
+                    "xpath": engine.table.text(cost.entry),
+                    "ids": ids[:SHOWN].tolist(),
+                    "subscriptions": len(ids),
+                    "tried on": cost.tries,
+                    "share": cost.share,
+                }
+            )
+        if len(found) == SHOWN:
+            break
+    return found
+
+
+def cost_of(engine: Engine, expansion: Expansion, id: int) -> Cost | None:
+    """What the pattern of a subscription has cost; None for one that was never tried."""
+    costs = _costs(engine, expansion)
+    if not costs:
+        return None
+    entries = np.array([cost.entry for cost in costs], dtype=np.int32)
+    offsets, ids = expansion.ids_of_all(np.arange(len(entries) + 1), entries)
+    place = np.flatnonzero(ids == id)
+    return costs[int(np.searchsorted(offsets, place[0], side="right")) - 1] if len(place) else None
+
+
+def _costs(engine: Engine, expansion: Expansion) -> list[Cost]:
+    """What all patterns that were tried have cost, the most expensive first."""
+    if not isinstance(engine, Costed) or engine.table is not expansion.rows.table:  # the engine is about to change
+        return []
+    entries, tries, read = engine.costs()
+    distinct, of = np.unique(entries, return_inverse=True)
+    work = np.bincount(of, read + _BYTES_PER_TRY * tries, len(distinct))
+    times = np.bincount(of, tries, len(distinct))
+    order = np.argsort(-work, kind="stable")
+    total = max(1.0, float(work.sum()))
+    return [Cost(int(distinct[k]), int(times[k]), float(work[k]) / total) for k in order]

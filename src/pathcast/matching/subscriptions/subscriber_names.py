@@ -1,0 +1,51 @@
+"""Owners: the subscribers' names, and the numbers that stand for them.
+
+A number means the same name until names without subscriptions are dropped, which makes another list of names: whoever
+holds the old one goes on with the old numbers.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.store.text_arrays import Texts
+
+NOBODY = -1
+# So many names are kept even if nobody uses them.
+_FEW = 1024
+
+
+class Owners:
+    """A list of names that grows, and the way back."""
+
+    def __init__(self, names: Texts | None = None) -> None:
+        self.names = Texts() if names is None else names
+        self._numbers: dict[str, int] | None = {} if names is None else None  # those of a snapshot when they are needed
+
+    def number(self, name: str | None) -> int:
+        """The number of a name, given now if it has none; NOBODY for None."""
+        if name is None:
+            return NOBODY
+        if self._numbers is None:
+            self._numbers = {known: owner for owner, known in enumerate(self.names)}
+        owner = self._numbers.setdefault(name, len(self.names))
+        if owner == len(self.names):
+            self.names.append(name)
+        return owner
+
+    def name(self, owner: int) -> str | None:
+        """The name of a number."""
+        return None if owner == NOBODY else self.names[owner]
+
+    def drop_unused(self, owners: npt.NDArray[np.int32]) -> npt.NDArray[np.int32] | None:
+        """Forget all names but those of these owners, if they are the most; the new number of each old one."""
+        if len(self.names) < _FEW:
+            return None
+        used = np.zeros(len(self.names), dtype=np.bool_)
+        used[owners[owners >= 0]] = True
+        if 2 * np.count_nonzero(used) > len(used):
+            return None
+        kept = Texts()
+        for owner in np.flatnonzero(used).tolist():
+            kept.append(self.names[owner])
+        self.names, self._numbers = kept, None
+        return (np.cumsum(used) - 1).astype(np.int32)

@@ -1,0 +1,192 @@
+"""Subscription files: text, CSV and Parquet to rows of (id, xpath, subscriber), each with its line.
+
+In a text file a line that begins with `#`, after any blanks, is a comment: no XPath begins so. CSV has no comments,
+since any field may begin with `#`.
+
+A fault of a row leaves the row out and is kept (`Rows.errors`), so that all faults can be reported at once. A fault
+of the file raises.
+"""
+
+import csv
+import io
+import os
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from pathcast.errors import LimitError, PatternError
+
+from .decompression import AMPLIFICATION, Bound, check_parquet, is_text_kind, texts_of, unpacked
+
+LARGEST_ID = (1 << 31) - 1
+_BLOCK = 1 << 16  # characters of text that are cut into lines at a time
+_LONGEST_ID = 40  # with leading zeros
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Subscriptions as a file holds them; `lines` says where each stands (rows from 1 in Parquet).
+
+    `errors` has the rows that are left out, each with its line.
+    """
+
+    xpaths: list[str]
+    ids: list[int] | None
+    subscribers: list[str | None] | None
+    lines: Sequence[int]
+    errors: list[PatternError] = field(default_factory=list)
+
+
+def read_rows(path: str | os.PathLike[str], amplification: int = AMPLIFICATION) -> Rows:
+    """The rows of a file; its ending says what it is. Ids are checked here, where their lines are known.
+
+    A compressed file unpacks to at most `amplification` times its size (`decompression.py`).
+    """
+    rows = _read(path, amplification)
+    return rows if rows.ids is None or rows.ids is rows.lines else _with_good_ids(rows, rows.ids)
+
+
+def _with_good_ids(rows: Rows, given: Sequence[object]) -> Rows:
+    """The rows whose ids can be used; the others are errors."""
+    line_of: dict[int, int] = {}
+    kept, errors = [], rows.errors
+    for at, (value, line) in enumerate(zip(given, rows.lines, strict=True)):
+        number = _id(value)
+        if number is None:
+            errors.append(PatternError(f"id {value!r:.60}: must be a whole number from 1 to {LARGEST_ID:,}", line=line))
+        elif line_of.setdefault(number, line) != line:
+            errors.append(PatternError(f"id {number} is already in use, in line {line_of[number]}", line=line))
+        else:
+            kept.append(at)
+    subscribers = None if rows.subscribers is None else [rows.subscribers[at] for at in kept]
+    return Rows([rows.xpaths[at] for at in kept], list(line_of), subscribers, [rows.lines[at] for at in kept], errors)
+
+
+def _read(path: str | os.PathLike[str], amplification: int) -> Rows:
+    file = Path(path)
+    endings = [ending.lower() for ending in file.suffixes]
+    try:
+        data = file.read_bytes()
+        bound = Bound(file, len(data), amplification)
+        if endings[-1:] == [".gz"]:
+            data = unpacked(data, bound)
+            endings.pop()
+        if endings[-1:] == [".parquet"]:
+            return _parquet(file, data, bound)
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise PatternError(f"{file} is not UTF-8 text (byte {error.start})") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise PatternError(
+            f"cannot read the subscriptions {file}: {getattr(error, 'strerror', None) or error}"
+        ) from None
+    except ValueError:  # a NUL character, or a character that the file system's encoding lacks
+        raise PatternError(f"cannot read the subscriptions {str(file)!r}: no file can have this name") from None
+    return _csv(file, text) if endings[-1:] == [".csv"] else _plain(text)
+
+
+def _plain(text: str) -> Rows:
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    xpaths: list[str] = []
+    numbers: list[int] = []
+    begin, first = 0, 1
+    while begin < len(text):
+        end = text.find("\n", begin + _BLOCK) + 1 or len(text)
+        block = text[begin:end]
+        if not block.isspace():  # blank lines in bulk are no lines
+            lines = list(map(str.strip, block.split("\n")))
+            kept = [(number, line) for number, line in enumerate(lines, first) if line and line[0] != "#"]
+            numbers += [number for number, _ in kept]
+            xpaths += [line for _, line in kept]
+        begin, first = end, first + block.count("\n")
+    return Rows(xpaths, numbers, None, numbers)
+
+
+def _csv(file: Path, text: str) -> Rows:
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)  # else an open quote takes in all that follows
+    rows: list[dict[str, str]] = []
+    lines: list[int] = []
+    errors: list[PatternError] = []
+    try:
+        columns = next(reader, [])
+        _check_columns(file, columns)
+        for row in reader:
+            if len(row) > len(columns):
+                fields = f"{len(row)} fields, the heading has {len(columns)}; quote fields that hold a comma"
+                errors.append(PatternError(f"the row has {fields}", line=reader.line_num))
+            elif row:
+                rows.append(dict(zip(columns, row, strict=False)))
+                lines.append(reader.line_num)
+    except csv.Error as error:
+        if "end of data" in str(error):
+            raise PatternError(f"{file}: a quote is not closed", line=lines[-1] + 1 if lines else 2) from None
+        if "field limit" in str(error):
+            reason = f"{file}: a field has more than {csv.field_size_limit():,} characters"
+            raise LimitError(f"{reason} (raise it with csv.field_size_limit)", line=reader.line_num) from None
+        raise PatternError(f"{file} is not CSV: {error}", line=reader.line_num) from None
+    ids: Any = [row.get("id") for row in rows] if "id" in columns else None
+    subscribers = [row.get("subscriber") or None for row in rows] if "subscriber" in columns else None
+    return Rows([row.get("xpath", "") for row in rows], ids, subscribers, lines, errors)
+
+
+def _parquet(file: Path, data: bytes, bound: Bound) -> Rows:
+    import pyarrow
+    from pyarrow import parquet
+
+    source = pyarrow.BufferReader(data)
+    try:
+        declared = parquet.ParquetFile(source)
+        check_parquet(declared.metadata, bound)
+        kinds = dict(zip(declared.schema_arrow.names, declared.schema_arrow.types, strict=True))
+        _check_columns(file, declared.schema_arrow.names)
+        if not is_text_kind(kinds["xpath"]):
+            raise PatternError(f"{file}: column 'xpath' holds {kinds['xpath']}, not strings")
+        columns = [name for name in ("xpath", "id", "subscriber") if name in kinds]
+        texts = [name for name in columns if is_text_kind(kinds[name])]
+        table = parquet.ParquetFile(source, read_dictionary=texts).read(columns)
+    except pyarrow.ArrowException as error:
+        raise PatternError(f"{file} is not Parquet: {error}") from None
+    read = {name: _texts(file, name, table[name], kinds[name]) for name in texts}
+    xpaths = [xpath or "" for xpath in read["xpath"]]
+    lines = range(1, len(xpaths) + 1)
+    ids = table["id"].to_pylist() if "id" in table.column_names else None
+    subscribers = read.get("subscriber")
+    if subscribers is None and "subscriber" in columns:
+        subscribers = table["subscriber"].to_pylist()
+    return Rows(xpaths, ids, subscribers, lines)
+
+
+def _texts(file: Path, name: str, column: Any, kind: object) -> list[str | None]:
+    import pyarrow
+
+    try:
+        return texts_of(column)
+    except pyarrow.ArrowException:
+        raise PatternError(f"{file}: column '{name}' holds {kind}, not strings") from None
+
+
+def _check_columns(file: Path, columns: Sequence[str]) -> None:
+    if "xpath" not in columns:
+        found = ", ".join(columns) or "none"
+        used = next((mark for mark in ";\t|" if "xpath" in columns[0].split(mark)), None) if columns else None
+        advice = "" if used is None else f": separated by {used!r}? use commas"
+        raise PatternError(f"{file} has no column 'xpath' (its columns: {found}){advice}", line=1)
+    for name in ("xpath", "id", "subscriber"):
+        if columns.count(name) > 1:
+            raise PatternError(f"{file} has two columns '{name}'", line=1)
+
+
+def _id(value: object) -> int | None:
+    """The id that a field holds: digits 0 to 9, or a number that is whole; None for anything else."""
+    if isinstance(value, str):
+        digits = value.strip(" \t")
+        usable = digits.isascii() and digits.isdecimal() and len(digits) <= _LONGEST_ID
+        number = int(digits) if usable else 0
+    elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        number = int(value) if 0 < value <= LARGEST_ID and value == int(value) else 0
+    else:
+        number = 0
+    return number if 0 < number <= LARGEST_ID else None

@@ -1,0 +1,1 @@
+"""The table of distinct patterns: equal subscriptions share one entry, and engines see entries alone."""

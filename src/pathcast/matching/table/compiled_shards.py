@@ -1,0 +1,123 @@
+"""Shards: expressions that another process parsed and compiled, as arrays that are merged without an object for any.
+
+A process compiles its share of a large set into a small table and the engine's tables for it (`compile_shard`), packs
+both (`packed`), and the process that holds the set takes them over (`merge_shard`): names, trie nodes, patterns,
+conditions and value tests are found there, or appended, by what they say, and what refers to them is renumbered.
+
+Invariant: merging the shards of a set's expressions gives the entries that entering the expressions gives, whatever
+the shards; only the numbers may differ. What can't be told apart by text is left to the process that merges.
+Cost: to compile an expression with two predicates some 100 µs, in any process; to merge it 3 µs, in one.
+"""
+
+import io
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.patterns import Namespaces
+from pathcast.patterns.pattern_text import has_one_text
+from pathcast.store.text_arrays import Texts, pack
+
+from ..arrays.ragged_arrays import part_of
+from ..engine_contract import Mergeable
+from ..engine_registry import engine_class
+from .bulk import collector_resting
+from .pattern_table import Entered, PatternTable
+
+Int32s = npt.NDArray[np.int32]
+Arrays = dict[str, npt.NDArray[Any]]
+
+_TABLE, _ENGINE = "table_", "engine_"
+_NONE = -1
+# A number with a point, with an exponent or with many digits.
+_MAY_BE_LONG = re.compile(r"\.\d|\d\.|\d{15}|\d[eE]")
+
+
+class Refused(NamedTuple):
+    """An expression that is none: its place, the reason and the column, where there is one."""
+
+    place: int
+    reason: str
+    column: int | None
+
+
+class Merged(NamedTuple):
+    """Of each expression of a shard the entry, -1 where it has none: because it was refused, or left to the merger."""
+
+    entries: Int32s
+    refused: list[Refused]
+    left: list[int]
+
+
+def compile_shard(expressions: Sequence[str], namespaces: Namespaces, max_steps: int, engine: str) -> Arrays:
+    """Parse expressions, and compile the good ones for an engine, which must be `Mergeable`."""
+    kind = engine_class(engine)
+    assert issubclass(kind, Mergeable)
+    with collector_resting():
+        places = list(range(len(expressions)))
+        table, entered = _entered(expressions, namespaces, max_steps)
+        ambiguous = _ambiguous(table, expressions, entered)
+        left: list[int] = []
+        if ambiguous:  # rare: then without them
+            good = zip(entered.good, entered.entries.tolist(), strict=True)
+            left = [place for place, entry in good if entry in ambiguous]
+            places = sorted(set(places).difference(left))
+            table, entered = _entered([expressions[place] for place in places], namespaces, max_steps)
+        entries = np.full(len(expressions), _NONE, dtype=np.int32)
+        entries[[places[at] for at in entered.good]] = entered.entries
+        reasons, offsets = pack(error.reason for error in entered.bad)
+        return {
+            "entries": entries,
+            "left": np.array(left, dtype=np.int64),
+            "bad": np.array([places[error.index or 0] for error in entered.bad], dtype=np.int64),
+            "reasons": reasons,
+            "reason_offsets": offsets,
+            "columns": np.array([_NONE if e.column is None else e.column for e in entered.bad], dtype=np.int64),
+            **{_ENGINE + name: array for name, array in kind.compile_part(table).items()},
+            **{_TABLE + name: array for name, array in table.arrays().items()},
+        }
+
+
+def merge_shard(table: PatternTable, engine: Mergeable, arrays: Arrays) -> Merged:
+    """Take over a shard: its patterns become entries of the table, and the engine knows them."""
+    moved = table.merge(part_of(arrays, _TABLE))
+    engine.merge(part_of(arrays, _ENGINE), moved)
+    entries = np.asarray(arrays["entries"])
+    good = entries != _NONE
+    merged = np.full(len(entries), _NONE, dtype=np.int32)
+    merged[good] = moved.entries[entries[good]]
+    reasons = Texts(arrays["reasons"], arrays["reason_offsets"])
+    refused = [
+        Refused(place, reason, None if column == _NONE else column)
+        for place, reason, column in zip(arrays["bad"].tolist(), reasons, arrays["columns"].tolist(), strict=True)
+    ]
+    return Merged(merged, refused, arrays["left"].tolist())
+
+
+def packed(arrays: Arrays) -> bytes:
+    """Arrays as bytes, for the way from process to process."""
+    file = io.BytesIO()
+    np.savez(file, **arrays)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def unpacked(data: bytes) -> Arrays:
+    """The arrays that `packed` was given."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def _entered(expressions: Sequence[str], namespaces: Namespaces, max_steps: int) -> tuple[PatternTable, Entered]:
+    table = PatternTable(namespaces, max_steps)
+    return table, table.enter(list(expressions), collect=True)
+
+
+def _ambiguous(table: PatternTable, expressions: Sequence[str], entered: Entered) -> set[int]:
+    """The entries whose patterns have more than one text; all have just one whose numbers are short and whole."""
+    good = zip(entered.good, entered.entries.tolist(), strict=True)
+    doubtful = {entry for place, entry in good if _MAY_BE_LONG.search(expressions[place])}
+    roots = ((entry, table.pattern(entry).root) for entry in doubtful)
+    return {entry for entry, root in roots if root is not None and not has_one_text(root)}

@@ -1,0 +1,128 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""The trie of plain paths as arrays: a node is a step below its parent, found by hashing (parent, step).
+
+    /a/b, /a//c        node 0: the document      parent  step
+                       node 1: /a                0       /a
+                       node 2: /a/b              1       /b
+                       node 3: /a//c             1       //c
+
+A slot of the hash table holds nothing but the child's number; its parent and step, kept per node, tell whether it is
+the right one. So a node costs 12 bytes and some 3 slots of 4 bytes.
+"""
+
+import numpy as np
+
+from pathcast.kernels import kernel, part
+
+NONE = -1
+EDGE_A = np.uint64(0x9E3779B97F4A7C15)
+EDGE_B = np.uint64(0xC2B2AE3D27D4EB4F)
+
+
+@part
+def edge_slot(parent, step, mask):
+    """Where the search for an edge begins."""
+    mixed = np.uint64(parent) * EDGE_A ^ np.uint64(step) * EDGE_B
+    mixed ^= mixed >> np.uint64(31)
+    mixed *= EDGE_A
+    return np.int64(mixed >> np.uint64(24) & np.uint64(mask))
+
+
+@part
+def child(slots, node_parent, node_step, parent, step):
+    """The node below `parent` by `step`, or NONE."""
+    mask = len(slots) - 1
+    slot = edge_slot(parent, step, mask)
+    while True:
+        node = slots[slot]
+        if node < 0 or (node_parent[node] == parent and node_step[node] == step):
+            return node
+        slot = (slot + 1) & mask
+
+
+@part
+def insert_path(steps, begin, end, slots, node_parent, node_step, count):
+    """Insert one path: its last node, and the new node count."""
+    mask = len(slots) - 1
+    node = np.int64(0)
+    for at in range(begin, end):
+        step = steps[at]
+        slot = edge_slot(node, step, mask)
+        while True:
+            found = np.int64(slots[slot])
+            if found < 0:
+                slots[slot] = count
+                node_parent[count] = node
+                node_step[count] = step
+                found = count
+                count += 1
+                break
+            if node_parent[found] == node and node_step[found] == step:
+                break
+            slot = (slot + 1) & mask
+        node = found
+    return node, count
+
+
+@kernel("int64(ro_i4[::1], ro_i4[::1], i4[::1], i4[::1], i4[::1], int64, i4[::1])")
+def insert_paths(steps, lengths, slots, node_parent, node_step, count, ends):
+    """Insert paths, given as their steps one after the other; `ends` gets each path's last node. The new node count."""
+    at = 0
+    for path in range(len(lengths)):
+        end = at + lengths[path]
+        ends[path], count = insert_path(steps, at, end, slots, node_parent, node_step, count)
+        at = end
+    return count
+
+
+@kernel("int64(ro_i4[::1], int64, i4[::1], i4[::1], i4[::1], i4[::1], int64, int64, i4[::1])", brief=True)
+def enter_path(steps, length, slots, node_parent, node_step, node_entry, count, fresh, found):
+    """Insert one path, with the entry `fresh` unless it has one; `found` gets last node and entry. The node count."""
+    node, count = insert_path(steps, 0, length, slots, node_parent, node_step, count)
+    if node_entry[node] < 0:
+        node_entry[node] = fresh
+    found[0], found[1] = node, node_entry[node]
+    return count
+
+
+@kernel("void(ro_i4[::1], ro_i4[::1], int64, i4[::1])", late=True)
+def rebuild_slots(node_parent, node_step, count, slots):
+    """Put all edges into a fresh table."""
+    mask = len(slots) - 1
+    for node in range(1, count):
+        slot = edge_slot(node_parent[node], node_step[node], mask)
+        while slots[slot] >= 0:
+            slot = (slot + 1) & mask
+        slots[slot] = node
+
+
+@kernel("int64(ro_i4[::1], i4[::1], int64, i4[::1])")
+def number_paths(ends, node_entry, first, entries):
+    """Give each path the entry of its last node, a new one (from `first` on) where it has none; the next entry."""
+    for path in range(len(ends)):
+        if node_entry[ends[path]] < 0:
+            node_entry[ends[path]] = first
+            first += 1
+        entries[path] = node_entry[ends[path]]
+    return first
+
+
+@kernel("int64(ro_i4[::1], ro_i4[::1], ro_i4[::1], i4[::1], i4[::1], i4[::1], int64, i4[::1])", late=True)
+def merge_nodes(their_parent, their_step, names, slots, node_parent, node_step, count, moved):
+    """Take over the nodes of another trie, whose names are `names` here; `moved` gets their numbers. The new count."""
+    mask = len(slots) - 1
+    moved[0] = 0
+    for their in range(1, len(their_parent)):
+        parent, step = moved[their_parent[their]], their_step[their]
+        if step > 1:
+            step = 2 * (names[(step >> 1) - 1] + 1) + (step & 1)
+        slot = edge_slot(parent, step, mask)
+        while slots[slot] >= 0 and (node_parent[slots[slot]] != parent or node_step[slots[slot]] != step):
+            slot = (slot + 1) & mask
+        if slots[slot] < 0:
+            slots[slot] = count
+            node_parent[count] = parent
+            node_step[count] = step
+            count += 1
+        moved[their] = slots[slot]
+    return count

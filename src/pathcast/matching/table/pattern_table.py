@@ -1,0 +1,331 @@
+"""The table of distinct patterns: equal subscriptions are one entry, and engines see entries only.
+
+Plain paths live in a trie (`path_trie.py`), other patterns as trees (`tree_patterns.py`). Two expressions with the same
+normal form share an entry: `a/b`, `//a/b` and `.//a/./b` are one.
+
+Invariant: an entry's number never changes and always means the same pattern. An entry that no subscription uses any
+more stays, unused; engines may report it, and nothing comes of it. When most are unused, another table takes this one's
+place (`compacted`).
+Cost: about 1 µs to enter a plain path among many, some 15 µs to enter a pattern with two predicates.
+"""
+
+import weakref
+from array import array
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.documents import DocumentBatch, Names
+from pathcast.documents.names import local_part
+from pathcast.errors import LimitError, PatternError
+from pathcast.patterns import Namespaces, Pattern, parse
+from pathcast.patterns.parsing.plain_paths import PathEncoder, Steps, path_text, pattern_of
+from pathcast.patterns.tree_pattern import names_of
+from pathcast.store.text_arrays import Texts, pack
+
+from ..arrays.ragged_arrays import part_of
+from .path_trie import Trie
+from .path_trie_kernels import NONE
+from .tree_patterns import Trees
+
+Int32s = npt.NDArray[np.int32]
+_TRIE, _TREES = "trie_", "trees_"
+# So many unused entries are no waste.
+FEW_UNUSED = 4096
+# Names are kept, used or not, up to so many.
+MANY_NAMES = 1 << 16
+# Expressions of trees whose entry is remembered, so that adding the same again needs no parsing.
+_REMEMBERED = 1 << 15
+
+
+@dataclass(slots=True)
+class Entered:
+    """What became of a list of expressions.
+
+    `entries` of the good ones in order, `good` their indices, `texts` the expressions (by place among the good ones)
+    that are not their entry's own text, `bad` the errors of the others, each with its index.
+    """
+
+    entries: Int32s
+    good: range | list[int]
+    texts: dict[int, str] = field(default_factory=dict)
+    bad: list[PatternError | LimitError] = field(default_factory=list)
+
+
+class Moved(NamedTuple):
+    """What became of another table that was merged into this one, which had `first` entries before.
+
+    Of each of its names, trie nodes and entries the number here.
+    """
+
+    first: int
+    names: Int32s
+    nodes: Int32s
+    entries: Int32s
+
+
+class PatternTable:
+    """Distinct patterns, numbered from 0."""
+
+    def __init__(self, namespaces: Namespaces, max_steps: int) -> None:
+        self.namespaces = namespaces
+        self.max_steps = max_steps
+        self.names = Names()
+        self.encoder = PathEncoder(self.names, namespaces, max_steps=max_steps)
+        self.trie = Trie()
+        self.trees = Trees(namespaces)
+        self._nodes = array("i")  # the trie node of each entry, NONE for a tree
+        self._entered: dict[str, int] = {}
+        self._mentioned: set[str] = set()  # by trees, as tests of nodes
+        self.unused = 0  # entries without a subscription
+        self._origin: tuple[weakref.ref[PatternTable], Int32s] | None = None
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def enter(self, expressions: list[str], *, collect: bool = False) -> Entered:
+        """The entries of expressions, made now where there are none; the first bad one raises unless `collect`."""
+        steps = array("i")
+        lengths = array("i")
+        trees: list[tuple[int, Pattern]] = []
+        texts: dict[int, str] = {}
+        bad: list[PatternError | LimitError] = []
+        encode = self.encoder.encode
+        failed: dict[str, PatternError | LimitError] = {}  # a file may repeat one that takes long to reject
+        for index, expression in enumerate(expressions):
+            place = index - len(bad)
+            if failed and expression in failed:
+                error = copy(failed[expression])
+                error.index = index
+                bad.append(error)
+                continue
+            path = encode(expression)
+            if path is None:
+                try:
+                    pattern = parse(expression, self.namespaces, max_steps=self.max_steps)
+                except (PatternError, LimitError) as error:
+                    error.index = index
+                    if not collect:
+                        raise
+                    bad.append(error.with_traceback(None))  # which would keep tokens and parser alive
+                    failed[expression] = error
+                    continue
+                texts[place] = expression
+                path = self.encoder.steps_of(pattern)
+                if path is None:
+                    trees.append((place, pattern))
+                    continue
+            elif not _is_printed(expression):
+                texts[place] = expression
+            steps.extend(path)
+            lengths.append(len(path))
+        entries = self.number(np.array(steps, dtype=np.int32), np.array(lengths, dtype=np.int32), trees)
+        wrong = {error.index for error in bad}
+        good = [index for index in range(len(expressions)) if index not in wrong] if bad else range(len(expressions))
+        return Entered(entries, good, texts, bad)
+
+    def enter_one(self, expression: str) -> tuple[int, str | None]:
+        """The entry of one expression, made now if there is none; and the expression where it is not the entry's text.
+
+        Cost: a few µs for a plain path, and for another pattern that was entered here not long ago.
+        """
+        entry = self._entered.get(expression)
+        if entry is not None:
+            return entry, expression
+        steps = self.encoder.encode(expression)
+        text = None if steps is not None and _is_printed(expression) else expression
+        if steps is None:
+            try:
+                pattern = parse(expression, self.namespaces, max_steps=self.max_steps)
+            except (PatternError, LimitError) as error:
+                error.index = 0
+                raise
+            steps = self.encoder.steps_of(pattern)
+            if steps is None:
+                entry = self._tree_entry(pattern)
+                if len(self._entered) >= _REMEMBERED:
+                    self._entered.clear()
+                self._entered[expression] = entry
+                return entry, text
+        fresh = len(self._nodes)
+        node, entry = self.trie.enter_one(steps, fresh)
+        if entry == fresh:
+            self._nodes.append(node)
+        return entry, text
+
+    def released(self, entry: int) -> None:
+        """The last subscription of an entry is gone. Called by the subscriptions, one change at a time."""
+        self.unused += 1
+
+    def taken(self, entry: int) -> None:
+        """An entry that was released has a subscription again. Called by the subscriptions, one change at a time."""
+        self.unused -= 1
+
+    @property
+    def is_wasteful(self) -> bool:
+        """Whether most entries, and not just a few, are unused."""
+        return self.unused > FEW_UNUSED and 2 * self.unused > len(self)
+
+    def compacted(self, used: npt.NDArray[np.bool_]) -> tuple["PatternTable", Int32s]:
+        """A table with the entries that are used, and the new number of each entry (-1: none).
+
+        Names stay what they are, since readers go by them and engines have learnt with them; but where there are very
+        many that no entry mentions, the table has names of its own, and all begins anew.
+        """
+        table, moved = self._with_same_names(used)
+        if len(self.names) <= MANY_NAMES:
+            return table, moved
+        other, entries = table._with_own_names()
+        if 2 * len(other.names) > len(self.names):
+            return table, moved
+        return other, np.append(entries, np.int32(NONE))[moved]  # the last one for those that are not used
+
+    def _with_own_names(self) -> tuple["PatternTable", Int32s]:
+        """A table of the same patterns, with no more names than they have, and its number for each entry."""
+        table = PatternTable(self.namespaces, self.max_steps)
+        steps, lengths = array("i"), array("i")
+        trees: list[tuple[int, Pattern]] = []
+        for entry in range(len(self)):
+            pattern = self.pattern(entry)
+            path = table.encoder.steps_of(pattern)
+            if path is None:
+                trees.append((entry, pattern))
+            else:
+                steps.extend(path)
+                lengths.append(len(path))
+        return table, table.number(np.array(steps, dtype=np.int32), np.array(lengths, dtype=np.int32), trees)
+
+    def _with_same_names(self, used: npt.NDArray[np.bool_]) -> tuple["PatternTable", Int32s]:
+        table = PatternTable(self.namespaces, self.max_steps)
+        table.names, table.encoder = self.names, self.encoder
+        moved = np.where(used, np.cumsum(used) - 1, NONE).astype(np.int32)
+        nodes = np.array(self._nodes, dtype=np.int32)
+        plain = np.flatnonzero(used & (nodes != NONE))
+        ends = table.trie.insert(*self.trie.paths(nodes[plain]))
+        table.trie.give(ends, moved[plain])
+        numbered = np.full(int(np.count_nonzero(used)), NONE, dtype=np.int32)
+        numbered[moved[plain]] = ends
+        table._nodes.frombytes(numbered.tobytes())
+        table.trees = self.trees.selected(moved)
+        table._origin = weakref.ref(self), moved
+        return table, moved
+
+    def entries_of(self, other: "PatternTable") -> Int32s | None:
+        """The entry that each entry of another table has here, -1 for none; None unless this one was made of it."""
+        return None if self._origin is None or self._origin[0]() is not other else self._origin[1]
+
+    def number(self, steps: Int32s, lengths: Int32s, trees: list[tuple[int, Pattern]]) -> Int32s:
+        """Entries of paths and trees, made now where there are none; trees have their places, paths fill the others."""
+        paths = self._path_entries(self.trie.insert(steps, lengths))
+        if not trees:
+            return paths
+        places = [place for place, _ in trees]
+        entries = np.empty(len(paths) + len(trees), dtype=np.int32)
+        plain = np.ones(len(entries), dtype=np.bool_)
+        plain[places] = False
+        entries[plain] = paths
+        entries[places] = [self._tree_entry(pattern) for _, pattern in trees]
+        return entries
+
+    def _path_entries(self, ends: Int32s) -> Int32s:
+        """The entries of paths that end in these nodes, made now where there are none."""
+        before = len(self)
+        paths, after = self.trie.number(ends, before)
+        if after > before:
+            fresh = np.full(after - before, NONE, dtype=np.int32)
+            is_fresh = paths >= before
+            fresh[paths[is_fresh] - before] = ends[is_fresh]
+            self._nodes.frombytes(fresh.tobytes())
+        return paths
+
+    def _tree_entry(self, pattern: Pattern) -> int:
+        entry = self.trees.find(pattern)
+        if entry is None:
+            entry = len(self)
+            if tests := pattern.tests - self._mentioned:
+                self._mentioned |= tests
+                for name in sorted(names_of(tests)):
+                    self.names.add(name)
+            self.trees.add(entry, pattern)
+            self._nodes.append(NONE)
+        return entry
+
+    def steps(self, entry: int) -> Steps | None:
+        """The steps of an entry that is a plain path; None for another one."""
+        node = self._nodes[entry]
+        return None if node == NONE else self.trie.path(node)
+
+    def nodes(self, first: int, end: int) -> Int32s:
+        """Of the entries from `first` to `end` the trie nodes, `NONE` for those that are no plain paths."""
+        return np.array(self._nodes[first:end], dtype=np.int32)
+
+    def pattern(self, entry: int) -> Pattern:
+        """The tree pattern of an entry."""
+        steps = self.steps(entry)
+        return self.trees[entry] if steps is None else pattern_of(steps, self.names)
+
+    def text(self, entry: int) -> str:
+        """An entry as XPath, in normal form."""
+        steps = self.steps(entry)
+        return self.trees.text(entry) if steps is None else path_text(steps, self.names)
+
+    def translation(self, batch: DocumentBatch) -> Int32s:
+        """For each name id of the batch its id in `names`, -1 for a name that no subscription mentions."""
+        if self.namespaces != "ignore":
+            return batch.translation(self.names)
+        found = (self.names.get(local_part(batch.name_of(number))) for number in range(batch.name_count))
+        return np.array([-1 if number is None else number for number in found], dtype=np.int32)
+
+    @property
+    def bytes(self) -> int:
+        """The memory of the plain paths."""
+        trie = self.trie
+        return 4 * len(self._nodes) + sum(column.nbytes for column in (trie.slots, trie.parent, trie.step, trie.entry))
+
+    # As arrays: on disk, and from other processes.
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The table as arrays; `restore` takes them back, `merge` takes them over."""
+        names, name_offsets = pack(self.names)
+        arrays: dict[str, npt.NDArray[Any]] = {"names": names, "name_offsets": name_offsets}
+        arrays["nodes"] = np.array(self._nodes, dtype=np.int32)
+        arrays |= {_TRIE + name: column for name, column in self.trie.arrays().items()}
+        return arrays | {_TREES + name: column for name, column in self.trees.arrays().items()}
+
+    @classmethod
+    def restore(cls, namespaces: Namespaces, max_steps: int, arrays: dict[str, npt.NDArray[Any]]) -> "PatternTable":
+        """The table that `arrays` was taken of."""
+        table = cls(namespaces, max_steps)
+        for name in Texts(arrays["names"], arrays["name_offsets"]):
+            table.names.add(name)
+        table._nodes.frombytes(arrays["nodes"].view(np.uint8).data)
+        table.trie = Trie.restore(part_of(arrays, _TRIE))
+        table.trees = Trees.restore(namespaces, part_of(arrays, _TREES))
+        return table
+
+    def merge(self, arrays: dict[str, npt.NDArray[Any]]) -> Moved:
+        """Take over the entries of another table, with the same namespaces, whose patterns all have one text.
+
+        Cost: less than 1 µs an entry; no object is made for any.
+        """
+        first = len(self)
+        names = np.array([self.names.add(name) for name in Texts(arrays["names"], arrays["name_offsets"])], np.int32)
+        trie, trees = part_of(arrays, _TRIE), part_of(arrays, _TREES)
+        nodes = self.trie.merge(np.asarray(trie["parent"]), np.asarray(trie["step"]), names)
+        ends = np.asarray(arrays["nodes"])
+        plain = np.flatnonzero(ends != NONE)
+        entries = np.empty(len(ends), dtype=np.int32)
+        entries[plain] = self._path_entries(nodes[ends[plain]])
+        entries[trees["entries"]] = found = self.trees.merge(trees, len(self))
+        fresh = int(found.max(initial=-1)) + 1 - len(self)
+        if fresh > 0:
+            self._nodes.frombytes(np.full(fresh, NONE, dtype=np.int32).tobytes())
+        return Moved(first, names, nodes, entries)
+
+
+def _is_printed(path: str) -> bool:
+    """Whether a plain path reads as the table would print it."""
+    return path[0] == "/" and ":" not in path and "//*" not in path

@@ -1,0 +1,156 @@
+"""The patterns that are no plain paths, by entry, as text; objects are made of those alone that are looked at.
+
+Text in normal form tells patterns apart as they do themselves. So to find a pattern among those of a snapshot or of
+another process, to save them again or to leave some out, none of them is parsed; but all are to find one with a number
+that can be written in several ways, all of them long (`has_one_text`). A pattern that is added is kept as an object
+until somebody wants the texts, out of sight of the collector of cyclic garbage (`bulk.py`).
+
+Invariant: entries ascend. Texts lie in arrays that are appended to, or replaced by larger copies.
+Cost: to find a pattern, one hash look-up; among texts some 15 µs more, to print it, and once 0.1 µs for each of them.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.patterns import Namespaces, Pattern
+from pathcast.patterns.parsing.parse import parse_printed
+from pathcast.patterns.pattern_text import has_one_text
+from pathcast.store.text_arrays import pack
+
+from ..arrays.growing_array import Growing
+from .bulk import leave_out
+from .text_table_kernels import find_text, gather_texts, index_texts, merge_texts
+
+Int32s = npt.NDArray[np.int32]
+_NO_SLOTS = np.full(256, -1, dtype=np.int32)
+
+
+class Trees:
+    """A growing mapping from entries to tree patterns and back."""
+
+    def __init__(self, namespaces: Namespaces) -> None:
+        self._namespaces = namespaces
+        self._entries = Growing(np.int32)  # of the texts
+        self._data, self._offsets = Growing(np.uint8), Growing(np.int64, [0])
+        self._slots, self._indexed = _NO_SLOTS, 0
+        self._added: list[int] = []  # entries that have no text yet
+        self._patterns: dict[int, Pattern] = {}
+        self._numbers: dict[Pattern, int] = {}
+
+    def __len__(self) -> int:
+        return self._entries.size + len(self._added)
+
+    def __iter__(self) -> Iterator[int]:
+        """All entries that are trees, ascending."""
+        return chain(self._entries.view.tolist(), self._added)
+
+    def between(self, first: int, end: int) -> list[int]:
+        """The entries from `first` to before `end` that are trees, ascending."""
+        packed, added = self._entries.view, self._added
+        low, high = np.searchsorted(packed, [first, end]).tolist()
+        return [*packed[low:high].tolist(), *added[bisect_left(added, first) : bisect_left(added, end)]]
+
+    def __getitem__(self, entry: int) -> Pattern:
+        pattern = self._patterns.get(entry)
+        if pattern is None:
+            pattern = self._patterns[entry] = parse_printed(self._packed_text(entry), self._namespaces)
+            leave_out(pattern)
+        return pattern
+
+    def text(self, entry: int) -> str:
+        """A pattern as XPath, in normal form; no object is made for that."""
+        pattern = self._patterns.get(entry)
+        return self._packed_text(entry) if pattern is None else str(pattern)
+
+    def _packed_text(self, entry: int) -> str:
+        place = int(self._entries.view.searchsorted(entry))
+        begin, end = self._offsets.room[place : place + 2].tolist()
+        return self._data.room[begin:end].tobytes().decode()
+
+    def find(self, pattern: Pattern) -> int | None:
+        """The entry of a pattern, or None."""
+        entry = self._numbers.get(pattern)
+        if entry is None and self._entries.size:
+            self._index(0)
+            text = np.frombuffer(str(pattern).encode(), dtype=np.uint8)
+            place = int(find_text(text, self._data.room, self._offsets.room, self._slots))
+            if place >= 0:
+                return int(self._entries.room[place])
+            if pattern.root is not None and not has_one_text(pattern.root):
+                entry = next((known for known in self._entries.view.tolist() if self[known] == pattern), None)
+        return entry
+
+    def add(self, entry: int, pattern: Pattern) -> None:
+        """Enter a pattern that `find` does not know, under a number larger than all others."""
+        leave_out(pattern)
+        self._patterns[entry] = pattern
+        self._numbers[pattern] = entry
+        self._added.append(entry)
+
+    # As arrays: on disk, and from other processes.
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The trees as arrays; `restore` takes them back, `merge` takes them over."""
+        self._print()
+        return {"entries": self._entries.view, "texts": self._data.view, "offsets": self._offsets.view}
+
+    @classmethod
+    def restore(cls, namespaces: Namespaces, arrays: dict[str, npt.NDArray[Any]]) -> "Trees":
+        """The trees that `arrays` was taken of, on the same memory until they change."""
+        trees = cls(namespaces)
+        trees._entries = Growing.over(arrays["entries"])
+        trees._data, trees._offsets = Growing.over(arrays["texts"]), Growing.over(arrays["offsets"])
+        return trees
+
+    def merge(self, arrays: dict[str, npt.NDArray[Any]], first: int) -> Int32s:
+        """Take over other trees, all with one text; the entry that each has here, new ones from `first` on."""
+        data, offsets = np.asarray(arrays["texts"]), np.asarray(arrays["offsets"])
+        count = len(offsets) - 1
+        self._print()
+        self._data.make_room(len(data))
+        self._offsets.make_room(count)
+        self._index(count)
+        places = np.empty(count, dtype=np.int32)
+        before = self._entries.size
+        after = merge_texts(data, offsets, self._data.room, self._offsets.room, before, self._slots, places)
+        self._offsets.size, self._indexed = after + 1, after
+        self._data.size = int(self._offsets.room[after])
+        self._entries.extend(np.arange(first, first + after - before, dtype=np.int32))
+        return np.asarray(self._entries.view[places], dtype=np.int32)
+
+    def selected(self, moved: Int32s) -> "Trees":
+        """The trees whose entry has another number in `moved`, under that; not those with -1."""
+        self._print()
+        chosen = np.flatnonzero(moved[self._entries.view] >= 0)
+        offsets = np.concatenate([[0], np.cumsum(np.diff(self._offsets.view)[chosen], dtype=np.int64)])
+        data = np.empty(int(offsets[-1]), dtype=np.uint8)
+        gather_texts(self._data.room, self._offsets.room, chosen, offsets, data)
+        arrays = {"entries": moved[self._entries.view[chosen]], "texts": data, "offsets": offsets}
+        trees = Trees.restore(self._namespaces, arrays)
+        trees._patterns = {int(moved[entry]): known for entry, known in self._patterns.items() if moved[entry] >= 0}
+        trees._numbers = {known: int(moved[entry]) for known, entry in self._numbers.items() if moved[entry] >= 0}
+        return trees
+
+    def _print(self) -> None:
+        """Give a text to all that have none."""
+        if self._added:
+            data, offsets = pack(str(self._patterns[entry]) for entry in self._added)
+            self._offsets.extend(offsets[1:] + self._data.size)
+            self._data.extend(data)
+            self._entries.extend(np.array(self._added, dtype=np.int32))
+            self._added = []
+
+    def _index(self, more: int) -> None:
+        """Let all texts be found, and make room for more."""
+        count = self._entries.size
+        if 2 * (count + more) > len(self._slots) or not self._indexed:
+            size = max(len(self._slots), 1 << (2 * (count + more)).bit_length())
+            self._slots, self._indexed = np.full(size, -1, dtype=np.int32), 0
+        if self._indexed < count:
+            index_texts(self._data.room, self._offsets.room, self._indexed, count, self._slots)
+            self._indexed = count

@@ -1,0 +1,1 @@
+"""Mappings from a local schema to the global schema, and the operators that they consist of."""

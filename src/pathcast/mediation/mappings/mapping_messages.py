@@ -1,0 +1,155 @@
+"""Mappings that travel: a document with the name of its mapping, or with the mapping itself, as one message (§2.2.2).
+
+Routers either hold all mappings, and a document says which one it needs (a *reference*: some 50 bytes), or they hold
+none, and the mapping comes along (some hundred bytes to a few thousand). Both are versioned, and a reference carries a
+fingerprint of the mapping: a router whose mapping of that version is another one refuses the document instead of
+matching it wrongly.
+
+    magic · checksum · form · flags · name · version · fingerprint · (length · mapping, compressed)? · document
+
+Invariant: `unpack(pack(…))` gives back name, version, mapping and the document's bytes, exactly. Bytes from outside
+that are no such message are a `MessageError`, in bounded time and memory.
+Cost: a checksum over the bytes; a mapping that came along before is not read again.
+"""
+
+import zlib
+from dataclasses import dataclass
+from threading import Lock
+
+from pathcast.errors import LimitError, MappingError, MessageError
+
+from .mapping import Mapping
+
+_MAGIC = b"PCmd"
+_FORM = 1
+_FINGERPRINT = 16
+_CHECKSUM = 4
+_WITH_MAPPING = 1
+# What a mapping that came along may have, in bytes, once it is unpacked.
+LIMIT = 1 << 22
+# Mappings of ordinary length that came along are kept, so many of them.
+_KEPT_LENGTH, _KEPT = 1 << 16, 256
+_known: dict[bytes, Mapping] = {}
+_keeping = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A document, and the mapping that it needs: its name, version and fingerprint, and itself if it came along."""
+
+    name: str
+    version: int
+    fingerprint: bytes
+    mapping: Mapping | None
+    document: bytes
+
+    def check(self, held: Mapping) -> None:
+        """`MappingError` unless a mapping that is held is the one that the document needs."""
+        if held.fingerprint != self.fingerprint:
+            raise MappingError(
+                f"version {self.version} of the mapping of schema '{self.name}' is not the one that the document needs"
+            )
+
+
+def pack(document: bytes, mapping: Mapping, *, with_mapping: bool) -> bytes:
+    """A document as a message, with its mapping or with a reference to it."""
+    name = mapping.name.encode()
+    head = bytes([_FORM, _WITH_MAPPING * with_mapping])
+    parts = [head, _number(len(name)), name, _number(mapping.version), mapping.fingerprint]
+    if with_mapping:
+        packed = zlib.compress(mapping.write().encode(), 9)
+        parts += [_number(len(packed)), packed]
+    body = b"".join([*parts, document])
+    return _MAGIC + _checksum(body) + body
+
+
+def is_packed(data: bytes) -> bool:
+    """Whether bytes are a document with a mapping, or with a reference to one; no XML document begins like that."""
+    return data.startswith(_MAGIC)
+
+
+def original(data: bytes) -> bytes:
+    """The document as it was sent, whether it came with a mapping or alone."""
+    return unpack(data).document if is_packed(data) else data
+
+
+def unpack(data: bytes) -> Envelope:
+    """A message taken apart; `MessageError` when it is none."""
+    reading = _Reading(data)
+    if reading.take(len(_MAGIC)) != _MAGIC:
+        raise MessageError("this is no document with a mapping: it begins otherwise")
+    if reading.take(_CHECKSUM) != _checksum(memoryview(data)[reading.at :]):
+        raise MessageError("a document with a mapping was changed or cut off on its way")
+    form, flags = reading.take(2)
+    if form != _FORM or flags not in (0, _WITH_MAPPING):
+        raise MessageError(f"a document with a mapping in an unknown form ({form}, {flags}); this is form {_FORM}")
+    try:
+        name = reading.take(reading.number()).decode()
+    except UnicodeDecodeError:
+        raise MessageError("the name of a mapping is not UTF-8") from None
+    version, fingerprint = reading.number(), reading.take(_FINGERPRINT)
+    mapping = _mapping(reading.take(reading.number())) if flags else None
+    if mapping is not None and (
+        (mapping.name, mapping.version) != (name, version) or mapping.fingerprint != fingerprint
+    ):
+        raise MessageError("the mapping in a message is not the one that the message names")
+    return Envelope(name, version, fingerprint, mapping, data[reading.at :])
+
+
+def _mapping(packed: bytes) -> Mapping:
+    """The mapping of a message; it comes along with document after document, and is read once."""
+    found = _known.get(packed)
+    if found is not None:
+        return found
+    unpacking = zlib.decompressobj()
+    try:
+        text = unpacking.decompress(packed, LIMIT)
+        if unpacking.unconsumed_tail:
+            raise MessageError(f"the mapping in a message has more than {LIMIT:,} bytes")
+        if not unpacking.eof:
+            raise MessageError("the mapping in a message is cut off")
+        found = Mapping.read(text.decode())
+    except (zlib.error, UnicodeDecodeError, RecursionError) as error:
+        raise MessageError(f"the mapping in a message can't be read: {error}") from None
+    except (MappingError, LimitError) as error:
+        raise MessageError(f"the mapping in a message can't be used: {error.reason}") from None
+    if len(text) <= _KEPT_LENGTH:
+        with _keeping:
+            while len(_known) >= _KEPT:
+                del _known[next(iter(_known))]
+            _known[packed] = found
+    return found
+
+
+def _checksum(body: bytes | memoryview) -> bytes:
+    return zlib.crc32(body).to_bytes(_CHECKSUM, "big")
+
+
+class _Reading:
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def take(self, length: int) -> bytes:
+        if length > len(self.data) - self.at:
+            raise MessageError("a document with a mapping is cut off")
+        self.at += length
+        return self.data[self.at - length : self.at]
+
+    def number(self) -> int:
+        """Seven bits a byte, the lowest first; at most five bytes."""
+        value = 0
+        for shift in range(0, 35, 7):
+            (byte,) = self.take(1)
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+        raise MessageError("a number in a message is too long")
+
+
+def _number(value: int) -> bytes:
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*out, value])

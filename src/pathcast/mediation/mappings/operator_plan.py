@@ -1,0 +1,227 @@
+"""Plans: the operators of a mapping, checked against the local schema tree and put in order by node.
+
+What rewriting asks for at an element is small: its new name, its attributes, and for each of its children one *place*.
+Here all operators of a node become that, once per mapping, and every way of bridging works from it.
+
+Invariant: a child has one place; following places from parent to child never comes back; a plan is never changed.
+Cost: linear in schema nodes and operators.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from pathcast.errors import MappingError
+
+from ..schemas.schema_tree import SchemaTree, is_attribute, name_of, parent_of
+from .operators import Downgrade, Exchange, Insert, Operator, Rename, ToElement, Upgrade
+
+
+@dataclass(frozen=True, slots=True)
+class Into:
+    """At the end of the element, inside a new path."""
+
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Up:
+    """Right behind the element."""
+
+
+@dataclass(frozen=True, slots=True)
+class Down:
+    """At the end of the first child of this name; where the child was, if there is none."""
+
+    into: str
+
+
+Place = Into | Up | Down
+
+
+@dataclass(slots=True)
+class NodePlan:
+    """What becomes of the elements at one node of the local schema tree, and of their children."""
+
+    path: str
+    name: str
+    attributes: dict[str, str] = field(default_factory=dict)  # other names of attributes
+    elements: list[tuple[str, str]] = field(default_factory=list)  # attributes that become children, and as what
+    exchange: str | None = None  # the child that takes its place
+    places: dict[str, Place] = field(default_factory=dict)  # of children that do not stay, by name
+    elsewhere: Place | None = None  # of all children that `places` does not name
+
+    def place(self, child: str) -> Place | None:
+        """Where a child goes; None: it stays."""
+        return self.places.get(child, self.elsewhere)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether children stay where they are."""
+        return not self.places and self.elsewhere is None and self.exchange is None
+
+
+class Plan:
+    """What becomes of the elements at each node, by path."""
+
+    def __init__(self, tree: SchemaTree, operators: Iterable[Operator]) -> None:
+        self.tree = tree
+        self.operators = tuple(operators)
+        self.nodes = {path: NodePlan(path, node.name) for path, node in tree.paths.items()}
+        for operator in self.operators:
+            if isinstance(operator, Exchange):
+                self._exchange(operator)
+        # The root and each node's children after the exchanges.
+        self.root = self._root()
+        self.children = self._exchanged_children()
+        for operator in self.operators:
+            self._enter(operator)
+        for plan in self.nodes.values():
+            self._check_attributes(plan)
+            self._check_circles(plan)
+
+    def __getitem__(self, path: str) -> NodePlan:
+        return self.nodes[path]
+
+    # Entering operators.
+
+    def _enter(self, operator: Operator) -> None:
+        match operator:
+            case Rename():
+                self._rename(operator)
+            case ToElement():
+                self._to_element(operator)
+            case Insert(children=children):
+                if not operator.path:
+                    _refuse(operator, "a new path needs at least one name")
+                self._put(operator, children, Into(operator.path))
+            case Upgrade(children=children):
+                if operator.node == self.root:
+                    _refuse(operator, "the root has no siblings")
+                self._put(operator, children, Up())
+            case Downgrade(children=children, into=into):
+                if into in children:
+                    _refuse(operator, f"'{into}' can't go into itself")
+                self._child(operator, into)
+                self._put(operator, children, Down(into))
+
+    def _node(self, operator: Operator, path: str) -> NodePlan:
+        if path not in self.nodes:
+            try:
+                self.tree[path]
+            except MappingError as error:
+                _refuse(operator, error.reason)
+        return self.nodes[path]
+
+    def _rename(self, operator: Rename) -> None:
+        path = operator.node
+        if not is_attribute(path):
+            plan = self._node(operator, path)
+            if plan.name != self.tree[path].name:
+                _refuse(operator, f"'{path}' has another name already, '{plan.name}'")
+            plan.name = operator.name
+            return
+        plan, attribute = self._node(operator, parent_of(path)), name_of(path)
+        self._attribute(operator, plan, attribute)
+        plan.attributes[attribute] = operator.name
+
+    def _to_element(self, operator: ToElement) -> None:
+        plan = self._node(operator, operator.node)
+        self._attribute(operator, plan, operator.attribute)
+        plan.elements.append((operator.attribute, operator.name or operator.attribute))
+
+    def _attribute(self, operator: Operator, plan: NodePlan, attribute: str) -> None:
+        known = self.tree[plan.path].attributes
+        if attribute not in known:
+            _refuse(operator, f"'{plan.path}' has no attribute '{attribute}'; it has {', '.join(known) or 'none'}")
+        if attribute in plan.attributes or any(attribute == taken for taken, _ in plan.elements):
+            _refuse(operator, f"another operator has taken '{plan.path}/@{attribute}'")
+
+    def _put(self, operator: Insert | Upgrade | Downgrade, children: frozenset[str] | None, place: Place) -> None:
+        plan = self._node(operator, operator.node)
+        if children is None:
+            if plan.elsewhere is not None:
+                _refuse(operator, "another operator has taken all children")
+            plan.elsewhere = place
+            return
+        if not children:
+            _refuse(operator, "no children are named")
+        for child in sorted(children):
+            self._child(operator, child)
+            if child in plan.places:
+                _refuse(operator, f"another operator has taken the child '{child}'")
+            plan.places[child] = place
+
+    def _child(self, operator: Insert | Upgrade | Downgrade, child: str) -> None:
+        known = self.children[self._node(operator, operator.node).path]
+        if child not in known:
+            _refuse(operator, f"'{operator.node}' has no child '{child}'; it has {', '.join(known) or 'none'}")
+
+    def _check_attributes(self, plan: NodePlan) -> None:
+        gone = {attribute for attribute, _ in plan.elements}
+        taken: dict[str, str] = {}
+        for attribute in self.tree[plan.path].attributes if plan.attributes else ():
+            name = plan.attributes.get(attribute, attribute)
+            if attribute not in gone and (other := taken.setdefault(name, attribute)) != attribute:
+                renamed = attribute if attribute in plan.attributes else other
+                raise MappingError(
+                    f"rename at '{plan.path}/@{renamed}': '{plan.path}' would have two attributes '{name}'"
+                )
+
+    def _check_circles(self, plan: NodePlan) -> None:
+        for child in plan.places:
+            passed = [child]
+            while isinstance(place := plan.place(passed[-1]), Down):
+                if place.into in passed:
+                    raise MappingError(f"downgrade at '{plan.path}': '{place.into}' would end up inside itself")
+                passed.append(place.into)
+
+    # Exchanging.
+
+    def _exchange(self, operator: Exchange) -> None:
+        plan, node = self._node(operator, operator.node), self.tree.paths.get(operator.node)
+        child = node.child(operator.child) if node is not None else None
+        if node is None or child is None:
+            names = ", ".join(each.name for each in node.children) if node is not None else ""
+            _refuse(operator, f"'{operator.node}' has no child '{operator.child}'; it has {names or 'none'}")
+        if plan.exchange is not None:
+            _refuse(operator, f"'{operator.node}' is exchanged with '{plan.exchange}' already")
+        if operator.node == self._root() and child.repeats:
+            _refuse(operator, f"a document would get as many roots as it has '{operator.child}'")
+        plan.exchange = operator.child
+
+    def _exchanged_children(self) -> dict[str, dict[str, str]]:
+        """The children of each node once all exchanges are done: their paths, by name."""
+        children = {
+            path: {child.name: f"{path}/{child.name}" for child in node.children}
+            for path, node in self.tree.paths.items()
+        }
+        parents = {path: parent_of(path) for path in self.tree.paths}
+        for path, plan in self.nodes.items():  # in preorder, as on documents
+            if plan.exchange is None:
+                continue
+            taker, above = f"{path}/{plan.exchange}", parents[path]
+            if parents[taker] != path:
+                raise MappingError(f"exchange at '{path}': its child '{plan.exchange}' was exchanged away")
+            del children[path][name_of(taker)]
+            self._adopt(children, taker, path)
+            if above:
+                del children[above][name_of(path)]
+                self._adopt(children, above, taker)
+            else:
+                self.root = taker
+            parents[taker], parents[path] = above, taker
+        return children
+
+    def _adopt(self, children: Mapping[str, dict[str, str]], parent: str, child: str) -> None:
+        name = name_of(child)
+        if name in children[parent]:
+            raise MappingError(f"after an exchange '{parent}' would have two kinds of children '{name}'")
+        children[parent][name] = child
+
+    def _root(self) -> str:
+        return next(iter(self.tree.paths))
+
+
+def _refuse(operator: Operator, reason: str) -> NoReturn:
+    raise MappingError(f"{operator.kind} at '{operator.node}': {reason}")

@@ -1,0 +1,143 @@
+"""The six operators that turn a local document into a global one (§2.3.1), as plain data.
+
+Operators name nodes of the local schema tree by their paths, and children by their local names, whatever other
+operators do to them. Exchange comes first, from the root downwards, and gives an exchanged tree whose nodes keep their
+names and identity. All others then apply at once: none sees what another has done. Each child goes to the place that
+its parent's operators give it, and takes along what its own upgrade.
+
+Where it stands afterwards (order matters for the first of several nodes, and for the text of an element):
+
+    Rename(E, name)       where it was, with another name; also for an attribute, `E/@a` (of two that get one name in a
+                          document, the schema knowing but one of them, the first stays)
+    ToElement(E, a)       at the beginning of E
+    Insert(E, p/q, S)     the children S in one new p/q, at the end of E; no p/q when there are no such children
+    Upgrade(E, S)         the children S right behind E; where E is the root, they stay
+    Downgrade(E, S, F)    the children S at the end of the first F; where there is no F, they stay
+    Exchange(E, F)        each child F in E's place, with E (but for its F) at its end; where there is no F, E stays
+
+`children=None` means all child elements: the paper's Insert⁺ and Upgrade⁺, which need not wait for anything.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from pathcast.errors import MappingError
+
+from ..schemas.schema_tree import steps_of
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """Give an element, or an attribute (`E/@a`), another name."""
+
+    node: str
+    name: str
+    kind: ClassVar[str] = "rename"
+
+
+@dataclass(frozen=True, slots=True)
+class ToElement:
+    """Make an attribute of an element its child; with `name`, under another name."""
+
+    node: str
+    attribute: str
+    name: str | None = None
+    kind: ClassVar[str] = "to-element"
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """Put children of an element into a new path below it."""
+
+    node: str
+    path: tuple[str, ...]
+    children: frozenset[str] | None = None
+    kind: ClassVar[str] = "insert"
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """Make children of an element its siblings."""
+
+    node: str
+    children: frozenset[str] | None = None
+    kind: ClassVar[str] = "upgrade"
+
+
+@dataclass(frozen=True, slots=True)
+class Downgrade:
+    """Make children of an element children of another of its children."""
+
+    node: str
+    children: frozenset[str]
+    into: str
+    kind: ClassVar[str] = "downgrade"
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Swap an element with one of its children."""
+
+    node: str
+    child: str
+    kind: ClassVar[str] = "exchange"
+
+
+Operator = Rename | ToElement | Insert | Upgrade | Downgrade | Exchange
+KINDS: Mapping[str, type[Operator]] = {
+    kind.kind: kind for kind in (Rename, ToElement, Insert, Upgrade, Downgrade, Exchange)
+}
+
+
+def as_plain(operator: Operator) -> dict[str, Any]:
+    """An operator as a table of a TOML file; `from_plain` takes it back."""
+    plain: dict[str, Any] = {"operator": operator.kind}
+    for each in fields(operator):
+        value = getattr(operator, each.name)
+        if value is None:
+            continue
+        if each.name == "children":
+            value = sorted(value)
+        elif each.name == "path":
+            value = "/".join(value)
+        plain[each.name] = value
+    return plain
+
+
+def from_plain(plain: Mapping[str, Any]) -> Operator:
+    """The operator of a table; `MappingError` says which key is wrong, and what is known."""
+    kind = plain.get("operator")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise MappingError(f"operator {kind!r}: must be one of {', '.join(KINDS)}")
+    made = KINDS[kind]
+    known = {each.name for each in fields(made)}
+    if unknown := plain.keys() - known - {"operator"}:
+        raise MappingError(f"{kind}: unknown key '{min(unknown)}'; its keys are {', '.join(sorted(known))}")
+    values: dict[str, Any] = {}
+    for key, value in plain.items():
+        if key == "operator":
+            continue
+        if key == "children":
+            if not isinstance(value, list) or not value or not all(isinstance(each, str) for each in value):
+                raise MappingError(f"{kind}: children must be a list of names, not {value!r}")
+            values[key] = frozenset(value)
+            continue
+        if not isinstance(value, str) or not value:
+            raise MappingError(f"{kind}: {key} must be a text, not {value!r}")
+        values[key] = steps_of(value) if key == "path" else value
+    try:
+        return made(**values)
+    except TypeError:
+        missing = [each.name for each in fields(made) if each.name not in values and each.name in _REQUIRED[kind]]
+        raise MappingError(f"{kind}: '{missing[0]}' is missing") from None
+
+
+_REQUIRED: Mapping[str, Iterable[str]] = {
+    "rename": ("node", "name"),
+    "to-element": ("node", "attribute"),
+    "insert": ("node", "path"),
+    "upgrade": ("node",),
+    "downgrade": ("node", "children", "into"),
+    "exchange": ("node", "child"),
+}

@@ -1,0 +1,1 @@
+"""Rewriting of element arrays, of label paths, and of subscriptions."""

@@ -1,0 +1,305 @@
+"""Rewriting subscriptions instead of documents (QRA, §1): each pattern of the global schema as one of a local schema.
+
+The operators' effect on queries. The global schema as a publisher fills it, its *image*, is a tree: each of its nodes
+is an element of the local schema, an attribute of one that becomes an element, or a new element of an insert. A step of
+a pattern is looked up in the image, `*` and `//` too; what it finds is written as a path of the local schema, several
+as `or`. All operators but Exchange and Downgrade only ever take an element to a place that its old ancestors are still
+above, so local paths go down, too.
+
+Not expressible: Exchange and Downgrade; the string-value of an element whose content was moved; text nodes that may
+have come together; the first node of a path. Such patterns are matched on the rewritten document (`NotExpressible`).
+
+Invariant: on documents that have only elements of the local schema, a rewritten pattern matches exactly what the
+pattern matches on the rewritten document.
+Cost: a pattern for each subscription and schema, as the paper says: 40 schemas cost 40 times the space, and a new one
+is a new index.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.documents import DocumentBatch
+from pathcast.documents.names import local_part
+from pathcast.matching import Subscriptions
+from pathcast.matching.table.pattern_table import PatternTable
+from pathcast.patterns import Pattern
+from pathcast.patterns.pattern_text import condition_text, test_text
+from pathcast.patterns.tree_pattern import (
+    WILDCARD,
+    AllOf,
+    AnyOf,
+    Compare,
+    Condition,
+    First,
+    Node,
+    Not,
+    Root,
+    StringTest,
+    conditions_in,
+)
+
+from ..mappings.operator_plan import Into, Plan, Up
+from ..schemas.schema_tree import name_of, parent_of, steps_of
+from .path_rewriter import is_by_paths
+
+# A condition as text; None: it can't hold. The empty text always holds.
+Formula = str | None
+ALWAYS: Formula = ""
+
+
+class NotExpressible(Exception):  # noqa: N818 - no error: somebody else does it
+    """A pattern has no form in the local schema."""
+
+
+@dataclass(slots=True)
+class Image:
+    """A node of the global schema as a publisher fills it; `local` is the element that it is, or that it stands in."""
+
+    name: str
+    local: tuple[str, ...]
+    attribute: str | None = None
+    is_new: bool = False
+    above: "Image | None" = None
+    below: "list[Image]" = field(default_factory=list)
+
+    def child(self, made: "Image") -> "Image":
+        made.above = self
+        self.below.append(made)
+        return made
+
+    def held(self) -> "Iterator[Image]":
+        """What a new element is there for: the elements that were put into it."""
+        for each in self.below:
+            if each.is_new:
+                yield from each.held()
+            else:
+                yield each
+
+    def walk(self) -> "Iterator[Image]":
+        """All nodes below."""
+        for each in self.below:
+            yield each
+            yield from each.walk()
+
+
+class QueryRewriting:
+    """Rewrites patterns by one plan; `ignore` when names are compared without their namespaces."""
+
+    def __init__(self, plan: Plan, *, ignore: bool = False) -> None:
+        self.plan = plan
+        self._ignore = ignore
+        self.possible = is_by_paths(plan)
+        self._top = Image("", ())
+        if self.possible:
+            self._build()
+
+    def rewrite(self, pattern: Pattern) -> str | None:
+        """The pattern in the local schema; None when no document of it matches; or `NotExpressible`."""
+        if not self.possible:
+            raise NotExpressible
+        if pattern.root is None:
+            return "/"
+        formula = self._absolute(pattern.root)
+        if formula is None:
+            return None
+        root = f"/{test_text(self.plan.tree.root.name)}"
+        return f"{root}[{formula}]" if formula else root
+
+    # The image of the local schema.
+
+    def _build(self) -> None:
+        nodes: dict[str, Image] = {}
+        for path, each in self.plan.nodes.items():
+            above = nodes.get(parent_of(path))
+            made = Image(each.name, steps_of(path))
+            nodes[path] = made
+            if above is None:
+                self._top.child(made)
+            else:
+                self._place(above, parent_of(path), name_of(path)).child(made)
+            for attribute, name in each.elements:
+                made.child(Image(name, steps_of(path), attribute))
+
+    def _place(self, above: Image, path: str, name: str) -> Image:
+        """What a child of a local node stands in."""
+        match self.plan.nodes[path].place(name):
+            case Into(steps):
+                for step in steps:
+                    known = next((each for each in above.below if each.is_new and each.name == step), None)
+                    above = known or above.child(Image(step, above.local, is_new=True))
+                return above
+            case Up():
+                assert above.above is not None
+                return above.above
+        return above
+
+    # Conditions, each as it stands in a predicate of the local element that its context is, or stands in.
+
+    def _absolute(self, node: Node) -> Formula:
+        """A path from the document on, as a condition on the local root."""
+        found = [
+            self._demanded(node, image, steps_of(self.plan.tree.root.name)) for image in self._targets(node, self._top)
+        ]
+        return _any(found)
+
+    def _condition(self, condition: Condition, at: Image) -> Formula:
+        match condition:
+            case Node():
+                return self._node(condition, at)
+            case Root(node):
+                formula = self._absolute(node)
+                root = f"/{test_text(self.plan.tree.root.name)}"
+                return formula if formula is None else (f"{root}[{formula}]" if formula else root)
+            case AllOf(conditions):
+                return _all([self._condition(each, at) for each in conditions])
+            case AnyOf(conditions):
+                return _any([self._condition(each, at) for each in conditions])
+            case Not(inner):
+                formula = self._condition(inner, at)
+                return ALWAYS if formula is None else None if formula == ALWAYS else f"not({formula})"
+            case Compare() | StringTest():
+                # Both begin with the node itself, a dot.
+                return condition_text(condition).replace(".", self._value(at), 1)
+            case First():
+                raise NotExpressible
+
+    def _value(self, at: Image) -> str:
+        """What is compared where a node's string-value is."""
+        if at.attribute is not None:
+            return f"@{test_text(at.attribute)}"
+        if at.is_new or at.below or self.plan.tree["/".join(at.local)].children:
+            raise NotExpressible
+        return "."
+
+    def _node(self, node: Node, at: Image) -> Formula:
+        if node.is_attribute:
+            places = [at, *at.walk()] if node.axis == "//" else [at]
+            return _any([self._attribute(node, place, at.local) for place in places])
+        if node.is_text:
+            places = [at, *at.walk()] if node.axis == "//" else [at]
+            return _any([self._text(node, place, at.local) for place in places])
+        return _any([self._demanded(node, image, at.local) for image in self._targets(node, at)])
+
+    def _targets(self, node: Node, at: Image) -> list[Image]:
+        if not node.is_element:  # an attribute or text of any element
+            return [] if node.axis == "/" else list(at.walk())
+        return [each for each in (at.below if node.axis == "/" else at.walk()) if self._is_called(each.name, node.test)]
+
+    def _is_called(self, name: str, test: str) -> bool:
+        return test in (WILDCARD, name) or (self._ignore and local_part(name) == test)
+
+    def _demanded(self, node: Node, image: Image, context: tuple[str, ...]) -> Formula:
+        """That there is this node, with its conditions."""
+        if not node.is_element:
+            single = Node("/", node.test, node.conditions)
+            return self._attribute(single, image, context) if node.is_attribute else self._text(single, image, context)
+        inside = _all([self._condition(each, image) for each in node.conditions])
+        if inside is None:
+            return None
+        if image.attribute is not None:
+            return _at(image.local, context, _all([f"@{test_text(image.attribute)}", inside]))
+        if image.is_new:
+            held = [_at(each.local, image.local, ALWAYS) for each in image.held()]
+            return _at(image.local, context, _all([_any(held), inside]))
+        return _at(image.local, context, inside)
+
+    def _attribute(self, node: Node, image: Image, context: tuple[str, ...]) -> Formula:
+        """An attribute of the global element, whatever it is called in the local one."""
+        if image.is_new or image.attribute is not None:
+            return None
+        wanted = node.test[1:]
+        plan, known = self.plan.nodes["/".join(image.local)], self.plan.tree["/".join(image.local)].attributes
+        gone = {attribute for attribute, _ in plan.elements}
+        if wanted == WILDCARD:
+            raise NotExpressible
+        names = [
+            each for each in known if each not in gone and self._is_called(plan.attributes.get(each, each), wanted)
+        ]
+        if not names and not any(self._is_called(each, wanted) for each in known):
+            names = [wanted]  # one that the schema does not have is passed on
+        tests = _tests(node)
+        return _any([_at(image.local, context, f"@{test_text(name)}{tests}") for name in names])
+
+    def _text(self, node: Node, image: Image, context: tuple[str, ...]) -> Formula:
+        if image.is_new:
+            return None
+        if image.attribute is not None:
+            return _at(image.local, context, f"@{test_text(image.attribute)}[. != '']{_tests(node)}")
+        if node.conditions and self.plan.tree["/".join(image.local)].children:
+            raise NotExpressible
+        return _at(image.local, context, f"text(){_tests(node)}")
+
+
+def _tests(node: Node) -> str:
+    """The conditions of an attribute or text node, in brackets, if they are about its value only."""
+    for condition in node.conditions:
+        if any(isinstance(each, Node | Root | First) for each in conditions_in(condition)):
+            raise NotExpressible
+    return "".join(f"[{condition_text(condition)}]" for condition in node.conditions)
+
+
+def _at(local: tuple[str, ...], context: tuple[str, ...], formula: Formula) -> Formula:
+    """A condition on an element at or below the context."""
+    if formula is None:
+        return None
+    path = "/".join(map(test_text, local[len(context) :]))
+    if not path:
+        return formula
+    return f"{path}[{formula}]" if formula else path
+
+
+def _any(formulas: list[Formula]) -> Formula:
+    found = list(dict.fromkeys(each for each in formulas if each is not None))
+    if ALWAYS in found:
+        return ALWAYS
+    return None if not found else found[0] if len(found) == 1 else f"({' or '.join(found)})"
+
+
+def _all(formulas: list[Formula]) -> Formula:
+    if None in formulas:
+        return None
+    found = list(dict.fromkeys(each for each in formulas if each))
+    return ALWAYS if not found else found[0] if len(found) == 1 else f"({' and '.join(found)})"
+
+
+class QueryIndex:
+    """The subscriptions of a view, rewritten for one schema, and those that have to see the rewritten document."""
+
+    def __init__(self, plan: Plan, table: PatternTable) -> None:
+        self.table = table
+        self._rewriting = QueryRewriting(plan, ignore=table.namespaces == "ignore")
+        self._subscriptions = Subscriptions(table.namespaces)
+        self.matcher = self._subscriptions.compile()
+        self._known = 0
+        self._rest: list[int] = []
+
+    def follow(self, size: int) -> npt.NDArray[np.int32]:
+        """Take up the patterns below `size`; those that are not expressible."""
+        xpaths, ids = [], []
+        for entry in range(self._known, size):
+            try:
+                xpath = self._rewriting.rewrite(self.table.pattern(entry))
+            except NotExpressible:
+                self._rest.append(entry)
+                continue
+            if xpath is not None:
+                xpaths.append(xpath)
+                ids.append(entry + 1)
+        # An expression may become longer than they may be; then it is no use, either.
+        refused = self._subscriptions.add_many(xpaths, ids=ids, errors="collect")
+        self._rest.extend(ids[error.index] - 1 for error in refused if error.index is not None)
+        self._known = max(self._known, size)
+        return np.array(self._rest, dtype=np.int32)
+
+    def match(self, batch: DocumentBatch) -> list[npt.NDArray[np.int32]]:
+        """The entries that each document matches, of those that are expressible."""
+        offsets, ids = self.matcher.match_batch(batch)
+        return np.split(ids - 1, offsets[1:-1]) if len(batch) else []
+
+    @property
+    def bytes(self) -> int:
+        """What the rewritten subscriptions take."""
+        return int(self.matcher.statistics()["index bytes"])

@@ -1,0 +1,148 @@
+"""Rewriting inside the engine (IDDR, §3.2): XTrie runs over a document as if it were rewritten.
+
+No rewritten document is made, and no arrays of one: `rewriting_walk_kernels.py` gives the tags of the rewritten
+document, in an order of its own, and `rewriting_engine_kernels.py` runs XTrie's tables over them. What an exchange
+repeats is walked once.
+
+What XTrie leaves to the verifier, and tests of values that moving has changed (the text of an element whose content
+moved, of one that was an attribute; attributes with other names), is answered on the rewritten arrays, for those
+documents and patterns that need it; `statistics()` counts them.
+
+Invariant: answers and errors are those of the rewritten document.
+Cost: some 10 ns an element more than a run of XTrie over the rewritten document; a repeated subtree costs nothing.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pathcast.documents import DocumentBatch
+from pathcast.documents.document_batch import Int32s, Int64s
+from pathcast.errors import PathcastError
+from pathcast.literature.streaming.streaming_engine import Arrays, Delegated
+from pathcast.literature.streaming.streaming_kernels import GATED, SKIPPING, STREAM, WHY, WRITTEN
+from pathcast.literature.xtrie.engine import Lent, XTrieEngine
+from pathcast.literature.xtrie.layout_kernels import UNDECIDED
+from pathcast.matching.engine_contract import Entries, Offsets
+
+from .event_rewriter import EventRewriter
+from .rewriting_engine_kernels import FEW_FRAMES, run_mediated
+from .rewriting_walk_kernels import ROW, WALK
+from .schema_node_kernels import place_elements
+
+
+class EngineMatches(NamedTuple):
+    """The entries of each document, and the errors of those that can't be rewritten."""
+
+    offsets: Offsets
+    entries: Entries
+    errors: dict[int, PathcastError]
+
+
+class _Frames:
+    """Buffers of a walk."""
+
+    def __init__(self, depth: int = 64) -> None:
+        self.depth = depth
+        self.arrays: tuple[Int32s, Int32s, Int32s, Int32s, Int64s] = (
+            np.zeros((4 * depth, ROW), dtype=np.int32),
+            np.zeros((3, depth), dtype=np.int32),
+            np.zeros(4 * depth, dtype=np.int32),
+            np.zeros(4 * depth, dtype=np.int32),
+            np.zeros((2, 16 * depth), dtype=np.int64),
+        )
+        self.walk: Int64s = np.zeros(WALK, dtype=np.int64)
+
+
+class MediatedEngine:
+    """Runs one XTrie over documents of many mappings."""
+
+    def __init__(self, engine: XTrieEngine) -> None:
+        self.engine = engine
+        self.documents = 0  # those for which something was answered on rewritten arrays
+        self._frames = _Frames()
+        self._late: tuple[Arrays, Delegated, Int32s] | None = None
+        self._gate_stamps: Int64s = np.zeros(0, dtype=np.int64)
+
+    def match(self, batch: DocumentBatch, rewriter: EventRewriter) -> EngineMatches:
+        """The entries that each document matches in the global schema."""
+        nodes, tables = np.empty(len(batch.name), dtype=np.int32), rewriter.tables
+        is_split = place_elements(
+            batch.offsets, batch.name, batch.parent, batch.text_begin, batch.text_parent,
+            tables.small[: batch.known_count], tables.child, tables.root, nodes,
+        )  # fmt: skip
+        if is_split:  # what are two text nodes here is one in the rewritten document
+            self.documents += len(batch)
+            rewritten = rewriter.rewrite(batch).batch
+            return EngineMatches(*self.engine.match_batch(rewritten), rewritten.errors)
+        with self.engine.lent(batch) as lent:
+            return self._match(batch, nodes, rewriter, lent)
+
+    def _match(self, batch: DocumentBatch, nodes: Int32s, rewriter: EventRewriter, lent: Lent) -> EngineMatches:
+        scratch, delegated = lent.scratch, len(lent.tables["delegated"])
+        scratch.state[[WRITTEN, GATED, STREAM, SKIPPING]] = 0
+        scratch.state[UNDECIDED] = delegated
+        if len(self._gate_stamps) < delegated + lent.entries:
+            self._gate_stamps = np.zeros(delegated + lent.entries, dtype=np.int64)
+        offsets, gate_offsets = np.zeros((2, len(batch) + 1), dtype=np.int64)
+        refusals = np.zeros(len(batch), dtype=np.int32)
+        done = 0
+        while done < len(batch):
+            done = self._run(batch, done, nodes, rewriter, lent, offsets, gate_offsets, refusals)
+            why = int(scratch.state[WHY])
+            if why == FEW_FRAMES:
+                self._frames = _Frames(2 * self._frames.depth)
+            else:
+                scratch.grow(why)
+        entries = scratch.out[: offsets[-1]].copy()
+        errors = {**batch.errors}
+        for index in np.flatnonzero(refusals).tolist():
+            errors.setdefault(index, rewriter.refusal(batch, index, int(refusals[index])))
+        if gate_offsets[-1]:
+            gates = scratch.gates[: gate_offsets[-1]]
+            offsets, entries = self._with_late(batch, rewriter, lent, offsets, entries, gate_offsets, gates)
+        return EngineMatches(offsets, entries, errors)
+
+    def _run(
+        self, batch: DocumentBatch, first: int, nodes: Int32s, rewriter: EventRewriter, lent: Lent,
+        offsets: Offsets, gate_offsets: Offsets, refusals: Int32s,
+    ) -> int:  # fmt: skip
+        scratch, tables = lent.scratch, rewriter.tables
+        translation = self.engine.table.translation(batch)
+        values = (
+            batch.attribute_begin, batch.attribute_name, batch.attribute_start, batch.attribute_length,
+            batch.text_begin, batch.text_end, batch.text_parent, batch.text_start, batch.text_length,
+            batch.data, batch.arena, translation, scratch.joined,
+        )  # fmt: skip
+        document = nodes, batch.end, batch.attribute_begin, batch.attribute_name, batch.name, batch.depth
+        nothing = np.zeros(0, dtype=np.int32)
+        return run_mediated(  # type: ignore[no-any-return]
+            first, batch.offsets, tables.most, rewriter.limit, document, translation, values,
+            (tables.nodes, tables.attributes, tables.paths), self._frames.arrays, self._frames.walk,
+            *lent.kernel_tables, scratch.state, scratch.stacks, scratch.known,
+            (scratch.marks, scratch.skips, scratch.wanted, nothing, scratch.link_stamps, nothing),
+            (scratch.summary, self._gate_stamps, scratch.out, scratch.out_times, scratch.gates),
+            offsets, gate_offsets, refusals,
+        )  # fmt: skip
+
+    def _with_late(
+        self, batch: DocumentBatch, rewriter: EventRewriter, lent: Lent, offsets: Offsets, entries: Entries,
+        gate_offsets: Offsets, gates: Int32s,
+    ) -> tuple[Offsets, Entries]:  # fmt: skip
+        """With the patterns behind gates that hold on the rewritten arrays."""
+        late, numbers = self._verifying(lent.tables)
+        delegated, scratch = lent.tables["delegated"], lent.scratch
+        is_delegated = gates < len(delegated)
+        waiting = np.where(is_delegated, 0, gates - len(delegated))
+        waiting[is_delegated] = delegated[gates[is_delegated]]
+        self.documents += int(np.count_nonzero(np.diff(gate_offsets)))
+        rewritten = rewriter.rewrite(batch).batch
+        found = np.searchsorted(numbers, waiting).astype(np.int32)
+        return late.add(rewritten, offsets, entries, gate_offsets, found, None, scratch.marks, scratch.summary)
+
+    def _verifying(self, tables: Arrays) -> tuple[Delegated, Int32s]:
+        """The verifier of all patterns with predicates, as of the engine's tables."""
+        if self._late is None or self._late[0] is not tables:
+            numbers = np.array(sorted(self.engine.table.trees), dtype=np.int32)
+            self._late = tables, Delegated(self.engine.table, numbers), numbers
+        return self._late[1], self._late[2]

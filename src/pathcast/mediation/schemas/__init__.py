@@ -1,0 +1,1 @@
+"""Schema trees: where they come from, what corresponds in them, and their integration."""

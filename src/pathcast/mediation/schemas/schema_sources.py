@@ -1,0 +1,216 @@
+"""Where schema trees come from: DTDs, XML Schema, or documents that show what the schema must have been.
+
+From documents a tree is *inferred*: a node for each label path that occurs, with the attributes that occur, text where
+there is some, and the cardinality that the counts allow: never absent and never twice is exactly one, and so on. What
+the samples don't show, the tree doesn't have; such elements are kept as they are when documents are rewritten.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pathcast.documents import read_batch
+from pathcast.documents.document_files import ENDINGS, list_folder
+from pathcast.documents.reader import Readable
+from pathcast.documents.schema.dtd import read_dtd
+from pathcast.documents.schema.schema import Occurrence
+from pathcast.errors import LimitError, MappingError, PathcastError
+
+from ..mappings.document_items import Item, item_of
+from ..mappings.mapping import read_tree
+from .schema_tree import LIMIT, Recursion, SchemaNode, SchemaTree
+
+if TYPE_CHECKING:
+    from xmlschema import XMLSchema
+
+__all__ = ["infer_tree", "open_schema", "tree_of_dtd", "tree_of_xsd"]
+
+
+def tree_of_dtd(
+    source: bytes | str | os.PathLike[str], *, root: str | None = None, recursion: Recursion = "refuse"
+) -> SchemaTree:
+    """The tree of a DTD: a path, or its text as bytes."""
+    return SchemaTree.unfold(read_dtd(source, root=root), recursion=recursion)
+
+
+def infer_tree(documents: Iterable[Readable]) -> SchemaTree:
+    """The tree of the schema that sample documents show; of one that can't be read, the error has its `index`.
+
+    >>> print(pathcast.mediation.infer_tree(["<a><b k='1'/><b>x</b></a>"]))
+    a
+      b+ @k #text
+    """
+    if isinstance(documents, str | bytes | bytearray | memoryview):
+        raise TypeError("infer_tree takes several documents; put a single one into a list")
+    batch = read_batch(documents, errors="return")
+    for number, error in batch.errors.items():
+        error.index = number
+        raise error
+    samples = [item_of(document) for document in batch]
+    if not samples:
+        raise MappingError("a schema can't be inferred from no document")
+    if len(roots := {sample.name for sample in samples}) > 1:
+        raise MappingError(f"the documents have different roots: {', '.join(sorted(roots)[:5])}")
+    return SchemaTree(_inferred(samples, ""))
+
+
+def _inferred(items: list[Item], cardinality: Occurrence) -> SchemaNode:
+    """The node that all these elements are instances of."""
+    counts: dict[str, list[int]] = {}
+    below: dict[str, list[Item]] = {}
+    for item in items:
+        for name, count in Counter(child.name for child in item.elements).items():
+            counts.setdefault(name, []).append(count)
+        for child in item.elements:
+            below.setdefault(child.name, []).append(child)
+    children = []
+    for name, found in below.items():
+        always, often = len(counts[name]) == len(items), max(counts[name]) > 1
+        children.append(_inferred(found, ("+" if always else "*") if often else ("" if always else "?")))
+    return SchemaNode(
+        name=items[0].name,
+        cardinality=cardinality,
+        has_text=any(isinstance(part, str) and part.strip() for item in items for part in item.content),
+        attributes=tuple(dict.fromkeys(name for item in items for name in item.attributes)),
+        children=tuple(children),
+    )
+
+
+def tree_of_xsd(
+    source: str | os.PathLike[str], *, root: str | None = None, recursion: Recursion = "refuse", limit: int = LIMIT
+) -> SchemaTree:
+    """The tree of an XML Schema: a path, or its text.
+
+    Nothing is fetched: schemas that it imports must lie beside it. `root` is needed where it declares several elements
+    that could be one.
+    """
+    import xmlschema
+
+    given = os.fspath(source)
+    try:
+        schema = xmlschema.XMLSchema(given, allow="local", defuse="always")
+    except (xmlschema.XMLSchemaException, OSError, ValueError) as error:
+        raise MappingError(f"the XML Schema can't be read: {_first_line(error)}") from None
+    return SchemaTree(_XsdUnfolding(recursion, limit).node(_root(schema, root), "", ()))
+
+
+def _root(schema: "XMLSchema", root: str | None) -> Any:
+    elements = schema.elements
+    if root is not None:
+        for element in elements.values():
+            if root in (element.name, element.local_name):
+                return element
+        raise MappingError(f"the XML Schema declares no element '{root}'; it has {', '.join(elements)}")
+    used = {
+        child.name
+        for kind in (*elements.values(), *schema.types.values())
+        for child in _child_elements(getattr(kind, "type", kind))
+    }
+    candidates = [element for element in elements.values() if element.name not in used]
+    if len(candidates) != 1:
+        names = ", ".join(element.local_name for element in candidates or elements.values())
+        raise MappingError(f"the XML Schema has several elements that could be the root, {names}: name one (root=…)")
+    return candidates[0]
+
+
+def _child_elements(kind: Any) -> list[Any]:
+    """The element declarations in a type's content, in order."""
+    content = getattr(kind, "content", None)
+    if content is None or not hasattr(content, "iter_elements"):
+        return []
+    return [each for each in content.iter_elements() if each.name is not None]
+
+
+class _XsdUnfolding:
+    def __init__(self, recursion: Recursion, limit: int) -> None:
+        self.recursion, self.limit = recursion, limit
+        self.made = 0
+
+    def node(self, element: Any, cardinality: Occurrence, above: tuple[str, ...]) -> SchemaNode:
+        self.made += 1
+        if self.made > self.limit:
+            raise LimitError(f"the schema tree has more than {self.limit:,} nodes; raise limit=…, or cut the schema")
+        here = (*above, element.name)
+        kind = element.type
+        children: dict[str, SchemaNode] = {}
+        for name, (child, least, most) in _content(kind).items():
+            if name in here:
+                if self.recursion == "refuse":
+                    where = "/".join((*here, name))
+                    raise MappingError(
+                        f"the schema is recursive: {where}; mappings need trees (recursion='cut' makes one)"
+                    )
+                continue
+            often = most is None or most > 1
+            children[name] = self.node(child, ("+" if least else "*") if often else ("" if least else "?"), here)
+        return SchemaNode(
+            name=element.name,
+            cardinality=cardinality,
+            has_text=kind.is_simple() or kind.has_simple_content() or kind.mixed,
+            attributes=tuple(name for name in element.attributes if name is not None),
+            children=tuple(children.values()),
+        )
+
+
+def _content(kind: Any) -> dict[str, tuple[Any, int, int | None]]:
+    """The child elements of a type with their least and largest numbers, groups around them counted in."""
+    found: dict[str, tuple[Any, int, int | None]] = {}
+    content = getattr(kind, "content", None)
+    if content is None or not hasattr(content, "iter_model"):
+        return found
+
+    def walk(group: Any, optional: bool, often: bool) -> None:
+        optional = optional or group.min_occurs == 0 or (group.model == "choice" and len(group) > 1)
+        often = often or group.max_occurs is None or group.max_occurs > 1
+        for part in group:
+            if hasattr(part, "iter_model"):
+                walk(part, optional, often)
+            elif part.name is not None:
+                most = None if often else part.max_occurs
+                least = 0 if optional else part.min_occurs
+                if part.name in found:
+                    least, most = max(least, found[part.name][1]), None
+                found[part.name] = part, least, most
+
+    walk(content, False, False)
+    return found
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line.strip(" :") for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def open_schema(
+    path: str | os.PathLike[str], *, root: str | None = None, recursion: Recursion = "refuse"
+) -> SchemaTree:
+    """The tree of a file, by its ending: .dtd, .xsd, .tree (indented names, as `str` of a tree gives them), or .xml or
+    .xml.gz for a sample; a folder of samples, subfolders included.
+    """
+    file = Path(path)
+    samples = list_folder(file).documents if file.is_dir() else [file]
+    try:
+        if file.is_dir() or file.name.lower().endswith(ENDINGS):
+            return infer_tree(samples)
+        return _declared(file, root, recursion)
+    except UnicodeDecodeError:
+        raise MappingError(f"{file}: the file is not UTF-8") from None
+    except OSError as error:
+        raise MappingError(f"{file}: can't be read: {error.strerror}") from None
+    except PathcastError as error:
+        named = file if error.index is None else samples[error.index]
+        if str(named) not in error.reason:
+            error.reason = f"{named}: {error.reason}"
+        raise
+
+
+def _declared(file: Path, root: str | None, recursion: Recursion) -> SchemaTree:
+    match file.suffix:
+        case ".dtd":
+            return tree_of_dtd(file, root=root, recursion=recursion)
+        case ".xsd":
+            return tree_of_xsd(file, root=root, recursion=recursion)
+        case ".tree":
+            return read_tree(file.read_text(encoding="utf-8-sig"))
+    raise MappingError("a schema is a .dtd, a .xsd, a .tree, a sample .xml or a folder of samples")

@@ -1,0 +1,1 @@
+"""A content-addressable network: filters as points of a space that the nodes share out in zones."""

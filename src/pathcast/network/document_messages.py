@@ -1,0 +1,120 @@
+"""XML documents as messages, and XPath patterns as filters: the GPX encoding over a content network.
+
+The GPX-Matcher's encoding (`matching.gpx.encode`) makes of a document a set of *publications*, one a path from the root
+to a leaf, and of a path pattern a conjunction over one of them. Here a publication is a row of points, its positions,
+distances and attribute values the axes:
+
+    p a¹ position · d a¹ b¹ distance · e a¹ elements below · length · # a¹ 0 x number, @ a¹ 0 x text of an attribute
+
+and a pattern is `SomePoint`: some publication lies in all ranges of the pattern. So both kinds of messages, those of
+tables and those of documents, pass through the same tables, and the bytes of the document travel as payload.
+
+Invariant: the filter of a pattern matches the message of a document if and only if the pattern matches the document.
+Not done: twigs (a conjunction of paths is not a twig), conditions on text, `!=` on attributes: `MessageError`.
+Cost: a row a path and choice of repeated tags, a column a pair of tags; `LIMIT` bounds the rows.
+"""
+
+from collections.abc import Iterator
+from math import isnan
+from pathlib import Path
+
+from pathcast.documents import read
+from pathcast.errors import LimitError, MessageError
+from pathcast.literature.gpx import encoding as encode
+from pathcast.literature.gpx.step_places import Place, Unencodable
+from pathcast.messages import Box, Filter, Interval, Message, Points, Scalar, SomePoint
+from pathcast.patterns import parse
+from pathcast.patterns.tree_pattern import Compare, Pattern
+from pathcast.patterns.value_comparison import number_of
+
+PATHS, DOCUMENT = "#paths", "document"
+LIMIT = 10_000
+_BETWEEN = "\x1f"  # stands in no name of XML
+
+
+def document_message(document: str | bytes | Path) -> Message:
+    """A document as a message: its publications, and its bytes as payload."""
+    parsed = read(document)
+    rows: list[dict[str, Scalar]] = []
+    for publication in encode.publications(parsed):
+        if len(rows) == LIMIT:
+            raise LimitError(f"the document has more than {LIMIT:,} publications: a path repeats its tags too often")
+        rows.append(dict(_pairs(publication)))
+    axes = sorted({axis for row in rows for axis in row})
+    distinct = dict.fromkeys(tuple(row.get(axis) for axis in axes) for row in rows)
+    return Message({PATHS: Points.of(axes, distinct), DOCUMENT: parsed.data}, [DOCUMENT])
+
+
+def pattern_filter(pattern: str | Pattern) -> Filter:
+    """A path pattern as a filter over such messages; `MessageError` when the encoding has no words for it.
+
+    >>> from pathcast.network import document_message, pattern_filter
+    >>> pattern_filter("/news//title").matches(document_message("<news><head><title/></head></news>"))
+    True
+    """
+    parsed = parse(pattern) if isinstance(pattern, str) else pattern
+    ranges: dict[str, Interval] = {}
+    try:
+        for predicate in encode.predicates(parsed):
+            axis, interval = _range(predicate)
+            ranges[axis] = ranges[axis] & interval if axis in ranges else interval
+    except Unencodable as reason:
+        raise MessageError(f"'{parsed}' can't be asked of a content network: {reason}") from None
+    return Filter((SomePoint(PATHS, Box.of(ranges)),))
+
+
+def _pairs(publication: encode.Publication) -> Iterator[tuple[str, Scalar]]:
+    """A publication as axes and values."""
+    yield "length", publication.length
+    places = list(publication.positions.items())
+    for at, (tag, position) in enumerate(places):
+        yield _axis("p", *tag), position
+        yield _axis("e", *tag), publication.length - position
+        for other, later in places[at + 1 :]:
+            yield _axis("d", *tag, *other), later - position
+    for (position, attribute), values in publication.attributes.items():
+        for place in (Place(None, position), *(Place(tag, position - at) for tag, at in places)):
+            yield _axis("@", *_place(place), attribute), values[0]
+            number = number_of(values[0])
+            yield _axis("#", *_place(place), attribute), None if isnan(number) else number
+
+
+def _range(predicate: encode.Predicate) -> tuple[str, Interval]:
+    """A predicate as an axis and the values that it allows there."""
+    match predicate:
+        case encode.Position(tag, operator, value):
+            return _axis("p", *tag), Interval(value, value if operator == "=" else None)
+        case encode.Distance(first, second, operator, value):
+            return _axis("d", *first, *second), Interval(value, value if operator == "=" else None)
+        case encode.FromEnd(tag, value):
+            return _axis("e", *tag), Interval(value, None)
+        case encode.Length(value):
+            return "length", Interval(value, None)
+        case encode.Filter(place, attribute, None):
+            return _axis("@", *_place(place), attribute), Interval()
+        case encode.Filter(place, attribute, test):
+            return _tested(place, attribute, test)
+    raise AssertionError(predicate)
+
+
+def _tested(place: Place, attribute: str, test: Compare | None) -> tuple[str, Interval]:
+    assert test is not None
+    if test.operator == "!=" or (test.number is None and test.operator != "="):
+        raise Unencodable(f"an attribute is compared by {test.operator}")
+    if test.number is not None and isnan(test.number):
+        raise Unencodable("nothing compares with NaN")
+    if test.number is None:
+        return _axis("@", *_place(place), attribute), Interval.only(test.string)
+    strict = test.operator in {"<", ">"}
+    low = test.number if test.operator[0] in "=>" else None
+    high = test.number if test.operator[0] in "=<" else None
+    return _axis("#", *_place(place), attribute), Interval(low, high, strict, strict)
+
+
+def _place(place: Place) -> tuple[object, ...]:
+    tag: tuple[object, ...] = place.tag if place.tag is not None else ("/", 0)
+    return (*tag, place.steps)
+
+
+def _axis(*parts: object) -> str:
+    return _BETWEEN.join(map(str, parts))

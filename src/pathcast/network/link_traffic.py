@@ -1,0 +1,98 @@
+"""Traffic: bytes and messages between pairs of nodes of the overlay, by kind.
+
+A pair need not be neighbours of a topology: zones of a CAN come and go, and a payload is fetched from whoever has it.
+Kinds: `message` (publications, with what they carry), `payload` (fetched ones, and the asking), `control`
+(acknowledgements, zones, extents), `subscription` (filters on their way).
+
+Cost: an entry is two additions.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.transmission import Ledger, Topology, Underlay
+
+Pair = tuple[int, int]
+
+
+class Traffic:
+    """Counts for the nodes of one topology; numbers are the topology's."""
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self._kinds: dict[str, dict[Pair, list[int]]] = {}
+
+    def carry(self, source: int, target: int, size: int, kind: str, messages: int = 1) -> None:
+        """Enter a message from one node to another."""
+        pairs = self._kinds.get(kind)
+        if pairs is None:
+            pairs = self._kinds[kind] = {}
+        entry = pairs.get((source, target))
+        if entry is None:
+            pairs[source, target] = [size, messages]
+        else:
+            entry[0] += size
+            entry[1] += messages
+
+    def bytes(self, *kinds: str) -> int:
+        """Bytes on all links, of some kinds or of all."""
+        return sum(entry[0] for _, entry in self._entries(kinds))
+
+    def messages(self, *kinds: str) -> int:
+        """Messages on all links: overlay hops."""
+        return sum(entry[1] for _, entry in self._entries(kinds))
+
+    def links(self, *kinds: str) -> dict[tuple[str, str], int]:
+        """Bytes from a node to another, by their names."""
+        found: dict[tuple[str, str], int] = {}
+        names = self.topology.nodes
+        for (source, target), entry in self._entries(kinds):
+            pair = names[source], names[target]
+            found[pair] = found.get(pair, 0) + entry[0]
+        return found
+
+    def sent(self, *kinds: str) -> npt.NDArray[np.int64]:
+        """Bytes that each node has sent: its stress."""
+        found = np.zeros(len(self.topology.nodes), np.int64)
+        for (source, _), entry in self._entries(kinds):
+            found[source] += entry[0]
+        return found
+
+    def add(self, other: "Traffic") -> None:
+        """Add what another one has counted."""
+        for kind, pairs in other._kinds.items():
+            for (source, target), (size, count) in pairs.items():
+                self.carry(source, target, size, kind, count)
+
+    def ledger(self) -> Ledger:
+        """The same per lane of the topology; what went between nodes without a link went along the shortest path."""
+        found = Ledger(self.topology)
+        paths = self.topology.shortest_paths()
+        for kind, pairs in self._kinds.items():
+            sums, counts = found._columns(kind)
+            for (source, target), (size, count) in pairs.items():
+                lanes = paths.lanes(source, target)
+                sums[lanes] += size
+                counts[lanes] += count
+        return found
+
+    def below(self, underlay: Underlay) -> Ledger:
+        """What the links of a physical network carried, whose hosts are the nodes."""
+        found = Ledger(underlay.physical)
+        names = self.topology.nodes
+        for kind, pairs in self._kinds.items():
+            sums, counts = found._columns(kind)
+            for (source, target), (size, count) in pairs.items():
+                lanes = underlay.lanes(names[source], names[target])
+                sums[lanes] += size
+                counts[lanes] += count
+        return found
+
+    def _entries(self, kinds: tuple[str, ...]) -> Iterator[tuple[Pair, list[int]]]:
+        for kind in kinds or tuple(self._kinds):
+            yield from self._kinds.get(kind, {}).items()
+
+    def __repr__(self) -> str:
+        return f"Traffic({self.messages():,} messages, {self.bytes():,} bytes; {', '.join(self._kinds)})"

@@ -1,0 +1,1 @@
+"""A content-based network on a tree: forwarding tables with covering."""

@@ -1,0 +1,1 @@
+"""Containment of tree patterns, upper bounds, generalisation and minimisation."""

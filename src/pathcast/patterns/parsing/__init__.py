@@ -1,0 +1,1 @@
+"""Parsing: XPath expressions to tree patterns."""

@@ -1,0 +1,38 @@
+"""Operands: what recursive descent has read and may still become a part of something, with its place."""
+
+from dataclasses import dataclass, field
+
+from ..tree_pattern import Axis, Condition
+
+
+@dataclass(slots=True)
+class Path:
+    """A path as it stands; `loose` when it ends in `//.`, which names every node below."""
+
+    absolute: bool
+    begin: int
+    end: int = 0
+    steps: list[tuple[Axis, str, list[Condition]]] = field(default_factory=list)
+    loose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LiteralValue:
+    """A string or a number as it stands."""
+
+    value: str | float
+    text: str
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A condition with its place in the expression."""
+
+    condition: Condition
+    begin: int
+    end: int
+
+
+Operand = Path | LiteralValue | Truth

@@ -1,0 +1,57 @@
+"""The cursor: a place in an expression's tokens, what stands there, and errors that point at it.
+
+A token's text tells its kind apart from all others: only names start with a letter, only literals with a quote, and the
+end is empty. So to see a symbol or a word is to compare the text.
+"""
+
+from pathcast.errors import LimitError, PatternError
+
+from .tokens import SUPPORTED, Token, pattern_error, tokens
+
+
+class Cursor:
+    """Walks the tokens of one expression from left to right."""
+
+    def __init__(self, expression: str, max_nesting: int) -> None:
+        self.expression = expression
+        self.max_nesting = max_nesting
+        self.tokens = tokens(expression)
+        self.at = 0
+        self.token = self.tokens[0]
+        self.nesting = 0
+
+    def next(self) -> Token:
+        """The present token, which is not the end; the cursor goes on to the one after it."""
+        token = self.token
+        self.at += 1
+        self.token = self.tokens[self.at]
+        return token
+
+    def sees(self, *texts: str) -> bool:
+        """Whether one of these symbols or words stands here."""
+        return self.token.text in texts
+
+    def before(self, symbol: str) -> bool:
+        """Whether `symbol` follows the present token."""
+        return self.tokens[min(self.at + 1, len(self.tokens) - 1)].text == symbol
+
+    def error(self, begin: int, end: int, reason: str, supported: str = SUPPORTED) -> PatternError:
+        """An error that points at a part of the expression."""
+        return pattern_error(self.expression, begin, end, reason, supported)
+
+    def unexpected(self, wanted: str) -> PatternError:
+        """The error that something else stands here than should."""
+        token = self.token
+        if token.kind == "end":
+            return self.error(token.at, token.at, f"the expression ends where {wanted} should stand")
+        return self.error(token.at, token.stop, f"'{token.text}' stands where {wanted} should stand")
+
+    def expect(self, symbol: str, wanted: str) -> Token:
+        if not self.sees(symbol):
+            raise self.unexpected(wanted)
+        return self.next()
+
+    def nest(self, token: Token) -> None:
+        self.nesting += 1
+        if self.nesting > self.max_nesting:
+            raise LimitError(f"predicates are nested deeper than {self.max_nesting}", column=token.at + 1)

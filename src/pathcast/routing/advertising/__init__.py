@@ -1,0 +1,1 @@
+"""Advertisements: the aggregated subscriptions that a router sends to its neighbours."""

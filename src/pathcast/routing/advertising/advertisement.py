@@ -1,0 +1,217 @@
+"""Advertisements: what a router tells a neighbour of all that is wanted on its side of their link.
+
+The sender of an advertisement is the *downstream* router of the link: documents come to it from whoever received the
+advertisement. What travels are aggregated subscriptions and the information derived for annotations (§4): which
+aggregates are simple and what has to be bound in them, data patterns with their frequencies, and the values that
+structure annotations must carry. Their numbers, and the advertisement's version, are what annotations refer to.
+
+What the sender keeps are the tables of §5: the entries behind each aggregate (T_agg), those behind each simple one with
+their bindings (T_sagg), and those that contain each data pattern (T_pat).
+
+Invariant: whatever matches an entry of the sender that somebody else than the receiver wants matches an aggregate that
+covers it. An entry contains a data pattern only by parts that it demands in every case.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.patterns import Pattern
+
+from ..annotations.annotations import Bound, Mask, is_short
+from ..annotations.data_pattern_occurrences import DataPatterns
+from ..annotations.derived_information import ChangingDerived
+from ..table.entry_sets_kernels import expire_behind, list_behind, mark_alone, mark_behind
+from ..table.value_needs import Needs
+from .simple_aggregates import Simple, StoredSimple
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+MOST_REMEMBERED = 1 << 12
+
+
+class Behind:
+    """For each number (of an aggregate, of a data pattern) the entries that stand behind it.
+
+    With `data`, numbers are those of its patterns, and where one is absent, so are all that contain it: of an entry,
+    those that lie in another one of it need not be looked at.
+    """
+
+    def __init__(self, entries: Iterable[Sequence[int] | Int32s], data: DataPatterns | None = None) -> None:
+        self._data = data
+        columns = [np.asarray(each, dtype=np.int32).reshape(-1) for each in entries]
+        self._offsets = np.cumsum([0, *map(len, columns)], dtype=np.int64)
+        self._entries = np.concatenate(columns) if columns else np.zeros(0, dtype=np.int32)
+        self._over: tuple[Int32s, Int32s] | None = None
+        self._is_single = False
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def mark(self, numbers: Mask, among: Int32s, idle: Mask, marked: Mask) -> int:
+        """Mark which `among` some entries are behind these numbers, but for idle ones; how many are newly marked."""
+        if self._over is None:
+            self._over = self._numbers_over()
+            self._is_single = bool(np.all(np.diff(self._over[0]) == 1))
+        begins, over = self._over
+        if self._is_single and len(over) == len(idle) and not marked.any():
+            return int(mark_alone(among, over, numbers, idle, marked))
+        return int(mark_behind(among, begins, over, numbers, idle, marked))
+
+    def entries(self, numbers: Mask) -> Int32s:
+        """The entries behind all of these numbers."""
+        found = np.empty(len(self._entries), dtype=np.int32)
+        return found[: list_behind(self._offsets, self._entries, numbers, found)]
+
+    def _numbers_over(self) -> tuple[Int32s, Int32s]:
+        """For each entry the numbers that it stands behind, those with few entries first: they hold most often."""
+        counts = np.diff(self._offsets)
+        numbers = np.repeat(np.arange(len(self), dtype=np.int32), counts)
+        entries, count = self._entries, int(self._entries.max(initial=-1)) + 1
+        if self._data is not None:
+            needed = self._needed(self._data, count)
+            numbers, entries = numbers[needed], entries[needed]
+        order = np.lexsort((counts[numbers], entries))
+        begins = np.zeros(count + 1, dtype=np.int32)
+        np.cumsum(np.bincount(entries, minlength=count), out=begins[1:])
+        return begins, numbers[order]
+
+    def _needed(self, data: DataPatterns, count: int) -> Mask:
+        """For each pattern and entry behind it whether the entry is behind no pattern that contains this one."""
+        needed, larger = np.ones(len(self._entries), dtype=np.bool_), np.zeros(count, dtype=np.bool_)
+        parts, wholes = data.parts(data, proper=True)
+        for part in np.unique(parts).tolist():
+            behind = np.concatenate([self.entries_at(whole) for whole in wholes[parts == part].tolist()])
+            larger[behind] = True
+            needed[self._offsets[part] : self._offsets[part + 1]] = ~larger[self.entries_at(part)]
+            larger[behind] = False
+        return needed
+
+    def expire(self, numbers: Int64s, places: Int64s, expiry: Int32s) -> None:
+        """Let the entries behind each number expire at its place, unless they do so earlier."""
+        expire_behind(self._offsets, self._entries, numbers, places, expiry)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The entries as arrays; `restore` takes them back."""
+        return {"offsets": self._offsets, "entries": self._entries}
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> "Behind":
+        """What `arrays` was taken of, on the same memory."""
+        made = cls(())
+        made._offsets, made._entries = arrays["offsets"], arrays["entries"]
+        return made
+
+    def entries_at(self, number: int) -> Int32s:
+        """The entries behind one number."""
+        return self._entries[self._offsets[number] : self._offsets[number + 1]]
+
+    def moved(self, to: Int32s) -> "Behind":
+        """The same with other numbers for entries, -1 for those that are gone."""
+        moved = (to[self.entries_at(number)] for number in range(len(self)))
+        return Behind((entries[entries >= 0] for entries in moved), self._data)
+
+
+class Known:
+    """Which entries of the sender match when an aggregate is bound (T_sagg).
+
+    `numbers` has the number that lasts of each aggregate, by its place in the advertisement; `to` the entry of each
+    entry that there was, -1 for one that is gone, if the table has been made anew; `unbound` what stands behind each
+    aggregate whatever is bound in it, if that is known.
+    """
+
+    def __init__(
+        self,
+        derived: ChangingDerived | StoredSimple,
+        numbers: Sequence[int],
+        to: Int32s | None = None,
+        unbound: Behind | None = None,
+    ) -> None:
+        self.derived, self.numbers, self.to = derived, numbers, to
+        self._remembered: dict[Bound, Int32s] = {}
+        self._unbound = unbound
+
+    @property
+    def unbound(self) -> Behind:
+        """The entries that match whenever an aggregate does, by its place, whatever stands for its wildcards."""
+        if self._unbound is None:
+            self._unbound = Behind(self._entries(Bound(number, ())) for number in range(len(self.numbers)))
+        return self._unbound
+
+    def holding(self, aggregates: Mask) -> Int32s:
+        """The entries that match a document which matches these aggregates, whatever stands for their wildcards."""
+        return self.unbound.entries(aggregates)
+
+    def entries(self, bound: Bound) -> Int32s:
+        """The entries that match a document in which an aggregate is bound so."""
+        found = self._remembered.get(bound)
+        if found is None:
+            found = self._entries(bound)
+            if is_short(bound.wildcards):
+                if len(self._remembered) >= MOST_REMEMBERED:
+                    self._remembered.clear()
+                self._remembered[bound] = found
+        return found
+
+    def _entries(self, bound: Bound) -> Int32s:
+        entries = self.derived.known(self.numbers[bound.aggregate], bound.wildcards)
+        if self.to is not None:
+            entries = self.to[entries]
+        return entries[entries >= 0]
+
+    def public(self) -> tuple[Simple, ...]:
+        """What the receiver hears of it: the simple aggregates by their places."""
+        assert isinstance(self.derived, ChangingDerived)
+        places = {number: place for place, number in enumerate(self.numbers)}
+        return tuple(Simple(places[each.aggregate], each.count, each.wildcards) for each in self.derived.simple)
+
+    def state(self) -> dict[int, list[tuple[Any, list[int]]]]:
+        """By the place of each simple aggregate its entries and what tells that they match, for `StoredSimple`."""
+        assert isinstance(self.derived, ChangingDerived)
+        found = {}
+        for place, number in enumerate(self.numbers):
+            state = self.derived.state(number)
+            if self.to is not None:
+                to = self.to
+                state = [(need, [int(to[entry]) for entry in behind if to[entry] >= 0]) for need, behind in state]
+            if state:
+                found[place] = state
+        return found
+
+    def moved(self, to: Int32s) -> "Known":
+        """The same with other numbers for entries."""
+        if self.to is not None:
+            to = np.where(self.to >= 0, to[self.to], -1)
+        return Known(self.derived, self.numbers, to)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Advertisement:
+    """What `downstream` told `upstream`; `steps` have the aggregates together."""
+
+    upstream: str
+    downstream: str
+    version: int
+    steps: int
+    aggregates: Sequence[Pattern]
+    simple: tuple[Simple, ...]
+    data: DataPatterns
+    frequencies: Int32s
+    covered: Behind
+    known: Known
+    containing: Behind
+    expiring: Behind
+    needs: Needs = field(default_factory=Needs)
+
+    def moved(self, to: Int32s) -> "Advertisement":
+        """The same for a table in which entries have other numbers."""
+        return replace(
+            self,
+            covered=self.covered.moved(to),
+            known=self.known.moved(to),
+            containing=self.containing.moved(to),
+            expiring=self.expiring.moved(to),
+        )

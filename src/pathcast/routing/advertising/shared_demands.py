@@ -1,0 +1,75 @@
+"""What all subscriptions demand of a document as a whole, every aggregate demands, too.
+
+A predicate with an absolute path, `/news/body[//test]`, asks about the document and not about the step that it stands
+at. Where every subscription of a collection demands the same one, aggregating must not give it up to save a step:
+it is taken off all patterns, these are aggregated, and it is put back on every aggregate.
+
+Invariant: a pattern without what is shared, and with it again, matches the same documents.
+Cost: one look at each mandatory node.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from pathcast.patterns import Pattern
+from pathcast.patterns.normal_form import node
+from pathcast.patterns.tree_pattern import Condition, Node, Root
+
+Shared = frozenset[Root]
+
+
+def shared_by(patterns: Sequence[Pattern]) -> Shared:
+    """The absolute paths that all of these patterns demand, and at least one of them in a predicate."""
+    found: Shared | None = None
+    predicates: set[Root] = set()
+    for pattern in patterns:
+        here = frozenset(_demanded(pattern))
+        predicates |= here - {Root(pattern.root)} if pattern.root is not None else here
+        found = here if found is None else found & here
+        if not found:
+            break
+    return (found or frozenset()) & predicates
+
+
+def without(pattern: Pattern, shared: Shared) -> Pattern:
+    """A pattern that does not demand what is shared; one that demands nothing else has no steps left."""
+    if pattern.root is None or not shared:
+        return pattern
+    return Pattern(None if Root(pattern.root) in shared else _cleared(pattern.root, shared))
+
+
+def having(pattern: Pattern, shared: Shared) -> Pattern:
+    """A pattern that demands what is shared, besides."""
+    if not shared:
+        return pattern
+    if pattern.root is None:
+        first, *others = sorted(shared, key=repr)
+        root = node(first.node.axis, first.node.test, (*first.node.conditions, *others))
+    else:
+        root = node(pattern.root.axis, pattern.root.test, (*pattern.root.conditions, *sorted(shared, key=repr)))
+    return Pattern(root) if isinstance(root, Node) else pattern  # what never matches demands everything
+
+
+def _demanded(pattern: Pattern) -> Iterator[Root]:
+    """The absolute paths among what must hold in every case; the pattern itself is one."""
+    if pattern.root is None:
+        return
+    if isinstance(node(pattern.root.axis, pattern.root.test, pattern.root.conditions), Node):
+        yield Root(pattern.root)
+    waiting: list[Condition] = [pattern.root]
+    while waiting:
+        condition = waiting.pop()
+        if isinstance(condition, Root):
+            yield condition
+        elif isinstance(condition, Node):
+            waiting += condition.conditions
+
+
+def _cleared(below: Node, shared: Shared) -> Node:
+    conditions: list[Condition] = []
+    for condition in below.conditions:
+        if isinstance(condition, Node):
+            conditions.append(_cleared(condition, shared))
+        elif condition not in shared:
+            conditions.append(condition)
+    found = node(below.axis, below.test, conditions)
+    return found if isinstance(found, Node) else below

@@ -1,0 +1,1 @@
+"""Annotations: what a router adds to a document to save the next router work."""

@@ -1,0 +1,187 @@
+"""What a router knows of documents by their label paths: which data patterns occur, and where the last time.
+
+A data pattern is a chain of labels, each the child of the one before, anywhere in a document (§3.1: e1/e2/…/em). It
+occurs iff some element's label path ends with it. Documents of one kind repeat their label paths, so what follows from
+a path is worked out once and remembered; a document is then its distinct label paths.
+
+    label path  /nitf/body/p     ends with   p, body/p, nitf/body/p
+
+Invariant: label paths and names are remembered up to `MOST_PATHS`, then all are forgotten; a document that alone has
+more is not annotated by what is in it (it still is by what matched).
+Cost: a hash probe an element; then some nanoseconds for each distinct label path and pattern.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.documents import DocumentBatch, LabelPaths
+from pathcast.documents.names import local_part
+from pathcast.errors import LimitError
+
+from ..table.name_translation import Naming
+from .annotations import Labels, Mask
+from .data_pattern_kernels import UNKNOWN, distinct_paths, find_last_places, mark_endings, mark_wholes
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+MOST_PATHS = 1 << 16
+
+
+class SeenPaths(NamedTuple):
+    """The distinct label paths of a document that was read, each with its last element."""
+
+    batch: DocumentBatch
+    ids: Int32s
+    last: Int32s
+
+
+class LabelMemory:
+    """The label paths that a router has seen."""
+
+    def __init__(self, namespaces: object) -> None:
+        self._ignore = namespaces == "ignore"
+        self._forget()
+
+    def _forget(self) -> None:
+        self.paths = LabelPaths(capacity=MOST_PATHS)
+        self._naming = Naming(self.paths.names)
+        self._seen, self._stamp = np.zeros(0, dtype=np.int64), 0
+
+    def paths_of(self, batch: DocumentBatch) -> Int32s | None:
+        """The label path of every element; None when there are too many to be remembered."""
+        if len(self.paths.names) > MOST_PATHS:
+            self._forget()
+        for _ in range(2):
+            try:
+                return self.paths.add(batch, self._naming.of(batch))
+            except LimitError:
+                self._forget()
+        return None
+
+    def seen(self, batch: DocumentBatch) -> SeenPaths | None:
+        """The distinct label paths of a document; None when there are too many to be remembered."""
+        paths = self.paths_of(batch)
+        if paths is None:
+            return None
+        if len(self._seen) < len(self.paths):
+            self._seen, self._stamp = np.zeros(2 * len(self.paths), dtype=np.int64), 0
+        self._stamp += 1
+        ids, last = np.empty((2, len(paths)), dtype=np.int32)
+        found = distinct_paths(paths, self._seen, self._stamp, ids, last)
+        return SeenPaths(batch, ids[:found], last[:found])
+
+    def labels(self, path: int) -> Labels:
+        """The labels of a path as patterns name them."""
+        labels = self.paths.labels(path)
+        return tuple(map(local_part, labels)) if self._ignore else labels
+
+
+class _Endings:
+    """Which patterns each label path ends with, found when the path is first met; see `data_pattern_kernels.py`."""
+
+    def __init__(self, ending: Callable[[Labels], list[int]]) -> None:
+        self._ending = ending
+        self._paths: LabelPaths | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self.begin, self.count = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
+        self.memo, self._filled = np.zeros(64, dtype=np.int32), 0
+
+    def follow(self, memory: LabelMemory) -> None:
+        """Have room for the paths that there are by now."""
+        if memory.paths is not self._paths:
+            self._paths = memory.paths
+            self._forget()
+        more = len(memory.paths) - len(self.count)
+        if more > 0:
+            more += len(self.count)
+            self.begin = np.append(self.begin, np.zeros(more, dtype=np.int64))
+            self.count = np.append(self.count, np.full(more, UNKNOWN, dtype=np.int32))
+
+    def work_out(self, memory: LabelMemory, path: int) -> None:
+        """Remember what a path ends with."""
+        found = self._ending(memory.labels(path))
+        if self._filled + len(found) > len(self.memo):
+            self.memo = np.append(self.memo, np.zeros(len(self.memo) + len(found), dtype=np.int32))
+        self.memo[self._filled : self._filled + len(found)] = found
+        self.begin[path], self.count[path] = self._filled, len(found)
+        self._filled += len(found)
+
+
+class DataPatterns:
+    """Data patterns, numbered; finds those that a label path ends with."""
+
+    def __init__(self, patterns: Sequence[Labels]) -> None:
+        self.patterns = tuple(patterns)
+        self._numbers = {pattern: number for number, pattern in enumerate(self.patterns)}
+        self._longest = max(map(len, self.patterns), default=0)
+        self._lengths = np.array([len(pattern) for pattern in self.patterns], dtype=np.int32)
+        self._endings = _Endings(self._ending)
+        self._parts: tuple[DataPatterns, Int32s, Int32s] | None = None
+
+    def __len__(self) -> int:
+        return len(self.patterns)
+
+    def _ending(self, labels: Labels) -> list[int]:
+        """The patterns that this label path ends with, the shortest first."""
+        numbers = [self._numbers.get(labels[-length:]) for length in range(1, min(len(labels), self._longest) + 1)]
+        return [number for number in numbers if number is not None]
+
+    def occurring(self, memory: LabelMemory, seen: SeenPaths) -> Mask:
+        """Which patterns occur."""
+        endings, found, done = self._endings, np.zeros(len(self), dtype=np.bool_), 0
+        endings.follow(memory)
+        while True:
+            done = mark_endings(seen.ids, done, endings.begin, endings.count, endings.memo, found)
+            if done == len(seen.ids):
+                return found
+            endings.work_out(memory, int(seen.ids[done]))
+
+    def last_places(self, memory: LabelMemory, seen: SeenPaths) -> Int64s:
+        """For each pattern how many start tags come before the end of its last occurrence; 0 where there is none."""
+        endings, places, done = self._endings, np.zeros(len(self), dtype=np.int64), 0
+        endings.follow(memory)
+        while True:
+            done = find_last_places(
+                seen.ids, seen.last, done, endings.begin, endings.count, endings.memo, self._lengths,
+                seen.batch.parent, seen.batch.end, places,
+            )  # fmt: skip
+            if done == len(seen.ids):
+                return places
+            endings.work_out(memory, int(seen.ids[done]))
+
+    def inherited(self, absent: Mask, others: "DataPatterns") -> Mask:
+        """Which of these can't occur where others are `absent`: those that contain one of them (§5.3)."""
+        if self._parts is None or self._parts[0] is not others:
+            self._parts = (others, *self.parts(others))
+        _, parts, wholes = self._parts
+        gone = np.zeros(len(self), dtype=np.bool_)
+        mark_wholes(parts, wholes, absent, gone)
+        return gone
+
+    def parts(self, others: "DataPatterns", *, proper: bool = False) -> tuple[Int32s, Int32s]:
+        """Pairs of a pattern of the others and one of these that contains it, or is the same unless only `proper` ones
+        are asked for; without those that lie in another part of the same whole: where they are absent, that is.
+        """
+        pairs = [
+            (part, whole)
+            for whole, pattern in enumerate(self.patterns)
+            for part in others._largest_in(pattern, len(pattern) - proper)
+        ]
+        columns = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+        return columns[:, 0].copy(), columns[:, 1].copy()
+
+    def _largest_in(self, labels: Labels, longest: int) -> list[int]:
+        """The patterns of at most so many labels that lie within some labels, but for those within one another."""
+        found: dict[tuple[int, int], int] = {}
+        for length in range(longest, 0, -1):
+            for begin in range(len(labels) - length + 1):
+                end = begin + length
+                number = self._numbers.get(labels[begin:end])
+                if number is not None and not any(first <= begin and end <= last for first, last in found):
+                    found[begin, end] = number
+        return list(found.values())

@@ -1,0 +1,117 @@
+"""Taking annotations in: what a router need not work out, since the one before it did (§5.1 of the paper, steps 1–3).
+
+    PS   bindings that fit an entry       its targets get the document at once          (T_sagg)
+         aggregates that match            and those of the entries that they imply
+    NS   aggregates that don't match      what they cover need not be matched           (T_agg)
+    ND   data patterns that don't occur   what contains them need not be matched        (T_pat)
+    PD   last places of data patterns     handed on to the engine                       (step 4)
+
+PS comes first, so that nobody who is known to want the document waits for the rest. What a neighbour is told of entries
+that fail is worked out before its copy leaves; what fails of all entries, before matching.
+
+Annotations are believed as far as the link is: over an untrusted one, negative ones and last places are not looked at,
+and positive ones send the document early to other routers, which match it anyway, but never to a subscriber.
+
+Invariant: what a `Taken` tells to fail does not match the document, and what it tells to be known does, if the sender
+is honest and its annotations refer to the advertisement that `made` is; others are not looked at.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ..advertising.advertisement import Advertisement
+from ..table.routing_table import View
+from .annotations import Annotations, Bound, Mask
+
+Int32s = npt.NDArray[np.int32]
+_NOBODY = np.zeros(0, dtype=np.int32)
+
+
+@dataclass(slots=True, eq=False)
+class Taken:
+    """What annotations tell: targets that want the document, entries that are known to match it, and which ones fail.
+
+    `proofs` are bindings with the entries that they show to match, `refused` why annotations were not looked at. What
+    is `believed` of the annotations, and the advertisement that they refer to, is what entries are ruled out by.
+    """
+
+    view: View
+    wanting: Mask
+    known: Mask
+    believed: Annotations = field(default_factory=Annotations)
+    made: Advertisement | None = None
+    proofs: list[tuple[Bound, Int32s]] = field(default_factory=list)
+    refused: str | None = None
+
+    @property
+    def absent(self) -> Mask | None:
+        """The data patterns of `made` that don't occur."""
+        return self.believed.absent
+
+    def covered_by_failed(self, entries: Int32s) -> tuple[Mask, int]:
+        """Which of these entries fail since an aggregate over them does; how many. That is what is passed on (§5.3)."""
+        covered = np.zeros(len(entries), dtype=np.bool_)
+        if self.made is None or self.believed.failed is None:
+            return covered, 0
+        return covered, self.made.covered.mark(self.believed.failed, entries, self.view.idle, covered)
+
+    def failing(self, entries: Int32s) -> tuple[Mask, dict[str, int]]:
+        """Which of these entries fail; how many of them by each kind, what two kinds tell by the first."""
+        failing, covered = self.covered_by_failed(entries)
+        skipped = {} if self.believed.failed is None else {"-s": covered}
+        if self.made is not None and self.believed.absent is not None:
+            skipped["-d"] = self.made.containing.mark(self.believed.absent, entries, self.view.idle, failing)
+        return failing, skipped
+
+    def expiry(self) -> Int32s | None:
+        """For each entry how many start tags need be read for it; None where nothing is known of that."""
+        last = self.believed.last_places
+        if last is None or self.made is None:
+            return None
+        expiry = np.full(len(self.known), np.iinfo(np.int32).max, dtype=np.int32)
+        self.made.expiring.expire(*last, expiry)
+        return expiry
+
+
+def take(annotations: Annotations, made: Advertisement | None, view: View, *, trusted: bool) -> Taken:
+    """What annotations tell a router that made this advertisement to their sender; nothing is ruled out yet."""
+    taken = Taken(view, view.nobody(), np.zeros(len(view.group), dtype=np.bool_))
+    if not annotations:
+        return taken
+    taken.refused = _refusal(annotations, made)
+    if taken.refused or made is None:
+        return taken
+    proofs = [(bound, made.known.entries(bound)) for bound in annotations.bindings]
+    holding = _NOBODY if annotations.holding is None else made.known.holding(annotations.holding)
+    if proofs or len(holding):
+        known = np.concatenate([holding, *[entries for _, entries in proofs]]) if proofs else holding
+        taken.wanting = view.targets_of(known)
+        if trusted and view.routers:  # to whom something is told of it
+            taken.known[known] = True
+    if not trusted:
+        taken.wanting[view.routers :] = False
+        taken.refused = "the link is untrusted: nothing was skipped"
+        return taken
+    taken.proofs, taken.believed, taken.made = proofs, annotations, made
+    return taken
+
+
+def _refusal(annotations: Annotations, made: Advertisement | None) -> str | None:
+    """Why annotations can't be about this advertisement; None when they can."""
+    if made is None:
+        return "annotations from a router that nothing was advertised to"
+    if annotations.version != made.version:
+        return f"annotations refer to version {annotations.version} of the advertisement, now {made.version}"
+    aggregates, patterns = len(made.aggregates), len(made.data)
+    for bits in (annotations.failed, annotations.holding):
+        if bits is not None and len(bits) != aggregates:
+            return f"{len(bits):,} bits for {aggregates:,} aggregates"
+    if annotations.absent is not None and len(annotations.absent) != patterns:
+        return f"{len(annotations.absent):,} bits for {patterns:,} data patterns"
+    if max((bound.aggregate for bound in annotations.bindings), default=-1) >= aggregates:
+        return "a binding of an aggregate that there is not"
+    if annotations.last_places is not None and annotations.last_places.patterns.max() >= patterns:
+        return "a last place of a data pattern that there is not"
+    return None

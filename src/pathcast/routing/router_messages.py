@@ -1,0 +1,332 @@
+"""Messages between routers: a header with annotations, then the document as it was published.
+
+    length of the header │ flags │ version │ NS bits │ PS bits │ ND bits │ PD │ PS │ structure │ document's bytes
+
+Numbers are written seven bits a byte, low bits first, the last byte below 128. NS and ND are bit strings, a bit for
+each aggregate or data pattern of the advertisement (§4.3, §4.4). PS with nothing bound is a bit string, too, a bit for
+each aggregate that NS does not rule out, and an empty one where all of those match. A binding of PS stands for itself,
+with its length and its labels spelled out: documents of one kind bring the same ones again, and what was read or
+written once is remembered. A message without annotations costs one byte.
+
+Invariant: `decode` gives what was encoded, or raises `MessageError`; it refuses headers beyond `MOST_HEADER` bytes and
+more than `MOST_LISTED` bindings, labels and last places together, so that a header takes 10 bytes for each of its own
+and a few megabytes more.
+"""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.errors import MessageError
+
+from .annotations.annotations import NOTHING, SHORT, Annotations, Bound, LastPlaces, Mask, is_short
+from .router_messages_kernels import (
+    CUT,
+    FINE,
+    LONG,
+    LONGEST_NUMBER,
+    PADDED,
+    TWICE,
+    pack_beside,
+    read_last_places,
+    unpack_beside,
+    write_last_places,
+)
+
+MOST_HEADER = 16 << 20
+MOST_STRUCTURE = MOST_HEADER - (1 << 20)  # which leaves room for the other annotations
+MOST_LISTED = 1 << 15
+MOST_REMEMBERED = 1 << 13  # bindings
+_TEXT, _PS, _PD, _NS, _ND, _STRUCTURE, _HOLDING = (1 << bit for bit in range(7))
+_KNOWN = (1 << 7) - 1
+_ALL = b"\x00"
+_WHY = {
+    CUT: "the header is cut off",
+    LONG: f"a number of the header has more than {LONGEST_NUMBER} bytes",
+    PADDED: "a number of the header is written longer than it needs to be",
+    TWICE: "the header names a data pattern twice",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A message's header, and the bytes that each kind of annotation takes in it."""
+
+    header: bytes
+    sizes: dict[str, int] = field(default_factory=dict)
+
+
+def encode(annotations: Annotations, *, text: bool = False) -> Encoded:
+    """The header for a document; `text`: it is UTF-8 whatever it declares."""
+    if not annotations:
+        return Encoded(b"\x01\x01" if text else b"\x00")
+    flags = _TEXT if text else 0
+    sections = bytearray()
+    sizes: dict[str, int] = {}
+    for kind, flag, section in (
+        ("-s", _NS, _bits(annotations.failed)),
+        ("+s", _HOLDING, _bits_beside(annotations.holding, annotations.failed)),
+        ("-d", _ND, _bits(annotations.absent)),
+        ("+d", _PD, _last_places(annotations.last_places)),
+        ("+s", _PS, _bindings(annotations.bindings)),
+        ("+t", _STRUCTURE, _block(annotations.structure)),
+    ):
+        if section:
+            flags |= flag
+            sections += section
+            sizes[kind] = sizes.get(kind, 0) + len(section)
+    body = bytes([flags]) + _number(annotations.version) + sections
+    header = _number(len(body)) + body
+    sizes["header"] = len(header) - len(sections)
+    return Encoded(header, sizes)
+
+
+def _number(value: int) -> bytes:
+    if value < 128:
+        return bytes([value])
+    written = bytearray()
+    while value >= 128:
+        written.append(value & 127 | 128)
+        value >>= 7
+    written.append(value)
+    return bytes(written)
+
+
+def _bits(mask: Mask | None) -> bytes:
+    return b"" if mask is None else _number(len(mask)) + np.packbits(mask, bitorder="little").tobytes()
+
+
+def _bits_beside(holding: Mask | None, failed: Mask | None) -> bytes:
+    """A bit for each aggregate that does not fail: whether it is known to match; none if all of them are."""
+    if holding is None or failed is None:
+        return _bits(holding)
+    if np.count_nonzero(holding) + np.count_nonzero(failed) == len(failed):
+        return _ALL
+    out = np.zeros(len(failed) + 7 >> 3, dtype=np.uint8)
+    count = pack_beside(holding, failed, out)
+    return _number(count) + out[: count + 7 >> 3].tobytes()
+
+
+def _block(data: bytes | None) -> bytes:
+    return b"" if data is None else _number(len(data)) + data
+
+
+def _last_places(last: LastPlaces | None) -> bytes:
+    if last is None:
+        return b""
+    out = np.empty(2 * LONGEST_NUMBER * len(last.patterns), dtype=np.uint8)
+    return _number(len(last.patterns)) + out[: write_last_places(last.patterns, last.places, out)].tobytes()
+
+
+def _bindings(bindings: tuple[Bound, ...]) -> bytes:
+    return b"".join([_number(len(bindings)), *map(written, bindings)]) if bindings else b""
+
+
+def written(bound: Bound) -> bytes:
+    """A binding as bytes, with its length; those that are short are remembered."""
+    return (_written if is_short(bound.wildcards) else _written.__wrapped__)(bound)
+
+
+@lru_cache(MOST_REMEMBERED)
+def _written(bound: Bound) -> bytes:
+    inside = bytearray(_number(bound.aggregate) + _number(len(bound.wildcards)))
+    for place, labels in bound.wildcards:
+        inside += _number(place) + _number(len(labels))
+        for label in labels:
+            inside += _block(label.encode())
+    return _block(bytes(inside))
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message taken apart: annotations, the document, whether it is text, bytes by kind of annotation.
+
+    `refused`: why the annotations could not be read, if they could not; the document is there all the same.
+    """
+
+    annotations: Annotations
+    document: bytes
+    text: bool
+    sizes: dict[str, int]
+    refused: str | None = None
+
+
+def decode(data: bytes) -> Message:
+    """Take a message apart; `MessageError` when it is not clear where its document begins."""
+    header, document = split(data)
+    if not header:
+        return Message(NOTHING, document, text=False, sizes={})
+    sizes: dict[str, int] = {}
+    text = bool(header[0] & _TEXT)
+    try:
+        annotations = decode_header(header, sizes)
+    except MessageError as error:
+        return Message(NOTHING, document, text, {"header": len(data) - len(document)}, refused=error.reason)
+    sizes["header"] = len(data) - len(document) - sum(sizes.values())
+    return Message(annotations, document, text, sizes)
+
+
+def decode_header(header: bytes, sizes: dict[str, int] | None = None) -> Annotations:
+    """The annotations of a header (without its length); `MessageError` when something is wrong with it."""
+    reader = _HeaderReader(header)
+    flags = reader.byte()
+    if flags & ~_KNOWN or flags == 0:
+        raise MessageError(f"the header has flags {flags:#x}, which this Pathcast does not know")
+    annotations = _annotations(reader, flags, {} if sizes is None else sizes) if flags & ~_TEXT else NOTHING
+    reader.close()
+    return annotations
+
+
+def split(data: bytes) -> tuple[bytes, bytes]:
+    """The header, without its length, and the document; `MessageError` when the length is not that of a header."""
+    reader = _HeaderReader(data)
+    length = reader.number()
+    if length > MOST_HEADER:
+        raise MessageError(f"the header has {length:,} bytes; at most {MOST_HEADER:,} are read")
+    if length > len(data) - reader.at:
+        raise MessageError("the message is cut off within its header")
+    return data[reader.at : reader.at + length], data[reader.at + length :]
+
+
+def _annotations(reader: "_HeaderReader", flags: int, sizes: dict[str, int]) -> Annotations:
+    version = reader.number()
+    failed = holding = absent = structure = None
+    last_places: LastPlaces | None = None
+    bindings: tuple[Bound, ...] = ()
+    at = reader.at
+    if flags & _NS:
+        failed = reader.bits()
+        sizes["-s"], at = reader.at - at, reader.at
+    if flags & _HOLDING:
+        holding = reader.bits() if failed is None else reader.bits_beside(failed)
+        sizes["+s"], at = reader.at - at, reader.at
+    if flags & _ND:
+        absent = reader.bits()
+        sizes["-d"], at = reader.at - at, reader.at
+    if flags & _PD:
+        last_places = reader.last_places()
+        sizes["+d"], at = reader.at - at, reader.at
+    if flags & _PS:
+        bindings = reader.bindings()
+        sizes["+s"], at = sizes.get("+s", 0) + reader.at - at, reader.at
+    if flags & _STRUCTURE:
+        structure = reader.take(reader.number())
+        sizes["+t"] = reader.at - at
+    return Annotations(version, bindings, last_places, failed, absent, structure, holding)
+
+
+class _HeaderReader:
+    """Reads a header, believing nothing."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+        self.listed = 0
+
+    def take(self, size: int) -> bytes:
+        if size > len(self.data) - self.at:
+            raise MessageError(_WHY[CUT])
+        self.at += size
+        return self.data[self.at - size : self.at]
+
+    def byte(self) -> int:
+        return self.take(1)[0]
+
+    def number(self) -> int:
+        at = self.at
+        if at < len(self.data) and self.data[at] < 128:  # most are
+            self.at = at + 1
+            return self.data[at]
+        value = 0
+        for place in range(LONGEST_NUMBER):
+            byte = self.byte()
+            value |= (byte & 127) << 7 * place
+            if byte < 128:
+                if place and not byte:
+                    raise MessageError(_WHY[PADDED])
+                return value
+        raise MessageError(_WHY[LONG])
+
+    def count(self) -> int:
+        """How many things follow: each takes a byte at least."""
+        count = self.number()
+        if count > len(self.data) - self.at:
+            raise MessageError(_WHY[CUT])
+        self._list(count)
+        return count
+
+    def _list(self, count: int) -> None:
+        self.listed += count
+        if self.listed > MOST_LISTED:
+            raise MessageError(f"the header lists {self.listed:,} things; at most {MOST_LISTED:,} are read")
+
+    def bits(self) -> Mask:
+        count, packed = self._packed()
+        return np.unpackbits(packed, count=count, bitorder="little").view(np.bool_)
+
+    def _packed(self) -> tuple[int, npt.NDArray[np.uint8]]:
+        count = self.number()
+        packed = np.frombuffer(self.take(count + 7 >> 3), dtype=np.uint8)
+        if count & 7 and packed[-1] >> (count & 7):
+            raise MessageError("a bit string of the header has bits beyond its end")
+        return count, packed
+
+    def bits_beside(self, failed: Mask) -> Mask:
+        """As `bits`, for each aggregate that does not fail; where there are none, all of them hold."""
+        count, packed = self._packed()
+        if not count:
+            return ~failed
+        holding = np.empty(len(failed), dtype=np.bool_)
+        if unpack_beside(packed, count, failed, holding) != count:
+            raise MessageError("the header tells of more or fewer aggregates that match than may")
+        if np.count_nonzero(holding) == count:
+            raise MessageError("the header has bits where none are needed")
+        return holding
+
+    def last_places(self) -> LastPlaces:
+        patterns, places = np.empty((2, self._some()), dtype=np.int64)
+        state = np.array([self.at, FINE], dtype=np.int64)
+        read_last_places(np.frombuffer(self.data, dtype=np.uint8), patterns, places, state)
+        self.at, why = state.tolist()
+        if why != FINE:
+            raise MessageError(_WHY[why])
+        return LastPlaces(patterns, places)
+
+    def bindings(self) -> tuple[Bound, ...]:
+        return tuple([self._bound(self.take(self.number())) for _ in range(self._some())])
+
+    def _bound(self, written: bytes) -> Bound:
+        """A binding; those that are short are remembered."""
+        bound, listed = (_read if len(written) <= SHORT else _read.__wrapped__)(written)
+        self._list(listed)
+        return bound
+
+    def _some(self) -> int:
+        count = self.count()
+        if not count:
+            raise MessageError("the header has an empty list of annotations")
+        return count
+
+    def label(self) -> str:
+        try:
+            return self.take(self.number()).decode()
+        except UnicodeDecodeError:
+            raise MessageError("a label of the header is no UTF-8") from None
+
+    def close(self) -> None:
+        if self.at != len(self.data):
+            raise MessageError("the header has bytes left over")
+
+
+@lru_cache(MOST_REMEMBERED)
+def _read(written: bytes) -> tuple[Bound, int]:
+    """A binding from its bytes, and how many things it lists."""
+    reader = _HeaderReader(written)
+    aggregate, wildcards = reader.number(), []
+    for _ in range(reader.count()):
+        place = reader.number()
+        wildcards.append((place, tuple([reader.label() for _ in range(reader.count())])))
+    reader.close()
+    return Bound(aggregate, tuple(wildcards)), reader.listed

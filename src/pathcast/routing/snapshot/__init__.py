@@ -1,0 +1,1 @@
+"""An overlay on disk."""

@@ -1,0 +1,272 @@
+"""An overlay on disk: a snapshot for each router, opened when a document first comes to it, memory-mapped.
+
+    folder/manifest.json        the routers' names, where documents are published, what is upstream of each
+    folder/routers/7/           the 7th router: its table, its engines, what it advertised and was told
+    folder/whole/               all tables as one (`overlay_table.py`), if asked for
+
+Whoever runs some of the routers opens these and no others, and processes of one machine share one copy. What is learnt
+from documents (label paths, ends of links) begins anew with every opening.
+
+Invariant: a router that was opened does with every message what the one that was saved would do, annotations byte by
+byte, if it comes from the router that is upstream of it for the source that the overlay was saved for. It takes no
+changes of subscriptions.
+Cost: opening maps files, and checks their content once. Patterns with predicates are read when they are looked at.
+"""
+
+import os
+from collections.abc import Iterable
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.documents import Limits
+from pathcast.errors import PathcastError, SnapshotError
+from pathcast.matching.arrays.ragged_arrays import part_of
+from pathcast.matching.engine_contract import Engine, Learning, Limited
+from pathcast.matching.engine_registry import engine_class
+from pathcast.matching.table.pattern_table import PatternTable
+from pathcast.patterns import Namespaces
+from pathcast.store import open_snapshot, reading_snapshot, write_snapshot
+from pathcast.store.snapshot import MANIFEST, AnyArray
+
+from ..advertising.advertisement import Advertisement
+from ..overlay import Overlay
+from ..overlay_table import WholeOverlay, whole_table
+from ..router import Router
+from ..table.routing_table import RoutingTable, Target, View
+from .stored_advertisement import (
+    StoredAdvertisements,
+    made_arrays,
+    received_arrays,
+    restore_made,
+    restore_received,
+)
+
+KIND, ROUTER_KIND, WHOLE_KIND = "overlay", "router", "whole overlay"
+# Of the facts and arrays that make up a stored overlay: whoever changes these gives it the next number.
+LAYOUT = 2
+_ROUTERS, _WHOLE = "routers", "whole"
+_PATTERNS, _ENGINE, _MADE, _RECEIVED = "patterns_", "engine_", "made_", "received_"
+
+
+def save_overlay(
+    overlay: Overlay,
+    folder: str | os.PathLike[str],
+    *,
+    at: str | None = None,
+    engines: Iterable[str] = (),
+    whole: bool = False,
+) -> None:
+    """Write an overlay, for documents that are published at a router (the root, unless `at` names another).
+
+    `engines` are those whose tables are written along; others are built by whoever opens a router. With `whole` all
+    routers' tables are also written as one, for policy `L`. The folder is empty or not there.
+    """
+    place = Path(folder)
+    if place.exists() and any(place.iterdir()):
+        raise SnapshotError(f"{place} is not empty; an overlay goes to a folder of its own")
+    source = overlay.follow(at)
+    rooted = overlay.topology.rooted(source)
+    names = overlay.topology.nodes
+    upstream = [None if number < 0 else names[number] for number in rooted.parent.tolist()]
+    facts = {
+        "layout": LAYOUT,
+        "routers": list(names),
+        "upstream": upstream,
+        "source": source,
+        "hops": int(rooted.depth.max()) + 1,
+        "namespaces": overlay.namespaces,
+        "limits": asdict(overlay.limits),
+        "subscriptions": len(overlay),
+        "versions": [
+            0 if up is None else overlay.router(up).received[names[at]].version for at, up in enumerate(upstream)
+        ],
+    }
+    write_snapshot(place, KIND, facts, {})
+    for number, name in enumerate(names):
+        _save_router(overlay.router(name), upstream[number], place / _ROUTERS / str(number), list(engines))
+    if whole:
+        table = whole_table(overlay, source)
+        facts, arrays = _table_state(table, list(engines))
+        facts |= {"max_steps": table.patterns.max_steps, "order": [names[number] for number in rooted.order.tolist()]}
+        write_snapshot(place / _WHOLE, WHOLE_KIND, facts, arrays)
+
+
+def _table_state(table: RoutingTable, engines: list[str]) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    names = sorted({engine_class(engine).name for engine in engines})
+    # Engines first: their patterns' gates are nodes of the table's trie, some of which they may add now.
+    arrays: dict[str, AnyArray] = {}
+    for name in names:
+        arrays |= {f"{_ENGINE}{name}_{part}": array for part, array in _engine_arrays(table.engine(name)).items()}
+    targets, columns = table.state()
+    arrays |= columns | {_PATTERNS + name: array for name, array in table.patterns.arrays().items()}
+    return {"targets": [(target.name, target.is_router) for target in targets], "engines": names}, arrays
+
+
+def _save_router(router: Router, upstream: str | None, folder: Path, engines: list[str]) -> None:
+    facts, arrays = _table_state(router.table, engines)
+    senders = [neighbour for neighbour in router.made if neighbour == upstream]
+    told = [neighbour for neighbour in router.received if neighbour != upstream]
+    for number, neighbour in enumerate(senders):
+        arrays |= {f"{_MADE}{number}_{part}": array for part, array in made_arrays(router.made[neighbour]).items()}
+    for number, neighbour in enumerate(told):
+        state = received_arrays(router.received[neighbour], router.entries_of(neighbour))
+        arrays |= {f"{_RECEIVED}{number}_{part}": array for part, array in state.items()}
+    facts |= {
+        "name": router.name,
+        "max_steps": router.max_steps,
+        "untrusted": sorted(router.untrusted),
+        "made": senders,
+        "received": told,
+    }
+    write_snapshot(folder, ROUTER_KIND, facts, arrays)
+
+
+def _engine_arrays(engine: Engine) -> dict[str, npt.NDArray[Any]]:
+    return engine.compiled() if isinstance(engine, Learning) else engine.arrays()
+
+
+class StoredTable(RoutingTable):
+    """A routing table from disk: as it was, without changes."""
+
+    def __init__(
+        self,
+        namespaces: Namespaces,
+        limits: Limits,
+        facts: dict[str, Any],
+        arrays: dict[str, AnyArray],
+        folder: Path,
+    ) -> None:
+        self._folder = folder
+        super().__init__(namespaces, facts["max_steps"], limits)
+        self.patterns = PatternTable.restore(namespaces, facts["max_steps"], part_of(arrays, _PATTERNS))
+        self._stored = {name: part_of(arrays, f"{_ENGINE}{name}_") for name in facts["engines"]}
+        targets = [Target(name, is_router) for name, is_router in facts["targets"]]
+        edges = arrays["set_offsets"].tolist()
+        members = arrays["set_members"].tolist()
+        self._group = arrays["group"]
+        self._sets = [
+            frozenset(targets[member] for member in members[edges[number] : edges[number + 1]])
+            for number in range(len(edges) - 1)
+        ]
+
+    def _view(self, sender: Target | None) -> View:
+        numbers: dict[frozenset[Target], int] = {}
+        moved = np.full(len(self._sets) + 1, -1, dtype=np.int32)  # the last place is that of entries nobody wants
+        for number, targets in enumerate(self._sets):
+            others = targets - {sender} if sender in targets else targets
+            if others:
+                moved[number] = numbers.setdefault(others, len(numbers))
+        return View(moved[self._group], list(numbers))
+
+    def engine(self, name: str | None) -> Engine:
+        """The engine of this name: as it was written, or built now."""
+        kind = engine_class(name)
+        if kind.name in self._stored and kind.name not in self._engines:
+            with reading_snapshot(self._folder):
+                restored = self._engines[kind.name] = kind.restore(self.patterns, self._stored[kind.name])
+            if isinstance(restored, Limited):
+                restored.limits = self.limits
+        return super().engine(name)
+
+    def enter_each(self, patterns: Any, targets: Any) -> list[int]:
+        """Refused: what is on disk stays as it is."""
+        raise PathcastError("a router from disk takes no changes; change its overlay and save that anew")
+
+    def release(self, entries: Any, target: Any) -> None:
+        """Refused: what is on disk stays as it is."""
+        raise PathcastError("a router from disk takes no changes; change its overlay and save that anew")
+
+
+class StoredOverlay:
+    """The routers of an overlay on disk, opened on demand; `verify=False` trusts their files' content."""
+
+    def __init__(self, folder: str | os.PathLike[str], *, verify: bool = True) -> None:
+        self._folder, self._verify = Path(folder), verify
+        with reading_snapshot(self._folder):
+            self._read(open_snapshot(self._folder, KIND).facts)
+        self._opened: dict[str, Router] = {}
+
+    def _read(self, facts: dict[str, Any]) -> None:
+        layout = facts["layout"]
+        if layout != LAYOUT:
+            advice = "update Pathcast" if layout > LAYOUT else "save the overlay again"
+            raise SnapshotError(f"{self._folder} has layout {layout!r}, this Pathcast reads {LAYOUT}; {advice}")
+        self.routers: list[str] = facts["routers"]
+        self.source: str = facts["source"]
+        self.hops: int = facts["hops"]
+        self.subscriptions: int = facts["subscriptions"]
+        self._namespaces: Namespaces = facts["namespaces"]
+        self.limits = Limits(**facts["limits"])
+        self._numbers = {name: number for number, name in enumerate(self.routers)}
+        self._upstream: list[str | None] = facts["upstream"]
+        self._versions: list[int] = facts["versions"]
+
+    @property
+    def opened(self) -> list[str]:
+        """The routers that are open."""
+        return list(self._opened)
+
+    def upstream(self, router: str) -> str | None:
+        """The router that sends documents to this one; None for the source."""
+        return self._upstream[self._numbers[router]]
+
+    def router(self, name: str) -> Router:
+        """A router, opened now unless it was before."""
+        found = self._opened.get(name)
+        if found is None:
+            if name not in self._numbers:
+                raise PathcastError(f"there is no router '{name}'; there are {', '.join(self.routers)}")
+            folder = self._folder / _ROUTERS / str(self._numbers[name])
+            with reading_snapshot(folder):
+                found = self._opened[name] = self._open(name, folder)
+        return found
+
+    @cached_property
+    def whole(self) -> WholeOverlay | None:
+        """All routers' tables as one, opened now; None unless they were written so."""
+        folder = self._folder / _WHOLE
+        if not (folder / MANIFEST).exists():
+            return None
+        with reading_snapshot(folder):
+            snapshot = open_snapshot(folder, WHOLE_KIND, verify=self._verify)
+            table = StoredTable(self._namespaces, self.limits, snapshot.facts, snapshot.arrays, folder)
+            return WholeOverlay(table, snapshot.facts["order"])
+
+    def version(self, router: str) -> int:
+        """The version of the advertisement that a router has made to the one before it; 0 for the source."""
+        return self._versions[self._numbers[router]]
+
+    def forget(self) -> None:
+        """Begin all links anew: what others have told over them, nobody here has heard."""
+        for router in self._opened.values():
+            router.structures.forget()
+
+    def _open(self, name: str, folder: Path) -> Router:
+        snapshot = open_snapshot(folder, ROUTER_KIND, verify=self._verify)
+        facts, arrays = snapshot.facts, snapshot.arrays
+        table = StoredTable(self._namespaces, self.limits, facts, arrays, folder)
+        router = Router(name, self._namespaces, facts["max_steps"], self.limits, table)
+        router.untrusted = set(facts["untrusted"])
+        made = {neighbour: part_of(arrays, f"{_MADE}{number}_") for number, neighbour in enumerate(facts["made"])}
+        told = {
+            neighbour: part_of(arrays, f"{_RECEIVED}{number}_") for number, neighbour in enumerate(facts["received"])
+        }
+
+        def made_to(upstream: str) -> Advertisement:
+            with reading_snapshot(folder):
+                return restore_made((upstream, name), made[upstream], self._namespaces)
+
+        def received_from(downstream: str) -> Advertisement:
+            with reading_snapshot(folder):
+                return restore_received((name, downstream), told[downstream], table)
+
+        router.made = StoredAdvertisements(list(made), made_to)
+        router.received = StoredAdvertisements(list(told), received_from)
+        for neighbour, state in told.items():
+            router.know_entries(neighbour, state["entries"])
+        return router

@@ -1,0 +1,239 @@
+"""The dictionary of a link: label paths by number, learnt by both ends from what is sent.
+
+The sending end numbers label paths as documents bring them (`Sent`) and defines each once, in the first message that
+has it: its parent's number and its last name. The receiving end (`Learnt`) takes the definitions in.
+
+Both are soft state. A dictionary has an *epoch*, drawn when it begins, and each of its lengths a *digest* of all that
+was defined up to there. A message says which epoch it belongs to, from where on it defines, and the digest after that.
+A receiver that lacks something, or has something else, finds out by these and refuses; its answer says how much it
+has, and the sender defines from there on again. So a message lost, doubled or out of order, or an end that forgot
+everything, costs a refusal or two and never a wrong path.
+
+Invariant: paths and names are numbered in the order of their definitions; a name is spelled out in the first definition
+that has it. Bounded: beyond `PATHS` paths or `NAMES` names a dictionary ends, and the next begins with the document at
+hand.
+"""
+
+from collections.abc import Iterator
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.documents import DocumentBatch, LabelPaths
+from pathcast.errors import LimitError
+
+from ..table.name_translation import Naming
+
+Int32s = npt.NDArray[np.int32]
+PATHS, NAMES = 1 << 15, 1 << 11
+_MASK = (1 << 64) - 1
+_MIX_A, _MIX_B = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
+_MOST_BITS = 42
+
+
+class UndefinedError(Exception):
+    """Definitions that make no dictionary: cut off, or about what is not there."""
+
+
+def chained(digest: int, parent: int, name: int) -> int:
+    """The digest after one definition more; `name` is the name's own digest."""
+    digest = ((digest ^ (parent + 2)) * _MIX_A + name) & _MASK
+    digest = (digest ^ digest >> 29) * _MIX_B & _MASK
+    return digest ^ digest >> 32
+
+
+def name_digest(name: str) -> int:
+    """A number that tells names apart."""
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")
+
+
+def put_number(out: bytearray, number: int) -> None:
+    """Append a number, 7 bits a byte."""
+    while number >= 128:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+
+
+def take_number(data: bytes, at: int, end: int) -> tuple[int, int]:
+    """A number and where the next thing begins."""
+    number, shift = 0, 0
+    while at < end and shift < _MOST_BITS:
+        byte = data[at]
+        number |= (byte & 127) << shift
+        at += 1
+        if byte < 128:
+            return number, at
+        shift += 7
+    raise UndefinedError("a number without an end")
+
+
+class Sent:
+    """The sending end: numbers of label paths, and their definitions."""
+
+    def __init__(self, epoch: int, paths: int = PATHS, names: int = NAMES) -> None:
+        self.epoch = epoch
+        self.labels = LabelPaths(capacity=paths)
+        self.digests = [epoch]
+        self._most_names = names
+        self._wire_names: list[int] = []  # of each path, its name's number on the wire
+        self._names_before: list[int] = []  # of each path, how many names were defined before it
+        self._wire_of: dict[int, int] = {}
+        self._naming = Naming(self.labels.names)
+
+    def __len__(self) -> int:
+        return len(self.digests) - 1
+
+    def translation(self, batch: DocumentBatch) -> Int32s:
+        """For each name of a batch its number in `labels.names`; that of a table of names is worked out once."""
+        return self._naming.of(batch)
+
+    def number(self, names: Int32s, parents: Int32s, translate: Int32s) -> Int32s | None:
+        """The path of every element; None when the dictionary has no room for them."""
+        try:
+            paths = self.labels.number(names, parents, translate)
+        except LimitError:
+            return None
+        self._define()
+        return paths if len(self._wire_of) <= self._most_names else None
+
+    def child(self, parent: int, name: str) -> int:
+        """The number of the path `parent` (-1: none) + `name`, given now if it had none; `LimitError` without room."""
+        path = self.labels.child(parent, name)
+        self._define()
+        if len(self._wire_of) > self._most_names:
+            raise LimitError("the dictionary has no room for more names")
+        return path
+
+    def definitions(self, first: int) -> bytes:
+        """The definitions of the paths from `first` on."""
+        out = bytearray()
+        parents, names = self.labels.parents, self.labels.name_ids
+        for path in range(first, len(self)):
+            put_number(out, int(parents[path]) + 1)
+            number = self._wire_names[path]
+            if number == self._names_before[path]:
+                spelled = self.labels.names[int(names[path])].encode()
+                put_number(out, 0)
+                put_number(out, len(spelled))
+                out += spelled
+            else:
+                put_number(out, number + 1)
+        return bytes(out)
+
+    def _define(self) -> None:
+        """Take up the paths that `labels` has gained."""
+        parents, names = self.labels.parents, self.labels.name_ids
+        for path in range(len(self), len(self.labels)):
+            name = int(names[path])
+            self._names_before.append(len(self._wire_of))
+            self._wire_names.append(self._wire_of.setdefault(name, len(self._wire_of)))
+            digest = name_digest(self.labels.names[name])
+            self.digests.append(chained(self.digests[-1], int(parents[path]), digest))
+
+
+class Learnt:
+    """The receiving end: label paths as they were defined."""
+
+    def __init__(self, epoch: int, paths: int = PATHS, names: int = NAMES, depth: int = 1000) -> None:
+        self.epoch = epoch
+        self.digests = [epoch]
+        self.names: list[str] = []
+        self._most_paths, self._most_names, self._deepest = paths, names, depth
+        self._name_digests: list[int] = []
+        self._names_at = [0]  # how many names there are at each length
+        self.parent: Int32s = np.empty(64, np.int32)
+        self.name: Int32s = np.empty(64, np.int32)
+        self.depth: Int32s = np.empty(64, np.int32)
+        self.deepest = 0
+
+    def __len__(self) -> int:
+        return len(self.digests) - 1
+
+    def learn(self, data: bytes, begin: int, end: int, first: int, count: int, digest: int) -> None:
+        """Take in `count` definitions, in `data[begin:end]`, from path `first` on.
+
+        `UndefinedError`, and nothing changed, if they don't fit.
+        """
+        total = first + count
+        if first > len(self) or total > self._most_paths:
+            raise UndefinedError(f"{total:,} label paths, defined from {first:,} on")
+        if total <= len(self):
+            if self.digests[total] != digest:
+                raise UndefinedError("another dictionary")
+            return
+        fresh: list[tuple[int, int, int]] = []
+        names: list[str] = []
+        digests: list[int] = []
+        last = self.digests[-1]
+        known = self._names_at[first]
+        for path, (parent, code, spelled) in enumerate(_defined(data, begin, end, count), first):
+            name = code
+            if spelled is not None:
+                name, known = known, known + 1
+                if name >= len(self.names) + len(names):
+                    names.append(spelled)
+            if name >= known or parent >= path:
+                raise UndefinedError("a definition of what is not there")
+            if path < len(self):
+                continue  # its digest is part of the one that is compared
+            above = 0 if parent < 0 else self.depth[parent] if parent < len(self) else fresh[parent - len(self)][2]
+            depth = int(above) + 1
+            fresh.append((parent, name, depth))
+            of_name = self._name_digests[name] if name < len(self.names) else name_digest(names[name - len(self.names)])
+            last = chained(last, parent, of_name)
+            digests.append(last)
+            if depth > self._deepest:
+                raise UndefinedError(f"a label path of more than {self._deepest:,} names")
+        if last != digest or len(self.names) + len(names) > self._most_names:
+            raise UndefinedError("another dictionary" if last != digest else "too many names")
+        self._commit(fresh, names, digests)
+
+    def labels(self, path: int) -> tuple[str, ...]:
+        """The names along a path, root first."""
+        found = []
+        while path >= 0:
+            found.append(self.names[int(self.name[path])])
+            path = int(self.parent[path])
+        return tuple(reversed(found))
+
+    def _commit(self, fresh: list[tuple[int, int, int]], names: list[str], digests: list[int]) -> None:
+        before, after = len(self), len(self) + len(fresh)
+        if after > len(self.parent):
+            size = max(after, 2 * len(self.parent))
+            self.parent, self.name, self.depth = (
+                np.concatenate([column[:before], np.empty(size - before, np.int32)])
+                for column in (self.parent, self.name, self.depth)
+            )
+        rows = np.array(fresh, np.int32).reshape(-1, 3)
+        self.parent[before:after], self.name[before:after], self.depth[before:after] = rows.T
+        self.deepest = max(self.deepest, int(rows[:, 2].max(initial=0)))
+        self.names += names
+        self._name_digests += map(name_digest, names)
+        self.digests += digests
+        seen = self._names_at[-1]
+        for _, name, _ in fresh:
+            seen = max(seen, name + 1)
+            self._names_at.append(seen)
+
+
+def _defined(data: bytes, at: int, end: int, count: int) -> Iterator[tuple[int, int, str | None]]:
+    """Parent, number of the name, and the name where it is spelled out (then its number is not told)."""
+    for _ in range(count):
+        parent, at = take_number(data, at, end)
+        code, at = take_number(data, at, end)
+        if code:
+            yield parent - 1, code - 1, None
+            continue
+        length, at = take_number(data, at, end)
+        if length > end - at:
+            raise UndefinedError("a name without an end")
+        try:
+            spelled = data[at : at + length].decode()
+        except UnicodeDecodeError as error:
+            raise UndefinedError("a name that is not UTF-8") from error
+        at += length
+        yield parent - 1, 0, spelled
+    if at != end:
+        raise UndefinedError("more than was announced")

@@ -1,0 +1,124 @@
+"""A router's ends of its links, as far as structure annotations go (`structure_annotation.py`).
+
+For each neighbour that documents go to a coder, by the needs that the neighbour advertised; for each one that they come
+from a decoder, by the needs that were advertised to it. When needs change, an end begins anew.
+
+Invariant: what is decoded has all the values that the router's own table asks about, or it is refused. Soft state:
+`forget` costs some parsing, nothing else.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pathcast.documents import Document, DocumentBatch, Limits
+from pathcast.matching.engine_contract import Engine, Entries
+from pathcast.matching.table.pattern_table import PatternTable
+
+from ..table.value_needs import Needs, TableNeeds
+from .structure_annotation import Refused, StructureCoder, StructureDecoder
+from .structure_decoder import Taken
+from .structure_matcher import StructureMatcher
+from .structure_relay import StructureRelay
+
+
+class Came(NamedTuple):
+    """An annotation that was taken in, with its document."""
+
+    sender: str
+    decoder: StructureDecoder
+    structure: bytes
+    document: bytes
+    message: Taken
+
+
+class Structures:
+    """The ends of one router's links."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._coders: dict[str, StructureCoder] = {}
+        self._decoders: dict[str, tuple[PatternTable, StructureDecoder]] = {}
+        self._matchers: dict[str, StructureMatcher] = {}
+        self._relays: dict[tuple[str, str], StructureRelay] = {}
+        self._own: TableNeeds | None = None
+        self._within: Needs | None = None  # the last own needs that lay within those that were told
+        self._told: Needs | None = None
+
+    def needs(self, table: PatternTable, others: Iterable[Needs]) -> Needs:
+        """What the router asks about: its own patterns, and what its neighbours (`others`) ask about."""
+        needs = self._own_needs(table)
+        for other in others:
+            needs |= other
+        return needs
+
+    def encode(self, neighbour: str, needs: Needs, document: Document) -> bytes | None:
+        """The annotation for a copy that goes to a neighbour with these needs; it counts as sent after `left`."""
+        return self._coder(neighbour, needs).encode(document, leaves=False)
+
+    def left(self, neighbour: str) -> None:
+        """The last copy for a neighbour has left."""
+        self._coders[neighbour].left()
+
+    def take_in(
+        self, sender: str, needs: Needs, table: PatternTable, structure: bytes, data: bytes
+    ) -> "Came | Refused":
+        """An annotation that came with a document, checked; `needs` were advertised to the sender."""
+        decoder = self._decoder(sender, needs, table)
+        if isinstance(decoder, Refused):
+            return decoder
+        message = decoder.taken_in(structure, data)
+        return message if isinstance(message, Refused) else Came(sender, decoder, structure, data, message)
+
+    @staticmethod
+    def decode(came: "Came") -> DocumentBatch | Refused:
+        """The element arrays of a document that came with an annotation."""
+        return came.decoder.batch_of(came.structure, came.document, came.message)
+
+    def match(self, came: "Came", engine: Engine) -> Entries | Refused:
+        """The entries that a document with an annotation matches, for engines that `StructureMatcher` takes."""
+        matcher = self._matchers.get(came.sender)
+        if matcher is None or matcher.decoder is not came.decoder or matcher.engine is not engine:
+            matcher = self._matchers[came.sender] = StructureMatcher(came.decoder, engine)
+        return matcher.match_taken(came.structure, came.document, came.message)
+
+    def pass_on(self, came: "Came", neighbour: str, needs: Needs) -> bytes | None:
+        """The annotation for a neighbour with these needs, from the one that came; None when elements are needed."""
+        coder = self._coder(neighbour, needs)
+        relay = self._relays.get((came.sender, neighbour))
+        if relay is None or relay.decoder is not came.decoder or relay.coder is not coder:
+            relay = self._relays[came.sender, neighbour] = StructureRelay(came.decoder, coder)
+        return relay.pass_on_taken(came.structure, came.document, came.message)
+
+    def _decoder(self, sender: str, needs: Needs, table: PatternTable) -> StructureDecoder | Refused:
+        own = self._own_needs(table)
+        if self._within is not own or self._told is not needs:
+            if (own | needs) != needs:
+                reason = "the structure annotation can't be used: it lacks values that subscriptions ask for by now"
+                return Refused(reason)
+            self._within, self._told = own, needs
+        of_table, decoder = self._decoders.get(sender, (None, None))
+        if decoder is None or of_table is not table or (decoder.needs is not needs and decoder.needs != needs):
+            decoder = StructureDecoder(needs, table.names, self.limits)
+            self._decoders[sender] = (table, decoder)
+        return decoder
+
+    def hear(self, neighbour: str, signal: bytes) -> None:
+        """A neighbour refused an annotation, and told so."""
+        if neighbour in self._coders:
+            self._coders[neighbour].hear(signal)
+
+    def forget(self) -> None:
+        """Lose all of it, as a router that was started anew."""
+        for ends in (self._coders, self._decoders, self._matchers, self._relays):
+            ends.clear()
+
+    def _coder(self, neighbour: str, needs: Needs) -> StructureCoder:
+        coder = self._coders.get(neighbour)
+        if coder is None or (coder.needs is not needs and coder.needs != needs):
+            coder = self._coders[neighbour] = StructureCoder(needs)
+        return coder
+
+    def _own_needs(self, table: PatternTable) -> Needs:
+        if self._own is None or self._own.table is not table:
+            self._own = TableNeeds(table)
+        return self._own.current()

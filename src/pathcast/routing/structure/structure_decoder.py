@@ -1,0 +1,265 @@
+"""The receiving end of structure annotations: bytes to element arrays, or a refusal. See structure_annotation.py.
+
+Every figure of a message is checked against the message's and the document's length before anything is allocated, so
+that what a message can cost grows with its bytes; and every number in it before it is used (`structure_kernels.py`).
+
+Invariant: a message that is refused changes nothing but, perhaps, the dictionary, and that only to what its digest
+vouches for.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.documents import DocumentBatch, Limits, Names
+from pathcast.errors import MessageError
+
+from ..table.value_needs import Needs
+from . import structure_kernels as kernels
+from .link_dictionary import NAMES, PATHS, Int32s, Learnt, UndefinedError
+from .structure_bytes import Header, Refused, read_header
+
+_WHY = {
+    kernels.CUT: "it ends too early",
+    kernels.NO_PATH: "an element has a label path that is not defined",
+    kernels.NO_PARENT: "an element, attribute or text has no place in the tree",
+    kernels.NO_PLACE: "a value lies outside the document",
+    kernels.NO_NAME: "an attribute has no name",
+    kernels.REST: "something follows its end",
+    kernels.TOO_DEEP: "elements are nested too deep",
+}
+Int64s = npt.NDArray[np.int64]
+# An element takes at least so many bytes of its document (`<a/>`), an attribute or text so many of its message.
+_ELEMENT_BYTES, _VALUE_BYTES = 4, 3
+_SMALLEST_STACK = 64
+
+
+class Taken(NamedTuple):
+    """A message whose label paths are known: where its elements begin, and what it has."""
+
+    learnt: Learnt | None
+    begin: int
+    paths: int
+    elements: int
+    attributes: int
+    texts: int
+
+
+_NOTHING = Taken(None, 0, 0, 0, 0, 0)
+
+
+class StructureDecoder:
+    """The receiving end of a link: annotations to element arrays.
+
+    `needs` are the receiver's own, `names` the table of names that batches refer to (that of the engine's patterns).
+    """
+
+    def __init__(
+        self, needs: Needs, names: Names, limits: Limits | None = None, *, paths: int = PATHS, most_names: int = NAMES
+    ) -> None:
+        self.needs = needs
+        self.limits = Limits.given(limits)
+        self._paths, self._most_names = paths, most_names
+        self._learnt: Learnt | None = None
+        self._naming = _Naming(names, needs)
+        self._stack = np.zeros((2, _SMALLEST_STACK), np.int32)
+        self._state = np.zeros(kernels.S_ROWS, np.int64)
+
+    def forget(self) -> None:
+        """Lose the dictionary, as a router that was started anew."""
+        self._learnt = None
+
+    @property
+    def known(self) -> int:
+        """How many label paths the dictionary has."""
+        return 0 if self._learnt is None else len(self._learnt)
+
+    def decode(self, structure: bytes, document: bytes) -> DocumentBatch | Refused:
+        """The element arrays of a document from its annotation, or why the document must be parsed."""
+        message = self.taken_in(structure, document)
+        return message if isinstance(message, Refused) else self.batch_of(structure, document, message)
+
+    def batch_of(self, structure: bytes, document: bytes, message: Taken) -> DocumentBatch | Refused:
+        """The element arrays of a document whose annotation was taken in."""
+        batch, _ = self._batch([structure], [document], [message])
+        return batch if isinstance(batch, DocumentBatch) else self.refused(batch)
+
+    def decode_many(
+        self, structures: Sequence[bytes], documents: Sequence[bytes]
+    ) -> tuple[DocumentBatch, dict[int, Refused]]:
+        """Several documents as one batch, and those that must be parsed: these have no elements, and an error."""
+        refused: dict[int, Refused] = {}
+        messages: list[Taken] = []
+        for number, (structure, document) in enumerate(zip(structures, documents, strict=True)):
+            message = self.taken_in(structure, document)
+            if isinstance(message, Refused):
+                refused[number], message = message, _NOTHING
+            messages.append(message)
+        batch, wrong = self._batch(structures, documents, messages)
+        if not isinstance(batch, DocumentBatch):
+            for number in range(wrong, len(messages)):
+                why, _ = self._batch([structures[number]], [documents[number]], [messages[number]])
+                if not isinstance(why, DocumentBatch):
+                    refused[number], messages[number] = self.refused(why), _NOTHING
+            batch, _ = self._batch(structures, documents, messages)
+            assert isinstance(batch, DocumentBatch)
+        for number, refusal in refused.items():
+            batch.errors[number] = MessageError(refusal.reason)
+        return batch, refused
+
+    # Messages.
+
+    def refused(self, why: int) -> Refused:
+        """The refusal of a message that a kernel could not read."""
+        return self._refused(_WHY[why])
+
+    def _refused(self, why: str, *, resend: bool = False) -> Refused:
+        epoch, known = (0, 0) if self._learnt is None else (self._learnt.epoch, len(self._learnt))
+        return Refused(f"the structure annotation can't be used: {why}", epoch, known, resend)
+
+    def taken_in(self, structure: bytes, document: bytes) -> Taken | Refused:
+        """Check a message and take up what it defines."""
+        header = read_header(structure)
+        if isinstance(header, str):
+            return self._refused(header)
+        if header.needs != self.needs.version:
+            return self._refused("it has the values that other subscriptions ask for")
+        if header.length != len(document):
+            return self._refused("it is about another document")
+        left = len(structure) - header.body
+        least = header.elements + _VALUE_BYTES * (header.attributes + header.texts)
+        if least > left or _ELEMENT_BYTES * header.elements > header.length or not header.elements:
+            return self._refused("it has not what it announces")
+        learnt = self._learnt_for(header, structure)
+        if isinstance(learnt, Refused):
+            return learnt
+        total = header.first + header.defined
+        return Taken(learnt, header.body, total, header.elements, header.attributes, header.texts)
+
+    def _learnt_for(self, header: Header, structure: bytes) -> Learnt | Refused:
+        """The dictionary that a message refers to, with what it defines."""
+        learnt = self._learnt
+        if learnt is None or learnt.epoch != header.epoch:
+            learnt = None
+            if header.first:
+                reason = "the structure annotation can't be used: its label paths are not known here"
+                return Refused(reason, header.epoch, 0, resend=True)
+        elif header.first > len(learnt):
+            return self._refused("a message with label paths is missing", resend=True)
+        # A message that defines from the first path on may begin a dictionary, also one that has an old one's epoch.
+        fresh = [] if header.first else [Learnt(header.epoch, self._paths, self._most_names, self.limits.depth)]
+        why = ""
+        for each in [learnt, *fresh] if learnt is not None else fresh:
+            try:
+                each.learn(structure, header.definitions, header.body, header.first, header.defined, header.digest)
+            except UndefinedError as error:
+                why = str(error)
+            else:
+                self._learnt = each
+                return each
+        if learnt is not None:
+            self._learnt = None
+        return Refused(f"the structure annotation can't be used: {why}", header.epoch, 0, resend=True)
+
+    # Batches.
+
+    def _batch(
+        self, structures: Sequence[bytes], documents: Sequence[bytes], messages: list[Taken]
+    ) -> tuple[DocumentBatch | int, int]:
+        """The messages as one batch; or why one can't be read, and its number."""
+        known, own_names = self._naming.current(learnt for learnt, *_ in messages if learnt is not None)
+        rows, data_offsets = _rows(structures, documents, messages)
+        elements, attributes, texts = rows[kernels.R_ELEMENTS : kernels.R_TEXTS + 1, -1].tolist()
+        structure = np.frombuffer(structures[0] if len(structures) == 1 else b"".join(structures), np.uint8)
+        name, parent, depth, ends = (np.empty(elements, np.int32) for _ in range(4))
+        text_begin, text_end = np.empty(elements, np.int32), np.empty(elements, np.int32)
+        attribute_begin = np.empty(elements + 1, np.int32)
+        attribute_begin[elements] = attributes
+        attribute_name, attribute_length = np.empty(attributes, np.int32), np.empty(attributes, np.int32)
+        attribute_start = np.empty(attributes, np.int64)
+        text_parent, text_length = np.empty(texts, np.int32), np.empty(texts, np.int32)
+        text_start = np.empty(texts, np.int64)
+        first = 0
+        for learnt, run in groupby(messages, key=lambda message: message.learnt):
+            end = first + sum(1 for _ in run)
+            if learnt is not None:
+                done = kernels.decode_structures(
+                    structure, rows, first, end, learnt.parent, self._naming.ids(learnt), learnt.depth,
+                    self._naming.attribute_ids, self._stack_for(learnt),
+                    name, parent, depth, ends, attribute_begin, text_begin, text_end,
+                    attribute_name, attribute_start, attribute_length, text_parent, text_start, text_length,
+                    self._state,
+                )  # fmt: skip
+                if done < end:
+                    return int(self._state[kernels.WHY]), int(done)
+            first = end
+        batch = DocumentBatch(
+            np.frombuffer(documents[0] if len(documents) == 1 else b"".join(documents), np.uint8), data_offsets,
+            rows[kernels.R_ELEMENTS], name, parent, depth, ends, np.zeros(elements, np.int32),
+            attribute_begin, attribute_name, attribute_start, attribute_length,
+            text_begin, text_end, text_parent, text_start, text_length, structure,
+            self._naming.names, known, own_names, {}, {},
+        )  # fmt: skip
+        return batch, len(messages)
+
+    def _stack_for(self, learnt: Learnt) -> Int32s:
+        if self._stack.shape[1] < learnt.deepest + 2:
+            self._stack = np.zeros((2, 2 * learnt.deepest + 2), np.int32)
+        return self._stack
+
+
+class _Naming:
+    """The ids that names have in batches: those of a table, and behind them those that it lacks."""
+
+    def __init__(self, names: Names, needs: Needs) -> None:
+        self.names = names
+        self._needs = needs
+        self._known = -1
+        self._own: dict[str, int] = {}
+        self._ids: dict[Learnt, Int32s] = {}
+        self.attribute_ids = np.zeros(0, np.int32)
+
+    def current(self, learnts: Iterable[Learnt]) -> tuple[int, list[str]]:
+        """How many names of the table count, and the others; ids of the dictionaries' names are worked out by these."""
+        wanted = dict.fromkeys(learnts)
+        if self._known != len(self.names) or len(self._own) > NAMES:
+            self._known, self._own, self._ids = len(self.names), {}, {}
+            self.attribute_ids = np.array([self._id(name) for name in self._needs.attribute_names], np.int32)
+        elif len(self._ids) > len(wanted) + 1:
+            self._ids = {learnt: ids for learnt, ids in self._ids.items() if learnt in wanted}
+        for learnt in wanted:
+            ids = self._ids.get(learnt)
+            if ids is None or len(ids) < len(learnt):
+                of_name = np.array([self._id(name) for name in learnt.names], np.int32)
+                self._ids[learnt] = of_name[learnt.name[: len(learnt)]]
+        return self._known, list(self._own)
+
+    def ids(self, learnt: Learnt) -> Int32s:
+        """The id of the last name of each label path."""
+        return self._ids[learnt]
+
+    def _id(self, name: str) -> int:
+        found = self.names.get(name)
+        if found is not None and found < self._known:
+            return found
+        return self._known + self._own.setdefault(name, len(self._own))
+
+
+def _rows(structures: Sequence[bytes], documents: Sequence[bytes], messages: list[Taken]) -> tuple[Int64s, Int64s]:
+    """What the kernel is told of each message, and where the documents lie."""
+    columns, places = [], [0]
+    at = elements = attributes = texts = 0
+    for structure, document, message in zip(structures, documents, messages, strict=True):
+        end = at + len(structure)
+        begin = at + message.begin if message.learnt is not None else end
+        columns.append((begin, end, message.paths, places[-1], len(document), elements, attributes, texts))
+        at = end
+        places.append(places[-1] + len(document))
+        elements += message.elements
+        attributes += message.attributes
+        texts += message.texts
+    columns.append((at, at, 0, places[-1], 0, elements, attributes, texts))
+    return np.array(columns, np.int64).T.copy(), np.array(places, np.int64)

@@ -1,0 +1,212 @@
+"""The quick way from a structure annotation to matches: no document is parsed, and no element arrays are made.
+
+What a label path satisfies is the same in every document: it is asked of an engine once (`PathMatching`) and remembered
+by its number in the link's dictionary. For plain paths that is all: a document satisfies what its distinct label paths
+do. Trees are taken apart into plain paths (`trees_as_paths.py`); one whose paths are all there is a match where they
+must meet, is laid over the elements' numbers where they need not, and is tried on element arrays, which are made only
+then, if it asks about values; many of these are left to the engine.
+
+Invariant: as `StructureDecoder.decode` and `match_batch` together, refusals included. What is remembered is forgotten
+when the dictionary was begun anew, or the table has grown; a large table is taken apart anew only after some documents,
+which meanwhile are matched on element arrays.
+Cost: some 10 µs a document of a hundred elements, most of it for checking the message; for each tree whose paths are
+all there some nanoseconds, some 0.3 µs if it is laid over the elements, more if it asks about values.
+"""
+
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.documents.names import local_part
+from pathcast.errors import LimitError
+from pathcast.matching.automaton.verify.verifier import Verifier
+from pathcast.matching.engine_contract import Engine, Entries, PathMatching
+
+from ..annotations.online_bindings_kernels import H_ROWS
+from .link_dictionary import Learnt
+from .structure_bytes import Refused
+from .structure_decoder import StructureDecoder, Taken
+from .structure_kernels import S_ROWS
+from .structure_matcher_kernels import C_ENTRIES, C_LAID, C_MISSING, C_OPEN, C_ROWS, UNKNOWN, match_elements
+from .trees_as_paths import StructureTrees
+
+MOST_KEPT = 1 << 14  # elements for which room is kept between documents
+PATIENCE = 8  # trees for each document that is matched by the engine before a table that has grown is taken apart anew
+FEW = 64  # trees that are tried one by one; for more the engine, which looks values up, is quicker
+STRAIGHT = 15  # documents that go to the engine straight away after one that had more
+_LAST_STAMP = 1 << 30
+Int32s = npt.NDArray[np.int32]
+
+
+@cache
+def _takes(engine: type) -> bool:
+    """Whether engines of a class are; to ask an engine itself would take longer than its matching."""
+    return issubclass(engine, PathMatching)
+
+
+class StructureMatcher:
+    """Matches from the annotations of one link, by one engine."""
+
+    def __init__(self, decoder: StructureDecoder, engine: Engine) -> None:
+        self.decoder, self.engine = decoder, engine
+        self._counts, self._state = np.zeros(C_ROWS, np.int64), np.zeros(S_ROWS, np.int64)
+        self._entries = -1
+        self._waited = self._straight = 0  # documents since the table has grown; documents to go straight to the engine
+        self._forget(None)
+
+    @staticmethod
+    def takes(engine: Engine) -> bool:
+        """Whether an engine is fit for the quick way."""
+        return _takes(type(engine))
+
+    def match(self, structure: bytes, document: bytes) -> Entries | Refused:
+        """The entries that a document matches, ascending; or why it must be parsed."""
+        message = self.decoder.taken_in(structure, document)
+        return message if isinstance(message, Refused) else self.match_taken(structure, document, message)
+
+    def match_taken(self, structure: bytes, document: bytes, message: Taken) -> Entries | Refused:
+        """As `match`, for an annotation that was taken in."""
+        learnt = message.learnt
+        assert learnt is not None
+        grown = len(self.engine.table) != self._entries
+        if self._straight or (grown and self._waited * PATIENCE < len(self._trees.entries)):
+            self._waited += grown
+            if self._straight:
+                self._straight -= 1
+            return self._by_elements(structure, document, message)
+        if learnt is not self._learnt or len(self.engine.table) != self._entries:
+            self._forget(learnt)
+        self._make_room(learnt, message.elements)
+        try:
+            why = self._by_numbers(structure, message, learnt)
+        except LimitError as error:
+            return Refused(error.reason)
+        if why:
+            return self.decoder.refused(why)
+        entries = self._out[: self._counts[C_ENTRIES]].copy()
+        entries = entries if not len(self._always) else np.union1d(entries, self._always).astype(np.int32)
+        waiting = self._handed_on[: self._counts[C_OPEN]]
+        if len(waiting) or len(self._trees.always):
+            return self._with_values(entries, np.append(waiting, self._trees.always), structure, document, message)
+        return entries
+
+    def _by_elements(self, structure: bytes, document: bytes, message: Taken) -> Entries | Refused:
+        self.engine.refresh()
+        batch = self.decoder.batch_of(structure, document, message)
+        return batch if isinstance(batch, Refused) else self.engine.match_batch(batch)[1]
+
+    def _by_numbers(self, structure: bytes, message: Taken, learnt: Learnt) -> int:
+        """Match from the numbers of label paths: 0, or why that can't be done."""
+        data, trees = np.frombuffer(structure, np.uint8), self._trees
+        while True:
+            why = int(
+                match_elements(
+                    data, message.begin, len(structure), message.elements, message.paths,
+                    (learnt.parent, learnt.depth, self._symbol),
+                    (self._begin, self._count, self._memo.entries, self._part_begin, self._part_count,
+                     self._parts.entries),
+                    trees.trees, trees.nodes,
+                    (self._seen, self._number, self._distinct, self._stack, self._above, self._parents, self._symbols,
+                     self._head, self._following, self._hit_stamps, self._hits),
+                    self._held, self._missing, self._out, self._handed_on, self._marks, self._summary,
+                    self._counts, self._state,
+                )
+            )  # fmt: skip
+            if why or not self._counts[C_MISSING]:
+                return why
+            self._ask(learnt, self._missing[: self._counts[C_MISSING]].tolist())
+
+    def _with_values(
+        self, entries: Entries, trees: Int32s, structure: bytes, document: bytes, message: Taken
+    ) -> Entries | Refused:
+        """The entries, and those of the trees that hold on the elements with their values."""
+        batch = self.decoder.batch_of(structure, document, message)
+        if isinstance(batch, Refused):
+            return batch
+        if len(trees) > FEW:
+            self._straight = STRAIGHT
+            return self.engine.match_batch(batch)[1]
+        for tree in trees.tolist():
+            if tree not in self._verified:
+                self._verified[tree] = len(self._verified)
+                self._verifier.add(int(self._trees.entries[tree]))
+        candidates = np.array([self._verified[tree] for tree in trees.tolist()], np.int32)
+        holding = self._verifier.verify(batch, np.array([0, len(candidates)], np.int64), candidates)
+        return np.sort(np.append(entries, self._trees.entries[trees[holding]]))
+
+    # What is remembered.
+
+    def _forget(self, learnt: Learnt | None) -> None:
+        """Begin anew, for the entries that there are by now."""
+        table = self.engine.table
+        if self._entries != len(table):
+            self._entries, self._waited, self._straight = len(table), 0, 0
+            self._trees = StructureTrees(table)
+            self._verifier, self._verified = Verifier(table), dict[int, int]()
+            words = (self._entries + 63) // 64 + 1
+            self._marks, self._summary = np.zeros(words, np.uint64), np.zeros((words + 63) // 64 + 1, np.uint64)
+            self._out = np.empty(self._entries + 8, np.int32)
+            self._handed_on = np.empty(len(self._trees.entries), np.int32)
+            self._hit_stamps, self._hits = np.zeros(self._trees.count, np.int64), np.zeros(self._trees.count, np.int32)
+            self._head = np.full(len(self._trees.names), -1, np.int32)
+            self._room_for(0)
+        self._learnt = learnt
+        self._begin, self._part_begin, self._seen = (np.zeros(0, np.int64) for _ in range(3))
+        self._count, self._part_count, self._number, self._symbol = (np.zeros(0, np.int32) for _ in range(4))
+        self._memo, self._parts = _Memo(), _Memo()
+        self._stack, self._above = np.zeros((2, 64), np.int32)
+        self._always = np.zeros(0, np.int32)
+        if learnt is not None:
+            assert isinstance(self.engine, PathMatching)
+            self.engine.refresh()
+            self._always = self.engine.match_paths([()])[1]
+
+    def _make_room(self, learnt: Learnt, elements: int) -> None:
+        if len(self._begin) < len(learnt.parent):
+            more = len(learnt.parent) - len(self._begin)
+            self._begin, self._part_begin, self._seen = (
+                np.append(column, np.zeros(more, np.int64)) for column in (self._begin, self._part_begin, self._seen)
+            )
+            self._count, self._part_count, self._number, self._symbol = (
+                np.append(column, np.full(more, UNKNOWN, np.int32))
+                for column in (self._count, self._part_count, self._number, self._symbol)
+            )
+        if len(self._parents) < elements or self._counts[C_LAID] > _LAST_STAMP:
+            self._room_for(2 * elements)
+        elif len(self._parents) > 2 * MOST_KEPT > 4 * elements:
+            self._room_for(MOST_KEPT)
+        if len(self._stack) < learnt.deepest + 2:
+            self._stack, self._above = np.zeros((2, 2 * learnt.deepest + 2), np.int32)
+
+    def _room_for(self, elements: int) -> None:
+        self._counts[C_LAID] = 0
+        self._distinct, self._parents, self._symbols, self._following = np.zeros((4, elements), np.int32)
+        self._missing = np.zeros(max(elements, self._trees.count), np.int32)
+        self._held = np.zeros((H_ROWS, self._trees.longest, elements), np.int32)
+
+    def _ask(self, learnt: Learnt, paths: list[int]) -> None:
+        """Ask the engines what label paths satisfy, and remember it."""
+        assert isinstance(self.engine, PathMatching)
+        labels = [learnt.labels(path) for path in paths]
+        local = self.engine.table.namespaces == "ignore"
+        known = self._trees.names
+        self._symbol[paths] = [known.get(local_part(each[-1]) if local else each[-1], -1) for each in labels]
+        self._part_begin[paths], self._part_count[paths] = self._parts.add(*self._trees.parts.match_paths(labels))
+        self._begin[paths], self._count[paths] = self._memo.add(*self.engine.match_paths(labels))
+
+
+class _Memo:
+    """What label paths satisfy, one after the other."""
+
+    def __init__(self) -> None:
+        self.entries, self._filled = np.empty(1 << 10, np.int32), 0
+
+    def add(self, offsets: npt.NDArray[np.int64], entries: Entries) -> tuple[npt.NDArray[np.int64], Int32s]:
+        """Remember more; where each begins, and how many there are."""
+        filled, end = self._filled, self._filled + len(entries)
+        if end > len(self.entries):
+            self.entries = np.append(self.entries, np.empty(end, np.int32))
+        self.entries[filled:end] = entries
+        self._filled = end
+        return filled + offsets[:-1], np.diff(offsets).astype(np.int32)

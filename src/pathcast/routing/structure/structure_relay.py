@@ -1,0 +1,99 @@
+"""Passing a structure annotation on: from the numbers of one link's dictionary to those of another's.
+
+A router that was told a document's structure tells it to the next one without having the document's elements in hand:
+every label path has a number on either link. The values travel as they came where both neighbours need the same ones,
+and not at all where the next one needs none; otherwise the annotation is made from the elements
+(`structure_annotation.py`).
+
+Invariant: what is passed on decodes to what decoding and encoding would give.
+Cost: some 10 µs a document, most of it for the message around it; a label path that is new on the next link costs some
+10 µs once.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.errors import LimitError
+
+from .link_dictionary import Learnt
+from .structure_annotation import StructureCoder
+from .structure_bytes import Refused
+from .structure_decoder import StructureDecoder, Taken
+from .structure_kernels import AT, S_ROWS
+from .structure_matcher_kernels import C_ENTRIES, C_MISSING, C_ROWS, UNKNOWN, relay_elements
+
+
+class StructureRelay:
+    """Passes annotations on from one link to another."""
+
+    def __init__(self, decoder: StructureDecoder, coder: StructureCoder) -> None:
+        self.decoder, self.coder = decoder, coder
+        self._counts, self._state = np.zeros(C_ROWS, np.int64), np.zeros(S_ROWS, np.int64)
+        self._out = np.empty(1 << 12, np.uint8)
+        self._forget(None)
+
+    def pass_on(self, structure: bytes, document: bytes) -> bytes | None:
+        """The annotation for the next link, sent after `left`; None when it must be made from the elements."""
+        message = self.decoder.taken_in(structure, document)
+        return None if isinstance(message, Refused) else self.pass_on_taken(structure, document, message)
+
+    def pass_on_taken(self, structure: bytes, document: bytes, message: Taken) -> bytes | None:
+        """As `pass_on`, for an annotation that was taken in."""
+        needs, wanted = self.decoder.needs, self.coder.needs
+        if message.learnt is None or (wanted and wanted.version != needs.version):
+            return None
+        if message.learnt is not self._learnt or self.coder.sent is not self._sent:
+            self._forget(message.learnt)
+        if not self._numbered(message.learnt, message, np.frombuffer(structure, np.uint8)):
+            return None
+        body = self._out[: self._counts[C_ENTRIES]].tobytes()
+        if not wanted:
+            return self.coder.message(body, len(document), message.elements, 0, 0)
+        values = structure[int(self._state[AT]) :]
+        return self.coder.message(body + values, len(document), message.elements, message.attributes, message.texts)
+
+    def _numbered(self, learnt: Learnt, message: Taken, data: npt.NDArray[np.uint8]) -> bool:
+        """Write the elements with the next link's numbers; False when they can't be had."""
+        self._make_room(learnt, message.elements)
+        while True:
+            why = relay_elements(
+                data, message.begin, len(data), message.elements, message.paths, learnt.parent, learnt.depth,
+                self._numbers, self._seen, self._stack, self._missing, self._out, self._counts, self._state,
+            )  # fmt: skip
+            if why:
+                return False
+            if not self._counts[C_MISSING]:
+                return True
+            try:
+                for path in self._missing[: self._counts[C_MISSING]].tolist():
+                    self._number(learnt, path)
+            except LimitError:
+                return False
+
+    def _number(self, learnt: Learnt, path: int) -> int:
+        """The number of a label path on the next link."""
+        waiting = [path]
+        while (above := int(learnt.parent[waiting[-1]])) >= 0 and self._numbers[above] == UNKNOWN:
+            waiting.append(above)
+        for each in reversed(waiting):
+            above = int(learnt.parent[each])
+            parent = -1 if above < 0 else int(self._numbers[above])
+            self._numbers[each] = self._sent.child(parent, learnt.names[int(learnt.name[each])])
+        return int(self._numbers[path])
+
+    def _forget(self, learnt: Learnt | None) -> None:
+        self._learnt, self._sent = learnt, self.coder.sent
+        self._numbers, self._seen = np.zeros(0, np.int32), np.zeros(0, np.int64)
+        self._stack, self._missing = np.zeros(64, np.int32), np.zeros(0, np.int32)
+
+    def _make_room(self, learnt: Learnt, elements: int) -> None:
+        if len(self._numbers) < len(learnt.parent):
+            more = len(learnt.parent) - len(self._numbers)
+            self._numbers = np.concatenate([self._numbers, np.full(more, UNKNOWN, np.int32)])
+            self._seen = np.concatenate([self._seen, np.zeros(more, np.int64)])
+        if len(self._missing) < elements:
+            self._missing = np.zeros(2 * elements, np.int32)
+        if len(self._out) < 5 * elements:
+            self._out = np.empty(10 * elements, np.uint8)
+        if len(self._stack) < learnt.deepest + 2:
+            self._stack = np.zeros(2 * learnt.deepest + 2, np.int32)

@@ -1,0 +1,63 @@
+"""Drawings: patterns as documents, so that an engine finds the patterns that may contain them.
+
+A pattern drawn as a document has its steps as elements, `*` as a name that nobody asks for, `//` as one such element
+between. What is no element is drawn as one, too: an attribute, a text node, and each condition whose value is fixed
+(`= 5`, `or`, `not`) is an element with a name of its own; conditions that follow from others (`>= 3`) are left out.
+
+    /a[@x = 5]//b    drawn     <a><n1><n2/></n1><any><b/></any></a>       n1 for @x, n2 for "= 5"
+
+Invariant: the path of a pattern matches the document of every pattern that it is found to contain (`contains`), cases
+of an `or` apart. The other way round it does not hold: what matches has to be proved.
+"""
+
+from collections.abc import Iterator
+
+from pathcast.patterns import Pattern
+from pathcast.patterns.tree_pattern import WILDCARD, Compare, Condition, Node
+
+_ANY = "any"
+_FIXED = frozenset({"="})
+
+
+class Drawing:
+    """Patterns as paths and as documents over names of our own."""
+
+    def __init__(self) -> None:
+        self._names: dict[object, str] = {}
+
+    def name(self, what: object) -> str:
+        return self._names.setdefault(what, f"n{len(self._names)}")
+
+    def path(self, pattern: Pattern) -> str:
+        """The pattern's steps, values and conditions only where they are drawn."""
+        return "/*" if pattern.root is None else self._path(pattern.root, "/", "//")
+
+    def _path(self, node: Node, child: str, descendant: str) -> str:
+        text = (child if node.axis == "/" else descendant) + ("*" if node.test == WILDCARD else self.name(node.test))
+        parts = [
+            self._path(each, "", ".//") if isinstance(each, Node) else self.name(each)
+            for each in _drawn(node.conditions)
+        ]
+        if len(parts) == 1:
+            follow = parts[0]
+            return text + (follow[1:] if follow.startswith(".//") else "/" + follow)
+        return text + "".join(f"[{part}]" for part in parts)
+
+    def document(self, pattern: Pattern) -> bytes:
+        """A document that matches the pattern and, names apart, as little else as one element a step allows."""
+        return f"<{_ANY}/>".encode() if pattern.root is None else self._element(pattern.root).encode()
+
+    def _element(self, node: Node) -> str:
+        tag = _ANY if node.test == WILDCARD else self.name(node.test)
+        inside = "".join(
+            self._element(each) if isinstance(each, Node) else f"<{self.name(each)}/>"
+            for each in _drawn(node.conditions)
+        )
+        text = f"<{tag}>{inside}</{tag}>"
+        return f"<{_ANY}>{text}</{_ANY}>" if node.axis == "//" else text
+
+
+def _drawn(conditions: tuple[Condition, ...]) -> Iterator[Condition]:
+    for condition in conditions:
+        if not isinstance(condition, Compare) or condition.operator in _FIXED:
+            yield condition

@@ -1,0 +1,241 @@
+"""The routing table of one router: which patterns are wanted, and by whom (§2 of the paper: pairs (S, p)).
+
+A *target* is a neighbour or a local subscriber. A pattern that several targets want is one entry of the table, so an
+entry has a set of targets; entries with the same set form a *group*, and groups are what a stream waits for.
+
+    entry        0     1     2     3          group   0: r3   1: ada   2: r3, ada
+    targets      r3   ada   r3,ada  r3        entries 0, 3       1          2
+
+Seen from the link by which a document came, its sender wants nothing: the table has a *view* for each sender, in which
+entries that only the sender wants are idle.
+
+Invariant: an entry's number never changes while the table lives; entries that nobody wants any more are idle in every
+view. When most are, the router makes a new table.
+Cost: a view is made once per sender and change, some 2 µs an entry.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.documents import Limits
+from pathcast.matching.engine_contract import Engine, Limited
+from pathcast.matching.engine_registry import engine_class
+from pathcast.matching.table.pattern_table import FEW_UNUSED, PatternTable
+from pathcast.patterns import Namespaces, Pattern
+
+from .entry_sets_kernels import gather_targets, leave_out, mark_targets
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+_NOTHING: Mask = np.zeros(0, dtype=np.bool_)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Target:
+    """Where a document may go: a neighbour, or a local subscriber."""
+
+    name: str
+    is_router: bool
+
+
+class View:
+    """The table for documents of one sender.
+
+    `group` of each entry, -1 for idle ones. Targets are numbered, neighbours first (`routers` of them), each kind in
+    the order of names; sets of targets are masks.
+    """
+
+    def __init__(self, group: Int32s, sets: Sequence[frozenset[Target]]) -> None:
+        self.group = group
+        self.idle: Mask = group < 0
+        self.busy = int(np.count_nonzero(~self.idle))
+        self.entries: Int32s = np.arange(len(group), dtype=np.int32)
+        self.targets = sorted(set().union(*sets), key=lambda target: (not target.is_router, target.name))
+        self.routers = sum(target.is_router for target in self.targets)
+        self.local_names = [target.name for target in self.targets[self.routers :]]
+        numbers = {target: number for number, target in enumerate(self.targets)}
+        self._offsets = np.cumsum([0, *map(len, sets)], dtype=np.int64)
+        self._members = np.array([numbers[target] for each in sets for target in each], dtype=np.int64)
+        self._group_of_member = np.repeat(np.arange(len(sets)), np.diff(self._offsets))
+        self.for_router: Mask = self.groups_with(np.arange(len(self.targets)) < self.routers)
+
+    def groups_with(self, targets: Mask) -> Mask:
+        """For each group whether one of these targets belongs to it; a last place, for idle entries, says no."""
+        found = np.zeros(len(self._offsets), dtype=np.bool_)
+        found[self._group_of_member[targets[self._members]]] = True
+        return found
+
+    def targets_of(self, entries: Int32s) -> Mask:
+        """Who wants one of these entries."""
+        return self.undecided(entries, _NOTHING, _NOTHING)
+
+    def undecided(self, entries: Int32s, skip: Mask, decided: Mask) -> Mask:
+        """Who is not decided yet and wants one of these entries, but for those that are skipped."""
+        found = self.nobody()
+        mark_targets(entries, skip, self.group, self._offsets, self._members, decided, found)
+        return found
+
+    def targets_of_each(self, offsets: Int64s, entries: Int32s, chosen: Mask) -> tuple[Int64s, Int32s]:
+        """Who wants one of the entries of each chosen document: of number `i` `targets[edges[i] : edges[i + 1]]`.
+
+        Targets ascend; `entries[offsets[i] : offsets[i + 1]]` are those of document `i`.
+        """
+        edges = np.empty(len(offsets), dtype=np.int64)
+        out = np.empty(max(256, 2 * len(entries)), dtype=np.int32)
+        while True:
+            stamps = np.zeros(len(self.targets), dtype=np.int64)
+            filled = gather_targets(
+                offsets, entries, chosen, self.group, self._offsets, self._members, stamps, edges, out
+            )
+            if filled >= 0:
+                break
+            out = np.empty(2 * len(out), dtype=np.int32)
+        targets = out[:filled]
+        documents = np.repeat(np.arange(len(offsets) - 1), np.diff(edges))
+        return edges, targets[np.lexsort((targets, documents))]
+
+    def left_out(self, failed: Mask, decided: Mask) -> tuple[Mask, int]:
+        """The entries that need no matching, since they fail or all their targets are decided; how many are left."""
+        skip = np.empty(len(self.group), dtype=np.bool_)
+        return skip, leave_out(self.group, failed, self._offsets, self._members, decided, skip)
+
+    def members(self, group: int) -> list[int]:
+        """The targets of a group, by number."""
+        return [int(number) for number in self._members[self._offsets[group] : self._offsets[group + 1]]]
+
+    def nobody(self) -> Mask:
+        """The empty set of targets."""
+        return np.zeros(len(self.targets), dtype=np.bool_)
+
+
+class RoutingTable:
+    """Patterns and the targets that want them."""
+
+    def __init__(self, namespaces: Namespaces, max_steps: int, limits: Limits) -> None:
+        self.patterns = PatternTable(namespaces, max_steps)
+        self.limits = limits
+        self._wanted: list[dict[Target, int]] = []
+        self._unused = 0
+        self._engines: dict[str, Engine] = {}
+        self._views: dict[str | None, View] = {}
+
+    def __len__(self) -> int:
+        return len(self.patterns)
+
+    @property
+    def is_wasteful(self) -> bool:
+        """Whether most entries, and not just a few, are wanted by nobody."""
+        return self._unused > FEW_UNUSED and 2 * self._unused > len(self)
+
+    def enter(self, patterns: Iterable[Pattern], target: Target) -> list[int]:
+        """The entries of patterns that a target wants; each is wanted once more."""
+        patterns = list(patterns)
+        return self.enter_each(patterns, [target] * len(patterns))
+
+    def enter_each(self, patterns: Sequence[Pattern], targets: Sequence[Target]) -> list[int]:
+        """The entries of patterns, each of which its target wants once more."""
+        entries = _enter(self.patterns, patterns)
+        fresh = len(self.patterns) - len(self._wanted)
+        self._wanted.extend({} for _ in range(fresh))
+        self._unused += fresh
+        for entry, target in zip(entries, targets, strict=True):
+            wanted = self._wanted[entry]
+            self._unused -= not wanted
+            wanted[target] = wanted.get(target, 0) + 1
+        self._views.clear()
+        return entries
+
+    def release(self, entries: Iterable[int], target: Target) -> None:
+        """A target wants these entries once less."""
+        for entry in entries:
+            wanted = self._wanted[entry]
+            wanted[target] -= 1
+            if not wanted[target]:
+                del wanted[target]
+                self._unused += not wanted
+        self._views.clear()
+
+    def moved_to(self, other: "RoutingTable") -> Int32s:
+        """For each entry its number in another table, -1 where that lacks it."""
+        numbers = {other.patterns.pattern(entry): entry for entry in range(len(other))}
+        moved = [numbers.get(self.patterns.pattern(entry), -1) for entry in range(len(self))]
+        return np.array(moved, dtype=np.int32)
+
+    def wanted(self, sender: str | None) -> Iterator[int]:
+        """The entries that somebody else than `sender` wants, ascending."""
+        for entry, targets in enumerate(self._wanted):
+            if targets and (len(targets) > 1 or next(iter(targets)) != Target(sender or "", True)):
+                yield entry
+
+    def wanted_by(self, sender: str | None) -> Iterator[tuple[int, Target]]:
+        """The entries, ascending, with each target but `sender` that wants them."""
+        for entry, targets in enumerate(self._wanted):
+            for target in targets:
+                if not target.is_router or target.name != sender:
+                    yield entry, target
+
+    def local(self) -> Iterator[int]:
+        """The entries that local subscribers want, ascending."""
+        for entry, targets in enumerate(self._wanted):
+            if any(not target.is_router for target in targets):
+                yield entry
+
+    def view(self, sender: str | None) -> View:
+        """The table for documents that come from `sender`."""
+        found = self._views.get(sender)
+        if found is None:
+            found = self._views[sender] = self._view(None if sender is None else Target(sender, True))
+        return found
+
+    def _view(self, sender: Target | None) -> View:
+        numbers: dict[frozenset[Target], int] = {}
+        group = np.full(len(self._wanted), -1, dtype=np.int32)
+        for entry, wanted in enumerate(self._wanted):
+            targets = frozenset(wanted) - {sender} if sender in wanted else frozenset(wanted)
+            if targets:
+                group[entry] = numbers.setdefault(targets, len(numbers))
+        return View(group, list(numbers))
+
+    def state(self) -> tuple[list[Target], dict[str, npt.NDArray[Any]]]:
+        """Who wants what, to be written down: the targets; for each entry its set of targets (-1: nobody); the sets."""
+        numbers: dict[frozenset[Target], int] = {}
+        group = [numbers.setdefault(frozenset(wanted), len(numbers)) if wanted else -1 for wanted in self._wanted]
+        targets = sorted(set().union(*numbers))
+        number_of = {target: number for number, target in enumerate(targets)}
+        return targets, {
+            "group": np.array(group, dtype=np.int32),
+            "set_offsets": np.cumsum([0, *map(len, numbers)], dtype=np.int64),
+            "set_members": np.array([number_of[each] for one in numbers for each in sorted(one)], dtype=np.int32),
+        }
+
+    def engine(self, name: str | None) -> Engine:
+        """The engine of this name over the table, knowing all its entries."""
+        kind = engine_class(name)
+        found = self._engines.get(kind.name)
+        if found is None:
+            found = self._engines[kind.name] = kind.build(self.patterns)
+            if isinstance(found, Limited):
+                found.limits = self.limits
+        found.refresh()
+        return found
+
+
+def _enter(table: PatternTable, patterns: Sequence[Pattern]) -> list[int]:
+    """The entries of patterns, made now where there are none."""
+    steps: list[int] = []
+    lengths: list[int] = []
+    trees: list[tuple[int, Pattern]] = []
+    for place, pattern in enumerate(patterns):
+        path = table.encoder.steps_of(pattern)
+        if path is None:
+            trees.append((place, pattern))
+        else:
+            steps += path
+            lengths.append(len(path))
+    entries = table.number(np.array(steps, dtype=np.int32), np.array(lengths, dtype=np.int32), trees)
+    return [int(entry) for entry in entries]

@@ -1,0 +1,216 @@
+"""Needs: which values of a document the patterns of a router ask about.
+
+A structure annotation (`structure_annotation.py`) carries a document's label paths and, of its attributes and texts,
+those that somebody downstream may compare: nothing else can change an answer. A router's needs are those of its own
+patterns and of all that its neighbours advertised to it; they travel with an advertisement, since aggregates drop value
+predicates.
+
+Invariant: two documents that agree in structure and in what is needed are matched by the same patterns.
+Cost: one look at each distinct node of the patterns; plain paths need nothing and are not looked at.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+
+from pathcast.documents.names import local_part
+from pathcast.errors import MessageError
+from pathcast.matching.table.pattern_table import PatternTable
+from pathcast.patterns import Pattern
+from pathcast.patterns.tree_pattern import (
+    WILDCARD,
+    AllOf,
+    AnyOf,
+    Compare,
+    Condition,
+    First,
+    Node,
+    Not,
+    Root,
+    StringTest,
+    conditions_in,
+)
+
+ANY = WILDCARD
+_ATTRIBUTE, _TEXT, _VALUE = "@", "t", "v"
+_ESCAPE, _ESCAPED = re.compile(r"\\(.?)"), {"\\": "\\", "s": " ", "n": "\n"}
+
+
+@dataclass(frozen=True)
+class Needs:
+    """`attributes` are pairs of element and attribute; `texts` and `values` elements whose text nodes and whose
+    string-value are asked for. An element is a name, or `*` for every one. `local`: names are local parts.
+    """
+
+    attributes: frozenset[tuple[str, str]] = frozenset()
+    texts: frozenset[str] = frozenset()
+    values: frozenset[str] = frozenset()
+    local: bool = False
+
+    @classmethod
+    def of(cls, patterns: Iterable[Pattern], *, local: bool = False) -> "Needs":
+        """What these patterns ask about."""
+        found = _Found()
+        for pattern in patterns:
+            if pattern.root is not None:
+                found.look(ANY, pattern.root)
+        return found.needs(local=local)
+
+    @classmethod
+    def of_table(cls, table: PatternTable) -> "Needs":
+        """What the patterns of a table ask about."""
+        return TableNeeds(table).current()
+
+    def __or__(self, other: "Needs") -> "Needs":
+        """What either asks about."""
+        if self == other:
+            return self
+        if self.local != other.local:
+            raise ValueError("needs by local name and needs by full name can't be joined")
+        return Needs(
+            self.attributes | other.attributes, self.texts | other.texts, self.values | other.values, self.local
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.attributes or self.texts or self.values)
+
+    @cached_property
+    def version(self) -> int:
+        """A number that tells needs apart: both ends of a link must have the same ones."""
+        return int.from_bytes(blake2b(self.encode(), digest_size=4).digest(), "little")
+
+    @cached_property
+    def attribute_names(self) -> tuple[str, ...]:
+        """The attributes that are asked for, in the order in which annotations number them."""
+        return tuple(sorted({name for _, name in self.attributes}))
+
+    def spelled(self, name: str) -> str:
+        """A name of a document as needs spell it."""
+        return local_part(name) if self.local else name
+
+    def encode(self) -> bytes:
+        """The needs as bytes, the same for equal needs."""
+        rows = [f"{_ATTRIBUTE} {_written(element)} {_written(name)}" for element, name in self.attributes]
+        rows += [f"{_TEXT} {_written(element)}" for element in self.texts]
+        rows += [f"{_VALUE} {_written(element)}" for element in self.values]
+        return "\n".join(["local" if self.local else "full", *sorted(rows)]).encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> "Needs":
+        """The needs that `encode` wrote; `MessageError` for anything else."""
+        try:
+            first, *rows = data.decode().split("\n")
+        except UnicodeDecodeError as error:
+            raise MessageError("needs are not UTF-8") from error
+        attributes, texts, values = set(), set(), set()
+        for row in rows:
+            match row.split(" "):
+                case ["@", element, name] if element and name:
+                    attributes.add((_read(element), _read(name)))
+                case ["t", element] if element:
+                    texts.add(_read(element))
+                case ["v", element] if element:
+                    values.add(_read(element))
+                case _:
+                    raise MessageError(f"needs have a row {row[:60]!r}")
+        if first not in {"local", "full"}:
+            raise MessageError(f"needs begin with {first[:60]!r}")
+        return cls(frozenset(attributes), frozenset(texts), frozenset(values), first == "local")
+
+
+def _written(name: str) -> str:
+    """A name without the marks between names: a namespace may have any character."""
+    return name.replace("\\", "\\\\").replace(" ", "\\s").replace("\n", "\\n")
+
+
+def _read(written: str) -> str:
+    """The name that `_written` gave."""
+    if not all(mark in _ESCAPED for mark in _ESCAPE.findall(written)):
+        raise MessageError(f"needs have a name {written[:60]!r}")
+    return _ESCAPE.sub(lambda found: _ESCAPED[found[1]], written)
+
+
+class TableNeeds:
+    """The needs of a table that grows: each pattern is looked at once. What was needed stays needed."""
+
+    def __init__(self, table: PatternTable) -> None:
+        self.table = table
+        self._found = _Found()
+        self._seen = 0
+        self._needs = Needs(local=table.namespaces == "ignore")
+
+    def current(self) -> Needs:
+        """What all patterns by now ask about."""
+        if self._seen < len(self.table):
+            end = len(self.table)
+            for entry in self.table.trees.between(self._seen, end):
+                pattern = self.table.trees[entry]
+                if pattern.root is not None:
+                    self._found.look(ANY, pattern.root)
+            self._seen = end
+            self._needs |= self._found.needs(local=self._needs.local)
+        return self._needs
+
+
+class _Found:
+    """What was found so far; a node that was looked at needs no second look, whatever is above it."""
+
+    def __init__(self) -> None:
+        self.attributes: set[tuple[str, str]] = set()
+        self.texts: set[str] = set()
+        self.values: set[str] = set()
+        self._seen: set[Node] = set()
+
+    def needs(self, *, local: bool) -> Needs:
+        """All of it."""
+        return Needs(frozenset(self.attributes), frozenset(self.texts), frozenset(self.values), local)
+
+    def look(self, element: str, condition: Condition) -> None:
+        """Look at a condition on an element with this test and at all that it is made of."""
+        waiting: list[tuple[str, Condition]] = [(element, condition)]
+        while waiting:
+            where, current = waiting.pop()
+            if isinstance(current, Node):
+                waiting += self._node(where, current)
+            elif isinstance(current, (Compare, StringTest)):
+                self.values.add(where)
+            elif isinstance(current, (AllOf, AnyOf)):
+                waiting += [(where, each) for each in current.conditions]
+            elif isinstance(current, Not):
+                waiting.append((where, current.condition))
+            elif isinstance(current, Root):
+                waiting.append((ANY, current.node))
+            elif isinstance(current, First):
+                waiting += self._first(where, current)
+
+    def _node(self, where: str, node: Node) -> list[tuple[str, Condition]]:
+        """A node below an element: an attribute and a text are needed; an element has conditions of its own."""
+        if node.is_attribute:
+            self.attributes.add((where if node.axis == "/" else ANY, node.test[1:]))
+            return _elsewhere(node)
+        if node.is_text:
+            (self.texts if node.axis == "/" else self.values).add(where)
+            return _elsewhere(node)
+        if node in self._seen:
+            return []
+        self._seen.add(node)
+        return [(node.test, each) for each in node.conditions]
+
+    def _first(self, where: str, first: First) -> list[tuple[str, Condition]]:
+        """A path whose first node is tested: its steps, and the value of what the last one names."""
+        found: list[tuple[str, Condition]] = []
+        above = ANY if first.absolute else where
+        for step in first.steps:
+            found += self._node(above, step)
+            above = step.test
+        if not first.steps or first.steps[-1].is_element:
+            self.values.add(above)
+        return found
+
+
+def _elsewhere(node: Node) -> list[tuple[str, Condition]]:
+    """What conditions on an attribute or a text ask about other places: absolute paths."""
+    inside = [each for condition in node.conditions for each in conditions_in(condition)]
+    return [(ANY, each) for each in inside if isinstance(each, Root) or (isinstance(each, First) and each.absolute)]

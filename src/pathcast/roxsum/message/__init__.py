@@ -1,0 +1,1 @@
+"""The message between brokers: a batch as compressed blocks."""

@@ -1,0 +1,275 @@
+"""The wire form: a header that says how much of everything there is, and compressed blocks.
+
+    header   magic, version, counts, checksum of all that follows; then the frames' sizes, and the frames (zstd)
+    blocks   the frames' content: a small one of tables, then streams, texts and numbers by column (`encoder.py`)
+
+    tables   ids of the documents · names · the tree (parent and name of each label path) · columns (label path, kind,
+             how they are written) · tokens (bytes, label path, column, flags) · what follows each token
+
+The extents are not written: a document's leaves follow from its tokens, which the message has anyway, and extents
+that are worked out can't contradict the documents. Documents that could not be cut travel raw and are read on arrival.
+
+A number in a table takes 1, 2, 4 or 8 bytes, the same for a whole table, low bytes of all first.
+
+Invariant: a reader allocates nothing on the word of a message alone: every count is checked against the limits and
+against what is there.
+"""
+
+import struct
+import threading
+from dataclasses import dataclass, fields
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import zstandard
+
+from pathcast.errors import MessageError
+
+from ..skeletons import MAX_TOKENS
+from .message_limits import MessageLimits
+
+MAGIC = b"RoXS"
+VERSION = 1
+CHECKSUM = 16
+# A segment of a block begins a frame of its own from this size on; smaller ones share frames up to that one.
+OWN_FRAME = 16 << 10
+SHARED_FRAME = 128 << 10
+# Different label paths, and pairs of tokens that follow each other, in one message.
+MAX_NODES = 1 << 20
+MAX_PAIRS = 1 << 24
+_PREFIX = struct.Struct("<4sHH")
+_FRAME = struct.Struct("<II")
+_WIDTHS = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much of everything a message has."""
+
+    documents: int
+    next_id: int
+    size: int
+    names: int
+    nodes: int
+    columns: int
+    tokens: int
+    pairs: int
+    token_total: int
+    values: int
+    raw: int
+    tables: int
+    streams: int
+    texts: int
+    numbers: int
+    raw_bytes: int
+    frames: int
+
+    def check(self, limits: MessageLimits) -> None:
+        """Refuse counts beyond the limits, or that no message can have."""
+        limits.check("documents", self.documents)
+        limits.check("bytes", self.size)
+        # The shortest token has two bytes, but for white space after the root.
+        most = self.size // 2 + 2 * self.documents + 2
+        bounds = {
+            "token_total": most, "tokens": min(self.token_total, MAX_TOKENS) + 2,
+            "pairs": min(self.token_total + self.documents + 1, MAX_PAIRS),
+            "values": self.token_total, "columns": min(self.values, self.tokens) + 2,
+            "nodes": min(self.tables, MAX_NODES),
+            "names": self.nodes + self.columns, "raw": self.documents, "raw_bytes": self.size,
+            "streams": 4 * (self.token_total + self.documents), "texts": self.size + 2 * self.values,
+            "numbers": 2 * self.values, "next_id": 1 << 32, "frames": 64 + self.block_bytes // (OWN_FRAME // 2),
+            "tables": 2 * limits.bytes + (1 << 20),
+        }  # fmt: skip
+        for name, most in bounds.items():
+            if getattr(self, name) > most:
+                raise MessageError(f"the message claims {getattr(self, name):,} for '{name}', more than it can have")
+
+    @property
+    def block_bytes(self) -> int:
+        """The bytes of all blocks."""
+        return self.tables + self.streams + self.texts + self.numbers + self.raw_bytes
+
+
+_NAMES = tuple(field.name for field in fields(Counts))
+_COUNTS = struct.Struct(f"<{len(_NAMES)}Q")
+HEADER = _PREFIX.size + _COUNTS.size + CHECKSUM
+
+
+def pack(counts: Counts, frames: list[tuple[int, bytes]]) -> bytes:
+    """A message of these frames, each with the size of its content."""
+    body = b"".join([*(_FRAME.pack(size, len(frame)) for size, frame in frames), *(frame for _, frame in frames)])
+    head = _PREFIX.pack(MAGIC, VERSION, 0) + _COUNTS.pack(*(getattr(counts, name) for name in _NAMES))
+    return head + _checksum(head, body) + body
+
+
+def unpack(data: memoryview, limits: MessageLimits) -> tuple[Counts, bytes]:
+    """The counts and the joined blocks of a message; `MessageError` when something is wrong with it."""
+    if len(data) < HEADER:
+        raise MessageError(f"the message is cut off: {len(data)} bytes, a header alone has {HEADER}")
+    magic, version, flags = _PREFIX.unpack_from(data)
+    if magic != MAGIC:
+        raise MessageError("this is no RoXSum message: it does not begin with 'RoXS'")
+    if version != VERSION or flags:
+        raise MessageError(
+            f"the message has version {version} and flags {flags}; this Pathcast reads version {VERSION}"
+        )
+    counts = Counts(*_COUNTS.unpack_from(data, _PREFIX.size))
+    head, body = data[: HEADER - CHECKSUM], data[HEADER:]
+    if _checksum(head, body) != data[HEADER - CHECKSUM : HEADER]:
+        raise MessageError("the message is damaged: its checksum does not fit")
+    counts.check(limits)
+    return counts, _blocks(counts, body)
+
+
+def _blocks(counts: Counts, body: memoryview) -> bytes:
+    at = counts.frames * _FRAME.size
+    if at > len(body):
+        raise MessageError("the message is cut off within its table of frames")
+    sizes = [_FRAME.unpack_from(body, k * _FRAME.size) for k in range(counts.frames)]
+    if sum(size for size, _ in sizes) != counts.block_bytes or sum(stored for _, stored in sizes) != len(body) - at:
+        raise MessageError("the frames of the message are not as long as its header says")
+    decompressor = zstandard.ZstdDecompressor()
+    parts = []
+    for size, stored in sizes:
+        frame = body[at : at + stored]
+        at += stored
+        try:
+            if zstandard.frame_content_size(frame) != size:
+                raise MessageError("a frame of the message does not hold what the header says")
+            parts.append(decompressor.decompress(frame, max_output_size=size))
+        except zstandard.ZstdError as error:
+            raise MessageError(f"a frame of the message can't be unpacked: {error}") from None
+        if len(parts[-1]) != size:
+            raise MessageError("a frame of the message does not hold what the header says")
+    return b"".join(parts)
+
+
+def _checksum(head: bytes | memoryview, body: bytes | memoryview) -> bytes:
+    digest = blake2b(head, digest_size=CHECKSUM)
+    digest.update(body)
+    return digest.digest()
+
+
+def compress(
+    block: npt.NDArray[np.uint8], segments: npt.NDArray[np.int64], compressor: zstandard.ZstdCompressor
+) -> list[tuple[int, bytes]]:
+    """A block as frames, cut between its segments (their sizes): large ones alone, small ones together."""
+    if len(block) < OWN_FRAME:
+        return [(len(block), compressor.compress(block.data))] if len(block) else []
+    frames: list[tuple[int, bytes]] = []
+    first = at = 0
+
+    def close() -> None:
+        nonlocal first
+        if at > first:
+            frames.append((at - first, compressor.compress(block[first:at].data)))
+        first = at
+
+    for size in segments[segments > 0].tolist():
+        if size >= OWN_FRAME or at + size - first > SHARED_FRAME:
+            close()
+        at += size
+        if size >= OWN_FRAME:
+            close()
+    close()
+    return frames
+
+
+class _Compressors(threading.local):
+    """Compressors by level: one costs more to make than a small message to compress. One set a thread."""
+
+    def __init__(self) -> None:
+        self.by_level: dict[int, zstandard.ZstdCompressor] = {}
+
+
+_compressors = _Compressors()
+
+
+def compressor_of(level: int) -> zstandard.ZstdCompressor:
+    """A compressor of this level, for this thread."""
+    found = _compressors.by_level.get(level)
+    if found is None:
+        given: object = level
+        if not isinstance(given, int) or given > zstandard.MAX_COMPRESSION_LEVEL:
+            raise ValueError(f"level={level!r}: must be a level of zstd, at most {zstandard.MAX_COMPRESSION_LEVEL}")
+        found = _compressors.by_level[level] = zstandard.ZstdCompressor(level=level)
+    return found
+
+
+class TableWriter:
+    """Numbers and texts one after the other."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+
+    def numbers(self, values: npt.NDArray[Any]) -> None:
+        """Numbers from 0 up."""
+        largest = int(values.max()) if len(values) else 0
+        if largest < 1 << 8:
+            self.parts += [b"\x01", values.astype(np.uint8).tobytes()]
+            return
+        width = next(width for width in _WIDTHS if largest < 1 << 8 * width)
+        planes = values.astype(f"<u{width}").view(np.uint8).reshape(-1, width).T
+        self.parts += [bytes([width]), planes.tobytes()]
+
+    def signed(self, values: npt.NDArray[np.int64]) -> None:
+        """Numbers on both sides of 0: 0, -1, 1, -2, … are written as 0, 1, 2, 3, …"""
+        self.numbers(np.where(values < 0, -2 * values - 1, 2 * values))
+
+    def texts(self, data: bytes) -> None:
+        """Bytes, with their number before them."""
+        self.parts += [struct.pack("<Q", len(data)), data]
+
+    def bytes(self) -> bytes:
+        return b"".join(self.parts)
+
+
+class TableReader:
+    """Reads what a `TableWriter` wrote, believing nothing."""
+
+    def __init__(self, data: memoryview) -> None:
+        self.data = data
+        self.at = 0
+
+    def _take(self, size: int) -> memoryview:
+        if size > len(self.data) - self.at:
+            raise MessageError("the tables of the message are cut off")
+        self.at += size
+        return self.data[self.at - size : self.at]
+
+    def numbers(self, count: int, most: int) -> npt.NDArray[np.int64]:
+        """So many numbers, none larger than `most`."""
+        width = self._take(1)[0]
+        if width not in _WIDTHS:
+            raise MessageError(f"the message has numbers of {width} bytes")
+        planes = np.frombuffer(self._take(count * width), dtype=np.uint8).reshape(width, count)
+        values = np.ascontiguousarray(planes.T).view(f"<u{width}").reshape(count)
+        if count and int(values.max()) > most:
+            raise MessageError(f"the message has a number {int(values.max()):,} where at most {most:,} can stand")
+        return values.astype(np.int64)
+
+    def signed(self, count: int, most: int) -> npt.NDArray[np.int64]:
+        """So many numbers, none further than `most` from 0."""
+        values = self.numbers(count, 2 * most + 1)
+        return np.where(values & 1, -(values >> 1) - 1, values >> 1)
+
+    def sums(self, count: int, least: int, most: int) -> npt.NDArray[np.int64]:
+        """So many numbers within bounds, written as the difference of each from the one before."""
+        values = np.cumsum(self.signed(count, most + 1))
+        if count and (int(values.min()) < least or int(values.max()) > most):
+            raise MessageError(f"the message has a number outside {least:,} to {most:,}")
+        return values
+
+    def texts(self, most: int) -> memoryview:
+        """Bytes, at most so many."""
+        (size,) = struct.unpack("<Q", self._take(8))
+        if size > most:
+            raise MessageError("a text of the message is longer than it can be")
+        return self._take(size)
+
+    def close(self) -> None:
+        """Refuse anything left over."""
+        if self.at != len(self.data):
+            raise MessageError("the tables of the message have bytes left over")

@@ -1,0 +1,31 @@
+"""Limits on a message: what it may make its receiver spend before it is refused."""
+
+from dataclasses import dataclass, fields
+
+from pathcast.errors import LimitError, MessageError
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLimits:
+    """Bounds on one message.
+
+    documents: how many it may carry. bytes: of all documents together, as they come out; everything that decoding
+    allocates is a small multiple of it (20 times at worst, twice as a rule), and is allocated only after the message's
+    own figures were checked.
+    """
+
+    documents: int = 1 << 20
+    bytes: int = 1 << 27
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise LimitError(f"MessageLimits({field.name}={value!r}): a limit is a whole number from 1 up")
+
+    def check(self, limit: str, found: int) -> None:
+        """Refuse a message that has more of something than is allowed."""
+        allowed = getattr(self, limit)
+        if found > allowed:
+            advice = f"raise it with MessageLimits({limit}=…)"
+            raise MessageError(f"the message has {found:,} {limit}; at most {allowed:,} allowed ({advice})")

@@ -1,0 +1,97 @@
+"""Numbering: which tokens are neighbours, and which values of a column are equal, found once for all parts of a batch.
+
+A message writes a token as its rank among those that follow its predecessor, and a repeated value as a number. To find
+pairs of neighbours and equal values takes hashing; the parts into which a batch is split mostly share their documents
+(ten targets a document are ordinary), so it is done for the batch, and each part only counts.
+
+Invariant: the numbers of pairs, and of values within a column, are dense from 0 on and mean the same in every part.
+Cost: one hash probe a token and one a value, once; then 4 bytes a token and 4 a value while the batch lives.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from pathcast.documents.document_batch import Bytes, Int32s, Int64s
+
+from ..token_kernels import NONE, RAW_TEXT
+from .token_numbers_kernels import number_pairs, number_values, place_pairs, place_values
+
+_PAIRS, _SLOTS = 1 << 12, 1 << 12
+
+
+class Numbering(NamedTuple):
+    """Pairs and values by number.
+
+    The pairs of row `r`, of no token and its first one, …, of its last token and none, begin at
+    `pair_of[token_begin[r] + r]`; a pair's tokens are `before` and `after` (-1: none). `numbers` is by value;
+    `distinct` by column, -1 for one whose values have no numbers.
+    """
+
+    pair_of: Int32s
+    before: Int32s
+    after: Int32s
+    numbers: Int32s
+    distinct: Int64s
+
+
+class Kept:
+    """The numbering of all rows, from when the parts that were asked for make up a quarter of them."""
+
+    def __init__(self) -> None:
+        self._numbering: Numbering | None = None
+        self._asked = 0
+
+    def of(self, rows: Int64s, total: int, number: Callable[[Int64s], Numbering]) -> Numbering:
+        """A numbering in which at least these rows have their numbers."""
+        self._asked += len(rows)
+        if self._numbering is None and 4 * self._asked >= total:
+            self._numbering = number(np.arange(total))
+        return number(rows) if self._numbering is None else self._numbering
+
+
+def numbered_pairs(rows: Int64s, token_begin: Int64s, tokens: Int32s) -> tuple[Int32s, Int32s, Int32s]:
+    """The pairs of some rows: by place, and the two tokens of each."""
+    pair_of = np.empty(len(tokens) + len(token_begin) - 1, dtype=np.int32)
+    before, after = (np.empty(_PAIRS, dtype=np.int32) for _ in range(2))
+    slots, known = np.full(2 * _PAIRS, NONE, dtype=np.int32), np.zeros(1, dtype=np.int64)
+    done = 0
+    while True:
+        done = number_pairs(rows, done, token_begin, tokens, slots, before, after, known, pair_of)
+        pairs = int(known[0])
+        if done == len(rows):
+            return pair_of, before[:pairs], after[:pairs]
+        needed = pairs + int(token_begin[rows[done] + 1] - token_begin[rows[done]]) + 1
+        more = np.empty((1 << (2 * needed).bit_length()) - len(before), dtype=np.int32)
+        before, after = np.concatenate([before, more]), np.concatenate([after, more])
+        slots = np.full(2 * len(before), NONE, dtype=np.int32)
+        place_pairs(before, after, pairs, slots)
+
+
+def numbered_values(
+    rows: Int64s, tokens: tuple[Int64s, Int32s], values: tuple[Int64s, Int64s, Int32s, Bytes], token_column: Int32s
+) -> tuple[Int32s, Int64s]:
+    """The values of some rows: their numbers, and how many different ones each column has.
+
+    `tokens` are where rows begin and the tokens; `values` where rows begin, where each value begins, its length, and
+    the bytes.
+    """
+    value_begin, value_start, value_length, pool = values
+    columns = int(token_column.max(initial=NONE)) + 1
+    numbers = np.empty(len(value_length), dtype=np.int32)
+    seen, distinct, entered = (np.zeros(size, dtype=np.int64) for size in (columns, columns, 1))
+    distinct[: RAW_TEXT + 1] = NONE  # whole documents
+    slots = np.full(_SLOTS, NONE, dtype=np.int64)
+    done = 0
+    while True:
+        done = number_values(
+            rows, done, *tokens, value_begin, value_start, value_length, token_column, pool,
+            slots, entered, seen, distinct, numbers,
+        )  # fmt: skip
+        if done == len(rows):
+            return numbers, distinct
+        needed = int(value_begin[rows[done] + 1] - value_begin[rows[done]] + entered[0])
+        larger = np.full(1 << (4 * needed).bit_length(), NONE, dtype=np.int64)
+        place_values(slots, value_start, value_length, pool, larger)
+        slots = larger

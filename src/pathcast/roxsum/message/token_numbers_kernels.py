@@ -1,0 +1,141 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""Numbering for kernels: pairs of neighbouring tokens, and equal values of a column, get one number each.
+
+Both are hash tables with open addressing. A column whose values hardly repeat is given up after some hundred of them,
+and so is one with `MAX_DISTINCT` different ones: their values have no number, and cost no more hashing.
+"""
+
+import numpy as np
+
+from pathcast.kernels import kernel, part
+
+from ..token_kernels import MIX, NONE, hash_bytes, same
+
+HALF = np.uint64(32)
+MAX_PROBES = 64
+MAX_DISTINCT = 1 << 16
+COLUMN_BITS = 24
+COLUMNS = (1 << COLUMN_BITS) - 1
+# After so many values of a column that are mostly different, numbers don't pay.
+TRIED = 512
+
+
+@part
+def pair_slot(slots, pair_before, pair_after, before, after):
+    """The slot of a pair of tokens; it holds the pair's number, or `NONE` where that would go."""
+    mask = np.uint64(len(slots) - 1)
+    mixed = (np.uint64(before + 1) * MIX + np.uint64(after + 1)) * MIX
+    slot = (mixed ^ mixed >> HALF) & mask
+    while slots[slot] != NONE:
+        pair = slots[slot]
+        if pair_before[pair] == before and pair_after[pair] == after:
+            break
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@kernel("int64(ro_i8[::1], int64, ro_i8[::1], ro_i4[::1], i4[::1], i4[::1], i4[::1], i8[::1], i4[::1])")
+def number_pairs(rows, first, token_begin, tokens, slots, pair_before, pair_after, known, pair_of):
+    """Number the pairs of the rows from the `first` on; how many rows it did. `known[0]` pairs have numbers.
+
+    The tokens of a row, and then its end, have their pairs in `pair_of` from `token_begin[row] + row` on. It stops
+    before a row for which the tables may be too small: at most half of the slots are used.
+    """
+    room = min(len(pair_before), len(slots) >> 1)
+    pairs = known[0]
+    for k in range(first, len(rows)):
+        row = rows[k]
+        begin, end = token_begin[row], token_begin[row + 1]
+        if pairs + (end - begin) + 1 > room:
+            return k
+        before = np.int32(NONE)
+        for t in range(begin, end + 1):
+            after = tokens[t] if t < end else np.int32(NONE)
+            slot = pair_slot(slots, pair_before, pair_after, before, after)
+            pair = slots[slot]
+            if pair == NONE:
+                pair = np.int32(pairs)
+                slots[slot], pair_before[pair], pair_after[pair] = pair, before, after
+                pairs += 1
+            pair_of[t + row] = pair
+            before = after
+        known[0] = pairs
+    return len(rows)
+
+
+@kernel("void(ro_i4[::1], ro_i4[::1], int64, i4[::1])")
+def place_pairs(pair_before, pair_after, pairs, slots):
+    """Enter known pairs into larger slots."""
+    for pair in range(pairs):
+        slots[pair_slot(slots, pair_before, pair_after, pair_before[pair], pair_after[pair])] = np.int32(pair)
+
+
+@kernel(
+    "int64(ro_i8[::1], int64, ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_u1[::1],"
+    " i8[::1], i8[::1], i8[::1], i8[::1], i4[::1])"
+)
+def number_values(
+    rows, first, token_begin, tokens, value_begin, value_start, value_length, token_column, pool,
+    slots, entered, seen, distinct, numbers,
+):  # fmt: skip
+    """Number the different values of each column as they come, in the rows from the `first` on; how many rows it did.
+
+    `distinct` is how many a column has, `NONE` where numbers don't pay. A slot holds the place of the first such value
+    and below that its column (`COLUMN_BITS`); `entered[0]` slots are used. It stops before a row for which half of the
+    slots may be too few.
+    """
+    mask = np.uint64(len(slots) - 1)
+    for k in range(first, len(rows)):
+        row = rows[k]
+        value = value_begin[row]
+        if 2 * (entered[0] + value_begin[row + 1] - value) > len(slots):
+            return k
+        for t in range(token_begin[row], token_begin[row + 1]):
+            column = np.int64(token_column[tokens[t]])
+            if column < 0:
+                continue
+            here, value = value, value + 1
+            numbers[here] = NONE
+            if distinct[column] == NONE:
+                continue
+            seen[column] += 1
+            begin, length = value_start[here], value_length[here]
+            slot = hash_bytes(pool, begin, begin + length, column) & mask
+            probes, found = 0, np.int64(NONE)
+            while slots[slot] != NONE and probes <= MAX_PROBES:
+                other = slots[slot] >> COLUMN_BITS
+                if (
+                    slots[slot] & COLUMNS == column
+                    and value_length[other] == length
+                    and same(pool, begin, begin + length, pool, value_start[other])
+                ):
+                    found = other
+                    break
+                slot = (slot + np.uint64(1)) & mask
+                probes += 1
+            if found != NONE:
+                numbers[here] = numbers[found]
+                continue
+            count = distinct[column]
+            if probes > MAX_PROBES or count >= MAX_DISTINCT or (seen[column] >= TRIED and 4 * count > 3 * seen[column]):
+                distinct[column] = NONE
+                continue
+            slots[slot] = here << COLUMN_BITS | column
+            numbers[here] = np.int32(count)
+            distinct[column] = count + 1
+            entered[0] += 1
+    return len(rows)
+
+
+@kernel("void(ro_i8[::1], ro_i8[::1], ro_i4[::1], ro_u1[::1], i8[::1])")
+def place_values(old, value_start, value_length, pool, slots):
+    """Enter known values into larger slots."""
+    mask = np.uint64(len(slots) - 1)
+    for k in range(len(old)):
+        if old[k] != NONE:
+            value = old[k] >> COLUMN_BITS
+            begin = value_start[value]
+            slot = hash_bytes(pool, begin, begin + value_length[value], old[k] & COLUMNS) & mask
+            while slots[slot] != NONE:
+                slot = (slot + np.uint64(1)) & mask
+            slots[slot] = old[k]

@@ -1,0 +1,1 @@
+"""A streaming source over files: each file once, when it is complete."""

@@ -1,0 +1,1 @@
+"""Standing joins on Spark."""

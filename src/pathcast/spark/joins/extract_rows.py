@@ -1,0 +1,185 @@
+"""Extraction on Spark: documents become changes of a table, a row each, for `join_subscriptions` or any other use.
+
+    documents ──▶ (…, table, change, row as JSON, sequence, error)
+
+A description (`pathcast.joins.Extraction`) says where rows stand in documents and where their columns; the cutting is
+the joins room's. A row travels as JSON, so that changes of different tables are rows of one frame; `from_json` gives
+typed columns. Changes from other sources are made with `to_json(struct(…))`.
+
+Invariant: every row of every document gives one change, in document order, or an error in its place; a document that
+can't be read gives one row, with an error. Where documents have a key, a change's number is the same whenever it is
+made.
+Cost: reading, or with structures unpacking, and some microseconds a value.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import types as t
+
+from pathcast.documents import DocumentBatch, Limits, Names
+from pathcast.documents.expat_reader import Entities
+from pathcast.documents.packed_documents import unpack
+from pathcast.documents.reader import Reader
+from pathcast.errors import LimitError, PathcastError, PipelineError
+from pathcast.joins import Extraction
+from pathcast.joins.query.row_extraction import Extractor
+from pathcast.joins.query.value_text import write_row
+
+from ..matching.column_checks import ERROR, check_columns, check_entities, check_structure
+from ..matching.document_columns import Part, error_column, parts_of_values
+from ..matching.match_documents import with_structures
+from ..matching.mediate_documents import Mediating, fused
+from ..matching.parse_documents import STRUCTURE
+from ..matching.row_groups import take_rows
+from ..sessions.shipped_objects import Shipped
+
+TABLE, CHANGE, ROW, SEQUENCE = "table", "change", "row", "sequence"
+# A document has at most so many rows of a table, so that its key and a row's number make one number.
+_MOST_ROWS = 1 << 20
+Batches = Iterator[pa.RecordBatch]
+# The document's place, the row's number in it, the table, the change and the row as JSON.
+_Change = tuple[int, int, str | None, str | None, str | None]
+
+
+def extract_rows(
+    documents: DataFrame,
+    table: Extraction | Sequence[Extraction],
+    *,
+    document: str = "xml",
+    structure: str | None = None,
+    mediation: Mediating | None = None,
+    key: str | None = None,
+    limits: Limits | None = None,
+    entities: Entities = "refuse",
+) -> DataFrame:
+    """The rows that documents hold of a table, or of several, as changes of it; documents are read once.
+
+    Keeps all columns but the document and adds `table`, `change` ("insert" or "delete"), `row` (JSON), `sequence`,
+    `error` and, under its own name, the document where there is an error. `key` is a column of whole numbers that tells
+    documents apart, later ones with larger numbers: with it every change has a number, `sequence`, by which changes are
+    put in order and known when they come again (of a document with rows of several tables, those of the first table
+    first); without it `sequence` is null. `structure`: rows are cut out of the
+    structure in this column, as `mediate` makes it. `limits` and `entities` are as for `match_documents`.
+    """
+    check_entities(entities)
+    names = documents.columns
+    if structure is not None:
+        check_structure(documents.schema, structure, None)
+    if key is not None and key not in names:
+        raise PipelineError(f"key: there is no column '{key}'; the columns are {', '.join(names)}")
+    if key is not None and not isinstance(documents.schema[key].dataType, t.ShortType | t.IntegerType | t.LongType):
+        found = documents.schema[key].dataType.simpleString()
+        raise PipelineError(f"the column '{key}' is of type {found}; keys are whole numbers")
+    had = structure is not None and "error" in names
+    check_columns(documents.schema, document, None, [TABLE, CHANGE, ROW, SEQUENCE, *([] if had else ["error"])])
+    gone = (document, structure, "error" if had else None)
+    fields = [field for field in documents.schema.fields if field.name not in gone]
+    fields += [t.StructField(name, t.StringType()) for name in (TABLE, CHANGE, ROW)]
+    fields.append(t.StructField(SEQUENCE, t.LongType()))
+    fields += [t.StructField("error", ERROR), t.StructField(document, documents.schema[document].dataType)]
+    if not isinstance(table, Extraction) and not table:
+        raise PipelineError("give at least one table to cut rows of")
+    made = structure if mediation is None else STRUCTURE
+    function = extracting(Shipped.of(table), document, made, key, limits, entities)
+    if mediation is not None:
+        function = fused(mediation.function(documents, document, limits, entities), function)
+    return documents.mapInArrow(function, t.StructType(fields))
+
+
+def extracting(
+    table: Shipped,
+    document: str,
+    structure: str | None = None,
+    key: str | None = None,
+    limits: Limits | None = None,
+    entities: Entities = "refuse",
+) -> Callable[[Batches], Batches]:
+    """The function that a worker runs on the rows of a partition."""
+
+    def extract_batches(batches: Batches) -> Batches:
+        cutting = table.open(Cutting, limits, entities)
+        for batch in batches:
+            for part in parts_of_values(batch.column(document)):
+                rows = batch.slice(part.begin, part.end - part.begin)
+                if structure is None:
+                    yield cutting.changes(rows, part, document, key)
+                else:
+                    given, rows = with_structures(part, rows, structure)
+                    yield cutting.changes(rows, given, document, key)
+
+    return extract_batches
+
+
+class Cutting:
+    """An extraction in a worker, with what reads documents for it."""
+
+    def __init__(self, tables: Extraction | Sequence[Extraction], limits: Limits | None, entities: Entities) -> None:
+        self._extractors = [Extractor(one) for one in ([tables] if isinstance(tables, Extraction) else tables)]
+        self._names = Names()
+        self._reader = Reader(self._names, Limits.given(limits), entities)
+
+    def changes(self, rows: pa.RecordBatch, part: Part, document: str, key: str | None) -> pa.RecordBatch:
+        """The changes of a part's documents."""
+        batch = self._read(part)
+        made: list[_Change] = []
+        errors: list[PathcastError | None] = []
+        before: Counter[int] = Counter()  # rows of a document that earlier tables had
+        for extractor in self._extractors:
+            found, table = extractor.extract(batch), extractor.extraction.table
+            numbers = [before[place] + number for place, number in zip(found.documents, found.numbers, strict=True)]
+            made += [
+                (place, number, table, change, write_row(row))
+                for place, number, change, row in zip(found.documents, numbers, found.changes, found.rows, strict=True)
+            ]
+            errors += [found.errors.get(at) or _too_many(number) for at, number in enumerate(numbers)]
+            before.update(found.documents)
+        first = self._extractors[0].extraction.table if len(self._extractors) == 1 else None
+        made += [(place, 0, first, None, None) for place in batch.errors]
+        errors += batch.errors.values()
+        order = sorted(range(len(made)), key=lambda at: made[at][:2])
+        return self._frame(rows, [made[at] for at in order], [errors[at] for at in order], document, key)
+
+    def _read(self, part: Part) -> DocumentBatch:
+        if part.structures is not None:
+            return unpack(*part.structures, part.data, part.offsets, self._names, part.failed)
+        encodings = dict.fromkeys(range(part.end - part.begin), "utf-8") if part.text else None
+        return self._reader.scanner.read_data(
+            part.data, part.offsets, encodings=encodings, failed=part.failed, borrowed=True
+        )
+
+    def _frame(
+        self,
+        rows: pa.RecordBatch,
+        made: list[_Change],
+        errors: list[PathcastError | None],
+        document: str,
+        key: str | None,
+    ) -> pa.RecordBatch:
+        failed = {at: error for at, error in enumerate(errors) if error is not None}
+        taken = take_rows(rows, [place for place, *_ in made])
+        good = [at not in failed for at in range(len(made))]
+        keys = [None] * len(made) if key is None else taken.column(key).to_pylist()
+        columns = {name: taken.column(name) for name in taken.schema.names if name != document}
+        columns[TABLE] = pa.array([table for _, _, table, _, _ in made], pa.string())
+        for name, at in ((CHANGE, 3), (ROW, 4)):
+            columns[name] = pa.array(
+                [each[at] if ok else None for each, ok in zip(made, good, strict=True)], pa.string()
+            )
+        sequences = [
+            name * _MOST_ROWS + each[1] if ok and name is not None else None
+            for name, each, ok in zip(keys, made, good, strict=True)
+        ]
+        columns[SEQUENCE] = pa.array(sequences, pa.int64())
+        columns["error"] = error_column(len(made), failed)
+        places = pa.array([None if ok else at for at, ok in enumerate(good)], pa.int64())
+        columns[document] = taken.column(document).take(places)
+        return pa.RecordBatch.from_pydict(columns)
+
+
+def _too_many(number: int) -> PathcastError | None:
+    if number < _MOST_ROWS:
+        return None
+    return LimitError(f"a document has at most {_MOST_ROWS:,} rows; this is one more")

@@ -1,0 +1,168 @@
+"""Standing joins on Spark: changes of tables in, the messages that keep all clients right out.
+
+    changes ─ fan out, gather ─▶ (edge, join value, events) ─ shuffle, transformWithState ─▶ (key, answers) ─▶ messages
+
+What happens under one join value of one edge needs no other rows (`pathcast.joins.partition.join_parts`), so that is
+the key of the state: one value a key, in Spark's state store (RocksDB), with the rows of both tables as the joins room
+writes them. Events of one key come as one row and its messages leave as one (`event_fanout.py`, `key_answers.py`), so
+that a key costs one look into the store, one entry and few rows a micro-batch.
+
+Invariant: messages are those of one server, in the order of `sequence` under each key. An event is applied with the
+micro-batch that brings it, in the order of `sequence` among those of the batch, under all of its keys alike: one that
+comes late is applied late. One that came within the last `REMEMBERED` micro-batches is passed by, and so is one whose
+row is still there. A replayed micro-batch gives the same messages.
+Cost: a look and an entry a key and micro-batch, some 2 ms with all that Spark does for it; a worker that ran the key
+last time need not read it anew. A change takes workers some 30 µs where `pathcast.joins.schemes.event_messages` fits,
+else some 110.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.utils import is_remote
+
+from pathcast.errors import PipelineError
+from pathcast.joins import Schema, Selection
+from pathcast.joins.partition.join_parts import Event, Parts
+from pathcast.joins.partition.standing_joins import Query, StandingJoins
+from pathcast.joins.schemes.schemes import DEFAULT
+
+from .event_fanout import FANNED, LETTER, REFUSED, TIME, TIMED, VALUES, fanning, read_events
+from .extract_rows import CHANGE, ROW, SEQUENCE, TABLE
+from .key_answers import ANSWERED, MESSAGES, pack, pack_refused, unfold
+from .worker_subscriptions import Subscribed, find_subscriptions
+
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+STATE = "part"
+_Answered = Row(*ANSWERED.fieldNames())
+
+
+def join_subscriptions(
+    changes: DataFrame,
+    schema: Schema | None = None,
+    subscriptions: Mapping[Any, Query | Iterable[Query]] | Iterable[Query] = (),
+    scheme: str = DEFAULT,
+    *,
+    batches: Iterable[tuple[Selection, Mapping[str, tuple[Any, Any]]]] = (),
+    axes: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    versions: str | os.PathLike[str] | None = None,
+    pins: str | os.PathLike[str] | None = None,
+    version: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> DataFrame:
+    """The messages that changes of tables mean for standing joins (docs/joins.md).
+
+    `changes` has the columns `table`, `change` (insert, delete, update), `row` (JSON), `sequence`, a whole number of
+    its own for each change, and for updates `values` (JSON). `subscriptions` are queries, or queries by subscriber,
+    with the ids 1, 2, 3, …; `batches` many with ranges as arrays. Where they are many, they are put in a file in
+    `folder`, which every worker can read.
+
+    Subscriptions that come and go while a stream runs lie in a folder, `versions` (`publish_joins`), and nothing else
+    is said of them here: each micro-batch takes the newest version, and stays with it when it is replayed. `pins` is
+    the folder for what says which, instead of one in `versions`. `version` is the one to take, for all tasks alike.
+    `checkpoint` is the folder of the stream's checkpoint, which workers see as well: over Spark Connect, tasks of a
+    `foreachBatch` find there which micro-batch they belong to. They need it for `versions`, and to forget changes that
+    came long ago.
+
+    A row per message: `edge` and `join_value`, the key in whose order messages come; `sequence` of the change and the
+    `number` of the message within it; `message`, which `pathcast.messages.decode` reads. A change that can't be made
+    is a row with `error` and the change. On streams the tables live in the checkpoint.
+    """
+    _check_changes(changes)
+    if versions is None:
+        if schema is None:
+            raise PipelineError("say what is joined: a schema and subscriptions, or versions=… for a folder of them")
+        standing: StandingJoins | None = StandingJoins(schema, subscriptions, scheme, batches, axes)
+    elif schema is not None or subscriptions or batches:
+        raise PipelineError("the schema and the subscriptions are those of versions=…; say nothing else of them")
+    else:
+        standing = None
+    timed = checkpoint is not None and changes.isStreaming and is_remote()
+    subscribed = find_subscriptions(
+        standing,
+        folder,
+        versions,
+        pins,
+        streaming=changes.isStreaming,
+        version=version,
+        checkpoint=checkpoint if timed else None,
+    )
+    provider = str(changes.sparkSession.conf.get(_PROVIDER, ""))
+    if "RocksDB" not in provider:
+        raise PipelineError(
+            f"the session keeps state with {provider or 'its default'}; joins need RocksDB: set {_PROVIDER} to "
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider (pathcast.spark.session does)"
+        )
+    wanted = [name for name in (*LETTER, SEQUENCE, "error") if name in changes.columns]
+    time = [f.unix_millis(f.current_timestamp()).alias(TIME)] if timed else []
+    keyed = changes.select(*wanted, *time).mapInArrow(fanning(subscribed), TIMED if timed else FANNED)
+    answered = keyed.groupBy("edge", "join_value").transformWithState(
+        JoinProcessor(subscribed), outputStructType=ANSWERED, outputMode="Append", timeMode="None"
+    )
+    return answered.mapInArrow(unfold, MESSAGES)
+
+
+class JoinProcessor(StatefulProcessor):
+    """What a worker does with the events of a key: the part of the join that they concern, run from its state."""
+
+    def __init__(self, subscribed: Subscribed) -> None:
+        self._subscribed = subscribed
+        self._opened: tuple[Parts, int] | None = None
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._state = handle.getValueState(STATE, f"{STATE} binary")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+        edge, value = key
+        if edge == REFUSED:
+            refused = [(row[SEQUENCE], *(row[name] for name in LETTER), dict(row["error"])) for row in rows]
+            yield _Answered(None, None, None, pack_refused(refused))
+            return
+        events: list[Event] = []
+        for row in rows:
+            events += read_events(row["events"])
+        if self._opened is None:
+            found = None if self._subscribed.checkpoint is None else self._subscribed.batch(row[TIME])
+            self._opened = self._subscribed.open(Parts, batch=found), _batch() if found is None else found[1]
+        parts, batch = self._opened
+        kept = self._state.get()
+        before = None if kept is None else bytes(kept[0])
+        after, told = parts.tell(edge, before, events, batch)
+        if after is None:
+            self._state.clear()
+        elif after != before:
+            self._state.update((after,))
+        answers, refusals = pack(told, parts.schema)
+        if answers is not None or refusals is not None:
+            yield _Answered(edge, value, answers, refusals)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _batch() -> int:
+    """The number of the micro-batch that the running task belongs to; 0 outside of streams."""
+    task = TaskContext.get()
+    found = None if task is None else task.getLocalProperty("streaming.sql.batchId")
+    return 0 if found is None else int(found)
+
+
+def _check_changes(changes: DataFrame) -> None:
+    names = changes.columns
+    texts = [TABLE, CHANGE, ROW, *([VALUES] if VALUES in names else [])]
+    kinds: list[tuple[str, t.DataType]] = [*((name, t.StringType()) for name in texts), (SEQUENCE, t.LongType())]
+    for name, kind in kinds:
+        if name not in names:
+            raise PipelineError(f"changes have no column '{name}'; the columns are {', '.join(names)}")
+        found = changes.schema[name].dataType
+        if type(found) is not type(kind):
+            raise PipelineError(
+                f"the column '{name}' of changes is of type {found.simpleString()}, not {kind.simpleString()}"
+            )

@@ -1,0 +1,137 @@
+"""Answers of keys: the messages and errors of one key and micro-batch travel as one row, and become a row each.
+
+    answers   sequences (int64), numbers (int32), lengths (int32), the bytes of all messages one after the other
+    refused   changes that could not be made: sequence, table, change, row, values, error
+
+Invariant: the rows of a key stand in the order of sequence and number.
+Cost: nothing is made per message but its bytes; errors are objects.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import types as t
+
+from pathcast.errors import PathcastError
+from pathcast.joins import Schema
+from pathcast.joins.partition.join_parts import Event
+from pathcast.joins.query.value_text import write_row
+from pathcast.joins.schemes.event_messages import Told
+from pathcast.store.plain import read_plain, write_plain
+
+from ..matching.column_checks import ERROR
+from ..matching.document_columns import ERROR_TYPE, binary_column
+from .event_fanout import FANNED, LETTER
+from .extract_rows import SEQUENCE
+
+ANSWERED = t.StructType(
+    [*FANNED.fields[:2], t.StructField("answers", t.BinaryType()), t.StructField("refused", t.BinaryType())]
+)
+MESSAGES = t.StructType(
+    [
+        *FANNED.fields[:2],
+        t.StructField(SEQUENCE, t.LongType()),
+        t.StructField("number", t.IntegerType()),
+        t.StructField("message", t.BinaryType()),
+        *(t.StructField(name, t.StringType()) for name in LETTER),
+        t.StructField("error", ERROR),
+    ]
+)
+_ARROW_MESSAGES = pa.schema(
+    [
+        ("edge", pa.int32()),
+        ("join_value", pa.string()),
+        (SEQUENCE, pa.int64()),
+        ("number", pa.int32()),
+        ("message", pa.binary()),
+        *((name, pa.string()) for name in LETTER),
+        ("error", ERROR_TYPE),
+    ]
+)
+# Messages leave in Arrow batches of so many bytes and rows, or a few more.
+_BATCH_BYTES, _BATCH_ROWS = 8 << 20, 50_000
+# A change that can't be made: sequence, table, change, row, values, error.
+Refusal = tuple[Any, ...]
+_Key = tuple[int | None, str | None]
+_Packed = tuple[bytes, bytes, bytes, bytes]
+_Batches = Iterator[pa.RecordBatch]
+
+
+def pack(told: Told, schema: Schema) -> tuple[bytes | None, bytes | None]:
+    """The messages of a key as bytes, and the changes that could not be made; None for none."""
+    refused = [(event.sequence, *_letter(schema, event), _reason(error)) for event, error in told.errors]
+    packed: _Packed = told.sequences.tobytes(), told.numbers.tobytes(), told.lengths.tobytes(), told.data
+    return write_plain(packed) if told.data else None, pack_refused(refused)
+
+
+def pack_refused(refused: Iterable[Refusal]) -> bytes | None:
+    """Changes that can't be made, as bytes; None for none."""
+    found = list(refused)
+    return write_plain(found) if found else None
+
+
+def unfold(batches: _Batches) -> _Batches:
+    """A row for each message and error, of what keys have answered."""
+    waiting: list[tuple[_Key, _Packed]] = []
+    rows = size = 0
+    for batch in batches:
+        columns = [batch.column(name).to_pylist() for name in ANSWERED.fieldNames()]
+        refused: list[tuple[_Key, Refusal]] = []
+        for edge, value, answers, refusals in zip(*columns, strict=True):
+            if answers is not None:
+                packed = read_plain(answers, "answers of a key")
+                waiting.append(((edge, value), packed))
+                rows, size = rows + len(packed[1]) // 4, size + len(packed[3])
+            if refusals is not None:
+                refused += [((edge, value), one) for one in read_plain(refusals, "refusals of a key")]
+            if rows >= _BATCH_ROWS or size >= _BATCH_BYTES:
+                yield _messages(waiting)
+                waiting, rows, size = [], 0, 0
+        if refused:
+            yield _refusals(refused)
+    if waiting:
+        yield _messages(waiting)
+
+
+def _messages(packed: Sequence[tuple[_Key, _Packed]]) -> pa.RecordBatch:
+    def together(place: int, kind: type) -> Any:
+        return np.frombuffer(b"".join([one[place] for _, one in packed]), kind)
+
+    counts = [len(one[1]) // 4 for _, one in packed]
+    places = pa.array(np.repeat(np.arange(len(packed)), counts))
+    lengths = together(2, np.int32)
+    edges = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=edges[1:])
+    columns: list[pa.Array] = [
+        pa.array([edge for (edge, _), _ in packed], pa.int32()).take(places),
+        pa.array([value for (_, value), _ in packed], pa.string()).take(places),
+        pa.array(together(0, np.int64)),
+        pa.array(together(1, np.int32)),
+        binary_column(together(3, np.uint8), edges, {}),
+    ]
+    columns += [pa.nulls(len(lengths), kind) for kind in _ARROW_MESSAGES.types[len(columns) :]]
+    return pa.RecordBatch.from_arrays(columns, schema=_ARROW_MESSAGES)
+
+
+def _refusals(refused: Sequence[tuple[_Key, Refusal]]) -> pa.RecordBatch:
+    rows = [(*key, one[0], None, None, *one[1:]) for key, one in refused]
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(values, kind) for values, kind in zip(columns, _ARROW_MESSAGES.types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_ARROW_MESSAGES)
+
+
+def _letter(schema: Schema, event: Event) -> list[str | None]:
+    """An event as the change that it came from: table, change, row and values."""
+    old, new = (
+        None if row is None else write_row(dict(zip(schema.columns[event.table], row, strict=True)))
+        for row in (event.old, event.new)
+    )
+    if old is None or new is None:
+        return [event.table, "delete" if new is None else "insert", old or new, None]
+    return [event.table, "update", old, new]
+
+
+def _reason(error: PathcastError) -> dict[str, Any]:
+    return {"reason": error.reason, "line": error.line, "column": error.column}

@@ -1,0 +1,1 @@
+"""Documents on Spark: parse, match, mediate, summarize and deliver."""

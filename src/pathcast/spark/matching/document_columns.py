@@ -1,0 +1,196 @@
+"""Columns: a column of documents in an Arrow batch as one array of bytes, and matches as a column of lists.
+
+The bytes of a binary or string column lie one after the other already. They are copied once, because the scanner
+wants zero bytes after the last document; offsets become 64 bits wide; nothing is made per document. A long column comes
+in parts, so that what a batch needs in memory does not depend on how large Spark made it.
+
+Invariant: the parts of a column hold its rows, each once, in order.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pathcast.documents import Limits
+from pathcast.documents.reader import content
+from pathcast.documents.scanner.character_kernels import PADDING
+from pathcast.errors import DocumentError, PathcastError, PipelineError
+
+# A part has at most so many bytes, unless a single document is larger, and so many rows.
+PART_BYTES = (4 << 20) - PADDING
+PART_ROWS = 1 << 14
+_LARGEST_OFFSET = (1 << 31) - 1
+
+Bytes = npt.NDArray[np.uint8]
+Int64s = npt.NDArray[np.int64]
+
+ERROR_TYPE = pa.struct([("reason", pa.string()), ("line", pa.int32()), ("column", pa.int32())])
+
+
+class Part(NamedTuple):
+    """Rows `begin` to `end` of a column: document `i` of it is `data[offsets[i] : offsets[i + 1]]`.
+
+    `structures`: its structure, cut likewise (`pathcast.documents.packed_documents`), where the documents are not to be
+    parsed.
+    """
+
+    begin: int
+    end: int
+    data: Bytes
+    offsets: Int64s
+    failed: dict[int, PathcastError]
+    text: bool
+    structures: tuple[Bytes, Int64s] | None = None
+
+
+def parts_of_values(column: pa.Array) -> Iterator[Part]:
+    """The documents of a binary or string column. A part is good until the next is asked for."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    if not text and not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
+        text = pa.types.is_string_view(column.type)
+        column = column.cast(pa.large_string() if text else pa.large_binary())
+    nulls = np.empty(0, dtype=np.int64)
+    if column.null_count:
+        nulls = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))
+    if not len(column):
+        return
+    width = np.int64 if pa.types.is_large_binary(column.type) or pa.types.is_large_string(column.type) else np.int32
+    _, offset_buffer, data_buffer = column.buffers()
+    edges = np.frombuffer(offset_buffer, width)[column.offset : column.offset + len(column) + 1].astype(np.int64)
+    data = np.empty(0, dtype=np.uint8) if data_buffer is None else np.frombuffer(data_buffer, np.uint8)
+    room = np.empty(0, dtype=np.uint8)
+    begin = 0
+    while begin < len(column):
+        end = int(np.searchsorted(edges, edges[begin] + PART_BYTES, side="right")) - 1
+        end = min(max(end, begin + 1), begin + PART_ROWS, len(column))
+        first, last = int(edges[begin]), int(edges[end])
+        if len(room) < last - first + PADDING:
+            room = np.empty(last - first + PADDING, dtype=np.uint8)
+        copied = room[: last - first + PADDING]
+        copied[: last - first] = data[first:last]
+        copied[last - first :] = 0
+        # A null may have bytes behind it: they are passed by, as it is known to have failed.
+        missing = nulls[np.searchsorted(nulls, begin) : np.searchsorted(nulls, end)] - begin
+        failed: dict[int, PathcastError] = dict.fromkeys(
+            missing.tolist(), PipelineError("there is no document: the column is null")
+        )
+        yield Part(begin, end, copied, edges[begin : end + 1] - first, failed, text)
+        begin = end
+
+
+def parts_of_files(column: pa.Array, limits: Limits) -> Iterator[Part]:
+    """The documents in the files that a column names, read here; one that can't be read has failed."""
+    paths = column.to_pylist()
+    begin, size = 0, 0
+    contents: list[bytes] = []
+    failed: dict[int, PathcastError] = {}
+    for path in paths:
+        try:
+            data = read_file(path, limits)
+        except PathcastError as error:
+            failed[len(contents)] = error
+            data = b""
+        if contents and (size + len(data) > PART_BYTES or len(contents) >= PART_ROWS):
+            last = failed.pop(len(contents), None)
+            yield _joined(begin, contents, failed)
+            begin, size = begin + len(contents), 0
+            contents, failed = [], {} if last is None else {0: last}
+        contents.append(data)
+        size += len(data)
+    if contents:
+        yield _joined(begin, contents, failed)
+
+
+def read_file(path: str | None, limits: Limits) -> bytes:
+    """The bytes of a file given by its path or `file:` URI."""
+    if path is None:
+        raise PipelineError("there is no document: the path is null")
+    try:
+        address = urlsplit(path)
+    except ValueError as error:
+        raise DocumentError(f"cannot read {path!r}: {error}") from None
+    if not address.scheme or not path.startswith(f"{address.scheme}:"):
+        return content(Path(path), limits)[0]
+    if address.scheme != "file" or address.netloc not in ("", "localhost"):
+        raise DocumentError(
+            f"cannot read {path}: documents by path lie on a disk of the worker; "
+            "read others with spark.read.format('binaryFile') and match the column 'content'"
+        )
+    plain = Path(path.removeprefix("file:").removeprefix("//localhost"))
+    # Spark writes some addresses with %20 for a space and some as they are; a file that exists decides.
+    return content(plain if plain.exists() else Path(unquote(os.fspath(plain))), limits)[0]
+
+
+def lists(kind: pa.DataType, offsets: Int64s, values: pa.Array, missing: Mapping[int, PathcastError]) -> pa.Array:
+    """The column whose row `i` is `values[offsets[i] : offsets[i + 1]]`, or null where there is an error."""
+    if offsets[-1] > _LARGEST_OFFSET:
+        raise PipelineError(
+            f"{offsets[-1]:,} matches in one Arrow batch are more than it can hold; "
+            "lower spark.sql.execution.arrow.maxRecordsPerBatch"
+        )
+    mask = None
+    if missing:
+        mask = np.zeros(len(offsets) - 1, dtype=np.bool_)
+        mask[list(missing)] = True
+        mask = pa.array(mask)
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values, type=kind, mask=mask)
+
+
+def binary_column(data: Bytes, edges: Int64s, missing: Mapping[int, PathcastError]) -> pa.Array:
+    """The binary column whose row `i` is `data[edges[i] : edges[i + 1]]`, or null where there is an error."""
+    if edges[-1] > _LARGEST_OFFSET:
+        raise PipelineError(
+            f"{edges[-1]:,} bytes in one Arrow batch are more than it can hold; "
+            "lower spark.sql.execution.arrow.maxRecordsPerBatch"
+        )
+    present = np.ones(len(edges) - 1, dtype=np.bool_)
+    present[list(missing)] = False
+    valid = pa.py_buffer(np.packbits(present, bitorder="little"))
+    offsets = pa.py_buffer(edges.astype(np.int32))
+    return pa.Array.from_buffers(pa.binary(), len(present), [valid, offsets, pa.py_buffer(data)])
+
+
+def bytes_of(column: pa.Array) -> tuple[Bytes, Int64s]:
+    """A binary column as one array of bytes, and where each row begins; what lies behind a null is not looked at."""
+    if column.null_count:
+        column = column.fill_null(b"")
+    _, offset_buffer, data_buffer = column.buffers()
+    wide = pa.types.is_large_binary(column.type)
+    edges = np.frombuffer(offset_buffer, np.int64 if wide else np.int32)[
+        column.offset : column.offset + len(column) + 1
+    ]
+    data = np.empty(0, dtype=np.uint8) if data_buffer is None else np.frombuffer(data_buffer, np.uint8)
+    return data[edges[0] : edges[-1]], edges.astype(np.int64) - int(edges[0])
+
+
+def errors_of(column: pa.Array) -> dict[int, PathcastError]:
+    """The errors that the rows of a column of errors have already."""
+    if column.null_count == len(column):
+        return {}
+    found = ((place, row) for place, row in enumerate(column.to_pylist()) if row is not None)
+    return {place: PathcastError(row["reason"], line=row["line"], column=row["column"]) for place, row in found}
+
+
+def error_column(count: int, errors: Mapping[int, PathcastError]) -> pa.Array:
+    """A column of `count` rows with reason, line and column of the errors, null elsewhere."""
+    if not errors:
+        return pa.nulls(count, ERROR_TYPE)
+    rows: list[dict[str, object] | None] = [None] * count
+    for index, error in errors.items():
+        rows[index] = {"reason": error.reason, "line": error.line, "column": error.column}
+    return pa.array(rows, ERROR_TYPE)
+
+
+def _joined(begin: int, contents: Sequence[bytes], failed: dict[int, PathcastError]) -> Part:
+    offsets = np.zeros(len(contents) + 1, dtype=np.int64)
+    np.cumsum([len(data) for data in contents], out=offsets[1:])
+    data = np.frombuffer(b"".join((*contents, bytes(PADDING))), dtype=np.uint8)
+    return Part(begin, begin + len(contents), data, offsets, failed, text=False)

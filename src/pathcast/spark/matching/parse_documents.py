@@ -1,0 +1,53 @@
+"""Documents parsed once: their structure beside them, for stages that match without parsing.
+
+    documents ── parse_documents ──▶ (…, structure, error) ──┬ match_documents(structure=…) with one index
+                                                              └ … with another, or with each shard of one
+
+Invariant: what a document matches by its structure is what it matches. A document that can't be read has an error.
+Cost: reading, and 24 bytes an element to the next stage.
+"""
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import types as t
+
+from pathcast.documents import Limits, Names
+from pathcast.documents.expat_reader import Entities
+from pathcast.documents.packed_documents import pack
+from pathcast.documents.reader import Reader
+
+from .column_checks import ERROR, check_columns, check_entities
+from .document_columns import binary_column, error_column, parts_of_values
+
+STRUCTURE = "structure"
+Batches = Iterator[pa.RecordBatch]
+
+
+def parsing(document: str, limits: Limits | None = None, entities: Entities = "refuse") -> Callable[[Batches], Batches]:
+    """The function that a worker runs on the rows of a partition."""
+
+    def parse_batches(batches: Batches) -> Batches:
+        reader = Reader(Names(), Limits.given(limits), entities)
+        for batch in batches:
+            for part in parts_of_values(batch.column(document)):
+                encodings = dict.fromkeys(range(part.end - part.begin), "utf-8") if part.text else None
+                read = reader.scanner.read_data(
+                    part.data, part.offsets, encodings=encodings, failed=part.failed, borrowed=True
+                )
+                rows = batch.slice(part.begin, part.end - part.begin)
+                rows = rows.append_column(STRUCTURE, binary_column(*pack(read), read.errors))
+                yield rows.append_column("error", error_column(len(rows), read.errors))
+
+    return parse_batches
+
+
+def parse_documents(
+    documents: DataFrame, *, document: str = "xml", limits: Limits | None = None, entities: Entities = "refuse"
+) -> DataFrame:
+    """A column of XML documents, parsed: keeps all columns and adds `structure` (binary) and `error`."""
+    check_entities(entities)
+    check_columns(documents.schema, document, None, [STRUCTURE, "error"])
+    added = [t.StructField(STRUCTURE, t.BinaryType()), t.StructField("error", ERROR)]
+    return documents.mapInArrow(parsing(document, limits, entities), t.StructType([*documents.schema.fields, *added]))

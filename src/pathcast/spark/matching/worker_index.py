@@ -1,0 +1,195 @@
+"""Opening an index in a Spark worker: found by folder, version or artifact, opened once per process and version.
+
+An `Index` is what travels to the workers: where to look, not what is there. A task asks it for its matcher:
+
+- `artifact:NAME` is an archive that was added to the session (`spark.addArtifacts("news.zip#NAME", archive=True)`);
+- a plain folder is the index itself; one that was written anew is noticed by its manifest;
+- of a folder with versions, the task takes the one it is told, or in a stream the one that its batch is pinned to.
+
+Invariant: in a stream over a folder with versions, all tasks of a batch and of its replays get the same version.
+Cost: opening maps the files and checks their content once; asking again costs a look at the pin or the manifest.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark import SparkFiles, TaskContext
+
+from pathcast.documents import Limits
+from pathcast.documents.expat_reader import Entities
+from pathcast.errors import PipelineError
+from pathcast.matching import Matcher, open_index
+from pathcast.store.snapshot import MANIFEST
+
+from ..publishing.index_shards import SHARD, shard_folder, shards_in
+from ..publishing.index_versions import is_versioned, latest, version_folder, versions
+from ..publishing.version_pins import pin
+from .column_checks import check_entities
+
+ARTIFACT = "artifact:"
+# So many matchers stay open in a worker: two versions of two indexes.
+_OPEN = 4
+
+_Stamp = tuple[int, int]
+# What this process has open, the least recently used first: modification time and inode of the manifest, the matcher.
+_opened: dict[tuple[str, Limits | None, Entities], tuple[_Stamp, Matcher]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Where workers find an index, and how they choose its version."""
+
+    place: str
+    version: int | None = None  # asked for: it is used wherever the task runs
+    newest: int | None = None  # as the driver saw it: one for all tasks of a query that is no stream
+    pins: str | None = None
+    streaming: bool = False
+    limits: Limits | None = None
+    entities: Entities = "refuse"
+
+    def open(self, shard: int | None = None) -> tuple[Matcher, int | None]:
+        """The matcher that the running task has to use, and its version; None for an index without versions.
+
+        Of an index in shards, one of them; others that this process has open are closed.
+        """
+        folder, version = self.choose()
+        if shard is None:
+            return opened(str(folder), self.limits, self.entities), version
+        place = str(shard_folder(folder, shard))
+        for known in [key for key in _opened if Path(key[0]).name.startswith(SHARD) and key[0] != place]:
+            del _opened[known]
+        return opened(place, self.limits, self.entities), version
+
+    def unpinned(self) -> bool:
+        """Whether this is a stream's, and the running task does not know its micro-batch."""
+        return self.streaming and self.version is None and _batch_of_task() is None
+
+    def choose(self, batch: tuple[str, int] | None = None) -> tuple[Path, int | None]:
+        """The folder of the snapshot that the running task has to use, and its version.
+
+        `batch`: the query and the micro-batch that the task belongs to, where it can't know by itself.
+        """
+        if self.place.startswith(ARTIFACT):
+            return _artifact(self.place.removeprefix(ARTIFACT)), None
+        folder = Path(self.place)
+        if not is_versioned(folder):
+            return folder, None
+        batch = batch or _batch_of_task()
+        if self.version is not None:
+            version = self.version
+        elif batch is not None:
+            version = pin(self.place, *batch, lambda: latest(folder), self.pins)
+        elif self.streaming:
+            raise PipelineError(
+                "the task does not know its batch, so it can't be pinned to a version of the index (foreachBatch over "
+                "Spark Connect hides it); match inside foreachBatch, with version=pin_version(index, name, batch_id)"
+            )
+        else:
+            version = self.newest or latest(folder)
+        return version_folder(folder, version), version
+
+
+def find_index(
+    index: str | os.PathLike[str],
+    *,
+    version: int | None,
+    pins: str | os.PathLike[str] | None,
+    streaming: bool,
+    remote: bool,
+    limits: Limits | None,
+    entities: Entities = "refuse",
+    shards: int | None = None,
+) -> Index:
+    """What to tell the workers. Where driver and workers may see other disks (`remote`), only they can look."""
+    Limits.given(limits)
+    check_entities(entities)
+    if isinstance(index, str) and index.startswith(ARTIFACT):
+        if shards is not None:
+            raise PipelineError("an artifact is not in shards; put the index where every worker has it")
+        if version is not None or pins is not None:
+            raise PipelineError(
+                "an artifact has no versions: it stays as it was added for as long as the session lives"
+            )
+        return Index(index, streaming=streaming, limits=limits, entities=entities)
+    folder = Path(index).absolute()
+    where = None if pins is None else str(Path(pins).absolute())
+    newest = None
+    if not remote:
+        _check_shards(folder, version, shards)
+    if not remote and not is_versioned(folder):
+        if shards is None and not (folder / MANIFEST).is_file():
+            raise PipelineError(
+                f"there is no index at {folder}; to make one: subscriptions.compile().save({str(index)!r})"
+            )
+        if version is not None:
+            raise PipelineError(f"the index {folder} has no versions; publish(matcher, folder) makes them")
+    elif not remote:
+        if version is not None and version not in versions(folder):
+            raise PipelineError(
+                f"there is no version {version} of the index {folder}; it has {', '.join(map(str, versions(folder)))}"
+            )
+        newest = latest(folder)
+    return Index(str(folder), version, newest, where, streaming, limits, entities)
+
+
+def _check_shards(folder: Path, version: int | None, shards: int | None) -> None:
+    """Refuse an index that is in shards and asked for whole, or the other way round."""
+    known = versions(folder)
+    place = version_folder(folder, version if version in known else known[-1]) if is_versioned(folder) else folder
+    found = shards_in(place)
+    if found and shards != found:
+        raise PipelineError(f"the index {folder} is in {found} shards; match with shards={found}")
+    if shards is not None and not found:
+        raise PipelineError(
+            f"the index {folder} is not in shards; publish(matcher, folder, shards={shards}) makes them"
+        )
+
+
+def opened(folder: str, limits: Limits | None = None, entities: Entities = "refuse") -> Matcher:
+    """The matcher of a snapshot, opened at most once per process and state of the snapshot."""
+    try:
+        manifest = (Path(folder) / MANIFEST).stat()
+    except OSError as error:
+        raise PipelineError(
+            f"a Spark worker can't read the index {folder} ({error.strerror}); put it where every worker has it"
+        ) from None
+    stamp = (manifest.st_mtime_ns, manifest.st_ino)
+    known = _opened.pop((folder, limits, entities), None)
+    if known is None or known[0] != stamp:
+        known = stamp, open_index(folder, limits=limits, entities=entities)
+    _opened[folder, limits, entities] = known
+    while len(_opened) > _OPEN:
+        del _opened[next(iter(_opened))]
+    return known[1]
+
+
+def pin_version(
+    index: str | os.PathLike[str], query: str, batch: int, pins: str | os.PathLike[str] | None = None
+) -> int:
+    """Pin a batch to the newest version of an index, or find what it is pinned to; `query` names the stream."""
+    folder = Path(index).absolute()
+    return pin(folder, query, batch, lambda: latest(folder), None if pins is None else Path(pins).absolute())
+
+
+def _batch_of_task() -> tuple[str, int] | None:
+    """Query id and batch id of the running task; None outside of streams."""
+    task = TaskContext.get()
+    if task is None:
+        return None
+    query, batch = task.getLocalProperty("sql.streaming.queryId"), task.getLocalProperty("streaming.sql.batchId")
+    return None if query is None or batch is None else (query, int(batch))
+
+
+def _artifact(name: str) -> Path:
+    """The folder into which Spark has unpacked an archive, or the only folder in it."""
+    folder = Path(SparkFiles.get(name))
+    if (folder / MANIFEST).is_file():
+        return folder
+    inside = [entry.parent for entry in folder.glob(f"*/{MANIFEST}")]
+    if len(inside) == 1:
+        return inside[0]
+    raise PipelineError(
+        f"there is no index in the artifact '{name}'; to add one: pack_index(folder, '{name}.zip'), then "
+        f"spark.addArtifacts('{name}.zip#{name}', archive=True)"
+    )

@@ -1,0 +1,1 @@
+"""An overlay of routers on Spark."""

@@ -1,0 +1,139 @@
+"""Visits: the routers that a document came to, as a column: a list a document, with the subscribers that got it there.
+
+Documents come to many routers and go to many subscribers; a list beside the document brings that back to Spark with one
+copy of the document, and Spark makes rows of it.
+
+Invariant: a document's visits are in the order of hops; each has its subscribers by name, ascending.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pathcast.errors import PathcastError
+from pathcast.routing.batch_routing import Handled
+from pathcast.routing.overlay_table import Visited
+
+from ..matching.document_columns import ERROR_TYPE, error_column
+
+Int64s = npt.NDArray[np.int64]
+_NAMES = pa.list_(pa.field("element", pa.string(), nullable=False))
+_VISIT = pa.struct(
+    [
+        ("router", pa.string()),
+        ("sender", pa.string()),
+        ("annotations", pa.binary()),
+        ("bytes", pa.int64()),
+        ("error", ERROR_TYPE),
+        ("subscribers", _NAMES),
+    ]
+)
+VISITS = pa.list_(pa.field("element", _VISIT, nullable=False))
+# Subscribers' names as Arrow takes them, by the list that has them; so many lists at most.
+_KEPT = 256
+_arrow: dict[int, tuple[list[str], pa.Array]] = {}
+
+
+class Visits:
+    """Collects the visits of documents, number 0 up."""
+
+    def __init__(self, source: str, unreadable: Mapping[int, PathcastError], *, links: bool) -> None:
+        """Unreadable documents have one visit, with the reason; with `links` visits without deliveries count."""
+        self._links = links
+        self._documents: list[Int64s] = []
+        self._ends: list[tuple[str, str | None]] = []
+        self._end_of: list[Int64s] = []
+        self._headers: list[bytes | None] = []
+        self._header_of: list[Int64s] = []
+        self._sizes: list[Int64s] = []
+        self._counts: list[Int64s] = []
+        self._names: list[pa.Array] = []
+        self._errors: dict[int, PathcastError] = {}
+        self._count = 0
+        if unreadable:
+            numbers = np.fromiter(unreadable, dtype=np.int64)
+            self._errors |= dict(enumerate(unreadable.values()))
+            nothing = np.zeros(len(numbers), dtype=np.int64)
+            self._headers.append(None)
+            self._ends.append((source, None))
+            self._add(numbers, nothing, nothing, nothing - 1, nothing)
+
+    def add(self, handled: Handled, sizes: Int64s) -> None:
+        """Take up what a router did; `sizes` are the documents' bytes."""
+        messages, counts = handled.messages, np.diff(handled.offsets)
+        kept = np.ones(len(counts), dtype=np.bool_) if self._links else counts > 0
+        kept[list(handled.errors)] = True
+        places = np.flatnonzero(kept)
+        if not len(places):
+            return
+        for at, place in enumerate(places.tolist()) if handled.errors else ():
+            if place in handled.errors:
+                self._errors[self._count + at] = handled.errors[place]
+        documents = messages.documents[places]
+        first = len(self._headers)
+        self._headers += messages.headers
+        alike = len(messages.headers) == 1
+        headers = np.full(len(places), first) if alike else first + places
+        lengths = np.array([len(header) for header in messages.headers], dtype=np.int64)
+        size = sizes[documents] + (lengths[0] if alike else lengths[places])
+        if len(handled.subscribers):
+            self._names.append(_names(handled.names).take(pa.array(handled.subscribers)))
+        self._ends.append((messages.router, messages.sender))
+        end = np.full(len(places), len(self._ends) - 1)
+        self._add(documents, end, headers, size, counts[places])
+
+    def add_all(self, visited: Visited, senders: Sequence[str | None], headers: Sequence[bytes], sizes: Int64s) -> None:
+        """Take up what all routers did; `senders` and `headers` are by the routers' numbers."""
+        first, header = len(self._ends), len(self._headers)
+        self._ends += zip(visited.order, senders, strict=True)
+        self._headers += headers
+        lengths = np.array([len(each) for each in headers], dtype=np.int64)
+        if len(visited.subscribers):
+            self._names.append(_names(visited.names).take(pa.array(visited.subscribers)))
+        size = sizes[visited.documents] + lengths[visited.routers]
+        counts = np.diff(visited.offsets)
+        self._add(visited.documents, first + visited.routers, header + visited.routers, size, counts)
+
+    def _add(self, documents: Int64s, ends: Int64s, headers: Int64s, sizes: Int64s, counts: Int64s) -> None:
+        self._end_of.append(ends)
+        self._count += len(documents)
+        self._documents.append(documents)
+        self._header_of.append(headers)
+        self._sizes.append(sizes)
+        self._counts.append(counts)
+
+    def column(self, documents: int) -> pa.Array:
+        """The visits of so many documents."""
+        if not self._count:
+            return pa.ListArray.from_arrays(
+                pa.array([0] * (documents + 1), pa.int32()), pa.nulls(0, _VISIT), type=VISITS
+            )
+        numbers = np.concatenate(self._documents)
+        place_of = pa.array(np.concatenate(self._end_of))
+        sizes = np.concatenate(self._sizes)
+        names = pa.concat_arrays(self._names) if self._names else pa.array([], pa.string())
+        edges = np.concatenate([[0], np.cumsum(np.concatenate(self._counts))]).astype(np.int32)
+        columns = [
+            pa.array([router for router, _ in self._ends], pa.string()).take(place_of),
+            pa.array([sender for _, sender in self._ends], pa.string()).take(place_of),
+            pa.array(self._headers, pa.binary()).take(pa.array(np.concatenate(self._header_of))),
+            pa.array(sizes, pa.int64(), mask=sizes < 0),
+            error_column(self._count, self._errors),
+            pa.ListArray.from_arrays(pa.array(edges), names, type=_NAMES),
+        ]
+        ordered = pa.StructArray.from_arrays(columns, fields=list(_VISIT))
+        if (numbers[1:] < numbers[:-1]).any():
+            ordered = ordered.take(pa.array(np.argsort(numbers, kind="stable")))
+        begins = np.concatenate([[0], np.cumsum(np.bincount(numbers, minlength=documents))]).astype(np.int32)
+        return pa.ListArray.from_arrays(pa.array(begins), ordered, type=VISITS)
+
+
+def _names(names: list[str]) -> pa.Array:
+    known = _arrow.get(id(names))
+    if known is None or known[0] is not names:
+        known = _arrow[id(names)] = names, pa.array(names, pa.string())
+        while len(_arrow) > _KEPT:
+            del _arrow[next(iter(_arrow))]
+    return known[1]

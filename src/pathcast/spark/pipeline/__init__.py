@@ -1,0 +1,1 @@
+"""Pipelines: a TOML file in, a batch or streams with reports out."""

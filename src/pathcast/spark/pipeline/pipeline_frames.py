@@ -1,0 +1,210 @@
+"""A pipeline's frames: what its file describes (pipeline_file.py), in terms of Spark.
+
+    source ─ open_source ─▶ documents ─ (mediate,) match or route ─▶ matched ─┬ deliveries (, summarize) ──▶ write
+                                                                              ├ unreadable ──────────────▶ write
+                                                                              └ traffic ─────────────────▶ write
+
+The same functions serve a whole batch and each micro-batch of a stream; run_pipeline.py puts them in motion.
+
+A micro-batch goes to a folder of its own, `batch=17`, which a repetition of the micro-batch replaces: readers find each
+row once, whether they use Spark or not, and get the number as a column. Formats that are not files get the number as a
+column `batch` by which a receiver can tell a repetition.
+"""
+
+import difflib
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from pathcast.errors import PipelineError
+from pathcast.mediation import Mediator
+
+from ..files.file_source import stream_files
+from ..files.spark_file_log import check_names
+from ..matching.deliveries import (
+    CONTENT,
+    SOURCE_FILE,
+    SOURCE_OFFSET,
+    dead_letters,
+    deliver,
+    with_content,
+    with_source,
+    write_once,
+)
+from ..matching.match_documents import MEASURED, SHARD_COLUMN, match_documents
+from ..matching.mediate_documents import Mediating
+from ..matching.summarize_documents import summarize
+from ..overlay.route_documents import route_documents, visits_as_rows
+from ..overlay.routing_hops import VISITS
+from .pipeline_keys import FILE_FORMATS, SOURCE_FILE_FORMATS
+from .pipeline_sections import OverlayPart, Pipeline, Sink, Source, Stream
+from .pipeline_values import is_address
+
+# A stream of binaryFile must be told, though it has no choice.
+_BINARY_FILE = "path string, modificationTime timestamp, length long, content binary"
+ORIGIN = (SOURCE_FILE, SOURCE_OFFSET)
+BATCH = "batch"
+
+
+def open_source(spark: SparkSession, source: Source, stream: Stream | None) -> DataFrame:
+    """The documents of a batch, or as they come, with the file and offset of each where Spark knows them."""
+    if stream is not None and source.settles:
+        # A stream with the trigger "once" does not say so to its source.
+        waits = {"waitForDeferred": stream.trigger == "once"}
+        options = {**source.options, **waits}
+        place, content = source.paths[0], source.format != "files"
+        return stream_files(
+            spark, place, checkpoint=stream.checkpoint, settle=source.settle, content=content, **options
+        )
+    form = "binaryFile" if source.format == "files" else source.format
+    schema = source.schema or (_BINARY_FILE if form == "binaryFile" else None)
+    if stream is not None:
+        coming = spark.readStream.format(form).options(**source.options)
+        coming = coming if schema is None else coming.schema(schema)
+        frame = coming.load(source.paths[0]) if source.paths else coming.load()
+    else:
+        reader = spark.read.format(form).options(**source.options)
+        reader = reader if schema is None else reader.schema(schema)
+        frame = reader.load(list(source.paths)) if source.paths else reader.load()
+    if source.format == "files":
+        return frame.drop("content")  # so Spark lists the files and does not read them
+    if form not in SOURCE_FILE_FORMATS or form == "binaryFile" or set(ORIGIN) & set(frame.columns):
+        return frame
+    return with_source(frame)
+
+
+def check_batch(source: Source, stream: Stream, number: int) -> None:
+    """Raise `PipelineError` if Spark would read files of a micro-batch twice."""
+    recursive = {name.lower(): value for name, value in source.options.items()}.get("recursivefilelookup") == "true"
+    if not source.settles and not recursive:
+        check_names(stream.checkpoint, number)
+
+
+def match(documents: DataFrame, pipeline: Pipeline, version: int | None) -> DataFrame:
+    """The documents with who wants them, or why they can't be read; through an overlay, with the routers' `visits`."""
+    source, sink = pipeline.source, pipeline.deliveries
+    document = source.document or "xml"
+    _check_sinks(documents, pipeline)
+    if pipeline.overlay is not None:
+        return _routed(documents, pipeline, pipeline.overlay, document, version)
+    return match_documents(
+        documents,
+        pipeline.subscriptions.index,
+        document=document,
+        document_path=source.document_path,
+        mediation=mediation_of(pipeline),
+        by="id" if sink.per == "document" and sink.by == "id" else "subscriber",
+        shards=pipeline.subscriptions.shards,
+        version=version,
+        limits=pipeline.limits,
+        entities=source.entities,
+        measure=True,
+    )
+
+
+def mediation_of(pipeline: Pipeline) -> Mediating | None:
+    """How documents are mediated, where they are."""
+    given = pipeline.mediation
+    return None if given is None else Mediating(Mediator.open(given.mediator), given.schema, given.version)
+
+
+def _routed(
+    documents: DataFrame,
+    pipeline: Pipeline,
+    overlay: OverlayPart,
+    document: str,
+    version: int | None,
+) -> DataFrame:
+    routed = route_documents(
+        documents,
+        pipeline.subscriptions.index,
+        overlay.policy,
+        document=document,
+        mediation=mediation_of(pipeline),
+        at=overlay.at,
+        links=overlay.links is not None,
+        version=version,
+        entities=pipeline.source.entities,
+        adding=[VISITS, "router", "sender", "subscriber", "subscribers", "annotations", "bytes", "error"],
+    )
+    visits = f.col(VISITS)
+    errors = f.filter(f.transform(visits, lambda visit: visit["error"]), lambda error: error.isNotNull())
+    names = f.array_distinct(f.flatten(f.transform(visits, lambda visit: visit["subscribers"])))
+    return routed.select("*", names.alias("subscribers"), f.get(errors, 0).alias("error"))
+
+
+def _check_sinks(documents: DataFrame, pipeline: Pipeline) -> None:
+    for section, sink in (("deliveries", pipeline.deliveries), ("dead_letters", pipeline.dead_letters)):
+        known = documents.columns
+        if section == "dead_letters" and pipeline.source.format == "files":
+            known = [*known, CONTENT]
+        for column in sink.columns if sink is not None else ():
+            if column not in known:
+                near = difflib.get_close_matches(column, known, n=1)
+                advice = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
+                raise PipelineError(f"{pipeline.file}: {section}.columns: the source has no '{column}'; {advice}")
+    if pipeline.stream is not None and BATCH in documents.columns:
+        raise PipelineError("the source has a column 'batch', which a stream adds; leave it out of source.schema")
+
+
+def deliveries(matched: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """What goes to the sink for deliveries: a row per document and subscriber, per document, or per message."""
+    sink = pipeline.deliveries
+    if sink.per == "document":
+        found = "matches" if sink.by == "id" else "subscribers"
+        wanted = matched.where(f.size(found) > 0).drop("error", MEASURED.name, *([] if sink.columns else ORIGIN))
+        return _columns(wanted.drop(VISITS), sink, found)
+    if VISITS in matched.columns:
+        rows = visits_as_rows(matched.drop("subscribers", "error", MEASURED.name))
+        rows = rows.where(f.col("subscriber").isNotNull()).drop("sender", "annotations", "bytes", "error")
+        by = ["router", "subscriber"]
+    else:
+        rows, by = deliver(matched).drop(SHARD_COLUMN), ["subscriber"]
+    if sink.per == "subscriber":
+        return _columns(rows, sink, *by).drop(*([] if sink.columns else ORIGIN))
+    rows = rows.drop(*([] if sink.columns else ORIGIN))
+    kept = dict.fromkeys((*by, *sink.columns, sink.document)) if sink.columns else rows.columns
+    return summarize(
+        rows.select(*kept), by=by, document=sink.document, limits=pipeline.limits, entities=pipeline.source.entities
+    )
+
+
+def unreadable(matched: DataFrame, pipeline: Pipeline, sink: Sink) -> DataFrame:
+    """What goes to the sink for dead letters; for `files`, with the document."""
+    rows = dead_letters(matched).drop(VISITS, SHARD_COLUMN)
+    if pipeline.source.format == "files" and (not sink.columns or CONTENT in sink.columns):
+        rows = with_content(rows, pipeline.source.document_path or "path", pipeline.limits)
+    return _columns(rows, sink, "error")
+
+
+def traffic(matched: DataFrame) -> DataFrame:
+    """What the links of an overlay have carried: messages, bytes, and how many of these were annotations."""
+    visits = matched.select(f.explode(VISITS).alias("visit")).select("visit.*").where("sender is not null")
+    return visits.groupBy("sender", "router").agg(
+        f.count(f.lit(1)).alias("messages"),
+        f.sum("bytes").alias("bytes"),
+        f.sum(f.length("annotations")).alias("annotations"),
+    )
+
+
+def _columns(frame: DataFrame, sink: Sink, *added: str) -> DataFrame:
+    return frame.select(*sink.columns, *(name for name in added if name not in sink.columns)) if sink.columns else frame
+
+
+def write(frame: DataFrame, sink: Sink, batch: int | None = None) -> None:
+    """Write rows to a sink; `batch` is the number of the micro-batch in a stream."""
+    path, mode = sink.path, sink.mode
+    if batch is not None:
+        if sink.format in FILE_FORMATS and path is not None:
+            if not is_address(path):
+                write_once(frame, batch, path, file_format=sink.format, **sink.options)
+                return
+            path, mode = f"{path}/{BATCH}={batch}", "overwrite"
+        else:
+            frame, mode = frame.withColumn(BATCH, f.lit(batch).cast(t.LongType())), "append"
+    writer = frame.write.format(sink.format).mode(mode).options(**sink.options)
+    if path is None:
+        writer.save()
+    else:
+        writer.save(path)

@@ -1,0 +1,47 @@
+"""What a stream's checkpoint tells, without Spark: which stream it is, how many micro-batches it has begun and done.
+
+Spark notes a micro-batch in `offsets` before anything of it is computed, and in `commits` when it is done.
+"""
+
+import json
+from pathlib import Path
+
+from pathcast.errors import PipelineError
+
+from ..publishing.version_pins import AnyPath
+
+
+def query_id(checkpoint: AnyPath) -> str:
+    """The id that Spark has given the query of a checkpoint."""
+    place = Path(checkpoint) / "metadata"
+    try:
+        return str(json.loads(place.read_text(encoding="utf-8"))["id"])
+    except (OSError, ValueError, KeyError) as error:
+        raise PipelineError(f"{checkpoint} is not the checkpoint of a stream: {error}") from None
+
+
+def begun(checkpoint: AnyPath) -> set[int]:
+    """The numbers of the micro-batches that have begun; of long streams the last ones."""
+    return _numbers(Path(checkpoint) / "offsets")
+
+
+def done(checkpoint: AnyPath) -> set[int]:
+    """The numbers of the micro-batches that are done; of long streams the last ones."""
+    return _numbers(Path(checkpoint) / "commits")
+
+
+def batch_at(checkpoint: AnyPath, time: int) -> int:
+    """The number of the micro-batch with this time, in milliseconds.
+
+    Spark notes it with the micro-batch, and it is what `current_timestamp` gives in it, however often it is repeated.
+    """
+    log = Path(checkpoint) / "offsets"
+    for number in sorted(begun(checkpoint), reverse=True):
+        facts = json.loads((log / str(number)).read_text(encoding="utf-8").splitlines()[1])
+        if facts["batchTimestampMs"] == time:
+            return number
+    raise PipelineError(f"no micro-batch of {checkpoint} has the time {time}; put it where every worker sees the same")
+
+
+def _numbers(log: Path) -> set[int]:
+    return {int(file.name) for file in log.iterdir() if file.name.isdecimal()} if log.is_dir() else set()

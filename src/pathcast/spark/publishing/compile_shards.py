@@ -1,0 +1,221 @@
+"""Patterns compiled by workers: large sets of expressions with predicates become pieces, which one task merges.
+
+    distinct expressions ── 10,000 at a time ──▶ compiled into a file ── its name ──▶ merged by the task that publishes
+
+A worker parses, normalises and compiles expressions into the tables of a small index (`matching/shards.py`) and writes
+these beside the versions of the index; rows of Spark's have only the names of the files. The task that publishes makes
+no object for any pattern. Only what is worth it goes this way: expressions with predicates, and only many, since
+workers have to start and to load the kernels. A plain path costs the task 2 µs, less than its way to another worker.
+
+Invariant: entries, reasons and columns are those that the task alone would have come to, whatever the pieces: what is
+in none of them, or was compiled for other settings than those that the index has by then, the task parses itself.
+Cost: some 120 µs an expression, shared by the workers, and 5 µs of the last task. With two workers it pays from some
+tens of thousands on.
+"""
+
+import json
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from pathcast.matching import Matcher
+from pathcast.matching.engine_contract import Mergeable
+from pathcast.matching.engine_registry import engine_class
+from pathcast.matching.subscriptions.subscription_files import LARGEST_ID
+from pathcast.matching.table.compiled_shards import Arrays, compile_shard, merge_shard, packed, unpacked
+from pathcast.patterns import Namespaces
+from pathcast.patterns.parsing.parse import MAX_STEPS
+from pathcast.store import read_manifest, reading_snapshot
+from pathcast.store.text_arrays import pack
+
+from .index_versions import check_home, parts_folder, version_folder, versions
+
+# Fewer expressions with predicates than this are compiled by one task alone, unless somebody asks for another bound: it
+# takes that long until two workers are ready. One worker alone is never quicker.
+MANY = 50_000
+# So many are compiled at a time: a worker has some 10 kB for each, and makes one file of all.
+SHARD = 10_000
+# What tells expressions that are no plain paths.
+PREDICATES = r"[\[@(]"
+PIECES = "part string, of int"
+# Which rows have an expression that is to be parsed, as `parsing.checked` has it; without ids, none is `given`.
+PARSED = f"change = 'added' and (id between 1 and {LARGEST_ID} or given = '')"
+_SETTINGS, _TEXTS, _OFFSETS = "settings", "texts", "text_offsets"
+
+Batches = Iterator[pa.RecordBatch]
+Int32s = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What an expression is parsed and compiled with."""
+
+    namespaces: Namespaces
+    max_steps: int
+    engine: str | None
+
+    @classmethod
+    def of(cls, matcher: Matcher) -> "Settings":
+        """Those of a matcher."""
+        table = matcher.subscriptions.table
+        return cls(table.namespaces, table.max_steps, matcher.engine_name)
+
+    @classmethod
+    def newest(cls, folder: str) -> "Settings | None":
+        """Those of the newest version in a folder, if there is one."""
+        known = versions(folder)
+        if not known:
+            return None
+        version = version_folder(folder, known[-1])
+        with reading_snapshot(version):
+            facts = read_manifest(version)["facts"]
+            return cls(facts["namespaces"], facts["max_steps"], facts["engine"])
+
+    def written(self) -> bytes:
+        """As bytes, to tell whether they are the same."""
+        return json.dumps([self.namespaces, self.max_steps, self.engine], sort_keys=True).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Compiling:
+    """What workers do with expressions; with `fresh` for a new index with these settings, else for the newest one."""
+
+    folder: str
+    token: str
+    settings: Settings
+    fresh: bool
+    size: int
+
+    def function(self) -> Callable[[Batches], Batches]:
+        """The function that a task runs on its expressions."""
+
+        def compiled(batches: Batches) -> Batches:
+            settings = self._settings()
+            for of, expressions in _chunks(batches, 2 * self.size):  # most tasks have so many, some a few more
+                name = self._compile(expressions, settings)
+                yield pa.RecordBatch.from_pydict({"part": pa.array([name]), "of": pa.array([of], pa.int32())})
+
+        return compiled
+
+    def _settings(self) -> Settings:
+        found = None if self.fresh else Settings.newest(self.folder)
+        return self.settings if found is None else found
+
+    def _compile(self, expressions: list[str], settings: Settings) -> str:
+        """Compile expressions into a file of their own; its name."""
+        engine = settings.engine
+        assert engine is not None
+        arrays = compile_shard(expressions, settings.namespaces, settings.max_steps, engine)
+        arrays[_SETTINGS] = np.frombuffer(settings.written(), dtype=np.uint8)
+        arrays[_TEXTS], arrays[_OFFSETS] = pack(expressions)
+        check_home(self.folder)
+        home = parts_folder(self.folder, self.token)
+        home.mkdir(exist_ok=True)
+        name = f"piece-{secrets.token_hex(8)}"  # each attempt has its own
+        (home / name).write_bytes(packed(arrays))
+        return name
+
+
+def compiled_pieces(rows: DataFrame, work: Compiling, count: int) -> DataFrame:
+    """The names of the files into which workers compile the rows' expressions with predicates, and whose they are.
+
+    There are some `count` of them.
+    """
+    chosen = rows.where(f.col("xpath").rlike(PREDICATES)).where(PARSED).select("xpath", "of")
+    spread = chosen.repartition(-(-count // work.size), "xpath", "of").distinct()
+    return spread.mapInArrow(work.function(), PIECES)
+
+
+def bound_of(spark: SparkSession, many: int | None) -> int | None:
+    """From how many expressions on workers compile them; None: never."""
+    if many is not None:
+        return max(1, many)
+    return MANY if _has_several_workers(spark) else None
+
+
+def count_with_predicates(expressions: pa.Array) -> int:
+    """How many expressions have predicates."""
+    return pc.sum(pc.match_substring_regex(expressions, PREDICATES)).as_py() or 0
+
+
+class Compiled:
+    """What became of expressions: the `entries` of all, -1 where there is none, and why some were `refused`, by place.
+
+    `left` are the places of those that nobody has looked at yet.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.entries: Int32s = np.full(count, -1, dtype=np.int32)
+        self.refused: dict[int, tuple[str, int | None]] = {}
+        self.left: npt.NDArray[np.int64] = np.arange(count)
+
+
+def merge_pieces(home: Path, names: list[str], matcher: Matcher, expressions: pa.Array) -> Compiled:
+    """Merge pieces into a matcher's table and engine; what became of the expressions, of which some are in no piece."""
+    compiled = Compiled(len(expressions))
+    engine = matcher.engine
+    if not names or not isinstance(engine, Mergeable):
+        return compiled
+    settings = Settings.of(matcher).written()
+    looked_at = np.zeros(len(expressions), dtype=np.bool_)
+    values = expressions.cast(pa.large_string())
+    for name in sorted(names):
+        arrays = unpacked((home / name).read_bytes())
+        if arrays[_SETTINGS].tobytes() != settings:  # another index was published meanwhile
+            continue
+        merged = merge_shard(matcher.subscriptions.table, engine, arrays)
+        places = pc.index_in(_texts(arrays), value_set=values).fill_null(-1).to_numpy()
+        known = places >= 0
+        compiled.entries[places[known]] = merged.entries[known]
+        for at, reason, column in merged.refused:
+            compiled.refused[int(places[at])] = reason, column
+        known[merged.left] = False
+        looked_at[places[known]] = True
+    compiled.refused.pop(-1, None)
+    compiled.left = np.flatnonzero(~looked_at)
+    return compiled
+
+
+def _texts(arrays: Arrays) -> pa.Array:
+    buffers = [None, pa.py_buffer(arrays[_OFFSETS]), pa.py_buffer(arrays[_TEXTS])]
+    return pa.LargeStringArray.from_buffers(len(arrays[_OFFSETS]) - 1, *buffers[1:])
+
+
+def _chunks(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[tuple[int, list[str]]]:
+    """Expressions by whose rows they are of, so many at a time."""
+    held: dict[int, list[str]] = {}
+    for batch in batches:
+        xpaths, ofs = batch["xpath"], batch["of"]
+        for of in pc.unique(ofs).to_pylist():
+            mine = held.setdefault(of, [])
+            mine += xpaths.filter(pc.equal(ofs, of)).to_pylist()
+            while len(mine) >= size:
+                yield of, mine[:size]
+                del mine[:size]
+    for of, rest in held.items():
+        if rest:
+            yield of, rest
+
+
+def _has_several_workers(spark: SparkSession) -> bool:
+    """Whether tasks run side by side; a client of Spark Connect can't tell, and takes it that they do."""
+    try:
+        return spark.sparkContext.defaultParallelism > 1
+    except PySparkException:
+        return True
+
+
+def default_settings(namespaces: Namespaces, engine: str | None) -> Settings:
+    """Those of a new index."""
+    return Settings(
+        dict(namespaces) if isinstance(namespaces, Mapping) else namespaces, MAX_STEPS, engine_class(engine).name
+    )

@@ -1,0 +1,88 @@
+"""Texts in arrays: a list of strings as UTF-8 bytes and offsets, the way a snapshot holds it.
+
+`Texts` reads them where they lie: opening a million costs nothing, looking at one decodes one.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.errors import SnapshotError
+
+
+def pack(texts: Iterable[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Bytes and offsets of the texts."""
+    encoded = [text.encode() for text in texts]
+    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum([len(text) for text in encoded], out=offsets[1:])
+    return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
+
+
+def check_pieces(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], count: int, what: str) -> None:
+    """Refuse what are not the bytes and offsets of so many texts, with a `SnapshotError` that names them."""
+    if data.dtype != np.uint8 or data.ndim != 1 or offsets.dtype != np.int64 or offsets.shape != (count + 1,):
+        raise SnapshotError(f"{what} are not {count:,} pieces of bytes")
+    if offsets[0] != 0 or offsets[-1] != len(data) or bool((offsets[1:] < offsets[:-1]).any()):
+        raise SnapshotError(f"{what} have pieces that lie outside of their bytes")
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise SnapshotError("the snapshot is damaged: a text in it is not UTF-8; write it anew") from None
+
+
+class Texts(Sequence[str]):
+    """A growing list of strings whose first part may lie in a snapshot."""
+
+    def __init__(self, data: npt.NDArray[np.uint8] | None = None, offsets: npt.NDArray[np.int64] | None = None) -> None:
+        self._data = np.empty(0, dtype=np.uint8) if data is None else data
+        self._offsets = np.zeros(1, dtype=np.int64) if offsets is None else offsets
+        self._packed = len(self._offsets) - 1
+        self._added: list[str] = []
+
+    def __len__(self) -> int:
+        return self._packed + len(self._added)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"text {index} of {len(self)}")
+        index %= len(self)
+        if index >= self._packed:
+            return self._added[index - self._packed]
+        return _decoded(self._data[self._offsets[index] : self._offsets[index + 1]].tobytes())
+
+    def __iter__(self) -> Iterator[str]:
+        whole = self._data.tobytes()
+        edges = self._offsets.tolist()
+        for begin, end in pairwise(edges):
+            yield _decoded(whole[begin:end])
+        yield from self._added
+
+    def lies_as(self, other: "Texts") -> bool:
+        """Whether both are the same part of the same bytes, so that their texts need not be compared."""
+        here, there = self._offsets, other._offsets
+        return (
+            self._data is other._data
+            and not self._added
+            and not other._added
+            and len(here) == len(there)
+            and here[0] == there[0]
+            and here[-1] == there[-1]
+        )
+
+    def append(self, text: str) -> None:
+        """Add one at the end."""
+        self._added.append(text)

@@ -1,0 +1,75 @@
+"""Topologies from networkx graphs and back. The graph may be any of networkx's undirected ones, or directed with every
+edge both ways; of parallel edges the last counts.
+
+Nodes are named by the text of what networkx has for them, which must tell them apart; edges may carry `bandwidth` and
+`latency`, in any form that units.py reads, nodes a place `pos`.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pathcast.errors import TopologyError
+
+from . import units
+from .topology import Topology
+
+
+def from_graph(graph: Any, bandwidth: Any, latency: Any, root: Any) -> Topology:
+    """Take over nodes and edges in the graph's order; `root` is one of its nodes, or the first."""
+    try:
+        nodes, edges = list(graph.nodes), list(graph.edges(data=True))
+    except AttributeError as error:
+        raise TopologyError(f"{type(graph).__name__} is no networkx graph") from error
+    numbers = {node: number for number, node in enumerate(nodes)}
+    links: dict[tuple[int, int], tuple[float, float]] = {}
+    for a, b, data in edges:
+        one, other = numbers[a], numbers[b]
+        pair = (one, other) if not graph.is_directed() or (other, one) not in links else (other, one)
+        try:
+            speed = (
+                units.bandwidth(data.get("bandwidth", bandwidth)),
+                units.latency(data.get("latency", latency)),
+            )
+        except TopologyError as error:
+            raise TopologyError(f"edge {a} – {b}: {error.reason}") from error
+        links[pair] = speed
+    if root is not None and root not in numbers:
+        raise TopologyError(f"the graph has no node {root!r} to be the root")
+    speeds = np.array(list(links.values()), np.float64).reshape(-1, 2)
+    places = _places(graph, nodes)
+    return Topology(
+        map(str, nodes),
+        np.array(list(links), np.int32).reshape(-1, 2),
+        bandwidth=speeds[:, 0],
+        latency=speeds[:, 1],
+        root=None if root is None else numbers[root],
+        places=places,
+    )
+
+
+def to_graph(topology: Topology) -> Any:
+    """The topology as a networkx graph; edges have `bandwidth` in bytes a second and `latency` in seconds."""
+    import networkx as nx
+
+    graph = nx.Graph(root=topology.root)
+    graph.add_nodes_from(topology.nodes)
+    if topology.places is not None:
+        for name, place in zip(topology.nodes, topology.places.tolist(), strict=True):
+            graph.nodes[name]["pos"] = tuple(place)
+    for number, (a, b) in enumerate(topology.ends.tolist()):
+        graph.add_edge(
+            topology.nodes[a],
+            topology.nodes[b],
+            bandwidth=float(topology.bandwidth[number]),
+            latency=float(topology.latency[number]),
+        )
+    return graph
+
+
+def _places(graph: Any, nodes: list[Any]) -> Any:
+    """Where the nodes are, if all say it in two numbers."""
+    found = [graph.nodes[node].get("pos") for node in nodes]
+    if not found or any(place is None or len(place) != 2 for place in found):
+        return None
+    return np.array(found, np.float64)

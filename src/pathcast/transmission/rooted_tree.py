@@ -1,0 +1,71 @@
+"""A tree as seen from its root: who is above whom. Node numbers are the topology's.
+
+Invariant: `order` has each node after its parent, level by level, and on a level in the order of node numbers under
+their parents.
+Cost: linear in the nodes.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.errors import TopologyError
+
+if TYPE_CHECKING:
+    from .topology import Topology
+
+
+@dataclass(frozen=True)
+class Rooted:
+    """`parent` and `lane` (the one that leads down to the node) are -1 at the root; `depth` is 0 there."""
+
+    root: int
+    order: npt.NDArray[np.int32]
+    parent: npt.NDArray[np.int32]
+    lane: npt.NDArray[np.int32]
+    depth: npt.NDArray[np.int32]
+    children: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, topology: "Topology", root: int) -> "Rooted":
+        """Walk the tree from the root; a link back to a node that was met before closes a cycle and is refused."""
+        count = len(topology.nodes)
+        parent, lane = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
+        depth = np.full(count, -1, np.int32)
+        depth[root] = 0
+        order, children = [root], [()] * count
+        for number in order:
+            others, lanes = topology.lanes_of(number)
+            below = []
+            for other, down in zip(others.tolist(), lanes.tolist(), strict=True):
+                if other == parent[number]:
+                    continue
+                if depth[other] >= 0:
+                    raise TopologyError(_cycle(topology, parent, number, other))
+                depth[other], parent[other], lane[other] = depth[number] + 1, number, down
+                below.append(other)
+            children[number] = tuple(below)
+            order.extend(below)
+        return cls(root, np.array(order, np.int32), parent, lane, depth, tuple(children))
+
+    def path(self, node: int) -> list[int]:
+        """The nodes from the root to this one."""
+        found = [node]
+        while found[-1] != self.root:
+            found.append(int(self.parent[found[-1]]))
+        return found[::-1]
+
+
+def _cycle(topology: "Topology", parent: npt.NDArray[np.int32], one: int, other: int) -> str:
+    """The cycle that a link between two nodes closes, in words."""
+    left, right = [one], [other]
+    while parent[left[-1]] >= 0:
+        left.append(int(parent[left[-1]]))
+    while right[-1] not in left:
+        right.append(int(parent[right[-1]]))
+    ring = right[::-1] + left[: left.index(right[-1])] + [right[-1]]
+    names = [topology.nodes[number] for number in ring]
+    shown = " – ".join(names if len(names) <= 8 else [*names[:4], "…", *names[-3:]])
+    return f"the topology has a cycle ({shown}); .spanning_tree() gives one without"

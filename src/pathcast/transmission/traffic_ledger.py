@@ -1,0 +1,155 @@
+"""The ledger: what each lane of a topology has carried, in bytes and messages, by kind.
+
+Kinds are words of whoever sends ("document", "annotations", "payload"). A message of several kinds at once
+(a document with its annotations) counts as one message: of the kind that is named first.
+
+Cost: two numbers a lane and kind; an entry is two additions.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pathcast.errors import TopologyError
+
+if TYPE_CHECKING:
+    from .topology import Node, Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What one lane has carried of one kind."""
+
+    source: str
+    target: str
+    kind: str
+    bytes: int
+    messages: int
+
+
+class Ledger:
+    """Counts per lane and kind, for one topology.
+
+    >>> ledger = pathcast.transmission.Ledger(pathcast.transmission.Topology.chain(3))
+    >>> ledger.carry("r1", "r2", 700)
+    >>> ledger.total_bytes()
+    700
+    """
+
+    def __init__(self, topology: "Topology") -> None:
+        self.topology = topology
+        self._bytes: dict[str, npt.NDArray[np.int64]] = {}
+        self._messages: dict[str, npt.NDArray[np.int64]] = {}
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds that were carried, in the order in which they first came."""
+        return list(self._bytes)
+
+    def carry(self, source: "Node", target: "Node", sizes: int | Mapping[str, int], kind: str = "message") -> None:
+        """Enter one message between neighbours: its bytes, or its bytes by kind."""
+        self.carry_on(self.topology.lane(source, target), sizes, kind)
+
+    def carry_on(self, lane: int, sizes: int | Mapping[str, int], kind: str = "message") -> None:
+        """Enter one message on a lane."""
+        parts = sizes if isinstance(sizes, Mapping) else {kind: sizes}
+        for number, (name, size) in enumerate(parts.items()):
+            if size < 0:
+                raise TopologyError(f"a message has {size} bytes of kind '{name}'")
+            sums, counts = self._columns(name)
+            sums[lane] += size
+            counts[lane] += number == 0
+
+    def carry_many(self, lanes: npt.ArrayLike, sizes: npt.ArrayLike, kind: str = "message") -> None:
+        """Enter one message a lane given; a lane may be given several times."""
+        sums, counts = self._columns(kind)
+        where = np.asarray(lanes, np.int64)
+        np.add.at(sums, where, np.asarray(sizes, np.int64))
+        np.add.at(counts, where, 1)
+
+    def bytes_of(self, kind: str | None = None) -> npt.NDArray[np.int64]:
+        """Bytes per lane, of one kind or of all."""
+        return self._sum(self._bytes, kind)
+
+    def messages_of(self, kind: str | None = None) -> npt.NDArray[np.int64]:
+        """Messages per lane, of one kind or of all."""
+        return self._sum(self._messages, kind)
+
+    def link_bytes(self, kind: str | None = None) -> npt.NDArray[np.int64]:
+        """Bytes per link, both ways together."""
+        both: npt.NDArray[np.int64] = self.bytes_of(kind).reshape(-1, 2).sum(axis=1)
+        return both
+
+    def bytes_between(self, source: "Node", target: "Node", kind: str | None = None) -> int:
+        """Bytes that went from a node to its neighbour."""
+        return int(self.bytes_of(kind)[self.topology.lane(source, target)])
+
+    def messages_between(self, source: "Node", target: "Node", kind: str | None = None) -> int:
+        """Messages that went from a node to its neighbour."""
+        return int(self.messages_of(kind)[self.topology.lane(source, target)])
+
+    def total_bytes(self, kind: str | None = None) -> int:
+        """Bytes on all lanes together."""
+        return int(self.bytes_of(kind).sum())
+
+    def total_messages(self, kind: str | None = None) -> int:
+        """Messages on all lanes together."""
+        return int(self.messages_of(kind).sum())
+
+    def node_bytes(self, kind: str | None = None) -> npt.NDArray[np.int64]:
+        """Bytes per node, in and out: the stress of a node."""
+        found = np.zeros(len(self.topology.nodes), np.int64)
+        for side in (0, 1):
+            np.add.at(found, self.topology.ends[:, side], self.link_bytes(kind))
+        return found
+
+    def rows(self) -> Iterator[Carried]:
+        """Every lane and kind that carried something, by lane."""
+        for lane in np.flatnonzero(self.messages_of() + self.bytes_of()).tolist():
+            source, target = self.topology.lane_ends(lane)
+            for kind in self._bytes:
+                size, count = int(self._bytes[kind][lane]), int(self._messages[kind][lane])
+                if size or count:
+                    yield Carried(source, target, kind, size, count)
+
+    def add(self, other: "Ledger") -> None:
+        """Add what another ledger of the same topology has."""
+        if other.topology is not self.topology and not (
+            other.topology.nodes == self.topology.nodes and np.array_equal(other.topology.ends, self.topology.ends)
+        ):
+            raise TopologyError("the other ledger is about another topology")
+        for kind in other._bytes:
+            sums, counts = self._columns(kind)
+            sums += other._bytes[kind]
+            counts += other._messages[kind]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._bytes.clear()
+        self._messages.clear()
+
+    def draw(self, file: Any, **options: Any) -> Any:
+        """Draw the topology with this traffic on its links: see topology_picture.py."""
+        from .topology_picture import draw
+
+        return draw(self.topology, file, ledger=self, **options)
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.total_messages():,} messages, {self.total_bytes():,} bytes; {', '.join(self.kinds)})"
+
+    def _columns(self, kind: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        if kind not in self._bytes:
+            self._bytes[kind] = np.zeros(2 * len(self.topology.ends), np.int64)
+            self._messages[kind] = np.zeros(2 * len(self.topology.ends), np.int64)
+        return self._bytes[kind], self._messages[kind]
+
+    def _sum(self, columns: dict[str, npt.NDArray[np.int64]], kind: str | None) -> npt.NDArray[np.int64]:
+        if kind is not None and kind in columns:
+            return columns[kind].copy()
+        found = np.zeros(2 * len(self.topology.ends), np.int64)
+        for column in columns.values() if kind is None else ():
+            found += column
+        return found

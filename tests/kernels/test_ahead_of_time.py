@@ -1,0 +1,117 @@
+"""Kernels that are compiled ahead, by several processes at a time, each once."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pathcast.kernels.ahead_of_time import kernels_of
+from tests.kernels.tiny import RUN, Tiny
+
+ALL = {"tiny.caller_kernels.answer", "tiny.caller_kernels.total"}
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Tiny:
+    return Tiny.make(tmp_path)
+
+
+def start(tiny: Tiny, *arguments: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, *arguments]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=tiny.environment()
+    )
+
+
+def said(process: "subprocess.Popen[str]", status: int = 0) -> str:
+    output = process.communicate()[0]
+    assert process.returncode == status, output
+    return output.strip()
+
+
+def test_processes_that_start_together_compile_each_kernel_once(tiny: Tiny) -> None:
+    both = [start(tiny, "-c", RUN) for _ in range(2)]
+    compiled = []
+    for process in both:
+        answer, *names = said(process).split()
+        assert answer == "42"
+        compiled += names
+    assert sorted(compiled) == sorted(ALL)
+    assert not list(tiny.cache.rglob("*.lock"))
+
+
+def test_what_was_compiled_ahead_is_compiled_no_more(tiny: Tiny) -> None:
+    done = said(start(tiny, "-m", "tiny.kernels", "--processes", "1"))
+    assert done.startswith(f"2 kernels in {tiny.cache}")
+    assert ", 2 of them compiled now" in done
+    assert tiny.run() == "42"
+    assert said(start(tiny, "-m", "tiny.kernels")).endswith("none missing")
+
+
+def test_a_room_without_kernels_is_refused(tiny: Tiny) -> None:
+    assert "'attic' is no room with kernels" in said(start(tiny, "-m", "tiny.kernels", "attic"), status=2)
+    assert "at least 1" in said(start(tiny, "-m", "tiny.kernels", "--processes", "0"), status=2)
+
+
+def test_kernels_are_found_in_their_sources() -> None:
+    found = {f"{source.module}.{source.name}" for source in kernels_of(["documents"])}
+    assert "pathcast.documents.scanner.scanner_kernels.scan" in found
+    assert all(name.startswith("pathcast.documents.") for name in found)
+    assert found < {f"{source.module}.{source.name}" for source in kernels_of()}
+
+
+REFUSED = """
+from tiny.caller_kernels import answer
+from tiny.callee_kernels import scaled
+from tiny.kernels import apart, rare
+for each in (scaled, rare(scaled.py_func), apart(scaled.py_func)):
+    try:
+        each(4)
+    except TypeError as error:
+        print(error)
+print(answer(4), scaled.py_func(4))
+"""
+
+
+def test_what_only_kernels_can_call_says_so_to_python(tiny: Tiny) -> None:
+    refusal = "scaled() is called by kernels only; its plain twin is .py_func"
+    assert tiny.run(REFUSED).splitlines() == [refusal, refusal, refusal, "42 40"]
+
+
+APART = """
+from tiny.kernels import apart, kernel, part, rare
+
+
+@apart
+def lowest(number):
+    return number + 1
+
+
+@apart
+def lower(number):
+    return lowest(number) * 2
+
+
+@rare
+def upper(number):
+    return lower(number) + lowest(number)
+
+
+@part
+def top(number):
+    return upper(number) + lower(number)
+
+
+@kernel("int64(int64)")
+def both(number):
+    return top(number) + lowest(number)
+"""
+
+
+def test_functions_that_stay_apart_come_along_however_deep_they_lie(tiny: Tiny) -> None:
+    (tiny.folder / "tiny" / "apart_kernels.py").write_text(APART)
+    number = 5
+    wanted = 2 * (number + 1) + (number + 1) + 2 * (number + 1) + (number + 1)
+    for _ in range(2):  # compiled, then loaded
+        assert tiny.run(f"from tiny.apart_kernels import both; print(both({number}))") == str(wanted)

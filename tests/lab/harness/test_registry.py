@@ -1,0 +1,63 @@
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from pathcast_lab.harness import Row, Run, UnknownExperimentError, experiment, experiments, find, registry
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """No parameters."""
+
+
+@pytest.fixture(autouse=True)
+def toys(monkeypatch: pytest.MonkeyPatch) -> None:
+    experiments()  # imports the room's own, which then stay out of the way
+    monkeypatch.setattr(registry, "_registry", {})
+    for name in ("gpx-distinct", "gpx-wildcards", "engine"):
+        register(name)
+
+
+def register(name: str) -> None:
+    @experiment(name, title=f"About {name}", small=Nothing(), paper=Nothing())
+    def measure(run: Run, parameters: Nothing) -> Iterator[Row]:
+        """Nothing is measured."""
+        yield {}
+
+
+def test_the_decorator_registers_and_leaves_the_function_callable() -> None:
+    [found] = find(["engine"])
+    assert (found.name, found.title, found.method) == ("engine", "About engine", "Nothing is measured.")
+    assert found.parameters == {"small": Nothing(), "paper": Nothing()}
+
+
+def test_the_rooms_own_experiments_are_found_without_being_named_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert "reading" in [one.name for one in experiments()]
+
+
+def test_experiments_are_listed_by_name() -> None:
+    assert [one.name for one in experiments()] == ["engine", "gpx-distinct", "gpx-wildcards"]
+
+
+def test_names_may_hold_wildcards_and_each_experiment_runs_once() -> None:
+    names = [one.name for one in find(["gpx-w*", "engine", "gpx-*"])]
+    assert names == ["gpx-wildcards", "engine", "gpx-distinct"]
+
+
+def test_an_unknown_name_gives_the_near_ones() -> None:
+    with pytest.raises(
+        UnknownExperimentError, match="no experiment is called 'gpx-distnct'; did you mean gpx-distinct"
+    ):
+        find(["engine", "gpx-distnct"])
+
+
+def test_a_name_that_resembles_nothing_gives_all() -> None:
+    with pytest.raises(UnknownExperimentError, match="there are: engine, gpx-distinct, gpx-wildcards"):
+        find(["zzz"])
+
+
+def test_two_experiments_cannot_share_a_name() -> None:
+    with pytest.raises(ValueError, match="two experiments are called 'engine'"):
+        register("engine")

@@ -1,0 +1,71 @@
+"""The mediation paper's evaluation: a tiny run of each experiment compares answers, and its claims can be judged."""
+
+import pytest
+
+import pathcast
+from pathcast_lab.harness import find, perform
+from pathcast_lab.mediation.evaluation import topology_of
+from pathcast_lab.mediation.workloads import SDR, Sent, Way
+
+TINY = ["subscriptions=40", "catalogues=2", "rounds=1"]
+FIGURES = ["mediation-fig5a", "mediation-fig5b", "mediation-fig5c", "mediation-subscriptions"]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_querying_and_transmission_make_the_response_time(name: str) -> None:
+    (found,) = find([name])
+    settings = {"mediation-fig5b": ["sizes=2000,4000"], "mediation-subscriptions": ["subscriptions=20,40"]}
+    result = perform(found, changes=[*TINY, *settings.get(name, [])])
+    assert result.checks["every way matches what the rewritten document matches"] > 0
+    for row in result.rows:
+        assert row["ms"] == pytest.approx(row["query_ms"] + row["transmission_ms"])
+        assert row["query_ms"] > 0
+        assert row["transmission_ms"] > 0
+    if name == "mediation-fig5c":
+        times = {row["topology"]: row["transmission_ms"] for row in result.rows.where(way="NDDR, automaton")}
+        assert times["leaf-only"] > times["chain"], "leaves are further away"
+    sent = {str(row["way"]).split(",")[0]: row["link_bytes"] for row in result.rows if row["bytes"] != 4_000}
+    assert sent[SDR] > 1.5 * sent["NDDR"]
+
+
+def test_a_topology_that_there_is_not_is_named() -> None:
+    with pytest.raises(pathcast.PathcastError, match="no topology 'ring'; there is chain, leaf-only, tree"):
+        topology_of("ring")
+
+
+def test_processes_pass_documents_on() -> None:
+    (found,) = find(["mediation-sockets"])
+    result = perform(found, changes=[*TINY, "routers=2", "catalogues=1"])
+    assert [row["way"] for row in result.rows][:2] == ["SDR, automaton", "NDDR, automaton"]
+    assert result.checks["every router matches the same by every way"] == len(result.rows) - 1
+    assert all(0 < row["query_ms"] < row["ms"] for row in result.rows)
+
+
+def test_costs_are_set_beside_the_publisher_s_own_schema() -> None:
+    (found,) = find(["mediation-cost"])
+    rows = perform(found, changes=[*TINY, "group=2", "bytes=3000"]).rows
+    assert [row["kind"] for row in rows] == ["nested paths"] * 2 + ["plain paths"] * 2
+    assert [row["by_paths"] for row in rows] == [False, False, True, True]
+
+
+def test_each_schema_costs_query_rewriting_an_index() -> None:
+    (found,) = find(["mediation-schemas"])
+    rows = perform(found, changes=["schemas=1,3", "subscriptions=60", "rounds=1", "bytes=3000"]).rows
+    held = {(row["way"], row["schemas"]): row["index_bytes"] for row in rows}
+    assert held["query rewriting", 3] > held["query rewriting", 1]
+    assert 0.9 < rows.where(way="data rewriting")[-1]["recovered"] <= 1
+
+
+def test_what_is_sent_depends_on_the_way() -> None:
+    sent = Sent("x", b"abc", b"defg", b"h" * 9)
+    assert (sent.size(SDR), sent.size("NDDR")) == (7, 9)
+    assert Way.read(str(Way("NDDR", "xtrie"))) == Way("NDDR", "xtrie")
+
+
+def test_an_exchange_repeats_authors_in_the_rewritten_document() -> None:
+    (found,) = find(["mediation-exchange"])
+    changes = ["repeats=1,3", "authors=3", "documents=1", "subscriptions=60", "rounds=1"]
+    rows = perform(found, changes=changes).rows
+    sizes = {row["repeats"]: (row["elements"], row["rewritten"]) for row in rows}
+    assert sizes[1][0] == sizes[1][1]
+    assert sizes[3][1] > 2 * sizes[3][0]

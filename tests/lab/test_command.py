@@ -1,0 +1,173 @@
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pathcast_lab.command import app
+from typer.testing import CliRunner
+
+from pathcast_lab.harness import Claim, Row, Rows, Run, experiment, experiments, judged, registry
+from tests.spark.machines import CTRL_C_WORKS, MINUTES
+
+
+@dataclass(frozen=True)
+class Toy:
+    size: int = 3
+    wrong: bool = False
+
+
+def toy(run: Run, parameters: Toy) -> Iterator[Row]:
+    """Counts."""
+    run.check_equal("both count the same", {"ours": parameters.size, "theirs": parameters.size + parameters.wrong})
+    yield {"size": parameters.size, "seed": run.seed, "scale": run.scale}
+
+
+@pytest.fixture(autouse=True)
+def toys(monkeypatch: pytest.MonkeyPatch) -> None:
+    experiments()
+    monkeypatch.setattr(registry, "_registry", {})
+    claim = Claim("at least 3", "target", lambda rows: judged(rows.numbers("size")[0] >= 3, f"{rows.numbers('size')}"))
+    for name in ("counting", "counting-again"):
+        experiment(name, title="How far one counts", small=Toy(), paper=Toy(size=1000), claims=[claim])(toy)
+
+
+class Outcome:
+    def __init__(self, *arguments: str) -> None:
+        result = CliRunner().invoke(app, list(arguments))
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        self.status, self.out, self.err = result.exit_code, result.stdout, result.stderr
+
+
+def rows_in(folder: Path, name: str = "counting", scale: str = "small") -> Rows:
+    from pathcast_lab.harness.result_archive import load
+
+    return load(folder / "results" / name / scale).rows
+
+
+def test_list_shows_name_title_claims_and_the_parameters_of_each_scale() -> None:
+    lines = Outcome("list").out.splitlines()
+    assert lines[:4] == [
+        "counting  How far one counts",
+        "    claim (target): at least 3",
+        "    --scale small: size=3 wrong=false",
+        "    --scale paper: size=1000 wrong=false",
+    ]
+
+
+def test_run_writes_results_prints_verdicts_and_where_they_lie(tmp_path: Path) -> None:
+    outcome = Outcome("run", "counting", "--output", str(tmp_path))
+    assert outcome.status == 0
+    assert re.search(r"^  held +at least 3: measured \[3\]$", outcome.out, re.MULTILINE)
+    assert str(tmp_path / "results" / "counting" / "small") in outcome.out
+    assert "## counting" in (tmp_path / "results.md").read_text()
+
+
+def test_scale_seed_and_parameters_reach_the_experiment(tmp_path: Path) -> None:
+    Outcome("run", "counting", "--output", str(tmp_path), "--scale", "paper", "--seed", "7", "--set", "size=12")
+    assert list(rows_in(tmp_path, scale="paper")) == [{"size": 12, "seed": 7, "scale": "paper"}]
+
+
+def test_a_claim_that_does_not_hold_is_a_result_not_a_failure(tmp_path: Path) -> None:
+    outcome = Outcome("run", "counting", "--output", str(tmp_path), "--set", "size=1")
+    assert outcome.status == 0
+    assert "not held" in outcome.out
+
+
+def test_in_a_pipe_nothing_but_the_result_is_printed(tmp_path: Path) -> None:
+    outcome = Outcome("run", "counting", "--output", str(tmp_path))
+    assert outcome.err == ""
+    assert "\x1b" not in outcome.out
+
+
+def test_an_unknown_name_gives_near_ones_and_status_2_before_anything_runs(tmp_path: Path) -> None:
+    outcome = Outcome("run", "counting", "conting", "--output", str(tmp_path))
+    assert outcome.status == 2
+    assert "no experiment is called 'conting'; did you mean counting, counting-again?" in outcome.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("change", ["sise=1", "size=x", "size"])
+def test_a_parameter_that_cannot_be_set_has_status_2(tmp_path: Path, change: str) -> None:
+    outcome = Outcome("run", "counting", "--output", str(tmp_path), "--set", change)
+    assert (outcome.status, list(tmp_path.iterdir())) == (2, [])
+    assert change.partition("=")[0] in outcome.err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["run"], ["run", "counting", "--scale", "huge"], ["run", "counting", "--seed", "x"]]
+)
+def test_bad_arguments_have_status_2(arguments: list[str]) -> None:
+    assert Outcome(*arguments).status == 2
+
+
+def test_an_output_that_is_a_file_has_status_2(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    outcome = Outcome("run", "counting", "--output", str(tmp_path / "file"))
+    assert outcome.status == 2
+    assert "is not a folder" in outcome.err
+
+
+def test_a_failed_check_has_status_1_and_the_other_experiments_still_run(tmp_path: Path) -> None:
+    experiment("broken", title="Broken", small=Toy(wrong=True), paper=Toy())(toy)
+    outcome = Outcome("run", "broken", "counting", "--output", str(tmp_path))
+    assert outcome.status == 1
+    assert "broken: the check failed that both count the same: ours gives 3, theirs 4" in outcome.err
+    assert [path.name for path in (tmp_path / "results").iterdir()] == ["counting"]
+
+
+def test_what_cannot_be_measured_with_a_change_is_said(tmp_path: Path) -> None:
+    def shares(run: Run, parameters: Toy) -> Iterator[Row]:
+        yield {"share": 1 / parameters.size}
+
+    experiment("shares", title="Shares", small=Toy(), paper=Toy())(shares)
+    outcome = Outcome("run", "shares", "--output", str(tmp_path), "--set", "size=0")
+    assert outcome.status == 1
+    assert "shares: can't be measured with size=0: division by zero" in outcome.err
+
+
+def test_several_experiments_by_one_pattern(tmp_path: Path) -> None:
+    Outcome("run", "counting*", "--output", str(tmp_path))
+    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["counting", "counting-again"]
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "sigterm"])
+def test_a_signal_ends_the_run_quietly_and_writes_nothing(tmp_path: Path, number: int, status: int) -> None:
+    script = f"""{CTRL_C_WORKS}
+import time
+from dataclasses import dataclass
+from pathcast.cli.app import main
+from pathcast_lab.harness import experiment
+
+@dataclass(frozen=True)
+class Nothing: pass
+
+@experiment("sleeping", title="Sleeping", small=Nothing(), paper=Nothing())
+def sleeping(run, parameters):
+    run.check("it sleeps", True)
+    yield {{"n": 1}}
+    print("asleep", flush=True)
+    time.sleep(3600)
+
+main()
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    command = [sys.executable, "-c", script, "experiment", "run", "sleeping", "--output", str(tmp_path / "new")]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "asleep\n"
+            process.send_signal(number)
+            _, errors = process.communicate(timeout=MINUTES)
+        finally:
+            process.kill()
+    assert process.returncode == status
+    assert errors == "sleeping: interrupted; former results are as they were\n"
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,18 @@
+"""Matchers whose engine works on its next generation in another thread."""
+
+from time import sleep
+
+from pathcast import Matcher
+from pathcast.matching.automaton import AutomatonEngine
+from pathcast.matching.automaton.updates.generation import Generation
+
+
+def at_rest(matcher: Matcher) -> Generation:
+    """The generation, when nobody works on the next one."""
+    engine = matcher.engine
+    assert isinstance(engine, AutomatonEngine)
+    for _ in range(3000):
+        if engine._generations._renewing is None:
+            break
+        sleep(0.01)
+    return engine._generations.current

@@ -1,0 +1,120 @@
+"""Trees that come while documents are matched: fresh ones first, then an index of their own, then with all others."""
+
+from pathlib import Path
+
+import pytest
+
+from pathcast import Matcher, Subscriptions, open_index
+from pathcast.matching.automaton.updates import index_updates as room
+from pathcast.matching.automaton.verify.verifier import Verifier
+from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+from tests.matching.automaton.renewing import at_rest
+
+DOCUMENTS = list(generate_documents(news_schema(), 20, seed=5))
+JOINED = [
+    xpath
+    for choice in ({"predicates": 1}, {"nested": 1})
+    for xpath in generate_subscriptions(news_schema(), 80, seed=8, max_depth=5, distinct=True, **choice)
+    if "[" in xpath
+][:150]
+OTHERS = [
+    "//*[not(.//@kind)]",
+    "/news[head or @kind = 'brief']//paragraph",
+    "//section[contains(., 'e')][not(table)]",
+    "//person[@id != 'i3'][organisation]",
+    "/news[head/title][@lang = 4]//function[text() > 3]",
+    "//@id[. = 'i7']",
+]
+
+
+@pytest.fixture(autouse=True)
+def early_renewals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few fresh trees are many."""
+    monkeypatch.setattr(room, "FRESH_TREES", 6)
+
+
+def followed(first: list[str], then: list[str]) -> tuple[Subscriptions, Matcher]:
+    """Subscriptions, and a matcher that has taken up the latter one by one."""
+    subscriptions = Subscriptions()
+    subscriptions.add_many(first)
+    matcher = subscriptions.compile(engine="automaton")
+    for document in DOCUMENTS[:10]:
+        matcher.match(document)
+    for xpath in then:
+        subscriptions.add(xpath)
+        matcher.match(DOCUMENTS[0])
+        at_rest(matcher)
+    return subscriptions, matcher
+
+
+def check(subscriptions: Subscriptions, matcher: Matcher) -> None:
+    """On all documents the matcher answers as the reference does."""
+    reference = subscriptions.compile(engine="reference")
+    found = [matcher.match(document).ids.tolist() for document in DOCUMENTS]
+    assert found == [reference.match(document).ids.tolist() for document in DOCUMENTS]
+    assert any(found)
+
+
+def test_trees_that_came_lately_are_an_index_of_their_own() -> None:
+    subscriptions, matcher = followed(JOINED[:120], JOINED[120:134])
+    made = at_rest(matcher)
+    assert made.lately is not None and made.lately.patterns == 14 and not made.fresh.words
+    assert made.waiting is not None and made.waiting.by.patterns == made.patterns - 14
+    assert made.states.entry_limit == 120
+    assert matcher.statistics()["fresh patterns"] == 0 and matcher.statistics()["renewals"] == 2
+    check(subscriptions, matcher)
+
+
+def test_what_is_joined_is_not_verified_once_it_is_no_longer_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, matcher = followed(JOINED[:120], JOINED[120:134])
+    assert at_rest(matcher).lately is not None
+    verified = []
+    verify = Verifier.verify
+    monkeypatch.setattr(Verifier, "verify", lambda *given: verified.append(len(given[3])) or verify(*given))
+    assert any(max(matcher.match(document).ids.tolist()) > 120 for document in DOCUMENTS)
+    assert set(verified) == {0}
+
+
+def test_when_they_are_many_they_are_laid_out_with_all_others() -> None:
+    subscriptions, matcher = followed(JOINED[:100], JOINED[100:145])
+    made = at_rest(matcher)
+    assert made.waiting is not None and made.waiting.by.patterns > 100
+    assert made.lately is None or made.lately.patterns < 45
+    check(subscriptions, matcher)
+
+
+@pytest.mark.parametrize("first", [0, 1, 90], ids=str)
+def test_answers_are_the_same_after_each_change(first: int) -> None:
+    later = [xpath for pair in zip(JOINED[90:], OTHERS * 10, strict=True) for xpath in pair]
+    paths = generate_subscriptions(news_schema(), 40, seed=11, max_depth=5, distinct=True)
+    subscriptions, matcher = followed(JOINED[:first], [])
+    ids = list[int]()
+    kinds = set[bool]()
+    for number, xpath in enumerate(later[:40]):
+        ids += subscriptions.add(xpath), subscriptions.add(paths[number])
+        if number % 3 == 2:
+            subscriptions.remove(ids.pop(number % len(ids)))
+        kinds.add(at_rest(matcher).lately is None)
+        if number % 5 == 4:
+            check(subscriptions, matcher)
+        else:
+            matcher.match(DOCUMENTS[number % 20])
+    assert kinds == {True, False}
+
+
+def test_an_index_that_is_saved_has_them_with_all_others(tmp_path: Path) -> None:
+    subscriptions, matcher = followed(JOINED[:120], [*OTHERS, *JOINED[120:128]])
+    assert at_rest(matcher).lately is not None
+    matcher.save(tmp_path / "index")
+    assert at_rest(matcher).settled
+    check(subscriptions, matcher)
+    opened = open_index(tmp_path / "index")
+    check(opened.subscriptions, opened)
+
+
+def test_without_room_for_their_states_documents_are_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    subscriptions, matcher = followed(JOINED[:120], [*OTHERS, *JOINED[120:128]])
+    assert at_rest(matcher).lately is not None
+    monkeypatch.setattr(room, "MEMORY_LIMIT", 1)
+    check(subscriptions, matcher)
+    assert matcher.statistics()["simulated"] > 0

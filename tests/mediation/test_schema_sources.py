@@ -1,0 +1,78 @@
+"""Schema trees from DTDs, XML Schemas and samples."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from pathcast.errors import MappingError
+from pathcast.mediation.schemas.schema_sources import infer_tree, open_schema, tree_of_dtd, tree_of_xsd
+
+XSD = """<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">
+<xs:complexType name="person"><xs:sequence><xs:element name="name" type="xs:string"/></xs:sequence>
+  <xs:attribute name="id"/></xs:complexType>
+<xs:element name="school"><xs:complexType><xs:sequence>
+  <xs:element name="teacher" type="person" maxOccurs="unbounded"/>
+  <xs:element name="student" type="person" minOccurs="0" maxOccurs="5"/>
+  <xs:choice><xs:element name="motto" type="xs:string"/><xs:element name="seal"/></xs:choice>
+</xs:sequence></xs:complexType></xs:element></xs:schema>"""
+TREE = ["school", "  teacher+ @id", "    name #text", "  student* @id", "    name #text", "  motto? #text", "  seal?"]
+
+
+def test_from_an_xml_schema() -> None:
+    found = str(tree_of_xsd(XSD)).splitlines()
+    assert [line.replace("seal? #text", "seal?") for line in found] == TREE  # an element of any type may hold text
+
+
+def test_from_samples_with_the_cardinalities_that_they_show() -> None:
+    samples = [
+        "<s><t id='1'><n>x</n></t><u/></s>",
+        "<s><t><n>y</n><n>z</n></t><t k='2'/>\n</s>",
+        "<s><t><n/></t>text<t><n/></t></s>",
+    ]
+    assert str(infer_tree(samples)).splitlines() == ["s #text", "  t+ @id @k", "    n* #text", "  u?"]
+
+
+def test_by_the_ending_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a.xsd").write_text(XSD)
+    (tmp_path / "a.dtd").write_text("<!ELEMENT r (b)><!ELEMENT b EMPTY>")
+    (tmp_path / "samples").mkdir()
+    (tmp_path / "samples" / "1.xml").write_text("<r><b/></r>")
+    (tmp_path / "samples" / "more").mkdir()
+    (tmp_path / "samples" / "more" / "2.XML.gz").write_bytes(gzip.compress(b"<r/>"))
+    assert open_schema(tmp_path / "a.xsd") == tree_of_xsd(XSD)
+    assert str(open_schema(tmp_path / "a.dtd")) == "r\n  b"
+    assert str(open_schema(tmp_path / "samples")) == "r\n  b?"
+    assert str(open_schema(tmp_path / "samples" / "1.xml")) == "r\n  b"
+    assert str(open_schema(tmp_path / "samples" / "more" / "2.XML.gz")) == "r"
+    with pytest.raises(MappingError, match=r"a schema is a \.dtd"):
+        open_schema(tmp_path / "a.txt")
+
+
+def test_what_can_t_be_a_tree_is_refused() -> None:
+    with pytest.raises(MappingError, match="from no document"):
+        infer_tree([])
+    with pytest.raises(MappingError, match="different roots: a, b"):
+        infer_tree(["<a/>", "<b/>"])
+    with pytest.raises(MappingError, match="can't be read"):
+        tree_of_xsd("<xs:schema")
+    recursive = XSD.replace('<xs:element name="seal"/>', '<xs:element ref="school"/>')
+    with pytest.raises(MappingError, match="recursive: school/school;"):
+        tree_of_xsd(recursive, root="school")
+    assert "school/school" not in tree_of_xsd(recursive, root="school", recursion="cut")
+    with pytest.raises(MappingError, match="declares no element 'x'; it has school"):
+        tree_of_xsd(XSD, root="x")
+    assert str(tree_of_dtd(b"<!ELEMENT r (b)><!ELEMENT b EMPTY>")) == "r\n  b"
+
+
+def test_indented_names_are_a_schema(tmp_path: Path) -> None:
+    (tmp_path / "good.tree").write_text("a\n  b? @k #text\n")
+    assert str(open_schema(tmp_path / "good.tree")) == "a\n  b? @k #text"
+    (tmp_path / "bad.tree").write_text("a\n      b\n")
+    with pytest.raises(MappingError, match=r"bad.tree: schema, line 2: 'b' is indented as no line above it allows"):
+        open_schema(tmp_path / "bad.tree")
+
+
+def test_one_sample_is_not_taken_for_several() -> None:
+    with pytest.raises(TypeError, match="infer_tree takes several documents"):
+        infer_tree("<a/>")

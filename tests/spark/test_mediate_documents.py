@@ -1,0 +1,193 @@
+"""`mediate`: documents of many publishers meet subscriptions to the global schema; the original is delivered."""
+
+import pickle
+from random import Random
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pathcast
+from pathcast.errors import PathcastError, PipelineError
+from pathcast.mediation import Mapping, Mediator, infer_tree
+from pathcast.mediation.mappings.document_items import to_bytes
+from pathcast.spark import dead_letters, deliver, match_documents, mediate
+from pathcast.spark.matching.match_documents import matching
+from pathcast.spark.matching.mediate_documents import mediating
+from pathcast.spark.matching.worker_index import Index
+from pathcast.spark.sessions.shipped_objects import Shipped
+from tests.mediation.drawn import drawn_document, drawn_operators, drawn_tree
+
+SCHEMA = pa.schema([("publisher", pa.string()), ("version", pa.int32()), ("xml", pa.binary())])
+XPATHS = ["/staff/person[room = 2]/name", "//person/@age", "//name[text() = 'y']", "/staff//room", "//office"]
+PEOPLE = [
+    ("annex", None, b"<staff><person name='y'><office>2</office></person></staff>"),
+    ("main", None, b"<staff><person age='3'><name>x &amp; z</name><room>1</room></person></staff>"),
+    ("annex", 2, b"<staff><person name='y'><office>2</office></person></staff>"),
+    ("annex", 1, "<?xml version='1.0' encoding='UTF-16'?><staff><person name='y'/></staff>".encode("utf-16")),
+    ("nobody", None, b"<staff/>"),
+    ("annex", 7, b"<staff/>"),
+    ("main", None, b"<other/>"),
+    ("main", None, b"<staff>"),
+    ("main", None, None),
+    (None, None, b"<staff/>"),
+]
+
+
+@pytest.fixture(scope="module")
+def mediator():
+    wanted = infer_tree(["<staff><person age='1'><name>x</name><room>1</room></person></staff>"])
+    made = Mediator(wanted)
+    theirs = infer_tree(["<staff><person name='y'><office>2</office></person></staff>"])
+    made.register("annex", theirs, correspondence={"staff/person/office": "staff/person/room"})
+    made.register("main", wanted)
+    made.register("annex", theirs, correspondence={"staff/person": "staff/person"})
+    return made
+
+
+@pytest.fixture(scope="module")
+def subscriptions():
+    made = pathcast.Subscriptions()
+    for number, xpath in enumerate(XPATHS):
+        made.add(xpath, subscriber=f"s{number}")
+    return made
+
+
+def arrow(rows, cut=4):
+    made = [dict(zip(SCHEMA.names, row, strict=True)) for row in rows]
+    return [pa.RecordBatch.from_pylist(made[at : at + cut], SCHEMA) for at in range(0, len(made), cut)]
+
+
+def in_workers(rows, mediator, folder, cut=4):
+    """What the two stages give, without Spark: ids or the reason of each row."""
+    structured = mediating(Shipped.of(mediator), "xml", "publisher", "version")(iter(arrow(rows, cut)))
+    found = matching(Index(str(folder)), "xml", "id", structure="structure")(structured)
+    return [row for batch in found for row in batch.to_pylist()]
+
+
+def in_process(rows, mediator, subscriptions):
+    matcher = mediator.compile(subscriptions)
+    answers = []
+    for publisher, version, xml in rows:
+        try:
+            answers.append(matcher.match(xml, publisher, version).ids.tolist())
+        except PathcastError as error:
+            answers.append(error.reason)
+    return answers
+
+
+@pytest.fixture(scope="module")
+def folder(subscriptions, tmp_path_factory):
+    place = tmp_path_factory.mktemp("mediated") / "index"
+    subscriptions.compile().save(place)
+    return place
+
+
+def test_rows_say_what_the_matcher_in_one_process_says(mediator, subscriptions, folder):
+    rows = in_workers(PEOPLE, mediator, folder)
+    known = [row for row in PEOPLE if row[0] is not None and row[2] is not None]
+    expected = in_process(known, mediator, subscriptions)
+    found = [row["matches"] if row["error"] is None else row["error"]["reason"] for row in rows]
+    assert found[: len(known)] == expected
+    assert expected[0] == [1, 3, 4]
+    assert "version 7" in found[5]
+    assert "no schema 'nobody'" in found[4]
+    assert [bool(row["error"]) for row in rows] == [False] * 4 + [True] * 6
+    assert [row["xml"] for row in rows] == [xml for _, _, xml in PEOPLE]
+    assert all(row["matches"] is None for row in rows if row["error"])
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 2**32))
+def test_drawn_mappings_and_documents_match_as_in_one_process(tmp_path_factory, seed):
+    random = Random(seed)
+    trees = [drawn_tree(random) for _ in range(3)]
+    mediator = Mediator(trees[0])
+    for number, tree in enumerate(trees):
+        mediator.add(Mapping(f"p{number}", tree, tuple(drawn_operators(random, tree))))
+    subscriptions = pathcast.Subscriptions()
+    subscriptions.add_many(["//A", "//b[@x]", "/r//c[. != '']", "//N", "/r[b or A]/*", "//d/text()", "//*[@X = '1']"])
+    place = tmp_path_factory.mktemp("drawn") / "index"
+    subscriptions.compile().save(place)
+    rows = []
+    for _ in range(12):
+        number = random.randrange(3)
+        rows.append((f"p{number}", random.choice([None, 1]), to_bytes(drawn_document(random, trees[number]))))
+    found = in_workers(rows, mediator, place, cut=5)
+    answers = [row["matches"] if row["error"] is None else row["error"]["reason"] for row in found]
+    assert answers == in_process(rows, mediator, subscriptions)
+
+
+def test_a_mediator_travels_with_all_versions(mediator):
+    there = pickle.loads(pickle.dumps(mediator))
+    assert there.schemas == mediator.schemas
+    for name, version in (("annex", 1), ("annex", 2), ("annex", None), ("main", 1)):
+        assert there.mapping(name, version) == mediator.mapping(name, version)
+    there.register("new", there.global_schema)
+
+
+def test_what_is_shipped_is_unpacked_once():
+    made = []
+
+    def make(value, more):
+        made.append((value, more))
+        return [value]
+
+    shipped = Shipped.of({"a": 1})
+    assert shipped.open(make, 2) is Shipped.of({"a": 1}).open(make, 2)
+    assert made == [({"a": 1}, 2)]
+
+
+def test_what_is_large_is_shipped_as_a_file(tmp_path):
+    value = bytes(range(256)) * 2000
+    shipped = Shipped.of(value)
+    with pytest.raises(PipelineError, match="too many to travel with the stage; give folder="):
+        shipped.lightened(None, "subscriptions")
+    light = shipped.lightened(tmp_path / "folder", "subscriptions")
+    assert light == shipped.lightened(tmp_path / "folder", "subscriptions")
+    assert len(pickle.dumps(light)) < 500
+    assert light.open(len) == len(value)
+    (file,) = (tmp_path / "folder").iterdir()
+    file.write_bytes(b"other")
+    with pytest.raises(PipelineError, match="is not what the stage was made with"):
+        light.open(bytes)
+    file.unlink()
+    with pytest.raises(PipelineError, match="can't read"):
+        light.open(bytes)
+    assert Shipped.of(1).lightened(None, "subscriptions").open(int) == 1
+
+
+def test_on_spark_the_original_is_delivered(spark, mediator, subscriptions, folder):
+    documents = spark.createDataFrame(PEOPLE, "publisher string, version int, xml binary")
+    mediated = mediate(documents, mediator, version="version")
+    assert mediated.columns == ["publisher", "version", "xml", "structure", "error"]
+    matched = match_documents(mediated, folder, structure="structure", by="subscriber").persist()
+    assert matched.columns == ["publisher", "version", "xml", "subscribers", "error"]
+    rows = deliver(matched).collect()
+    matcher = mediator.compile(subscriptions)
+    expected = [
+        (xml, name)
+        for publisher, version, xml in PEOPLE[:4]
+        for name in matcher.match(xml, publisher, version).subscribers
+    ]
+    assert sorted((bytes(row.xml), row.subscriber) for row in rows) == sorted(expected)
+    dead = dead_letters(matched).collect()
+    assert sorted((row.publisher or "", row.version or 0) for row in dead) == [
+        ("", 0), ("annex", 7), ("main", 0), ("main", 0), ("main", 0), ("nobody", 0)
+    ]  # fmt: skip
+    matched.unpersist()
+
+
+def test_what_is_asked_wrongly_is_said(spark, mediator, folder):
+    documents = spark.createDataFrame(PEOPLE, "publisher string, version int, xml binary")
+    with pytest.raises(PipelineError, match="no column 'source'; the columns are"):
+        mediate(documents, mediator, schema="source")
+    with pytest.raises(PipelineError, match="names of schemas are strings"):
+        mediate(documents, mediator, schema="version")
+    with pytest.raises(PipelineError, match="versions are whole numbers"):
+        mediate(documents, mediator, version="publisher")
+    with pytest.raises(PipelineError, match="no binary column 'structure'"):
+        match_documents(documents, folder, structure="structure")
+    with pytest.raises(PipelineError, match="is not one that a stage of Pathcast made"):
+        match_documents(documents.selectExpr("xml", "xml as structure", "1 as error"), folder, structure="structure")
