@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from pathcast_lab.command import app
 from typer.testing import CliRunner
 
+from pathcast_lab.command import app
 from pathcast_lab.harness import Claim, Row, Rows, Run, experiment, experiments, judged, registry
 from tests.spark.machines import CTRL_C_WORKS, MINUTES
 

@@ -1,68 +1,20 @@
 """The engines, by name. The first is the default."""
 
-from collections.abc import Callable
+from importlib import import_module
+from typing import cast
 
 from .engine_contract import Engine
 
-
-def _automaton() -> type[Engine]:
-    from .automaton import AutomatonEngine
-
-    return AutomatonEngine
-
-
-def _gpx() -> type[Engine]:
-    from pathcast.literature.gpx import GpxEngine
-
-    return GpxEngine
-
-
-def _gpx_ap() -> type[Engine]:
-    from pathcast.literature.gpx import GpxLastEngine
-
-    return GpxLastEngine
-
-
-def _gpx_apf() -> type[Engine]:
-    from pathcast.literature.gpx import GpxFirstEngine
-
-    return GpxFirstEngine
-
-
-def _reference() -> type[Engine]:
-    from .reference import ReferenceEngine
-
-    return ReferenceEngine
-
-
-def _yfilter() -> type[Engine]:
-    from pathcast.literature.yfilter import YFilterEngine
-
-    return YFilterEngine
-
-
-def _xtrie() -> type[Engine]:
-    from pathcast.literature.xtrie import XTrieEngine
-
-    return XTrieEngine
-
-
-def _bpa() -> type[Engine]:
-    from pathcast.literature.bpa import BPAEngine
-
-    return BPAEngine
-
-
-# An engine is imported when it is first asked for: each brings kernels of its own.
-_ENGINES: dict[str, Callable[[], type[Engine]]] = {
-    "automaton": _automaton,
-    "gpx": _gpx,
-    "gpx-ap": _gpx_ap,
-    "gpx-apf": _gpx_apf,
-    "yfilter": _yfilter,
-    "xtrie": _xtrie,
-    "bpa": _bpa,
-    "reference": _reference,
+# Where each engine is found: it is imported when it is first asked for, since each brings kernels of its own.
+_ENGINES = {
+    "automaton": ("pathcast.matching.automaton", "AutomatonEngine"),
+    "gpx": ("pathcast.literature.gpx", "GpxEngine"),
+    "gpx-ap": ("pathcast.literature.gpx", "GpxLastEngine"),
+    "gpx-apf": ("pathcast.literature.gpx", "GpxFirstEngine"),
+    "yfilter": ("pathcast.literature.yfilter", "YFilterEngine"),
+    "xtrie": ("pathcast.literature.xtrie", "XTrieEngine"),
+    "bpa": ("pathcast.literature.bpa", "BPAEngine"),
+    "reference": ("pathcast.matching.reference", "ReferenceEngine"),
 }
 
 
@@ -81,4 +33,5 @@ def engine_class(name: str | None) -> type[Engine]:
         name = engines()[0]
     if name not in _ENGINES:
         raise ValueError(f"there is no engine '{name}'; engines: {', '.join(engines())}")
-    return _ENGINES[name]()
+    module, attribute = _ENGINES[name]
+    return cast("type[Engine]", getattr(import_module(module), attribute))
