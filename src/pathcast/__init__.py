@@ -29,9 +29,10 @@ from pathcast.errors import (
 )
 
 if TYPE_CHECKING:
-    from pathcast import joins, mediation, messages, network, routing, roxsum, transmission
     from pathcast.documents import Document, Limits
     from pathcast.matching import Matcher, Matches, Subscription, Subscriptions, open_index
+
+    from . import joins, mediation, messages, network, routing, roxsum, transmission
 
 __version__ = "0.1.0"
 

@@ -3,7 +3,7 @@
 from .bits import bit_count, lowest_bit
 from .cache import cache_folder
 from .compile import apart, kernel, part, rare, word
-from .prefetch import prefetch
+from .memory_prefetch import prefetch
 from .vectors import Bytes, leading
 
 __all__ = [

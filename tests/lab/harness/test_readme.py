@@ -11,7 +11,7 @@ from pathcast_lab.harness import find, perform, registry
 def test_the_example_of_the_readme_is_an_experiment_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     find(["*"])
     monkeypatch.setattr(registry, "_registry", {})
-    text = (Path(room.__file__).parent / "README.md").read_text()
+    text = (Path(room.__file__).parents[3] / "README.md").read_text()
     [example] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 
     def build(size: int, seed: int) -> tuple[SimpleNamespace, SimpleNamespace]:

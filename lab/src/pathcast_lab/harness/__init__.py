@@ -4,13 +4,13 @@
 """
 
 from .claims import Claim, Judgement, Verdict, judged
+from .experiment_runner import default_output, perform, run_experiment
 from .measured_process import Outcome, in_fresh_process
 from .plots import Plot
 from .registry import SCALES, Experiment, UnknownExperimentError, experiment, experiments, find
 from .result import Result
 from .rows import MissingRowError, Row, Rows
 from .run import CheckError, Observer, Run
-from .run_experiment import default_output, perform, run_experiment
 from .timing import Ratio, Timing, race, ratio
 
 __all__ = [

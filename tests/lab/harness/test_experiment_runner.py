@@ -106,7 +106,7 @@ def test_a_missing_matplotlib_is_said_before_anything_is_measured(
     def measure(run: Run, parameters: Any) -> Iterator[Row]:
         raise AssertionError("must not run")
 
-    monkeypatch.setattr("pathcast_lab.harness.run_experiment.find_spec", lambda name: None)
+    monkeypatch.setattr("pathcast_lab.harness.experiment_runner.find_spec", lambda name: None)
     with pytest.raises(PathcastError, match=r"pip install 'pathcast\[experiments\]'"):
         run_experiment(dataclasses.replace(drawn_toy, measure=measure), output=tmp_path)
 
@@ -114,7 +114,7 @@ def test_a_missing_matplotlib_is_said_before_anything_is_measured(
 def test_results_go_to_the_docs_of_a_checkout_and_else_where_the_user_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pathcast_lab.harness.run_experiment.CHECKOUT", tmp_path)
+    monkeypatch.setattr("pathcast_lab.harness.experiment_runner.CHECKOUT", tmp_path)
     assert default_output() == Path("pathcast-results")
     (tmp_path / "pyproject.toml").touch()
     assert default_output() == tmp_path / "docs"
