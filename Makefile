@@ -42,6 +42,6 @@ doctor: setup
 	@$(BIN)/pathcast doctor $(ARGS)
 
 clean:
-	rm -rf .venv .tmp build dist pathcast-demo src/*.egg-info
+	rm -rf .venv .tmp build dist pathcast-demo src/*.egg-info lab/src/*.egg-info
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse metastore_db artifacts
-	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src lab tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

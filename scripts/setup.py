@@ -2,7 +2,7 @@
 
     check → environment → packages → stamp
 
-A stamp inside `.venv` holds a hash of what was asked for (pyproject.toml, constraints.txt, the interpreter), so a
+A stamp inside `.venv` holds a hash of what was asked for (pyproject.toml of both packages, constraints.txt, the interpreter), so a
 finished set-up costs one comparison, and one that was interrupted or is out of date is taken up again: pip goes on from
 what is there. Spark comes as a source package that takes 2.5 GB of temporary files to build, which many `/tmp` cannot
 hold: they go to `.tmp` in the project. Standard library only.
@@ -23,7 +23,7 @@ from pathlib import Path
 from types import ModuleType
 
 PROJECT = Path(__file__).resolve().parent.parent
-EXTRAS = "spark,java,experiments,dev"
+EXTRAS = "all,dev"
 
 # Measured: the project's folder reaches 3.6 GB while Spark is unpacked and packed (1.5 GB stay), and pip's cache,
 # mostly on the same disk, takes another 0.9.
@@ -71,7 +71,7 @@ def set_up(project: Path) -> None:
 def fingerprint(project: Path) -> str:
     """A hash of all that decides what gets installed. An interpreter's own folder tells two of one version apart."""
     digest = hashlib.sha256(f"{sys.version}\n{sys.base_prefix}\n{EXTRAS}\n{project}\n".encode())
-    for name in ("pyproject.toml", "constraints.txt"):
+    for name in ("pyproject.toml", "lab/pyproject.toml", "constraints.txt"):
         digest.update((project / name).read_bytes())
     return digest.hexdigest()
 
@@ -133,7 +133,7 @@ def create(environment: Path) -> None:
 
 
 def install(project: Path, environment: Path) -> None:
-    """Let pip install the project, editable, with its extras at the pinned versions."""
+    """Let pip install the package with its extras and the laboratory, editable, at the pinned versions."""
     temporary = project / ".tmp" / "build"
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
@@ -142,7 +142,8 @@ def install(project: Path, environment: Path) -> None:
     command = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-input"]
     # What is imported is compiled then; compiling all 7,000 files now takes longer than unpacking them.
     command += ["--no-compile"]
-    command += ["--disable-pip-version-check", "--constraint", pinned, "--editable", f".[{EXTRAS}]"]
+    command += ["--disable-pip-version-check", "--constraint", pinned]
+    command += ["--editable", f".[{EXTRAS}]", "--editable", "lab"]
     surroundings = {key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "PYTHONHOME"}}
     # The pins hold for what packages are built with too: pip reads the first until 25.2, the second from then on.
     surroundings |= {"PIP_CONSTRAINT": pinned, "PIP_BUILD_CONSTRAINT": pinned}

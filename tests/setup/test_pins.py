@@ -8,9 +8,15 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-GROUPS = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
-DIRECT = [Requirement(text) for group in GROUPS for text in group]
+PROJECTS = [
+    tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"] for folder in ("", "lab")
+]
+GROUPS = [
+    group
+    for project in PROJECTS
+    for group in (project["dependencies"], *project.get("optional-dependencies", {}).values())
+]
+DIRECT = [wanted for group in GROUPS for wanted in map(Requirement, group) if wanted.name != "pathcast"]
 
 
 def pins() -> dict[str, str]:

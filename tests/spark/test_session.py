@@ -139,7 +139,7 @@ def test_without_pyspark_the_way_to_install_it_is_said():
         "except Exception as error:\n    print(type(error).__name__, error)"
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert answer.stdout.strip() == 'PipelineError Spark is not installed; to mend: pip install "pathcast[spark]"'
+    assert answer.stdout.strip() == 'MissingExtraError pyspark is not installed; run: pip install "pathcast[spark]"'
 
 
 def test_an_unknown_name_is_an_attribute_error():

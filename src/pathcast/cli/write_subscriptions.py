@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
+from pathcast.extras import extra
+
 ENDINGS = (".txt", ".csv", ".parquet", ".txt.gz", ".csv.gz")
 
 Writer = Callable[[Sequence[str], Sequence[str] | None], None]
@@ -71,8 +73,9 @@ def _write_csv(file: IO[bytes], expressions: Sequence[str], subscribers: Sequenc
 
 
 def _write_parquet(file: IO[bytes], expressions: Sequence[str], subscribers: Sequence[str] | None) -> None:
-    import pyarrow
-    from pyarrow import parquet
+    with extra("parquet"):
+        import pyarrow
+        from pyarrow import parquet
 
     columns = {
         "id": pyarrow.array(range(1, len(expressions) + 1), pyarrow.int32()),

@@ -1,5 +1,11 @@
 """RoXSum: batches of documents as one structure that is matched, split and sent on. See README.md beside this file."""
 
+from pathcast.extras import extra
+
+with extra("roxsum"):
+    import pyroaring  # noqa: F401 - the first file that needs it comes below
+    import zstandard  # noqa: F401
+
 from .broker import BatchLimits, Broker, Message, Received, document_targets
 from .broker_targets import Targets
 from .message.message_limits import MessageLimits

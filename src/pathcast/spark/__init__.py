@@ -11,10 +11,9 @@ These names load on first use, so that looking for Java (`java.py`) works where 
 """
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from pathcast.errors import PipelineError
+from pathcast.extras import extra
 
 if TYPE_CHECKING:
     from .files.file_source import stream_files
@@ -116,9 +115,8 @@ def __getattr__(name: str) -> Any:
     file = _FILES.get(name)
     if file is None:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    if find_spec("pyspark") is None:
-        raise PipelineError('Spark is not installed; to mend: pip install "pathcast[spark]"')
-    value = getattr(import_module(f".{file}", __name__), name)
+    with extra("spark"):
+        value = getattr(import_module(f".{file}", __name__), name)
     globals()[name] = value
     return value
 

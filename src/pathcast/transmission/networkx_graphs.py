@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pathcast.errors import TopologyError
+from pathcast.extras import extra
 
 from . import units
 from .topology import Topology
@@ -50,7 +51,8 @@ def from_graph(graph: Any, bandwidth: Any, latency: Any, root: Any) -> Topology:
 
 def to_graph(topology: Topology) -> Any:
     """The topology as a networkx graph; edges have `bandwidth` in bytes a second and `latency` in seconds."""
-    import networkx as nx
+    with extra("routing"):
+        import networkx as nx
 
     graph = nx.Graph(root=topology.root)
     graph.add_nodes_from(topology.nodes)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pathcast.errors import TopologyError
+from pathcast.extras import extra
 
 from .topology import Node, Topology
 from .traffic_ledger import Ledger
@@ -83,7 +84,8 @@ class Simulation:
     handled: list[Handled] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        import simpy
+        with extra("routing"):
+            import simpy
 
         if self.processors < 1:
             raise TopologyError(f"a node has {self.processors} processors; it needs at least one")
@@ -169,5 +171,5 @@ class Simulation:
         if self.ledger is not None:
             self.ledger.carry_on(lane, send.size, send.kind)
         latency = float(self.topology.latency[lane >> 1])
-        for extra in (0.0,) if self.faults is None else self.faults(lane, send, self.now):
-            self._world.process(self._arrive(self.topology.number(send.target), send.message, latency + extra))
+        for delay in (0.0,) if self.faults is None else self.faults(lane, send, self.now):
+            self._world.process(self._arrive(self.topology.number(send.target), send.message, latency + delay))

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.errors import TopologyError
+from pathcast.extras import extra
 
 from .topology import Topology
 from .units import shown_bandwidth, shown_bytes, shown_seconds
@@ -45,11 +46,9 @@ def draw(
     if path.suffix and path.suffix not in FORMATS:
         raise TopologyError(f"'{path.name}' can't be drawn: a picture ends in {' or '.join(FORMATS)}")
     files = [path] if path.suffix else [path.with_name(path.name + ending) for ending in FORMATS]
-    try:
+    with extra("plots"):
         import matplotlib as mpl
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise TopologyError('drawing needs matplotlib: pip install "pathcast[experiments]"') from error
     with mpl.rc_context(_SETTINGS):
         places = layout(topology)
         width = min(16.0, max(6.4, 0.72 * _widest(places)))

@@ -78,7 +78,7 @@ def run_experiment(
 ) -> tuple[Result, Path]:
     """Perform an experiment and publish its result; gives the folder it lies in."""
     if experiment.plots and find_spec("matplotlib") is None:
-        raise PathcastError("plots need matplotlib: pip install 'pathcast[experiments]'")
+        raise PathcastError("plots need matplotlib; run: pip install matplotlib")
     result = perform(experiment, scale=scale, seed=seed, changes=changes, observer=observer)
     return result, publish(result, experiment.plots, output)
 

@@ -161,6 +161,6 @@ def _print(
     carried = f"{ledger.total_messages():,} messages, {shown_bytes(ledger.total_bytes())}"
     console.print(f"Between routers: {carried}. {seconds:.0f} s in all.")
     picture = folder.absolute() / "overlay.svg"
-    drawn = str(picture) if picture.exists() else 'none without matplotlib: pip install "pathcast[experiments]"'
+    drawn = str(picture) if picture.exists() else 'none without matplotlib: pip install "pathcast[plots]"'
     console.print(f"Picture: {drawn}", markup=False)
     console.print(f"Output: {folder.absolute()} (ABOUT.txt says what is what)")

@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 from pathcast.documents.schema.schema import Attribute, AttributeType, Element, Occurrence, Particle, Schema
 from pathcast.errors import DocumentError, LimitError
+from pathcast.extras import extra
 
 LARGEST = 16 * 1024 * 1024
 DEEPEST = 100
@@ -77,7 +78,8 @@ def _text_of(source: bytes | str | os.PathLike[str]) -> bytes:
 
 
 def _parse(text: bytes) -> Any:
-    from lxml import etree
+    with extra("generate"):
+        from lxml import etree
 
     def resolve(self: Any, system_url: str, _public_id: str | None, context: Any) -> Any:
         if system_url == ADDRESS:

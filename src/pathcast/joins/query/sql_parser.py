@@ -16,15 +16,17 @@ from decimal import Decimal, InvalidOperation
 from math import ceil, copysign, floor, inf
 from typing import Any, TypeAlias
 
-from sqlglot import Token, TokenType, exp, parse_one, tokenize
-from sqlglot.errors import SqlglotError
-
 from pathcast.errors import MessageError
+from pathcast.extras import extra
 from pathcast.messages import Interval, Scalar
 
 from .column_kinds import DATE, INT, TIMESTAMP
 from .query import Column, Equation, Query, QueryDraft, named
 from .schema import Draft, Schema
+
+with extra("joins"):
+    from sqlglot import Token, TokenType, exp, parse_one, tokenize
+    from sqlglot.errors import SqlglotError
 
 SUPPORTED = (
     "select * from tables with natural join, join … on, join … using; where with =, <, <=, >, >=, between; "

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pathcast.errors import LimitError, PatternError
+from pathcast.extras import extra
 
 from .decompression import AMPLIFICATION, Bound, check_parquet, is_text_kind, texts_of, unpacked
 
@@ -133,8 +134,9 @@ def _csv(file: Path, text: str) -> Rows:
 
 
 def _parquet(file: Path, data: bytes, bound: Bound) -> Rows:
-    import pyarrow
-    from pyarrow import parquet
+    with extra("parquet"):
+        import pyarrow
+        from pyarrow import parquet
 
     source = pyarrow.BufferReader(data)
     try:

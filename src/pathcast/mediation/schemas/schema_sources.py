@@ -17,6 +17,7 @@ from pathcast.documents.reader import Readable
 from pathcast.documents.schema.dtd import read_dtd
 from pathcast.documents.schema.schema import Occurrence
 from pathcast.errors import LimitError, MappingError, PathcastError
+from pathcast.extras import extra
 
 from ..mappings.document_items import Item, item_of
 from ..mappings.mapping import read_tree
@@ -86,7 +87,8 @@ def tree_of_xsd(
     Nothing is fetched: schemas that it imports must lie beside it. `root` is needed where it declares several elements
     that could be one.
     """
-    import xmlschema
+    with extra("mediation"):
+        import xmlschema
 
     given = os.fspath(source)
     try:
