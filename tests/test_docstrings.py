@@ -11,8 +11,9 @@ import pytest
 
 import pathcast
 
-# `spark` has its examples in its README, with a Spark to run them; the others are for work on Pathcast.
-WITHOUT = {"cli", "experiments", "kernels", "spark"}
+# `spark` has its examples in its README, with a Spark to run them; engines are used by name; the others are for work on
+# Pathcast.
+WITHOUT = {"cli", "kernels", "literature", "spark"}
 ROOMS = [room.name for room in pkgutil.iter_modules(pathcast.__path__) if room.ispkg and room.name not in WITHOUT]
 
 

@@ -16,7 +16,7 @@ def test_brief_kernels_keep_the_gil_and_others_release_it() -> None:
 def test_only_these_are_brief() -> None:
     found = {(path.name, name) for path in kernel_sources() for name in BRIEF.findall(path.read_text())}
     assert found == {
-        ("fresh_kernels.py", "put_fresh"),
+        ("delta_paths_kernels.py", "put_fresh"),
         ("scanner_kernels.py", "bounds"),
-        ("trie_kernels.py", "enter_path"),
+        ("path_trie_kernels.py", "enter_path"),
     }
