@@ -2,8 +2,8 @@
 
     check → environment → packages → stamp
 
-A stamp inside `.venv` holds a hash of what was asked for (pyproject.toml of both packages, constraints.txt, the interpreter), so a
-finished set-up costs one comparison, and one that was interrupted or is out of date is taken up again: pip goes on from
+A stamp inside `.venv` holds a hash of what was asked for (pyproject.toml of both packages, constraints.txt, the
+interpreter), so a finished set-up costs one comparison, and one that was interrupted or is out of date continues from
 what is there. Spark comes as a source package that takes 2.5 GB of temporary files to build, which many `/tmp` cannot
 hold: they go to `.tmp` in the project. Standard library only.
 """
