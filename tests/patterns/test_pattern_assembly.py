@@ -4,7 +4,6 @@ import os
 import pickle
 import subprocess
 import sys
-from dataclasses import FrozenInstanceError
 from random import Random
 
 import pytest
@@ -217,7 +216,7 @@ def test_a_pattern_that_travels_is_found_where_it_arrives() -> None:
 
 def test_a_node_does_not_change() -> None:
     node = Node("/", "a")
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError, match="immutable"):
         node.test = "b"  # type: ignore[misc]
     assert repr(node) == "Node(axis='/', test='a', conditions=())"
     assert node == Node("/", "a", ()) and node != Node("//", "a") and node != "a"
