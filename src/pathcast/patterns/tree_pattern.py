@@ -30,7 +30,7 @@ TEXT = "text()"
 _NO_NAMES = frozenset([WILDCARD, TEXT])
 
 
-class Part(Struct, frozen=True, gc=False, cache_hash=True):
+class _Part(Struct, frozen=True, gc=False, cache_hash=True):
     """A pattern or a part of one.
 
     The hash is taken at once. Taken later, it would descend through all parts below, on the C stack.
@@ -40,7 +40,7 @@ class Part(Struct, frozen=True, gc=False, cache_hash=True):
         hash(self)
 
 
-class Node(Part, frozen=True, gc=False, cache_hash=True):
+class Node(_Part, frozen=True):
     """Demands a node below (`/`: a child, `//`: any depth) with these conditions.
 
     `test` is an element name (`local` or `{uri}local`), `*`, an attribute `@name`, or `text()`. `//@a` and `//text()`
@@ -64,7 +64,7 @@ class Node(Part, frozen=True, gc=False, cache_hash=True):
         return self.test[0] != "@" and self.test != TEXT
 
 
-class Root(Part, frozen=True, gc=False, cache_hash=True):
+class Root(_Part, frozen=True):
     """Demands `node` below the document, whatever the context: an absolute path inside a predicate."""
 
     node: Node
@@ -101,14 +101,14 @@ class Compare(Struct, frozen=True, gc=False, eq=False):
         return Compare(operator, text, number, None)
 
 
-class StringTest(Part, frozen=True, gc=False, cache_hash=True):
+class StringTest(_Part, frozen=True):
     """`contains(., text)` or `starts-with(., text)`; `text` is never empty (that would always hold)."""
 
     function: StringFunction
     text: str
 
 
-class First(Part, frozen=True, gc=False, cache_hash=True):
+class First(_Part, frozen=True):
     """`test` on the first node, in document order, of a path; false when the path has none."""
 
     steps: tuple[Node, ...]
@@ -116,19 +116,19 @@ class First(Part, frozen=True, gc=False, cache_hash=True):
     absolute: bool = False
 
 
-class AllOf(Part, frozen=True, gc=False, cache_hash=True):
+class AllOf(_Part, frozen=True):
     """All of these hold; two or more (one stands for itself), or none: always true."""
 
     conditions: tuple["Condition", ...]
 
 
-class AnyOf(Part, frozen=True, gc=False, cache_hash=True):
+class AnyOf(_Part, frozen=True):
     """At least one of these holds; two or more, or none: never true."""
 
     conditions: tuple["Condition", ...]
 
 
-class Not(Part, frozen=True, gc=False, cache_hash=True):
+class Not(_Part, frozen=True):
     """The condition does not hold."""
 
     condition: "Condition"
@@ -140,7 +140,7 @@ ALWAYS = AllOf(())
 NEVER = AnyOf(())
 
 
-class Pattern(Part, frozen=True, gc=False, cache_hash=True):
+class Pattern(_Part, frozen=True):
     """A subscription: `root` is demanded below the document; without one, every document matches (`/`)."""
 
     root: Node | None
