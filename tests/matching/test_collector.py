@@ -16,7 +16,7 @@ from pathcast.matching.automaton import AutomatonEngine
 
 from .renewing import at_rest
 
-FEW = 2_000
+FEW = 1_200
 DOCUMENTS = [
     f"<a lang='l{n}' id='{n}'><b x='{n}'>w{n}<c>{n}</c></b><d><c y='{n}'/><e/></d><b><c><f>text {n}</f></c></b></a>"
     for n in range(30)
