@@ -1,10 +1,5 @@
 """Patterns from known parts are the patterns of recursive descent, and so are the errors."""
 
-import os
-import pickle
-import subprocess
-import sys
-from dataclasses import FrozenInstanceError
 from random import Random
 
 import pytest
@@ -17,7 +12,6 @@ from pathcast.patterns.parsing.bounded_cache import Memo
 from pathcast.patterns.parsing.parse import parse_printed
 from pathcast.patterns.parsing.pattern_assembly import Assembler, assembler
 from pathcast.patterns.parsing.recursive_descent import MAX_NESTING, MAX_STEPS, MAX_TREE_STEPS, Descent
-from pathcast.patterns.tree_pattern import Node
 from tests.corpus import cases, refusals
 from tests.patterns.expressions import near_miss, paths
 
@@ -198,29 +192,3 @@ def test_a_memo_does_not_keep_what_is_too_large() -> None:
     memo: Memo[int] = Memo(1 << 20)
     memo.keep("x" * 10_000, 1)
     assert len(memo) == 0
-
-
-# Nodes.
-
-
-def test_a_pattern_that_travels_is_found_where_it_arrives() -> None:
-    """The hash of a text is another one in each process, so it must not travel."""
-    expression = "/a[@b = 'x'][contains(c/d, 'y')]//e[f or not(g)]"
-    code = (
-        "import pickle, sys; from pathcast.patterns import parse;"
-        f"assert pickle.loads(sys.stdin.buffer.read()) in {{parse({expression!r})}}"
-    )
-    environment = {**os.environ, "PYTHONHASHSEED": "7"}
-    pickled = pickle.dumps(parse(expression))
-    subprocess.run([sys.executable, "-c", code], input=pickled, env=environment, check=True)
-
-
-def test_a_node_does_not_change() -> None:
-    node = Node("/", "a")
-    with pytest.raises(FrozenInstanceError):
-        node.test = "b"  # type: ignore[misc]
-    assert repr(node) == "Node(axis='/', test='a', conditions=())"
-    assert node == Node("/", "a", ()) and node != Node("//", "a") and node != "a"
-    match Node("//", "b", (node,)):
-        case Node(axis, test, conditions):
-            assert (axis, test, conditions) == ("//", "b", (node,))

@@ -15,7 +15,6 @@ from .engine_contract import Engine, Learning
 from .engine_registry import engine_class, engines
 from .index_renewal import read_distrusting
 from .subscriptions.subscriptions import Subscriptions
-from .table.bulk import collector_resting
 
 if TYPE_CHECKING:
     from .matcher import Matcher
@@ -90,7 +89,6 @@ def _read(folder: Path, verify: bool, trusted: bool) -> tuple[Subscriptions, Eng
     columns = part_of(snapshot.arrays, _SUBSCRIPTIONS)
     if not trusted:
         subscriptions = read_distrusting(snapshot.facts, columns)
-        with collector_resting():
-            return subscriptions, engine_class(name).build(subscriptions.table)
+        return subscriptions, engine_class(name).build(subscriptions.table)
     subscriptions = Subscriptions.restore(snapshot.facts, columns)
     return subscriptions, engine_class(name).restore(subscriptions.table, part_of(snapshot.arrays, _ENGINE))

@@ -12,12 +12,14 @@ last node and needs no form of its own. `contains` and `starts-with` look at the
 itself, or on an attribute of it, there is only one (`StringTest`); elsewhere `First` keeps the path.
 
 Invariant: patterns are built by `normal_form.py` and `pattern_assembly.py` only, in normal form; equal patterns are
-equal objects and print alike. Cost: a node knows its hash from the start, so that to hash a pattern, or a part of it,
-is one look at its top.
+equal objects and print alike. A part is made after the parts that it holds and never changes, so patterns contain no
+cycles. The garbage collector therefore need not scan them (`gc=False`): reference counts alone free them.
+Cost: a node stores its hash when it is made, so hashing a pattern, or a part of it, takes one look at its top.
 """
 
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
+
+from msgspec import Struct
 
 Axis = Literal["/", "//"]
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
@@ -28,15 +30,17 @@ TEXT = "text()"
 _NO_NAMES = frozenset([WILDCARD, TEXT])
 
 
-class _Hashed:
-    """The place for a hash that is no field: it tells no two nodes apart, is not printed and does not travel."""
+class _Part(Struct, frozen=True, gc=False, cache_hash=True):
+    """A pattern or a part of one.
 
-    __slots__ = ("_hash",)
-    _hash: int
+    The hash is taken at once. Taken later, it would descend through all parts below, on the C stack.
+    """
+
+    def __post_init__(self) -> None:
+        hash(self)
 
 
-@dataclass(frozen=True, slots=True, init=False, eq=False)
-class Node(_Hashed):
+class Node(_Part, frozen=True):
     """Demands a node below (`/`: a child, `//`: any depth) with these conditions.
 
     `test` is an element name (`local` or `{uri}local`), `*`, an attribute `@name`, or `text()`. `//@a` and `//text()`
@@ -46,25 +50,6 @@ class Node(_Hashed):
     axis: Axis
     test: str
     conditions: tuple["Condition", ...] = ()
-
-    def __init__(self, axis: Axis, test: str, conditions: tuple["Condition", ...] = ()) -> None:
-        _set_axis(self, axis)
-        _set_test(self, test)
-        _set_conditions(self, conditions)
-        _set_hash(self, hash((axis, test, conditions)))
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, Node):
-            return NotImplemented
-        return self.test == other.test and self.axis == other.axis and self.conditions == other.conditions
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Node, (self.axis, self.test, self.conditions)
 
     @property
     def is_attribute(self) -> bool:
@@ -79,29 +64,33 @@ class Node(_Hashed):
         return self.test[0] != "@" and self.test != TEXT
 
 
-# A frozen object is filled through its slots.
-_set_axis, _set_test, _set_conditions = (Node.__dict__[name].__set__ for name in ("axis", "test", "conditions"))
-_set_hash = _Hashed.__dict__["_hash"].__set__
-
-
-@dataclass(frozen=True, slots=True)
-class Root:
+class Root(_Part, frozen=True):
     """Demands `node` below the document, whatever the context: an absolute path inside a predicate."""
 
     node: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(Struct, frozen=True, gc=False, eq=False):
     """Compares the node's string-value: as a number where `number` is set, else as the string `text`.
 
     `text` is how the literal was written; for a number it does not tell two comparisons apart.
     """
 
     operator: Operator
-    text: str = field(compare=False)
+    text: str
     number: float | None = None
     string: str | None = None
+
+    def __hash__(self) -> int:
+        return hash((self.operator, self.number, self.string))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Compare):
+            return NotImplemented
+        return (self.operator, self.number, self.string) == (other.operator, other.number, other.string)
+
+    def __ne__(self, other: object) -> bool:  # which a Struct does not derive from `__eq__`
+        return not self == other
 
     @staticmethod
     def with_string(operator: Operator, text: str) -> "Compare":
@@ -112,16 +101,14 @@ class Compare:
         return Compare(operator, text, number, None)
 
 
-@dataclass(frozen=True, slots=True)
-class StringTest:
+class StringTest(_Part, frozen=True):
     """`contains(., text)` or `starts-with(., text)`; `text` is never empty (that would always hold)."""
 
     function: StringFunction
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class First:
+class First(_Part, frozen=True):
     """`test` on the first node, in document order, of a path; false when the path has none."""
 
     steps: tuple[Node, ...]
@@ -129,22 +116,19 @@ class First:
     absolute: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AllOf:
+class AllOf(_Part, frozen=True):
     """All of these hold; two or more (one stands for itself), or none: always true."""
 
     conditions: tuple["Condition", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(_Part, frozen=True):
     """At least one of these holds; two or more, or none: never true."""
 
     conditions: tuple["Condition", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(_Part, frozen=True):
     """The condition does not hold."""
 
     condition: "Condition"
@@ -156,8 +140,7 @@ ALWAYS = AllOf(())
 NEVER = AnyOf(())
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(_Part, frozen=True):
     """A subscription: `root` is demanded below the document; without one, every document matches (`/`)."""
 
     root: Node | None

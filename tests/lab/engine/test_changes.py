@@ -13,4 +13,5 @@ def test_changes_of_paths_and_of_patterns_with_predicates() -> None:
     for quiet, changing in ((QUIET, CHANGING), (QUIET_TREES, CHANGING_TREES)):
         assert rows[quiet]["p50_us"] > 0
         assert rows[changing]["changes_per_second"] > 0
+        assert rows[changing]["pause_ms"] > 0
     assert {claim.source for claim in result.claims} == {"target", "ours"}

@@ -1,5 +1,6 @@
 import gc
 import itertools
+import weakref
 
 import pytest
 
@@ -105,6 +106,24 @@ def test_no_garbage_is_collected_while_a_rival_is_timed() -> None:
     race({"it": lambda: collecting.append(gc.isenabled())}, rounds=2, at_least=0)
     assert collecting[-2:] == [False, False]
     assert gc.isenabled()
+
+
+def test_each_pause_of_the_collector_is_seen_and_the_last_collection_is_full() -> None:
+    class Cycle:
+        def __init__(self) -> None:
+            self.itself = self
+
+    old = weakref.ref(cycle := Cycle())
+    gc.collect()
+    with measure.collector_watched() as pauses:
+        del cycle
+        gc.collect(0)
+        seen = len(pauses)
+        assert seen and min(pauses) > 0
+    assert len(pauses) > seen and old() is None
+    seen = len(pauses)
+    gc.collect()
+    assert len(pauses) == seen, "nobody watches any more"
 
 
 def test_the_collector_is_back_after_a_rival_fails(clock: Clock) -> None:

@@ -125,6 +125,27 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
+@contextmanager
+def collector_watched() -> Iterator[list[float]]:
+    """The seconds that each garbage collection takes while the block runs; the last one, at its end, is a full one."""
+    pauses: list[float] = []
+    begin = 0.0
+
+    def watch(phase: str, _: dict[str, int]) -> None:
+        nonlocal begin
+        if phase == "start":
+            begin = perf_counter()
+        else:
+            pauses.append(perf_counter() - begin)
+
+    gc.callbacks.append(watch)
+    try:
+        yield pauses
+        gc.collect()
+    finally:
+        gc.callbacks.remove(watch)
+
+
 def _time(rival: Rival, calls: int) -> float:
     begin = perf_counter()
     for _ in range(calls):

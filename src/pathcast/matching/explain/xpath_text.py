@@ -5,7 +5,8 @@ local part where namespaces are ignored.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pathcast.documents.names import XML_NAMESPACE, local_part
 from pathcast.patterns import Namespaces

@@ -31,7 +31,6 @@ from pathcast.store.text_arrays import Texts, pack
 
 from ..results.entry_rows import Rows
 from ..results.match_expansion import Expansion
-from ..table.bulk import collector_resting
 from ..table.pattern_table import Entered, PatternTable
 from .argument_checks import (
     check_count,
@@ -159,8 +158,7 @@ class Subscriptions:
             self._columns.check_free(numbers)
             self._compact()
             known = len(self.table)
-            with collector_resting():
-                entered = self.table.enter(xpaths, collect=errors == "collect")
+            entered = self.table.enter(xpaths, collect=errors == "collect")
             try:
                 first = check_next(self._next_id, len(entered.good)) if numbers is None else 0
             except LimitError:
@@ -377,8 +375,7 @@ class Subscriptions:
 
         if engine is not None and not isinstance(engine, str):
             raise TypeError(f"engine={engine!r}: must be the name of an engine, or None")
-        with collector_resting():
-            return Matcher(self, engine, limits=limits, entities=entities)
+        return Matcher(self, engine, limits=limits, entities=entities)
 
     @overload
     @classmethod

@@ -24,7 +24,6 @@ from pathcast.store.text_arrays import Texts, pack
 from ..arrays.ragged_arrays import part_of
 from ..engine_contract import Mergeable
 from ..engine_registry import engine_class
-from .bulk import collector_resting
 from .pattern_table import Entered, PatternTable
 
 Int32s = npt.NDArray[np.int32]
@@ -56,29 +55,28 @@ def compile_shard(expressions: Sequence[str], namespaces: Namespaces, max_steps:
     """Parse expressions, and compile the good ones for an engine, which must be `Mergeable`."""
     kind = engine_class(engine)
     assert issubclass(kind, Mergeable)
-    with collector_resting():
-        places = list(range(len(expressions)))
-        table, entered = _entered(expressions, namespaces, max_steps)
-        ambiguous = _ambiguous(table, expressions, entered)
-        left: list[int] = []
-        if ambiguous:  # rare: then without them
-            good = zip(entered.good, entered.entries.tolist(), strict=True)
-            left = [place for place, entry in good if entry in ambiguous]
-            places = sorted(set(places).difference(left))
-            table, entered = _entered([expressions[place] for place in places], namespaces, max_steps)
-        entries = np.full(len(expressions), _NONE, dtype=np.int32)
-        entries[[places[at] for at in entered.good]] = entered.entries
-        reasons, offsets = pack(error.reason for error in entered.bad)
-        return {
-            "entries": entries,
-            "left": np.array(left, dtype=np.int64),
-            "bad": np.array([places[error.index or 0] for error in entered.bad], dtype=np.int64),
-            "reasons": reasons,
-            "reason_offsets": offsets,
-            "columns": np.array([_NONE if e.column is None else e.column for e in entered.bad], dtype=np.int64),
-            **{_ENGINE + name: array for name, array in kind.compile_part(table).items()},
-            **{_TABLE + name: array for name, array in table.arrays().items()},
-        }
+    places = list(range(len(expressions)))
+    table, entered = _entered(expressions, namespaces, max_steps)
+    ambiguous = _ambiguous(table, expressions, entered)
+    left: list[int] = []
+    if ambiguous:  # rare: then without them
+        good = zip(entered.good, entered.entries.tolist(), strict=True)
+        left = [place for place, entry in good if entry in ambiguous]
+        places = sorted(set(places).difference(left))
+        table, entered = _entered([expressions[place] for place in places], namespaces, max_steps)
+    entries = np.full(len(expressions), _NONE, dtype=np.int32)
+    entries[[places[at] for at in entered.good]] = entered.entries
+    reasons, offsets = pack(error.reason for error in entered.bad)
+    return {
+        "entries": entries,
+        "left": np.array(left, dtype=np.int64),
+        "bad": np.array([places[error.index or 0] for error in entered.bad], dtype=np.int64),
+        "reasons": reasons,
+        "reason_offsets": offsets,
+        "columns": np.array([_NONE if e.column is None else e.column for e in entered.bad], dtype=np.int64),
+        **{_ENGINE + name: array for name, array in kind.compile_part(table).items()},
+        **{_TABLE + name: array for name, array in table.arrays().items()},
+    }
 
 
 def merge_shard(table: PatternTable, engine: Mergeable, arrays: Arrays) -> Merged:

@@ -3,12 +3,14 @@
 Text in normal form tells patterns apart as they do themselves. So to find a pattern among those of a snapshot or of
 another process, to save them again or to leave some out, none of them is parsed; but all are to find one with a number
 that can be written in several ways, all of them long (`has_one_text`). A pattern that is added is kept as an object
-until somebody wants the texts, out of sight of the collector of cyclic garbage (`bulk.py`).
+until somebody wants the texts.
 
-Invariant: entries ascend. Texts lie in arrays that are appended to, or replaced by larger copies.
+Invariant: entries ascend. Texts lie in arrays that are appended to, or replaced by larger copies. The garbage collector
+tracks neither patterns nor the dictionaries that hold them, however many there are.
 Cost: to find a pattern, one hash look-up; among texts some 15 µs more, to print it, and once 0.1 µs for each of them.
 """
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import chain
@@ -23,7 +25,6 @@ from pathcast.patterns.pattern_text import has_one_text
 from pathcast.store.text_arrays import pack
 
 from ..arrays.growing_array import Growing
-from .bulk import leave_out
 from .text_table_kernels import find_text, gather_texts, index_texts, merge_texts
 
 Int32s = npt.NDArray[np.int32]
@@ -38,7 +39,7 @@ class Trees:
         self._entries = Growing(np.int32)  # of the texts
         self._data, self._offsets = Growing(np.uint8), Growing(np.int64, [0])
         self._slots, self._indexed = _NO_SLOTS, 0
-        self._added: list[int] = []  # entries that have no text yet
+        self._added = array("i")  # entries that have no text yet
         self._patterns: dict[int, Pattern] = {}
         self._numbers: dict[Pattern, int] = {}
 
@@ -59,7 +60,6 @@ class Trees:
         pattern = self._patterns.get(entry)
         if pattern is None:
             pattern = self._patterns[entry] = parse_printed(self._packed_text(entry), self._namespaces)
-            leave_out(pattern)
         return pattern
 
     def text(self, entry: int) -> str:
@@ -87,7 +87,6 @@ class Trees:
 
     def add(self, entry: int, pattern: Pattern) -> None:
         """Enter a pattern that `find` does not know, under a number larger than all others."""
-        leave_out(pattern)
         self._patterns[entry] = pattern
         self._numbers[pattern] = entry
         self._added.append(entry)
@@ -143,7 +142,7 @@ class Trees:
             self._offsets.extend(offsets[1:] + self._data.size)
             self._data.extend(data)
             self._entries.extend(np.array(self._added, dtype=np.int32))
-            self._added = []
+            self._added = array("i")
 
     def _index(self, more: int) -> None:
         """Let all texts be found, and make room for more."""

@@ -18,7 +18,9 @@ predicate that is new. Memory: bounded, see `bounded_cache.py`.
 """
 
 import re
-from typing import NamedTuple, cast
+from typing import cast
+
+from msgspec import Struct
 
 from pathcast.errors import LimitError, PatternError
 
@@ -49,7 +51,7 @@ _PREDICATE_BYTES = 48 << 20
 _DECLARED = 2
 
 
-class _Step(NamedTuple):
+class _Step(Struct, frozen=True, gc=False):
     """A step without conditions: its axis and test, and the node that it is when nothing follows."""
 
     axis: Axis
@@ -59,7 +61,7 @@ class _Step(NamedTuple):
     is_plain: bool  # neither a value nor `//*`: it becomes a node with any conditions
 
 
-class _Predicate(NamedTuple):
+class _Predicate(Struct, frozen=True, gc=False):
     """The conditions that a predicate adds to its node, in order, with their texts, and the number of steps in it."""
 
     conditions: tuple[Condition, ...]
@@ -67,7 +69,7 @@ class _Predicate(NamedTuple):
     steps: int
 
 
-class _Frame(NamedTuple):
+class _Frame(Struct, frozen=True, gc=False):
     """A comparison without its literal, `[a/@b > `: its steps from the last to the first, and the text around it."""
 
     operator: Operator

@@ -23,7 +23,6 @@ from pyspark.sql import types as t
 from pathcast.errors import PipelineError
 from pathcast.matching import Matcher
 from pathcast.matching.subscriptions.subscription_files import LARGEST_ID
-from pathcast.matching.table.bulk import collector_resting
 from pathcast.matching.table.pattern_table import Entered
 
 from .compile_shards import Compiled
@@ -74,8 +73,7 @@ class Parsed:
         compiled = pieces(expressions)
         entries, wrong = compiled.entries, compiled.refused
         own = entries != _NOTHING  # what workers compile is no plain path, and these alone are not kept as text
-        with collector_resting():
-            entered = table.enter(expressions.take(pa.array(compiled.left)).to_pylist(), collect=True)
+        entered = table.enter(expressions.take(pa.array(compiled.left)).to_pylist(), collect=True)
         good = compiled.left[np.asarray(entered.good, dtype=np.int64)]
         entries[good] = entered.entries
         own[good[list(entered.texts)]] = True

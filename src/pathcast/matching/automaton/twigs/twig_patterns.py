@@ -16,7 +16,7 @@ for `/*`).
 Invariant: the branches of one node hold at an element, and so on upwards ⇔ the pattern matches.
 """
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from pathcast.patterns.parsing.plain_paths import PathEncoder, Steps, normalised
 from pathcast.patterns.tree_pattern import Node, Pattern
@@ -25,7 +25,7 @@ from ..values.ancestor_tests import ends_anywhere, place_of
 from ..values.state_value_join_kernels import ANYWHERE
 
 
-class Tie(NamedTuple):
+class Tie(Struct, frozen=True, gc=False):
     """A branch, with its path; or a lift, without. `climb` has the steps from the node to the end, for ANYWHERE."""
 
     path: Steps | None
@@ -33,21 +33,21 @@ class Tie(NamedTuple):
     climb: Steps
 
 
-class Twig(NamedTuple):
+class Twig(Struct, frozen=True, gc=False):
     """Branches and lifts, from the trunk's lowest node upwards; and the longest path, as `path_gates.py` has it."""
 
-    ties: list[Tie]
+    ties: tuple[Tie, ...]
     longest: Steps
 
 
-class Part(NamedTuple):
+class Part(Struct, frozen=True, gc=False):
     """A node's step, those below it, and whether there is a node with several below; if not, all steps from it on.
 
     And the path from it on with the most names, then the most steps: how many of each, and its steps.
     """
 
     step: int
-    below: list["Part"]
+    below: tuple["Part", ...]
     branches: bool
     steps: Steps
     longest: tuple[int, int, Steps]
@@ -67,7 +67,7 @@ def twig_of(pattern: Pattern, encoder: PathEncoder, parts: dict[Node, Part] | No
         if not leaving:
             continue
         if below is not None:
-            found.append(_tie(steps[: below + 1], index)._replace(path=None))
+            found.append(_tie(steps[: below + 1], index, is_lift=True))
         below = index
         above = steps[: index + 1]
         ends = [part.steps for part in leaving]
@@ -80,15 +80,14 @@ def twig_of(pattern: Pattern, encoder: PathEncoder, parts: dict[Node, Part] | No
             if (not end or end[-1] <= 1) and ends_anywhere(above + end):
                 return None
         found += ties
-    return Twig(found, normalised(root.longest[2]))
+    return Twig(tuple(found), normalised(root.longest[2]))
 
 
-def _tie(steps: Steps, index: int) -> Tie:
-    """The branch that leaves the node of a path with this index, and is the rest of it."""
+def _tie(steps: Steps, index: int, *, is_lift: bool = False) -> Tie:
+    """The branch, or the lift, that leaves the node of a path with this index, and is the rest of it."""
     place = place_of(steps, index)
-    return (
-        Tie(normalised(steps), place, ()) if place is not None else Tie(normalised(steps), ANYWHERE, steps[index + 1 :])
-    )
+    path = None if is_lift else normalised(steps)
+    return Tie(path, ANYWHERE, steps[index + 1 :]) if place is None else Tie(path, place, ())
 
 
 def _part(node: Node, encoder: PathEncoder, parts: dict[Node, Part]) -> Part | None:
@@ -113,7 +112,7 @@ def _part(node: Node, encoder: PathEncoder, parts: dict[Node, Part]) -> Part | N
         if part.longest[:2] > (names, count):
             names, count, path = part.longest
     longest = (names + (step > 1), count + 1, (step, *path))
-    return Part(step, below, branches, () if branches else longest[2], longest)
+    return Part(step, tuple(below), branches, () if branches else longest[2], longest)
 
 
 def _trunk(root: Part) -> list[Part]:

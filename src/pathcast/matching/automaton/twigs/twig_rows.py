@@ -7,6 +7,7 @@ Invariant: twigs are appended, never changed. Cost: some 12 bytes for a branch o
 branch, 16 for a twig, and 4 for each branch and lift of one with several nodes to be met.
 """
 
+from array import array
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -76,12 +77,12 @@ class Twigs:
         self.begin = Growing(np.int64, [0])
         self._nodes, self._places, self._climbs = PathNodes(), Growing(np.int32), Growing(np.int32)
         self._climb_begin, self._climb_steps = Growing(np.int64, [0]), Growing(np.int32)
-        self._numbers: dict[Steps, int] = {}
+        self._numbers: dict[bytes, int] = {}  # of climbs, by their steps
 
     def __len__(self) -> int:
         return self.begin.size - 1
 
-    def extend(self, patterns: Iterable[list[Tie]]) -> None:
+    def extend(self, patterns: Iterable[tuple[Tie, ...]]) -> None:
         """Take up patterns, each by its branches and lifts (`twig_of`), none for one that is no twig."""
         ties, begin = list[Tie](), list[int]()
         for some in patterns:
@@ -97,9 +98,9 @@ class Twigs:
         if not steps:
             return NONE
         if len(self._numbers) + 1 < self._climb_begin.size:
-            begin, known = self._climb_begin.view.tolist(), self._climb_steps.view.tolist()
-            self._numbers = {tuple(known[begin[k] : begin[k + 1]]): k for k in range(len(begin) - 1)}
-        number = self._numbers.setdefault(steps, len(self._numbers))
+            begin, known = self._climb_begin.view.tolist(), self._climb_steps.view
+            self._numbers = {known[begin[k] : begin[k + 1]].tobytes(): k for k in range(len(begin) - 1)}
+        number = self._numbers.setdefault(array("i", steps).tobytes(), len(self._numbers))
         if number + 1 == self._climb_begin.size:
             self._climb_steps.extend(np.array(steps, dtype=np.int32))
             self._climb_begin.append(self._climb_steps.size)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from pathcast.documents import Names
 from pathcast.patterns.parsing.plain_paths import PathEncoder, Steps, normalised
@@ -67,13 +68,20 @@ class JoinRows(NamedTuple):
     gates_of_tests: Int32s
 
 
-class Bound(NamedTuple):
+class Bound(Struct, frozen=True, gc=False):
     """A pattern's tests, the place and the node of each, and the codes of a chain."""
 
-    tests: list[Demand]
-    places: list[int]
-    nodes: list[Steps | int]
-    codes: list[int]
+    tests: tuple[Demand, ...] = ()
+    places: tuple[int, ...] = ()
+    nodes: tuple[Steps | int, ...] = ()
+    codes: tuple[int, ...] = ()
+
+
+class _StringValueTest(Struct, frozen=True, gc=False):
+    """A test of the string-value of an element with a name."""
+
+    name: int
+    test: Condition
 
 
 class BoundTests:
@@ -86,7 +94,7 @@ class BoundTests:
     def __init__(self, names: Names) -> None:
         self._names = names
         self.demands = DemandTable(names)
-        self._read: dict[Condition | tuple[int, Condition], Demand | None] = {}
+        self._read: dict[Condition | _StringValueTest, Demand | None] = {}
         self.begin = Growing(np.int64, [0])
         self._tests, self._places, self._nodes = Growing(np.int32), Growing(np.int32), PathNodes()
         self._chain_begin, self._chains = Growing(np.int64, [0]), Growing(np.int32)
@@ -98,7 +106,8 @@ class BoundTests:
         """A path without branches that one element decides, or a chain; None for another one."""
         found = bound_tests(spine, self._asked)
         if found:
-            return Bound([demand for _, demand in found], [place for place, _ in found], [OWN] * len(found), [])
+            places, tests = zip(*found, strict=True)
+            return Bound(tests, places, (OWN,) * len(found))
         chain = chain_of(spine, self._asked)
         return None if chain is None else _led(chain.tests, chain.codes)
 
@@ -109,7 +118,7 @@ class BoundTests:
     def _asked(self, step: int, test: Condition) -> Demand | None:
         """`demand_at`, remembered: patterns repeat their tests."""
         # Only string-values keep their element's name.
-        key = test if isinstance(test, Node) else (step >> 1, test)
+        key = test if isinstance(test, Node) else _StringValueTest(step >> 1, test)
         if key in self._read:
             return self._read[key]
         if len(self._read) >= _REMEMBERED:
@@ -238,13 +247,13 @@ class BoundTests:
         self._chains.extend(np.where(steps, -1 - moved_steps(np.maximum(-1 - chains, 0), names), chains))
 
 
-NO_TESTS = Bound([], [], [], [])
+NO_TESTS = Bound()
 
 
 def _led(tests: list[tuple[Steps, Demand]], codes: list[int]) -> Bound:
     """Tests, each with the path that leads to it, or none."""
-    nodes: list[Steps | int] = [normalised(path) if path else UNASKED for path, _ in tests]
-    return Bound([demand for _, demand in tests], [0] * len(tests), nodes, codes)
+    nodes = tuple([normalised(path) if path else UNASKED for path, _ in tests])
+    return Bound(tuple([demand for _, demand in tests]), (0,) * len(tests), nodes, tuple(codes))
 
 
 def moved_steps(steps: Int32s, names: Int32s) -> Int32s:

@@ -43,13 +43,13 @@ def in_order(patterns: dict[int, Pattern]) -> list[int]:
     """Entries in an order in which patterns whose longest paths begin alike, conditions included, stand together."""
     numbers: dict[tuple[str, str, tuple[Condition, ...]], int] = {}
 
-    def path(entry: int) -> list[int]:
+    def path(entry: int) -> tuple[int, ...]:
         root = patterns[entry].root
         spine = [] if root is None else longest_path(root)
         steps = []
         for node, below in zip_longest(spine, spine[1:]):
             others = tuple([part for part in node.conditions if part is not below])
             steps.append(numbers.setdefault((node.axis, node.test, others), len(numbers)))
-        return steps
+        return tuple(steps)
 
     return sorted(patterns, key=path)

@@ -20,7 +20,8 @@ them. An `or` with an alternative that has no such test is no clause; what stand
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from pathcast.documents import Names
 from pathcast.patterns.tree_pattern import (
@@ -42,7 +43,7 @@ _RANGES = {">": LOW, ">=": LOW, "<": HIGH, "<=": HIGH}
 _STRICT = {">": math.inf, "<": -math.inf}
 
 
-class Demand(NamedTuple):
+class Demand(Struct, frozen=True, gc=False, cache_hash=True):
     """A value test: which element (`ANY`: whichever), which of its values, what kind of test, and the literal.
 
     `place` is the name of an attribute, `SELF_VALUE` (the string-value) or `TEXT_VALUE` (a text node of its own).

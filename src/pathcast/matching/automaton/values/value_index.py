@@ -110,9 +110,9 @@ class DemandTable:
 
         Tests under no `or` that are among `besides` are left out: they are waited for elsewhere.
         """
-        others = {demand[1:] for demand in besides}
+        others = {_of_any_element(demand) for demand in besides}
         (outright,), *more = demands(pattern, self._names)
-        alone = [demand for demand in outright if demand[1:] not in others]
+        alone = [demand for demand in outright if _of_any_element(demand) not in others]
         return [[sorted({self.number(demand) for demand in tests}) for tests in clause] for clause in ([alone], *more)]
 
     def number(self, demand: Demand) -> int:
@@ -344,10 +344,10 @@ class DemandTable:
     def _find(self, demand: Demand) -> int:
         """The test that says this among those that came as arrays, or -1."""
         self._intern(0)
-        element, place, kind, text, number = demand
-        bits, literal = np.float64(number).view(np.uint64), np.frombuffer(text, dtype=np.uint8)
+        bits, literal = np.float64(demand.number).view(np.uint64), np.frombuffer(demand.text, dtype=np.uint8)
+        key = demand.element, demand.place, demand.kind
         table = (self._rows, self.numbers.room.view(np.uint64), self._literals.room)
-        return int(find_interned(element, place, kind, bits, literal, *table, self._interned_slots))
+        return int(find_interned(*key, bits, literal, *table, self._interned_slots))
 
     def _intern(self, more: int) -> None:
         """Let all that came as arrays be found by content, and make room for more."""
@@ -359,6 +359,11 @@ class DemandTable:
             numbers = self.numbers.room.view(np.uint64)
             intern_tests(self._rows, numbers, self._literals.room, self._interned, count, self._interned_slots)
             self._interned = count
+
+
+def _of_any_element(demand: Demand) -> tuple[int, int, bytes, float]:
+    """A test apart from the element that it is about."""
+    return demand.place, demand.kind, demand.text, demand.number
 
 
 def _wider(rows: Int32s, size: int) -> Int32s:

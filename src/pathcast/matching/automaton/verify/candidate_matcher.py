@@ -51,11 +51,11 @@ _ANY: Steps = (0,)
 # So many patterns at a time are put in an order in which those stand together that begin alike; for fewer it would
 # cost more than taking them up.
 _MANY = 1_000
-# So many at a time are read and then put into columns.
-_AT_A_TIME = 1 << 14
+# Up to so many are read and then put into columns: what reading makes of them is gone before the collector promotes it.
+_AT_A_TIME = 1 << 10
 # Fewer than so many at a time are fresh for a while, and are verified then: they get their programs at once.
 _SOON = 64
-_NO_TIES: list[Tie] = []
+_NO_TIES: tuple[Tie, ...] = ()
 
 
 class Laid(NamedTuple):
@@ -166,8 +166,9 @@ class Behind:
         others: dict[int, Pattern] = {}
         for first in range(0, len(entries), _AT_A_TIME):
             others |= self._add_joined({entry: trees[entry] for entry in entries[first : first + _AT_A_TIME]})
-        if others:
-            self._add_others(others if len(others) < _MANY else {entry: others[entry] for entry in in_order(others)})
+        order = list(others) if len(others) < _MANY else in_order(others)
+        for first in range(0, len(order), _AT_A_TIME):
+            self._add_others({entry: others[entry] for entry in order[first : first + _AT_A_TIME]})
 
     def entries(self, first: int, end: int) -> list[int]:
         """The entries of some patterns."""

@@ -14,11 +14,14 @@ names the next test if it is passed, and the next if not. Conditions with a know
                                   . > 5    passed: no, else: yes
 
 So a value is compared until its fate is known, and a choice has as many rows as tests.
+
+Invariant: whatever grows with the patterns is an array, or a dictionary of objects that the garbage collector does not
+track.
 """
 
 import itertools
-from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from array import array
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -64,8 +67,6 @@ from .condition_kernels import (
     ATTRIBUTE,
     C_COLUMNS,
     C_KIND,
-    C_PARTS,
-    C_PARTS_END,
     CHOICE,
     DEEP,
     ELEMENT,
@@ -101,6 +102,26 @@ class ConditionArrays(NamedTuple):
     parts: npt.NDArray[np.int32]
 
 
+class _Pending:
+    """Conditions that were added one by one, laid out as `ConditionArrays` has them."""
+
+    __slots__ = ("hashes", "limits", "literals", "parts", "rows")
+
+    def __init__(self) -> None:
+        self.rows, self.limits, self.hashes = array("i"), array("d"), array("Q")
+        self.literals, self.parts = bytearray(), array("i")
+
+    def columns(self) -> tuple[npt.NDArray[Any], ...]:
+        """All of them."""
+        return (
+            np.frombuffer(self.rows, dtype=np.int32).reshape(-1, C_COLUMNS),
+            np.frombuffer(self.limits, dtype=np.float64),
+            np.frombuffer(self.hashes, dtype=np.uint64),
+            np.frombuffer(self.literals, dtype=np.uint8),
+            np.frombuffer(self.parts, dtype=np.int32),
+        )
+
+
 class Conditions:
     """The table, growing; `arrays` has what there is of it by now, for the kernel."""
 
@@ -108,16 +129,10 @@ class Conditions:
         self.names = names
         self._numbers: dict[Condition, int] = {}
         self._paths: dict[Node, int] = {}
-        self._steps: dict[tuple[int, str, str, tuple[int, ...]], int] = {}
-        self._first = 0  # those before it came as arrays; of the others there are lists:
-        self._kinds: list[int] = []
-        self._tests: list[int] = []  # the name of a node, or the kind of a value test
-        self._numbers_of: list[float] = []
-        self._texts = bytearray()
-        self._text_hashes: list[int] = []
-        self._spans: list[tuple[int, int]] = []
-        self._parts_of: list[tuple[int, ...]] = []
-        self._synced = 0  # those before it are in the arrays
+        self._steps: dict[bytes, int] = {}
+        self._first = 0  # conditions before it came as arrays
+        self._kinds = array("i")  # of the others
+        self._pending = _Pending()  # conditions that the columns below lack
         self._rows = Growing(np.int32, width=C_COLUMNS)
         self._limits, self._literals, self._parts = Growing(np.float64), Growing(np.uint8), Growing(np.int32)
         self._hashes = Growing(np.uint64)
@@ -131,14 +146,6 @@ class Conditions:
         """The kind of a condition."""
         at = number - self._first
         return self._kinds[at] if at >= 0 else int(self._rows.room[number, C_KIND])
-
-    def parts(self, number: int) -> Sequence[int]:
-        """The numbers of the conditions that one is made of."""
-        at = number - self._first
-        if at >= 0:
-            return self._parts_of[at]
-        row = self._rows.room[number]
-        return cast(list[int], self._parts.room[row[C_PARTS] : row[C_PARTS_END]].tolist())
 
     def add(self, pattern: Pattern) -> list[int]:
         """The pattern's program."""
@@ -156,8 +163,8 @@ class Conditions:
             if len(others) > MOST_ASKS:
                 others = (*others[: MOST_ASKS - 1], AllOf(others[MOST_ASKS - 1 :]))
             parts = self._all(others)
-            step = self._step(node, step, parts)
             name = 2 * self._name(node) + (node.axis == "//")
+            step = self._step(node, name, step, parts)
             asks = [NOTHING - 1 - part if self.kind(part) in _TRIED else part for part in parts]
             for k in range(len(asks) - 1):
                 program += NOTHING - MOST_ASKS * step - k - 1, SAME if k else name, asks[k]
@@ -168,9 +175,9 @@ class Conditions:
         """The number of a condition, as a part of an element."""
         return self._condition(condition)
 
-    def _step(self, node: Node, before: int, parts: tuple[int, ...]) -> int:
+    def _step(self, node: Node, name: int, before: int, parts: tuple[int, ...]) -> int:
         """The number of a step of a pattern's longest path, after another one."""
-        key = (before, node.axis, node.test, parts)
+        key = array("i", (before, name, *parts)).tobytes()
         known = self._steps.get(key)
         if known is None:
             known = self._steps[key] = self._new(STEP, node, parts, before)
@@ -289,39 +296,24 @@ class Conditions:
             known = self._find(kind, test, parts, limit, text, before)
             if known >= 0:
                 return known
-        begin = self._literals_end
-        self._texts += text
-        self._text_hashes.append(short_hash(text))
+        new = self._pending
+        span = (self._literals.size + len(new.literals), len(text)) if before is None else (before, 0)
+        begin = self._parts.size + len(new.parts)
+        new.rows.extend((kind, test, *span, begin, begin + len(parts), parts[0] if parts else NO_PART, 0))
+        new.limits.append(limit)
+        new.hashes.append(short_hash(text))
+        new.literals.extend(text)
+        new.parts.extend(parts)
         self._kinds.append(kind)
-        self._tests.append(test)
-        self._numbers_of.append(limit)
-        self._spans.append((begin, len(text)) if before is None else (before, 0))
-        self._parts_of.append(parts)
         return len(self) - 1
-
-    @property
-    def _literals_end(self) -> int:
-        return self._literals.size + len(self._texts)
 
     def arrays(self) -> ConditionArrays:
         """The table as of now; what earlier ones show stays as it is."""
-        new = slice(self._synced - self._first, None)
-        if self._synced == len(self):
-            return self._arrays
-        rows, parts, end = list[tuple[int, ...]](), list[int](), self._parts.size
-        columns = zip(self._kinds[new], self._tests[new], self._spans[new], self._parts_of[new], strict=True)
-        for kind, test, span, some in columns:
-            begin, end = end, end + len(some)
-            parts += some
-            rows.append((kind, test, *span, begin, end, some[0] if some else NO_PART, 0))
-        self._rows.extend(np.array(rows, dtype=np.int32))
-        self._limits.extend(np.array(self._numbers_of[new], dtype=np.float64))
-        self._parts.extend(np.array(parts, dtype=np.int32))
-        self._literals.extend(np.frombuffer(bytes(self._texts), dtype=np.uint8))
-        self._texts.clear()
-        self._hashes.extend(np.array(self._text_hashes[new], dtype=np.uint64))
-        self._synced = len(self)
-        self._arrays = self._captured()
+        if self._pending.rows:
+            for column, values in zip(self._columns, self._pending.columns(), strict=True):
+                column.extend(values)
+            self._pending = _Pending()
+            self._arrays = self._captured()
         return self._arrays
 
     def _captured(self) -> ConditionArrays:
@@ -345,7 +337,7 @@ class Conditions:
         table._rows, table._limits, table._hashes, table._literals, table._parts = (
             Growing.over(arrays[name]) for name in ConditionArrays._fields
         )
-        table._first = table._synced = table._rows.size
+        table._first = table._rows.size
         table._arrays = table._captured()
         return table
 
@@ -360,7 +352,8 @@ class Conditions:
         `wanted`: only these and their parts.
         """
         theirs = ConditionArrays(*(np.asarray(arrays[name]) for name in ConditionArrays._fields))
-        self._forget_lists()
+        self.arrays()
+        self._first, self._kinds = self._rows.size, array("i")
         for column, name in zip(self._columns, ConditionArrays._fields, strict=True):
             column.make_room(len(arrays[name]))
         self._index(len(theirs.rows))
@@ -377,16 +370,9 @@ class Conditions:
             self._parts.room, self._slots, sizes,
         )  # fmt: skip
         self._rows.size, self._literals.size, self._parts.size = sizes.tolist()
-        self._limits.size = self._hashes.size = self._first = self._synced = self._indexed = self._rows.size
+        self._limits.size = self._hashes.size = self._first = self._indexed = self._rows.size
         self._arrays = self._captured()
         return moved
-
-    def _forget_lists(self) -> None:
-        """From now on all conditions are those that came as arrays."""
-        self.arrays()
-        self._first = self._synced
-        for some in (self._kinds, self._tests, self._numbers_of, self._text_hashes, self._spans, self._parts_of):
-            some.clear()
 
     def _find(self, kind: int, test: int, parts: tuple[int, ...], limit: float, text: bytes, before: int | None) -> int:
         """The condition that says this among those that came as arrays, or -1."""
