@@ -50,8 +50,10 @@ def test_matching_ends_at_sigterm(tmp_path: Path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "sigterm"])
-def test_the_demo_ends_at_a_signal(tmp_path: Path, monkeypatch, capsys, number, status):
+def test_the_demo_ends_at_a_signal(tmp_path: Path, monkeypatch, capsys, request, number, status):
     monkeypatch.setattr(feed, "make_up", lambda *_: signal.raise_signal(number))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores Ctrl-C
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     monkeypatch.setattr(sys, "argv", ["pathcast", "demo", "--output", str(tmp_path / "demo")])
     with pytest.raises(SystemExit) as left:
         main()

@@ -95,6 +95,13 @@ def test_blank_lines_are_skipped_and_counted_without_being_held(tmp_path: Path) 
     assert (rows.xpaths, rows.ids, list(rows.lines)) == (["/a"], [blank + 1], [blank + 1])
 
 
+def test_a_block_of_blank_lines_is_not_cut_into_lines(tmp_path: Path) -> None:
+    file = tmp_path / "s.txt"
+    blank = 1 << 18
+    file.write_bytes(b"\n" * blank)
+    assert peak_of(lambda: read_rows(file)) < 4 * blank, "a list of the lines of a block takes as much"
+
+
 @pytest.mark.parametrize("block", [1, 2, 7, 1 << 16])
 def test_lines_are_the_same_however_they_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     monkeypatch.setattr(files, "_BLOCK", block)
@@ -108,10 +115,20 @@ def test_lines_are_the_same_however_they_are_cut(tmp_path: Path, monkeypatch: py
         assert list(zip(rows.ids or (), rows.xpaths, strict=True)) == expected
 
 
-def test_a_small_parquet_file_with_very_many_rows_is_rejected_before_they_are_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "column",
+    [
+        pytest.param(["/a"] * 3_000_000, id="many rows"),
+        pytest.param(["x" * (1 << 24)], id="a long text"),
+    ],
+)
+def test_a_small_parquet_file_with_much_in_it_is_rejected_before_a_column_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: list[str]
+) -> None:
     file = tmp_path / "s.parquet"
-    parquet.write_table(pyarrow.table({"xpath": pyarrow.array(["/a"] * 3_000_000)}), file)
-    assert file.stat().st_size < 100_000
+    parquet.write_table(pyarrow.table({"xpath": pyarrow.array(column)}), file, compression="zstd")
+    assert file.stat().st_size < 30_000
+    monkeypatch.setattr(parquet.ParquetFile, "read", lambda *_, **__: pytest.fail("a column is read"))
     with pytest.raises(LimitError, match="unpacks to more than 1,048,576 bytes"):
         Subscriptions.read(file)
 

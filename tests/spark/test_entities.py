@@ -1,18 +1,22 @@
 """Documents that declare entities on Spark: refused, or expanded by every stage that parses."""
 
+from functools import reduce
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import lit
 
+import pathcast
 from pathcast.errors import PipelineError
 from pathcast.joins import Extraction
 from pathcast.mediation import Mediator, infer_tree
 from pathcast.routing import Overlay, Policy
-from pathcast.spark import disseminate, expand, extract_rows, match_documents, mediate, summarize
+from pathcast.spark import disseminate, expand, extract_rows, match_documents, mediate, publish, summarize
 from pathcast.spark.joins.extract_rows import extracting
 from pathcast.spark.matching.match_documents import matching
-from pathcast.spark.matching.mediate_documents import mediating
+from pathcast.spark.matching.mediate_documents import Mediating, mediating
 from pathcast.spark.matching.parse_documents import parsing
 from pathcast.spark.matching.summarize_documents import expanding, summarizing
 from pathcast.spark.matching.worker_index import Index
@@ -96,6 +100,32 @@ def test_a_worker_summarises_and_expands_messages_with_entities_if_it_is_told_to
     if entities == "expand":
         refused = listed(expanding("xml")(iter(made)))
         assert not any(row["error"] is None for row in refused)
+
+
+def test_every_stage_on_spark_has_its_workers_expand_entities(spark, index, tmp_path):
+    declared = [(1, "main", DECLARED)]
+    documents = spark.createDataFrame(declared, "number long, publisher string, xml binary").coalesce(1)
+    publish(pathcast.open_index(index), tmp_path / "shards", shards=2)
+    mediator = Mediator(infer_tree(["<news><title>x</title></news>"]))
+    mediator.register("main", infer_tree(["<news><title>x</title></news>"]))
+    titles = Extraction("Titles", "//title", {"title": "."})
+    overlay = Overlay.tree(levels=2, fanout=2)
+    overlay.subscribe("r3", "//title", "ada")
+    stages = {}
+    for name, first in (("", None), (" after mediation", Mediating(mediator))):
+        given = {"mediation": first, "entities": "expand"}
+        stages[f"match{name}"] = match_documents(documents, index, **given)
+        stages[f"match shards{name}"] = match_documents(documents, tmp_path / "shards", shards=2, **given)
+        stages[f"extract{name}"] = extract_rows(documents, titles, key="number", **given)
+        stages[f"disseminate{name}"] = disseminate(documents, overlay, "L", **given)
+        stages[f"disseminate hop by hop{name}"] = disseminate(documents, overlay, "L", spread=True, **given)
+    stages["mediate"] = mediate(documents, mediator, entities="expand")
+    stages["summarize"] = summarize(documents, entities="expand")
+    stages["expand"] = expand(stages["summarize"].select("message"), entities="expand")
+    errors = [frame.select(lit(name).alias("stage"), "error") for name, frame in stages.items()]
+    found = reduce(DataFrame.unionAll, errors).collect()
+    assert {row["stage"] for row in found} == stages.keys()
+    assert {row["stage"] for row in found if row["error"] is not None} == set()
 
 
 def test_a_pipeline_expands_entities(spark, folder):

@@ -39,6 +39,7 @@ def test_a_folder_has_its_files_and_those_of_its_partitions(folder):
         ("/?.xml", ["a.xml", "ü.xml"]),
         ("/[a-b].xml", ["a.xml"]),
         ("/[^a].xml", ["ü.xml"]),
+        ("/[!a].xml", ["ü.xml"]),
         ("/{a,c*,none}.xml", ["a.xml", "c [x].xml"]),
         ("/{sub,day=1/{hour=2,x}}", ["day=1/hour=2/inner.xml", "sub/inner.xml"]),
         ("/s*/*.xml", ["sub/inner.xml"]),
@@ -56,6 +57,8 @@ def test_wildcards_are_those_of_hadoop(folder, pattern, expected):
 
 def test_a_file_is_listed_once_however_many_alternatives_name_it(folder):
     assert names(folder, "/{a,a*,?}.xml") == ["a.xml", "ü.xml"]
+    assert names(folder, "/{sub,sub/inner.xml,s*}") == ["sub/inner.xml"]
+    assert names(folder, "/{day=1,day=1/hour=2}") == ["day=1/hour=2/inner.xml"]
 
 
 def test_a_filter_is_for_names(folder):
@@ -72,16 +75,23 @@ def test_known_files_are_left_out_and_not_looked_at(folder, monkeypatch):
     assert not known & set(looked_at)
 
 
-def test_links_are_followed_and_those_to_a_folder_around_them_have_an_end(folder):
-    (folder / "sub" / "around").symlink_to(folder / "sub")
+def test_links_are_followed_unless_they_lead_nowhere(folder):
     (folder / "linked.xml").symlink_to(folder / "a.xml")
     (folder / "dangling.xml").symlink_to(folder / "nowhere")
     (folder / "itself.xml").symlink_to(folder / "itself.xml")
+    (folder / "elsewhere").symlink_to(folder / "day=1")
     os.mkfifo(folder / "pipe.xml")
     found = names(folder, recursive=True)
     assert "itself.xml" not in found
     assert "linked.xml" in found and "dangling.xml" not in found and "pipe.xml" not in found
-    assert "sub/inner.xml" in found
+    assert "elsewhere/hour=2/inner.xml" in found
+
+
+@pytest.mark.parametrize(("place", "target"), [("sub", "sub"), ("sub", "."), ("day=1/hour=2", "day=1"), (".", ".")])
+def test_a_link_to_a_folder_around_it_adds_no_files(folder, place, target):
+    before = names(folder, recursive=True)
+    (folder / place / "around").symlink_to(folder / target)
+    assert names(folder, recursive=True) == before
 
 
 def test_size_and_time_are_those_of_the_file(folder):

@@ -1,7 +1,10 @@
 """The log of a stream over files: a file once, in an order that never changes, whenever the process ends."""
 
+import fcntl
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,3 +98,41 @@ def test_an_append_writes_the_new_files_only(place):
     log.append(files("new"))
     assert place.read_bytes().startswith(before)
     assert json.loads(place.read_bytes()[len(before) :])["files"][0][0] == "/feed/new"
+
+
+def test_files_are_on_disk_before_append_and_begin_return(tmp_path, monkeypatch):
+    synced: list[tuple[int, int]] = []
+
+    def fsync(handle: int) -> None:
+        facts = os.fstat(handle)
+        synced.append((facts.st_ino, facts.st_size))
+
+    def now(place: Path) -> tuple[int, int]:
+        facts = place.stat()
+        return facts.st_ino, facts.st_size
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    one, other = tmp_path / "one" / "files.jsonl", tmp_path / "other" / "files.jsonl"
+    log = FileLog(one)
+    log.append(files("a"))
+    assert synced == [now(one), now(one.parent)]
+    log.append(files("b"))
+    assert synced[2:] == [now(one)]
+    synced.clear()
+    FileLog(other).begin([files("a"), files("b")])
+    assert [inode for inode, _ in synced] == [now(other)[0], now(other.parent)[0]]
+    assert synced[0] == now(other)
+
+
+def test_files_that_another_process_appends_while_this_one_waits_for_the_lock_come_first(place, monkeypatch):
+    one, other = FileLog(place), FileLog(place)
+    lock = fcntl.flock
+
+    def wait(file: Any, how: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", lock)
+        other.append(files("b", "c"))
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", wait)
+    one.append(files("a", "b"))
+    assert [file.path for file in FileLog(place).between(0, 3)] == ["/feed/b", "/feed/c", "/feed/a"]

@@ -155,6 +155,20 @@ def test_a_file_from_the_future_comes_when_it_has_been_watched_for_long_enough(f
     assert take(reader, start)[0] == ["ahead.xml"]
 
 
+def test_a_file_that_grows_while_its_time_stays_the_same_is_deferred(feed):
+    feed.write("ahead.xml", "<a>", age=-3600)
+    reader = feed.reader(settle="2 seconds")
+    start = reader.initialOffset()
+    assert reader.latestOffset(start, ALL) == start
+    feed.time.passed += SECOND
+    feed.write("ahead.xml", "<a></a>", age=-3599)
+    assert reader.latestOffset(start, ALL) == start
+    feed.time.passed += SECOND * 3 // 2
+    assert reader.latestOffset(start, ALL) == start
+    feed.time.passed += SECOND
+    assert read(reader, start, reader.latestOffset(start, ALL)) == [("ahead.xml", b"<a></a>")]
+
+
 def test_without_settling_a_file_comes_at_once(feed):
     feed.write("now.xml", age=0)
     reader = feed.reader(settle="0 seconds")
@@ -179,6 +193,8 @@ def test_a_stream_that_ends_waits_once_for_files_to_settle_and_counts_what_still
     assert sorted(taken) == ["done.xml", "old.xml"]
     assert feed.time.slept == [0.75]
     assert feed.deferred == (2, [str(feed.folder / "new.xml"), str(feed.folder / "slow.xml")])
+    assert reader.latestOffset(end, ALL) == end
+    assert feed.time.slept == [0.75]
     feed.time.passed += 60 * SECOND
     if how == "available-now":
         assert reader.latestOffset(end, ALL) == end  # what has come since is for the next run

@@ -214,6 +214,21 @@ def test_every_value_of_a_forged_manifest_is_checked(folder: Path) -> None:
             pytest.fail(f"change {number}: {open_snapshot(folder, 'numbers')}")
 
 
+def test_names_in_a_forged_manifest_do_not_lead_out_of_its_folder(folder: Path) -> None:
+    manifest = manifest_of(folder)
+    (data,) = folder.glob("data-*")
+    outside = folder.parent / "outside"
+    shutil.copy(data / "whole.bin", f"{outside}.bin")  # with the size and checksum that the manifest gives
+    for forged in (
+        manifest | {"arrays": {"../../outside": manifest["arrays"]["whole"]}},
+        manifest | {"arrays": {str(outside): manifest["arrays"]["whole"]}},
+        manifest | {"generation": f"{manifest['generation']}/../{data.name}"},
+    ):
+        forge(folder, forged)
+        with pytest.raises(SnapshotError, match=r"manifest\.json is incomplete"):
+            open_snapshot(folder, "numbers")
+
+
 def test_a_path_that_no_file_system_takes_is_no_snapshot() -> None:
     for path in ("a\0b", "\ud800", "n" * 10_000):
         with pytest.raises(SnapshotError):

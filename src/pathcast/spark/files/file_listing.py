@@ -75,25 +75,26 @@ def _hidden(name: str) -> bool:
     return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith(_COPYING)
 
 
-def _files(root: str, recursive: bool, inside: tuple[tuple[int, int], ...] = ()) -> Iterator[str]:
-    """The paths of files in a folder, or of the file itself."""
+def _files(root: str, recursive: bool, around: tuple[tuple[int, int], ...] = ()) -> Iterator[str]:
+    """The paths of files in a folder, or of the file itself; `around` are the folders that led to this one."""
     try:
         with os.scandir(root) as entries:
+            facts = os.stat(root)  # noqa: PTH116
+            if (facts.st_dev, facts.st_ino) in around:
+                return  # a link to a folder around it would list its files again
             folders = []
             for entry in entries:
                 if not _is_folder(entry):
                     yield entry.path
                 elif not _hidden(entry.name) and (recursive or "=" in entry.name):
-                    folders.append(entry)
+                    folders.append(entry.path)
     except NotADirectoryError:
         yield root
         return
     except FileNotFoundError:
         return  # removed since its parent was listed
     for folder in folders:
-        facts = folder.stat()
-        if (facts.st_dev, facts.st_ino) not in inside:  # a link to a folder around it would have no end
-            yield from _files(folder.path, recursive, (*inside, (facts.st_dev, facts.st_ino)))
+        yield from _files(folder, recursive, (*around, (facts.st_dev, facts.st_ino)))
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
