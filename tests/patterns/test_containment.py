@@ -13,8 +13,8 @@ from pathcast.patterns import Pattern, parse
 from pathcast.patterns.containment import containment
 from pathcast.patterns.containment.containment import Facts, contains
 from pathcast.patterns.containment.generalisation import generalisations, size
+from pathcast.patterns.containment.least_upper_bound import upper_bound
 from pathcast.patterns.containment.minimisation import minimised
-from pathcast.patterns.containment.upper_bound import upper_bound
 from pathcast.patterns.containment.value_implication import excludes, implies
 from pathcast.patterns.tree_pattern import Compare, Condition, StringTest
 from pathcast.patterns.value_comparison import holds

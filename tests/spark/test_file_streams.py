@@ -142,7 +142,9 @@ def test_the_plan_says_when_files_are_read_and_finds_them_as_the_stream_does(fol
 @pytest.mark.parametrize(("trigger", "waits"), [("once", True), ("available-now", False), ("2 seconds", False)])
 def test_a_source_is_told_when_its_stream_ends_after_one_micro_batch(folder, monkeypatch, trigger, waits):
     told: dict[str, object] = {}
-    monkeypatch.setattr("pathcast.spark.pipeline.pipeline_frames.stream_files", lambda *_, **options: told.update(options))
+    monkeypatch.setattr(
+        "pathcast.spark.pipeline.pipeline_frames.stream_files", lambda *_, **options: told.update(options)
+    )
     stream = f'[stream]\ncheckpoint = "checkpoint"\ntrigger = "{trigger}"'
     described = pipeline(folder, source='format = "files"\npath = "feed"', stream=stream)
     open_source(None, described.source, described.stream)

@@ -138,7 +138,7 @@ def check_companions() -> Iterator[Finding]:
 def check_java(*, needed: bool) -> Finding:
     """The Java that a session would start, by starting it."""
     from pathcast.errors import PipelineError
-    from pathcast.spark.sessions.java import OLDEST, find_java
+    from pathcast.spark.sessions import OLDEST, find_java
 
     try:
         java = find_java()

@@ -123,7 +123,7 @@ def _print(explanation: "Explanation", *, as_json: bool) -> None:
 def _print_coloured(explanation: "Explanation", console: "Console") -> None:
     from rich.text import Text
 
-    from pathcast.matching.explain.explanation_text import lines
+    from pathcast.matching.explain import lines
 
     styles = {"match": "bold green", "miss": "bold red", "plain": "dim", "yes": "green", "no": "red"}
     for line, tone in lines(explanation):

@@ -16,7 +16,7 @@ from . import generate_options as options
 from .arguments import refuse
 
 if TYPE_CHECKING:
-    from pathcast.documents.schema.schema import Schema
+    from pathcast.documents.schema import Schema
 
     from .write_subscriptions import Writer
 
@@ -132,9 +132,7 @@ def subscriptions(
 
 def _contents(folder: Path) -> Iterator[bytes]:
     """The documents of a folder."""
-    from pathcast.documents import Limits
-    from pathcast.documents.document_files import list_folder
-    from pathcast.documents.reader import content
+    from pathcast.documents import Limits, content, list_folder
 
     return (content(file, Limits())[0] for file in list_folder(folder).documents)
 

@@ -82,7 +82,7 @@ def joins(
 
 
 def _finish(clients: "dict[int, Client]", totals: list[int], *, as_json: bool, rows: bool) -> None:
-    from pathcast.joins.query.value_text import write_row
+    from pathcast.joins.query import write_row
 
     for id, client in clients.items() if rows else ():
         found = [write_row(dict(zip(client.columns, row, strict=True))) for row in client.rows()]
@@ -123,7 +123,7 @@ def _prepared(schema: "Schema", file: Path, scheme: str | None) -> "tuple[JoinSe
 
 def _schema(file: Path) -> "Schema":
     from pathcast.errors import PathcastError
-    from pathcast.joins.query.schema_file import read_schema_file
+    from pathcast.joins.query import read_schema_file
 
     try:
         return read_schema_file(file).schema
@@ -148,7 +148,7 @@ def _change(schema: "Schema", text: str) -> tuple[Any, ...]:
 
 def _row(schema: "Schema", table: Any, row: Any) -> Any:
     """Values of JSON as the columns' kinds read them; what is no row of the table the server refuses."""
-    from pathcast.joins.query.value_text import read_value
+    from pathcast.joins.query import read_value
 
     if not isinstance(row, dict) or not isinstance(table, str) or table not in schema.columns:
         return row

@@ -30,8 +30,7 @@ from .arguments import (
 from .read_subscriptions import chosen_subscriptions
 
 if TYPE_CHECKING:
-    from pathcast.documents import Limits
-    from pathcast.documents.document_files import Folder
+    from pathcast.documents import Folder, Limits
     from pathcast.errors import PathcastError
     from pathcast.matching import Matches, Subscriptions
 
@@ -148,7 +147,7 @@ def _sources(arguments: Iterable[str], largest: int) -> tuple[list[Source], int]
 
     Of stdin no more is read than it takes to reject it.
     """
-    from pathcast.documents.document_files import list_folder
+    from pathcast.documents import list_folder
 
     sources: list[Source] = []
     unread = 0
@@ -170,7 +169,7 @@ def _sources(arguments: Iterable[str], largest: int) -> tuple[list[Source], int]
 
 def _no_documents(name: str, folder: "Folder") -> str:
     """What a folder without documents has instead."""
-    from pathcast.documents.document_files import ENDINGS
+    from pathcast.documents import ENDINGS
 
     looked_for = " and ".join(f"*{ending}" for ending in ENDINGS)
     most = sorted(folder.others.items(), key=lambda other: (-other[1], other[0]))[:5]
@@ -194,7 +193,7 @@ def _batches(sources: Iterable[Source]) -> Iterator[list[Source]]:
 
 
 def _size(source: Source) -> int:
-    from pathcast.documents.document_files import content_bound
+    from pathcast.documents import content_bound
 
     if isinstance(source.document, bytes):
         return len(source.document)

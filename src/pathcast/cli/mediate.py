@@ -43,7 +43,7 @@ def map_schema(
     What is not mapped goes to stderr, and what is mapped though its name is not alike and little around it is.
     """
     from pathcast.mediation import Mediator
-    from pathcast.mediation.schemas.correspondence_evidence import doubtful
+    from pathcast.mediation.schemas import doubtful
 
     known: dict[str, str] = {}
     for each in pair or []:
@@ -90,7 +90,7 @@ def rewrite(
 
     from pathcast.documents import read
     from pathcast.errors import PathcastError
-    from pathcast.mediation.mappings.document_items import item_of, to_bytes
+    from pathcast.mediation.mappings import item_of, to_bytes
 
     if str(document) != "-" and not document.is_file():
         refuse(f"{document}: {'a folder, not a document' if document.is_dir() else 'there is no such document'}")
@@ -111,7 +111,7 @@ def integrate(
 
     What may be one thing and has names that are not alike goes to stderr: the file is there to be edited.
     """
-    from pathcast.mediation.schemas.schema_integration import integrate_with_doubts
+    from pathcast.mediation.schemas import integrate_with_doubts
 
     tree, doubts = integrate_with_doubts(map(_schema, schemas))
     _write(f"{tree}\n", output)
@@ -128,7 +128,7 @@ def _schema(file: Path) -> "SchemaTree":
 
 
 def _paths(tree: "SchemaTree") -> set[str]:
-    from pathcast.mediation.schemas.similarity_flooding import nodes_of
+    from pathcast.mediation.schemas import nodes_of
 
     return set(nodes_of(tree))
 

@@ -92,8 +92,8 @@ def _open_folder(folder: Path, namespaces: Sequence[str], entities: Entities) ->
     """The matcher of an index; of a folder with versions, as pipelines have it, the newest."""
     from pathcast.errors import PathcastError
     from pathcast.matching import open_index
-    from pathcast.spark.publishing.index_versions import is_versioned, latest, version_folder
-    from pathcast.store.snapshot import MANIFEST
+    from pathcast.spark.publishing import is_versioned, latest, version_folder
+    from pathcast.store import MANIFEST
 
     if namespaces:
         refuse(f"--namespaces: the index {folder} has its own namespaces; omit the option")

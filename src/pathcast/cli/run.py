@@ -24,8 +24,7 @@ from .signals import Stop, Work, stopped_by_signals
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pathcast.spark.pipeline.pipeline_file import Pipeline
-    from pathcast.spark.pipeline.run_pipeline import AnyReport
+    from pathcast.spark.pipeline import AnyReport, Pipeline
 
 FAILED = 1
 CONNECT_PORT = 15002
@@ -63,9 +62,7 @@ def run(
 
     Example: pathcast run pipeline.toml --dry-run
     """
-    from pathcast.spark.pipeline.output_folders import check_outputs
-    from pathcast.spark.pipeline.pipeline_file import read_pipeline
-    from pathcast.spark.pipeline.pipeline_plan import plan
+    from pathcast.spark.pipeline import check_outputs, plan, read_pipeline
 
     if master is not None and remote is not None:
         refuse("give --master or --remote, not both")
@@ -104,10 +101,9 @@ def _run(
 ) -> None:
     """Run a pipeline in a thread, and leave as it ends: by itself, by a signal, by an error, or without its JVM."""
     from pathcast.spark import session  # first, since it says how to install Spark
-    from pathcast.spark.pipeline.run_pipeline import compile_table, until_stopped
-    from pathcast.spark.pipeline.run_pipeline import run as run_pipeline
-    from pathcast.spark.sessions.jvm import how_it_ended, silence
-    from pathcast.spark.sessions.session import running
+    from pathcast.spark.pipeline import compile_table, until_stopped
+    from pathcast.spark.pipeline import run as run_pipeline
+    from pathcast.spark.sessions import how_it_ended, running, silence
 
     stop = Stop()
     started = False
@@ -150,7 +146,7 @@ def _leave(error: BaseException | None, pipeline: "Pipeline") -> NoReturn:
     from pyspark.errors import PySparkException
 
     from pathcast.errors import PathcastError
-    from pathcast.spark.sessions.jvm import how_it_ended, is_lost
+    from pathcast.spark.sessions import how_it_ended, is_lost
 
     ended = how_it_ended(patience=10 if error is not None and is_lost(error) else 0)
     if ended:
@@ -171,7 +167,7 @@ def _leave(error: BaseException | None, pipeline: "Pipeline") -> NoReturn:
 
 def _exit(status: int) -> NoReturn:
     """Leave; without waiting for PySpark's threads and exit hooks where these would wait for a JVM that is gone."""
-    from pathcast.spark.sessions.jvm import how_it_ended
+    from pathcast.spark.sessions import how_it_ended
 
     if how_it_ended():
         with suppress(OSError):
@@ -187,7 +183,7 @@ def _tell_json(report: "AnyReport") -> None:
 def _publish_joins(pipeline: "Pipeline") -> None:
     """Publish the subscriptions to joins, where the pipeline has a file of them and versions."""
     from pathcast.errors import PathcastError
-    from pathcast.spark.joins.join_files import publish_file
+    from pathcast.spark.joins import publish_file
 
     try:
         report = "" if pipeline.joins is None else publish_file(pipeline.joins)
@@ -205,7 +201,7 @@ def _tell_plan(pipeline: "Pipeline", lines: list[tuple[str, str]]) -> None:
         if find_spec("pyspark") is None:
             summary = "not checked: Spark is not installed"
         else:
-            from pathcast.spark.pipeline.subscription_table import check_table
+            from pathcast.spark.pipeline import check_table
 
             summary, problems = check_table(pipeline)
         lines = [*lines, ("subscriptions", summary)]
@@ -221,7 +217,7 @@ def _publish_small(pipeline: "Pipeline") -> bool:
     """Publish a small table of subscriptions without Spark; whether that was possible."""
     from pathcast.errors import PathcastError
     from pathcast.spark import session as _  # noqa: F401 — first, since it says how to install Spark
-    from pathcast.spark.pipeline.subscription_table import publish_small
+    from pathcast.spark.pipeline import publish_small
 
     try:
         report = publish_small(pipeline)
@@ -255,7 +251,7 @@ def _must_answer(remote: str) -> None:
 @contextmanager
 def _session(start: "Callable[[], SparkSession]", ours: bool) -> Iterator["SparkSession"]:
     """A session, which ends with the block if it is ours."""
-    from pathcast.spark.sessions.jvm import how_it_ended, keep_quiet_about_its_end
+    from pathcast.spark.sessions import how_it_ended, keep_quiet_about_its_end
 
     spark = start()
     keep_quiet_about_its_end()

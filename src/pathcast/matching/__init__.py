@@ -1,9 +1,5 @@
 """Matching: subscriptions, the engines that match documents against them, and the index on disk."""
 
-from .engine_registry import engines
-from .matcher import Matcher
-from .results.matches import Matches
-from .stored_index import open_index
-from .subscriptions.subscriptions import Subscription, Subscriptions
+import lazy_loader
 
-__all__ = ["Matcher", "Matches", "Subscription", "Subscriptions", "engines", "open_index"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -19,9 +19,8 @@ import numpy.typing as npt
 
 from pathcast.documents import Names
 from pathcast.errors import PathcastError, SnapshotError
-from pathcast.patterns.parsing.plain_paths import path_text
-from pathcast.store.snapshot import AnyArray
-from pathcast.store.text_arrays import Texts, check_pieces
+from pathcast.patterns.parsing import path_text
+from pathcast.store import AnyArray, Texts, check_pieces
 
 from .arrays.ragged_arrays import part_of
 from .subscriptions.subscriber_names import NOBODY

@@ -17,10 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents import Document, DocumentBatch, Limits
-from pathcast.documents.document_files import content_bound
-from pathcast.documents.expat_reader import Entities
-from pathcast.documents.reader import Readable, Reader
+from pathcast.documents import Document, DocumentBatch, Entities, Limits, Readable, Reader, content_bound
 from pathcast.errors import PathcastError
 
 from .engine_contract import Concurrent, Engine, Learning, Limited, Mergeable

@@ -18,14 +18,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from pathcast.documents import DocumentBatch, Limits, Names
-from pathcast.documents.expat_reader import Entities
-from pathcast.documents.reader import Readable, Reader
+from pathcast.documents import DocumentBatch, Entities, Limits, Names, Readable, Reader
 from pathcast.errors import PathcastError
-from pathcast.literature.xtrie.engine import XTrieEngine
-from pathcast.matching import Matches, Subscriptions
-from pathcast.matching.matcher import View
-from pathcast.matching.table.pattern_table import PatternTable
+from pathcast.literature.xtrie import XTrieEngine
+from pathcast.matching import Matches, Subscriptions, View
+from pathcast.matching.table import PatternTable
 
 from .mappings.document_items import item_of, to_bytes
 from .mappings.mapping import Mapping

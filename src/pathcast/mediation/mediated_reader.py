@@ -10,9 +10,7 @@ Cost: reading and rewriting; tables are made once for each mapping, and kept for
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pathcast.documents import DocumentBatch, Limits, Names
-from pathcast.documents.expat_reader import Entities
-from pathcast.documents.reader import Reader
+from pathcast.documents import DocumentBatch, Entities, Limits, Names, Reader
 from pathcast.errors import MappingError
 
 from .mappings.mapping import Mapping

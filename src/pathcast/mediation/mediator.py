@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
-from pathcast.documents import Limits
-from pathcast.documents.expat_reader import Entities
-from pathcast.documents.reader import Readable, read
-from pathcast.documents.schema.schema import Schema
+from pathcast.documents import Entities, Limits, Readable, read
+from pathcast.documents.schema import Schema
 from pathcast.errors import MappingError
 
 from .mappings.document_items import item_of, to_bytes

@@ -1,6 +1,6 @@
 """XML documents as messages, and XPath patterns as filters: the GPX encoding over a content network.
 
-The GPX-Matcher's encoding (`matching.gpx.encode`) makes of a document a set of *publications*, one a path from the root
+The GPX-Matcher's encoding (`literature/gpx`) makes of a document a set of *publications*, one a path from the root
 to a leaf, and of a path pattern a conjunction over one of them. Here a publication is a row of points, its positions,
 distances and attribute values the axes:
 
@@ -20,12 +20,23 @@ from pathlib import Path
 
 from pathcast.documents import read
 from pathcast.errors import LimitError, MessageError
-from pathcast.literature.gpx import encoding as encode
-from pathcast.literature.gpx.step_places import Place, Unencodable
+from pathcast.literature.gpx import (
+    Distance,
+    FromEnd,
+    Length,
+    Place,
+    Position,
+    Predicate,
+    Publication,
+    Unencodable,
+    predicates,
+    publications,
+)
+from pathcast.literature.gpx import (
+    Filter as AttributeFilter,
+)
 from pathcast.messages import Box, Filter, Interval, Message, Points, Scalar, SomePoint
-from pathcast.patterns import parse
-from pathcast.patterns.tree_pattern import Compare, Pattern
-from pathcast.patterns.value_comparison import number_of
+from pathcast.patterns import Compare, Pattern, number_of, parse
 
 PATHS, DOCUMENT = "#paths", "document"
 LIMIT = 10_000
@@ -36,7 +47,7 @@ def document_message(document: str | bytes | Path) -> Message:
     """A document as a message: its publications, and its bytes as payload."""
     parsed = read(document)
     rows: list[dict[str, Scalar]] = []
-    for publication in encode.publications(parsed):
+    for publication in publications(parsed):
         if len(rows) == LIMIT:
             raise LimitError(f"the document has more than {LIMIT:,} publications: a path repeats its tags too often")
         rows.append(dict(_pairs(publication)))
@@ -55,7 +66,7 @@ def pattern_filter(pattern: str | Pattern) -> Filter:
     parsed = parse(pattern) if isinstance(pattern, str) else pattern
     ranges: dict[str, Interval] = {}
     try:
-        for predicate in encode.predicates(parsed):
+        for predicate in predicates(parsed):
             axis, interval = _range(predicate)
             ranges[axis] = ranges[axis] & interval if axis in ranges else interval
     except Unencodable as reason:
@@ -63,7 +74,7 @@ def pattern_filter(pattern: str | Pattern) -> Filter:
     return Filter((SomePoint(PATHS, Box.of(ranges)),))
 
 
-def _pairs(publication: encode.Publication) -> Iterator[tuple[str, Scalar]]:
+def _pairs(publication: Publication) -> Iterator[tuple[str, Scalar]]:
     """A publication as axes and values."""
     yield "length", publication.length
     places = list(publication.positions.items())
@@ -79,20 +90,20 @@ def _pairs(publication: encode.Publication) -> Iterator[tuple[str, Scalar]]:
             yield _axis("#", *_place(place), attribute), None if isnan(number) else number
 
 
-def _range(predicate: encode.Predicate) -> tuple[str, Interval]:
+def _range(predicate: Predicate) -> tuple[str, Interval]:
     """A predicate as an axis and the values that it allows there."""
     match predicate:
-        case encode.Position(tag, operator, value):
+        case Position(tag, operator, value):
             return _axis("p", *tag), Interval(value, value if operator == "=" else None)
-        case encode.Distance(first, second, operator, value):
+        case Distance(first, second, operator, value):
             return _axis("d", *first, *second), Interval(value, value if operator == "=" else None)
-        case encode.FromEnd(tag, value):
+        case FromEnd(tag, value):
             return _axis("e", *tag), Interval(value, None)
-        case encode.Length(value):
+        case Length(value):
             return "length", Interval(value, None)
-        case encode.Filter(place, attribute, None):
+        case AttributeFilter(place, attribute, None):
             return _axis("@", *_place(place), attribute), Interval()
-        case encode.Filter(place, attribute, test):
+        case AttributeFilter(place, attribute, test):
             return _tested(place, attribute, test)
     raise AssertionError(predicate)
 

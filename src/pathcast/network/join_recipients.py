@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.joins.partition.standing_joins import Many, StandingJoins
-from pathcast.joins.query.subscription import Subscription
-from pathcast.joins.schemes.message_attributes import TO
+from pathcast.joins.partition import Many, StandingJoins
+from pathcast.joins.query import Subscription
+from pathcast.joins.schemes import TO
 from pathcast.messages import Filter, Message
 
 from .can.filter_points import Probe, shape

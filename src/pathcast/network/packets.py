@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from pathcast.messages import Message
-from pathcast.messages.message import PAYLOAD_ID
+from pathcast.messages import PAYLOAD_ID, Message
 
 from .can.filter_points import Probe
 from .can.zones import Box

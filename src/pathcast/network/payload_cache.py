@@ -24,8 +24,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pathcast.errors import TopologyError
-from pathcast.messages import Message
-from pathcast.messages.message import PAYLOAD_ID
+from pathcast.messages import PAYLOAD_ID, Message
 
 # The part of a repository that is for other nodes, and how seldom one that is full takes another payload.
 _SHARE, _SELDOM = 4, 16

@@ -1,6 +1,5 @@
 """Patterns: XPath subscriptions as tree patterns, printing, and XPath 1.0's comparison of values."""
 
-from .parsing.parse import Namespaces, parse
-from .tree_pattern import Pattern
+import lazy_loader
 
-__all__ = ["Namespaces", "Pattern", "parse"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

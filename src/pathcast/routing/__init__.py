@@ -1,17 +1,5 @@
 """Routing: an overlay of routers that reuse each other's work. See README.md beside this file."""
 
-from .advertising.aggregation import Aggregation, aggregate
-from .overlay import Overlay, streaming_engines
-from .policy import Policy
-from .routing_report import Delivery, Report, RouterReport
+import lazy_loader
 
-__all__ = [
-    "Aggregation",
-    "Delivery",
-    "Overlay",
-    "Policy",
-    "Report",
-    "RouterReport",
-    "aggregate",
-    "streaming_engines",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

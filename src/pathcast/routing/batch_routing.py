@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch
 from pathcast.errors import PathcastError
-from pathcast.matching.engine_contract import Engine, Entries, Expiring, Mask, Offsets, Skipping
+from pathcast.matching import Engine, Entries, Expiring, Mask, Offsets, Skipping
 
 from .annotations.annotations import NOTHING, Annotations
 from .document_handling import Handling

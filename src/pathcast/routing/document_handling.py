@@ -23,7 +23,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from pathcast.documents import Document, DocumentBatch
-from pathcast.matching.engine_contract import Engine, Entries, Expiring, Mask, Skipping, Streaming
+from pathcast.matching import Engine, Entries, Expiring, Mask, Skipping, Streaming
 
 from .annotations.annotations import Annotations
 from .annotations.incoming_annotations import Taken, take

@@ -18,15 +18,14 @@ from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import Any
 
-from pathcast.documents import Document, Limits
-from pathcast.documents.reader import Readable, content
+from pathcast.documents import Document, Limits, Readable, content
 from pathcast.errors import MappingError, PathcastError
-from pathcast.matching.engine_registry import engine_class, engines
-from pathcast.matching.subscriptions.argument_checks import check_namespaces
-from pathcast.mediation.mappings.mapping_messages import original
-from pathcast.mediation.mediator import Mediator
+from pathcast.matching import engine_class, engines
+from pathcast.matching.subscriptions import check_namespaces
+from pathcast.mediation import Mediator
+from pathcast.mediation.mappings import original
 from pathcast.patterns import Namespaces, Pattern, parse
-from pathcast.patterns.parsing.parse import MAX_STEPS
+from pathcast.patterns.parsing import MAX_STEPS
 from pathcast.transmission import Ledger, Topology
 
 from .advertising.advertisement_updates import Advertising

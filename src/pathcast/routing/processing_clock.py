@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from pathcast.documents import Document, DocumentBatch
-from pathcast.matching.engine_contract import Entries, Mask, Streaming, StreamMatches
+from pathcast.matching import Entries, Mask, Streaming, StreamMatches
 
 from .truncated_documents import cut
 

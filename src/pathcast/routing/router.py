@@ -18,10 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents import DocumentBatch, Limits
-from pathcast.documents.reader import Reader
-from pathcast.mediation.mappings.mapping_messages import is_packed
-from pathcast.mediation.mediated_reader import MediatedReader
+from pathcast.documents import DocumentBatch, Limits, Reader
+from pathcast.mediation import MediatedReader
+from pathcast.mediation.mappings import is_packed
 from pathcast.patterns import Namespaces, Pattern
 
 from .advertising.advertisement import Advertisement

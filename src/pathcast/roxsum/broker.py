@@ -23,9 +23,7 @@ from pathlib import Path
 import numpy as np
 from pyroaring import BitMap
 
-from pathcast.documents import Limits
-from pathcast.documents.expat_reader import Entities
-from pathcast.documents.reader import Readable
+from pathcast.documents import Entities, Limits, Readable
 from pathcast.errors import LimitError, PathcastError
 from pathcast.patterns import Namespaces
 

@@ -11,11 +11,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pathcast.documents.names import local_part
-from pathcast.matching import Matcher, Subscriptions
-from pathcast.matching.matcher import View
-from pathcast.patterns import Namespaces, Pattern
-from pathcast.patterns.tree_pattern import AllOf, Condition, Node, Root
+from pathcast.documents import local_part
+from pathcast.matching import Matcher, Subscriptions, View
+from pathcast.patterns import AllOf, Condition, Namespaces, Node, Pattern, Root
 
 Path = tuple[Node, ...]
 

@@ -9,10 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 from pyroaring import BitMap
 
-from pathcast.documents import LabelPaths, Limits
-from pathcast.documents.document_batch import Int32s, Int64s
-from pathcast.documents.expat_reader import Entities
-from pathcast.documents.reader import Reader
+from pathcast.documents import Entities, Int32s, Int64s, LabelPaths, Limits, Reader
 from pathcast.errors import LimitError, PathcastError
 
 from .batch_contents import Contents

@@ -28,10 +28,7 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from pathcast.documents import Document, DocumentBatch, Limits
-from pathcast.documents.document_batch import Int32s, Int64s
-from pathcast.documents.expat_reader import Entities
-from pathcast.documents.reader import Readable
+from pathcast.documents import Document, DocumentBatch, Entities, Int32s, Int64s, Limits, Readable
 from pathcast.errors import MessageError, PathcastError
 from pathcast.matching import Matcher
 

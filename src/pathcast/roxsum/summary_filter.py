@@ -26,13 +26,10 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from pathcast.documents import DocumentBatch, LabelPaths
-from pathcast.documents.document_batch import Int32s, Int64s
-from pathcast.documents.reader import Reader
+from pathcast.documents import DocumentBatch, Int32s, Int64s, LabelPaths, Reader
 from pathcast.errors import MessageError, PathcastError
-from pathcast.matching import Matcher
-from pathcast.matching.matcher import View
-from pathcast.matching.results.batch_subscribers import SubscriberRows
+from pathcast.matching import Matcher, View
+from pathcast.matching.results import SubscriberRows
 
 from .batch_contents import with_rows_replaced
 from .broker_targets import Target, Targets

@@ -1,5 +1,5 @@
 """Store: compiled indexes on disk, as memory-mapped arrays under a checked manifest."""
 
-from .snapshot import Snapshot, open_snapshot, read_manifest, reading_snapshot, write_snapshot
+import lazy_loader
 
-__all__ = ["Snapshot", "open_snapshot", "read_manifest", "reading_snapshot", "write_snapshot"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,8 +8,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from pathcast.documents.schema.dtd import read_dtd
-from pathcast.documents.schema.schema import Schema
+from pathcast.documents.schema import Schema, read_dtd
 from pathcast.workloads.documents import generate_documents
 from pathcast.workloads.subscriptions import assign_subscribers, generate_subscriptions
 from pathcast.workloads.value_pools import Values

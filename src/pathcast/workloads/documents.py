@@ -18,7 +18,7 @@ Not done: attributes of type ENTITY (they are left out; a required one is refuse
 from collections.abc import Callable, Iterator
 from random import Random
 
-from pathcast.documents.schema.schema import Attribute, Element, Particle, Schema
+from pathcast.documents.schema import Attribute, Element, Particle, Schema
 from pathcast.errors import DocumentError, LimitError
 from pathcast.workloads.value_pools import TextStyle, Values
 

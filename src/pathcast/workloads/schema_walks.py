@@ -17,7 +17,7 @@ from itertools import accumulate
 from random import Random
 from typing import Literal, NamedTuple
 
-from pathcast.documents.schema.schema import Element, Schema
+from pathcast.documents.schema import Element, Schema
 from pathcast.errors import LimitError
 from pathcast.workloads.value_pools import Domain, Values
 

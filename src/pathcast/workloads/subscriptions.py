@@ -7,7 +7,7 @@ Match rate: see match_rate.py.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 
-from pathcast.documents.schema.schema import Schema
+from pathcast.documents.schema import Schema
 from pathcast.errors import LimitError
 from pathcast.workloads.documents import generate_documents
 from pathcast.workloads.plain_paths import plain_paths

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal
 
-from pathcast.documents.schema.schema import Attribute, Schema
+from pathcast.documents.schema import Attribute, Schema
 
 TextStyle = Literal["integers", "words"]
 

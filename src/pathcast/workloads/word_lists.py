@@ -10,7 +10,7 @@ Nothing here is true: people, companies and places are invented.
 
 from random import Random
 
-from pathcast.documents.schema.schema import Attribute
+from pathcast.documents.schema import Attribute
 
 STOCK = 40
 

@@ -145,7 +145,7 @@ def _print(
 ) -> None:
     from rich.table import Table
 
-    from pathcast.transmission.units import shown_bytes
+    from pathcast.transmission import shown_bytes
 
     table = Table("", "expected", "found", "lost", "twice", "wrong")
     for column in table.columns[1:]:

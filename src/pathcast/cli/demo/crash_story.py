@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from pathcast.spark.pipeline.batch_reports import JoinReport, Report
-    from pathcast.spark.pipeline.pipeline_sections import Stream
+    from pathcast.spark.pipeline import JoinReport, Report, Stream
 
     AnyReport = Report | JoinReport
 
@@ -36,8 +35,7 @@ class Story:
     """The streams of one pipeline, disturbed on purpose."""
 
     def __init__(self, folder: Path, batches: int, progress: "Progress", console: "Console") -> None:
-        from pathcast.spark.pipeline.batch_reports import joins_stream
-        from pathcast.spark.pipeline.pipeline_file import read_pipeline
+        from pathcast.spark.pipeline import joins_stream, read_pipeline
 
         stream = read_pipeline(folder / "pipeline.toml").stream
         assert stream is not None
@@ -51,7 +49,7 @@ class Story:
 
     def run(self, newcomers: Callable[[], str]) -> str:
         """Run it all; in the midst of what the stream was killed. `newcomers` lets them in and says so."""
-        from pathcast.spark.sessions.java import find_java
+        from pathcast.spark.sessions import find_java
 
         self.console.print(f"Starting the stream, pathcast run pipeline.toml, on Java {find_java().version} …")
         with self._started() as running:
@@ -128,7 +126,7 @@ class Story:
 
     def _tell(self) -> bool:
         """Take up the reports that have come, and say whether there were any."""
-        from pathcast.spark.pipeline.batch_reports import reports_after
+        from pathcast.spark.pipeline import reports_after
 
         told = False
         for name, stream in self.streams.items():

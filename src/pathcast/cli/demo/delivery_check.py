@@ -76,10 +76,10 @@ def deliveries_of(reports: list[Report], subscriptions: Iterable[Subscription]) 
 
 def messages_of(folder: Path, reports: Iterable[Report]) -> "Counter[tuple[int, bytes]]":
     """Sequence and bytes of all messages, by one join server."""
-    from pathcast.joins.partition.standing_joins import StandingJoins
-    from pathcast.joins.query.schema_file import read_schema_file
-    from pathcast.joins.server.join_server import Step
-    from pathcast.spark.joins.join_files import read_join_subscriptions
+    from pathcast.joins.partition import StandingJoins
+    from pathcast.joins.query import read_schema_file
+    from pathcast.joins.server import Step
+    from pathcast.spark.joins import read_join_subscriptions
 
     schema = read_schema_file(folder / "market.toml").schema
     server = StandingJoins(schema, read_join_subscriptions(str(folder / "investors.csv"))).server()

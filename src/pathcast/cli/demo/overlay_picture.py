@@ -34,7 +34,7 @@ def draw(folder: Path) -> "Ledger":
     """Draw the overlay into the folder, unless matplotlib is not installed; the traffic."""
     from importlib.util import find_spec
 
-    from pathcast.transmission.units import shown_bytes
+    from pathcast.transmission import shown_bytes
 
     ledger = ledger_of(folder)
     title = (

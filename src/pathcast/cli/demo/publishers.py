@@ -148,7 +148,7 @@ PUBLISHERS = tuple(_SCHEMAS)
 def mediator() -> "Mediator":
     """A mediator that knows all publishers."""
     from pathcast.mediation import Mediator
-    from pathcast.mediation.mappings.mapping import read_tree
+    from pathcast.mediation.mappings import read_tree
 
     made = Mediator(read_tree(GLOBAL))
     for name, schema in _SCHEMAS.items():

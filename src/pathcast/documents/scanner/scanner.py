@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.errors import PathcastError
-from pathcast.store.text_arrays import Texts
+from pathcast.store import Texts
 
 from ..batch_splicing import splice
 from ..document_batch import DocumentBatch

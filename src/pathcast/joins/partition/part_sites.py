@@ -19,7 +19,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pathcast.messages import Scalar
-from pathcast.store.plain import read_plain, write_plain
+from pathcast.store import read_plain, write_plain
 
 from ..query.schema import Row
 from ..schemes.semijoin_groups import Group

@@ -19,8 +19,7 @@ from math import ceil, floor, inf, isinf
 from typing import Any, TypeAlias
 
 from pathcast.errors import MessageError
-from pathcast.messages import Interval, Scalar
-from pathcast.messages.attribute_values import NUMBER, check_scalar, family
+from pathcast.messages import NUMBER, Interval, Scalar, check_scalar, family
 
 
 @total_ordering

@@ -22,9 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents import DocumentBatch, LabelPaths
-from pathcast.documents.document_batch import Int32s, Int64s
-from pathcast.documents.label_paths import ROOT
+from pathcast.documents import ROOT, DocumentBatch, Int32s, Int64s, LabelPaths
 from pathcast.errors import DocumentError, PathcastError, SchemaError
 from pathcast.messages import Scalar
 

@@ -19,8 +19,7 @@ import numpy.typing as npt
 
 from pathcast.errors import MessageError, QueryError, SnapshotError
 from pathcast.messages import Filter, In, Interval, Message, Points, decode, decode_filter, encode, encode_filter
-from pathcast.store.snapshot import AnyArray
-from pathcast.store.text_arrays import check_pieces
+from pathcast.store import AnyArray, check_pieces
 
 from ..partition.standing_joins import Asked, Query
 from .query import Selection

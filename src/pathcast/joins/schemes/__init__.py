@@ -1,1 +1,5 @@
 """The schemes of the select-join paper: which messages a change becomes."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

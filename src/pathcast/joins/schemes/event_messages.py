@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.errors import ChangeError, PathcastError
-from pathcast.messages.value_encoding import written_name
-from pathcast.messages.wire_format import begun, written_attribute
+from pathcast.messages import begun, written_attribute, written_name
 from pathcast.messages.wire_format_kernels import DATE, FLOAT, SKYLINE, TIMESTAMP, WHOLE
 
 from ..index.stabbing_index import StabbingIndex

@@ -15,9 +15,9 @@ from typing import ClassVar
 import numpy as np
 
 from pathcast.documents import DocumentBatch
-from pathcast.matching.engine_contract import Entries, Offsets
-from pathcast.matching.table.pattern_table import PatternTable
-from pathcast.patterns.parsing.plain_paths import normalised
+from pathcast.matching import Entries, Offsets
+from pathcast.matching.table import PatternTable
+from pathcast.patterns.parsing import normalised
 
 from ..streaming.streaming_engine import Arrays, EventScratch, Int32s, TablesEngine
 from ..streaming.value_tests import text_room

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.matching.table.path_trie import Trie, flat
+from pathcast.matching.table import Trie, flat
 
 from .run_kernels import (
     C_BEGIN,

@@ -1,5 +1,5 @@
 """The engines of the GPX-Matcher: XPath expressions as conjunctions of Boolean predicates over document paths."""
 
-from .engine import GpxEngine, GpxFirstEngine, GpxLastEngine
+import lazy_loader
 
-__all__ = ["GpxEngine", "GpxFirstEngine", "GpxLastEngine"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -16,7 +16,7 @@ two `//` stands nowhere in particular, and such a branch can't be taken (`Unenco
 
 from dataclasses import dataclass, field
 
-from pathcast.patterns.tree_pattern import Node, Pattern
+from pathcast.patterns import Node, Pattern
 
 from ..streaming.pattern_bindings import MOST_PARTS
 from .encoding import Predicate, elements_below, path_predicates, roots_in

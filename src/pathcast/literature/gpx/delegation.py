@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch, Limits
-from pathcast.matching.automaton.engine import AutomatonEngine
-from pathcast.matching.automaton.verify.verifier import Verifier
-from pathcast.matching.engine_contract import Entries, Mask, Offsets
-from pathcast.matching.table.pattern_table import PatternTable
+from pathcast.matching import Entries, Mask, Offsets
+from pathcast.matching.automaton import AutomatonEngine
+from pathcast.matching.automaton.verify import Verifier
+from pathcast.matching.table import PatternTable
 
 
 class Delegate:

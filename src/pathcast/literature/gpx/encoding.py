@@ -24,10 +24,8 @@ from itertools import combinations
 from math import isinf
 from typing import Literal
 
-from pathcast.documents import Document
-from pathcast.documents.names import local_part
-from pathcast.patterns.tree_pattern import Compare, Condition, Node, Pattern, Root
-from pathcast.patterns.value_comparison import holds
+from pathcast.documents import Document, local_part
+from pathcast.patterns import Compare, Condition, Node, Pattern, Root, holds
 
 from .step_places import Place, Tag, Unencodable, place_of, tags_of
 

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import Document, DocumentBatch, Limits
-from pathcast.matching.engine_contract import Entries, Mask, Offsets, StreamMatches
+from pathcast.matching import Entries, Mask, Offsets, StreamMatches
 from pathcast.matching.results.match_expansion_kernels import merge_entries
-from pathcast.matching.table.pattern_table import PatternTable
+from pathcast.matching.table import PatternTable
 
 from ..streaming.streaming_engine import Bits, packed
 from .delegation import Delegate

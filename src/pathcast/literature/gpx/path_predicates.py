@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import Names
-from pathcast.matching.table.pattern_table import PatternTable
-from pathcast.patterns.tree_pattern import Compare, Node, Pattern, conditions_in
+from pathcast.matching.table import PatternTable
+from pathcast.patterns import Compare, Node, Pattern, conditions_in
 
 from .decomposition import Decomposition, Piece, decompose
 from .encoding import Distance, Filter, FromEnd, Length, Position, Predicate

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pathcast.patterns.tree_pattern import WILDCARD, Node
+from pathcast.patterns import WILDCARD, Node
 
 
 class Unencodable(Exception):  # noqa: N818 - not an error: the pattern goes another way

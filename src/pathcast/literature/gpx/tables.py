@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.matching.table.pattern_table import PatternTable
+from pathcast.matching.table import PatternTable
 
 from .join_kernels import C_ROWS
 from .path_predicates import Paths, Use, encode_table

@@ -1,1 +1,5 @@
 """What the engines of the literature share: start and end tags as events, bindings, value tests."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import Document, DocumentBatch
-from pathcast.matching.automaton.verify.verifier import Verifier
-from pathcast.matching.engine_contract import Entries, Mask, Offsets, StreamMatches
+from pathcast.matching import Entries, Mask, Offsets, StreamMatches
+from pathcast.matching.automaton.verify import Verifier
 from pathcast.matching.results.match_expansion_kernels import merge_entries
-from pathcast.matching.table.pattern_table import PatternTable
+from pathcast.matching.table import PatternTable
 from pathcast.patterns import Pattern
 
 from .streaming_kernels import DONE, FEW_GATES, FEW_OUT, GATED, READ, SKIPPING, STREAM, WHY, WRITTEN

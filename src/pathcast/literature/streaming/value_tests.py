@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import Names
+from pathcast.matching.automaton.verify import Conditions
 from pathcast.matching.automaton.verify.condition_kernels import ATTRIBUTE
-from pathcast.matching.automaton.verify.condition_table import Conditions
-from pathcast.patterns.tree_pattern import Compare, Condition, Node, Pattern, StringTest
+from pathcast.patterns import Compare, Condition, Node, Pattern, StringTest
 
 
 def is_selection(condition: Condition) -> bool:

@@ -1,5 +1,5 @@
 """The XTrie engine: maximal wildcard-free substrings in a trie, a substring table, partial matchings."""
 
-from .engine import XTrieEngine
+import lazy_loader
 
-__all__ = ["XTrieEngine"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

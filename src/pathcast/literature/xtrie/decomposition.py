@@ -18,9 +18,9 @@ patterns that begin with an attribute or text, and nodes with more branches than
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pathcast.matching.automaton.values.path_gates import gate
-from pathcast.patterns.parsing.plain_paths import PathEncoder, Steps
-from pathcast.patterns.tree_pattern import Condition, Node, Pattern
+from pathcast.matching.automaton.values import gate
+from pathcast.patterns import Condition, Node, Pattern
+from pathcast.patterns.parsing import PathEncoder, Steps
 
 from ..streaming.value_tests import Selections, branches, is_conjunctive, is_selection
 from .layout_kernels import MOST_BRANCHES

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from pathcast.documents import DocumentBatch
-from pathcast.matching.engine_contract import Mask, Offsets
+from pathcast.matching import Mask, Offsets
 
 from ..streaming.streaming_engine import Arrays, EventEngine, Int32s
 from .decomposition import Twigs

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.matching.table.path_trie import Trie, flat
+from pathcast.matching.table import Trie, flat
 
 from ..streaming.streaming_engine import Arrays, Int32s
 from .decomposition import NONE, Twigs

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.matching.automaton.values.path_gates import gate
-from pathcast.patterns.parsing.plain_paths import PathEncoder, Steps
-from pathcast.patterns.tree_pattern import Node, Pattern
+from pathcast.matching.automaton.values import gate
+from pathcast.patterns import Node, Pattern
+from pathcast.patterns.parsing import PathEncoder, Steps
 
 from ..streaming.pattern_bindings import MOST_PARTS
 from ..streaming.value_tests import Selections, branches, is_conjunctive, is_selection

@@ -16,7 +16,7 @@ Skipping leaves out selections, joins and what is delegated, not states.
 from typing import ClassVar
 
 from pathcast.documents import DocumentBatch
-from pathcast.matching.engine_contract import Offsets
+from pathcast.matching import Offsets
 
 from ..streaming.streaming_engine import Arrays, EventEngine, Int32s
 from .decomposition import Queries

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.matching.table.path_trie import Trie, flat
+from pathcast.matching.table import Trie, flat
 
 from .decomposition import Queries
 from .run_kernels import S_BEGIN, S_COLUMNS, S_DEEP, S_END, S_ENTRY, S_HIGH, S_LOW, S_STAR, S_TASKS

@@ -1,1 +1,5 @@
 """Arrays that grow, arrays of lists, and bit sets for kernels."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,5 +1,5 @@
 """The automaton engine, the default: a lazily determinised automaton over label paths."""
 
-from .engine import AutomatonEngine
+import lazy_loader
 
-__all__ = ["AutomatonEngine"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

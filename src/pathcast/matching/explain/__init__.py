@@ -1,6 +1,5 @@
 """Explain: why a document matches a subscription, or what keeps it from matching."""
 
-from .explain_match import explain
-from .explanation import Elsewhere, Explanation, Finding, Place
+import lazy_loader
 
-__all__ = ["Elsewhere", "Explanation", "Finding", "Place", "explain"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.patterns.tree_pattern import AllOf, AnyOf, Compare, Condition, First, Node, Not, Root, StringTest
+from pathcast.patterns import AllOf, AnyOf, Compare, Condition, First, Node, Not, Root, StringTest
 
 from .node_sets import NOTHING, Contexts, DocumentNodes, Int32s, Int64s, Kind, Mask, NodeSet, kind_of
 from .node_values import Values

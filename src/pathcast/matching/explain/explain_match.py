@@ -7,7 +7,7 @@ held against it.
 
 from pathcast.documents import Document
 from pathcast.patterns import Namespaces, Pattern
-from pathcast.patterns.parsing.parse import parse_printed
+from pathcast.patterns.parsing import parse_printed
 
 from ..subscriptions.subscriptions import Subscription, Subscriptions
 from .condition_truth import Truth, path_of, reached

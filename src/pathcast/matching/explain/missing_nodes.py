@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pathcast.documents.names import local_part
-from pathcast.patterns.tree_pattern import WILDCARD, Node
+from pathcast.documents import local_part
+from pathcast.patterns import WILDCARD, Node
 
 from .draft_findings import Draft, spot
 from .explanation import SHOWN

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.patterns.tree_pattern import Compare, StringTest
+from pathcast.patterns import Compare, StringTest
 
 from .node_sets import NodeSet
 from .node_values import Find, Span, Values, finding, first_spans

@@ -14,9 +14,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents import DocumentBatch
-from pathcast.documents.names import local_part
-from pathcast.patterns.tree_pattern import TEXT, WILDCARD, Axis
+from pathcast.documents import DocumentBatch, local_part
+from pathcast.patterns import TEXT, WILDCARD, Axis
 
 Kind = Literal["element", "attribute", "text"]
 Int32s = npt.NDArray[np.int32]

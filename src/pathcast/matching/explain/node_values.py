@@ -14,8 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pathcast.patterns.tree_pattern import Compare, StringTest
-from pathcast.patterns.value_comparison import compare_numbers, number_of
+from pathcast.patterns import Compare, StringTest, compare_numbers, number_of
 
 from .node_sets import DocumentNodes, Int64s, Mask, NodeSet
 

@@ -16,7 +16,7 @@ from math import isnan
 
 import numpy as np
 
-from pathcast.patterns.tree_pattern import AllOf, AnyOf, Compare, Condition, First, Node, Not, Root, StringTest
+from pathcast.patterns import AllOf, AnyOf, Compare, Condition, First, Node, Not, Root, StringTest
 
 from .condition_truth import Step, Truth, path_of, reached
 from .draft_findings import Draft, Spot, spot

@@ -8,10 +8,21 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from pathcast.documents.names import XML_NAMESPACE, local_part
-from pathcast.patterns import Namespaces
-from pathcast.patterns.pattern_text import condition_text, test_text
-from pathcast.patterns.tree_pattern import AllOf, AnyOf, Compare, Condition, First, Node, Not, Root, StringTest
+from pathcast.documents import XML_NAMESPACE, local_part
+from pathcast.patterns import (
+    AllOf,
+    AnyOf,
+    Compare,
+    Condition,
+    First,
+    Namespaces,
+    Node,
+    Not,
+    Root,
+    StringTest,
+    condition_text,
+    test_text,
+)
 
 from .node_values import VALUE_PRINTED
 

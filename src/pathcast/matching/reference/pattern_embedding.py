@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from pathcast.documents import Document
-from pathcast.patterns.tree_pattern import (
+from pathcast.patterns import (
     TEXT,
     WILDCARD,
     AllOf,
@@ -24,8 +24,8 @@ from pathcast.patterns.tree_pattern import (
     Pattern,
     Root,
     StringTest,
+    holds,
 )
-from pathcast.patterns.value_comparison import holds
 
 
 class Place(NamedTuple):

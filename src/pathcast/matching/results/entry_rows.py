@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.store.text_arrays import Texts
+from pathcast.store import Texts
 
 from .entry_rows_kernels import CELLS, ID, NEXT, OWNER, append_rows, lay_out
 

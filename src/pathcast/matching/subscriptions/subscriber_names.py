@@ -7,7 +7,7 @@ holds the old one goes on with the old numbers.
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.store.text_arrays import Texts
+from pathcast.store import Texts
 
 NOBODY = -1
 # So many names are kept even if nobody uses them.

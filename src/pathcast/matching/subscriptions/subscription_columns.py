@@ -17,8 +17,7 @@ from operator import index
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.store.snapshot import AnyArray
-from pathcast.store.text_arrays import Texts, pack
+from pathcast.store import AnyArray, Texts, pack
 
 from ..results.entry_rows_kernels import index_ids
 

@@ -21,13 +21,11 @@ from weakref import WeakSet
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents import Limits
-from pathcast.documents.expat_reader import Entities
+from pathcast.documents import Entities, Limits
 from pathcast.errors import LimitError, PatternError
 from pathcast.patterns import Namespaces
-from pathcast.patterns.parsing.parse import MAX_STEPS
-from pathcast.store.snapshot import AnyArray
-from pathcast.store.text_arrays import Texts, pack
+from pathcast.patterns.parsing import MAX_STEPS
+from pathcast.store import AnyArray, Texts, pack
 
 from ..results.entry_rows import Rows
 from ..results.match_expansion import Expansion

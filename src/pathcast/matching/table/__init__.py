@@ -1,1 +1,5 @@
 """The table of distinct patterns: equal subscriptions share one entry, and engines see entries alone."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.patterns import Namespaces
-from pathcast.patterns.pattern_text import has_one_text
-from pathcast.store.text_arrays import Texts, pack
+from pathcast.patterns import Namespaces, has_one_text
+from pathcast.store import Texts, pack
 
 from ..arrays.ragged_arrays import part_of
 from ..engine_contract import Mergeable

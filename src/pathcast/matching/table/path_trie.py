@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.patterns.parsing.plain_paths import Steps
+from pathcast.patterns.parsing import Steps
 
 from .path_trie_kernels import NONE, enter_path, insert_paths, merge_nodes, number_paths, rebuild_slots
 

@@ -18,13 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents import DocumentBatch, Names
-from pathcast.documents.names import local_part
+from pathcast.documents import DocumentBatch, Names, local_part
 from pathcast.errors import LimitError, PatternError
-from pathcast.patterns import Namespaces, Pattern, parse
-from pathcast.patterns.parsing.plain_paths import PathEncoder, Steps, path_text, pattern_of
-from pathcast.patterns.tree_pattern import names_of
-from pathcast.store.text_arrays import Texts, pack
+from pathcast.patterns import Namespaces, Pattern, names_of, parse
+from pathcast.patterns.parsing import PathEncoder, Steps, path_text, pattern_of
+from pathcast.store import Texts, pack
 
 from ..arrays.ragged_arrays import part_of
 from .path_trie import Trie

@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.patterns import Namespaces, Pattern
-from pathcast.patterns.parsing.parse import parse_printed
-from pathcast.patterns.pattern_text import has_one_text
-from pathcast.store.text_arrays import pack
+from pathcast.patterns import Namespaces, Pattern, has_one_text
+from pathcast.patterns.parsing import parse_printed
+from pathcast.store import pack
 
 from ..arrays.growing_array import Growing
 from .text_table_kernels import find_text, gather_texts, index_texts, merge_texts

@@ -1,1 +1,5 @@
 """Mappings from a local schema to the global schema, and the operators that they consist of."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape, quoteattr
 
-from pathcast.documents import Document
-from pathcast.documents.names import XML_NAMESPACE, local_part
+from pathcast.documents import XML_NAMESPACE, Document, local_part
 
 
 @dataclass(slots=True)

@@ -34,7 +34,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, get_args
 
-from pathcast.documents.schema.schema import Occurrence
+from pathcast.documents.schema import Occurrence
 from pathcast.errors import LimitError, MappingError
 
 from ..schemas.schema_tree import SchemaNode, SchemaTree

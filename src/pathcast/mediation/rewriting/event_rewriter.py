@@ -18,9 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents import DocumentBatch
-from pathcast.documents.document_batch import Int32s, Int64s
-from pathcast.documents.names import Names
+from pathcast.documents import DocumentBatch, Int32s, Int64s, Names
 from pathcast.errors import LimitError, MappingError, PathcastError
 
 from ..mappings.item_rewriter import LIMIT

@@ -15,10 +15,8 @@ Cost: a few ns an element after reading; on a new set of nodes a union of their 
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents import DocumentBatch
-from pathcast.documents.document_batch import Int32s
-from pathcast.documents.reader import read_batch
-from pathcast.matching.matcher import View
+from pathcast.documents import DocumentBatch, Int32s, read_batch
+from pathcast.matching import View
 
 from ..mappings.document_items import Item, to_bytes
 from ..mappings.operator_plan import Down, Into, NodePlan, Plan, Up

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents.names import Names
+from pathcast.documents import Names
 
 from ..mappings.operator_plan import Down, Into, NodePlan, Place, Plan, Up
 from . import layout_kernels as rows

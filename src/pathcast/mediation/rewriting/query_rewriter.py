@@ -21,13 +21,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents import DocumentBatch
-from pathcast.documents.names import local_part
+from pathcast.documents import DocumentBatch, local_part
 from pathcast.matching import Subscriptions
-from pathcast.matching.table.pattern_table import PatternTable
-from pathcast.patterns import Pattern
-from pathcast.patterns.pattern_text import condition_text, test_text
-from pathcast.patterns.tree_pattern import (
+from pathcast.matching.table import PatternTable
+from pathcast.patterns import (
     WILDCARD,
     AllOf,
     AnyOf,
@@ -36,9 +33,12 @@ from pathcast.patterns.tree_pattern import (
     First,
     Node,
     Not,
+    Pattern,
     Root,
     StringTest,
+    condition_text,
     conditions_in,
+    test_text,
 )
 
 from ..mappings.operator_plan import Into, Plan, Up

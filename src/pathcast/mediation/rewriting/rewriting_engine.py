@@ -16,14 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents import DocumentBatch
-from pathcast.documents.document_batch import Int32s, Int64s
+from pathcast.documents import DocumentBatch, Int32s, Int64s
 from pathcast.errors import PathcastError
-from pathcast.literature.streaming.streaming_engine import Arrays, Delegated
+from pathcast.literature.streaming import Arrays, Delegated
 from pathcast.literature.streaming.streaming_kernels import GATED, SKIPPING, STREAM, WHY, WRITTEN
-from pathcast.literature.xtrie.engine import Lent, XTrieEngine
+from pathcast.literature.xtrie import Lent, XTrieEngine
 from pathcast.literature.xtrie.layout_kernels import UNDECIDED
-from pathcast.matching.engine_contract import Entries, Offsets
+from pathcast.matching import Entries, Offsets
 
 from .event_rewriter import EventRewriter
 from .rewriting_engine_kernels import FEW_FRAMES, run_mediated

@@ -1,1 +1,5 @@
 """Schema trees: where they come from, what corresponds in them, and their integration."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -14,7 +14,7 @@ Cost: one correspondence a schema.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from pathcast.documents.schema.schema import Occurrence
+from pathcast.documents.schema import Occurrence
 from pathcast.errors import MappingError
 
 from .correspondence_evidence import borne_out, has_names_alike

@@ -11,11 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pathcast.documents import read_batch
-from pathcast.documents.document_files import ENDINGS, list_folder
-from pathcast.documents.reader import Readable
-from pathcast.documents.schema.dtd import read_dtd
-from pathcast.documents.schema.schema import Occurrence
+from pathcast.documents import ENDINGS, Readable, list_folder, read_batch
+from pathcast.documents.schema import Occurrence, read_dtd
 from pathcast.errors import LimitError, MappingError, PathcastError
 from pathcast.extras import extra
 

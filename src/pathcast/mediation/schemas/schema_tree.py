@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pathcast.documents.schema.schema import Attribute, Element, Occurrence, Particle, Schema
+from pathcast.documents.schema import Attribute, Element, Occurrence, Particle, Schema
 from pathcast.errors import LimitError, MappingError
 
 Recursion = Literal["refuse", "cut"]

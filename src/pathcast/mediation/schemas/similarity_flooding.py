@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents.names import local_part
+from pathcast.documents import local_part
 
 from ..mappings.derive_operators import check_correspondence, derive
 from .schema_tree import SchemaTree, is_attribute, name_of, parent_of

@@ -39,8 +39,8 @@ from pathcast.messages import (
     Scalar,
     SomePoint,
     Value,
+    family,
 )
-from pathcast.messages.attribute_values import family
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Kind = Literal["in", "covers", "between", "some", "no"]

@@ -12,7 +12,7 @@ server sends straight to its node.
 from collections.abc import Mapping
 
 from pathcast.errors import MessageError
-from pathcast.joins.schemes.message_attributes import (
+from pathcast.joins.schemes import (
     ABOVE,
     ARRIVE,
     AT,
@@ -26,8 +26,8 @@ from pathcast.joins.schemes.message_attributes import (
     PATCH,
     SKYLINE,
     WITHDRAW,
+    Form,
 )
-from pathcast.joins.schemes.semijoin_forms import Form
 
 from .filter_space import Axis, Reading, Space
 

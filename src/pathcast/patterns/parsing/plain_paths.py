@@ -12,7 +12,7 @@ Cost: about 1 µs a path once its steps have been seen. Invariant: agrees with `
 
 import re
 
-from pathcast.documents.names import Names
+from pathcast.documents import Names
 from pathcast.errors import PatternError
 
 from ..pattern_text import test_text

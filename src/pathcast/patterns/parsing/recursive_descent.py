@@ -10,7 +10,7 @@ Cost: some 2 µs a token.
 from collections.abc import Mapping
 from typing import Literal, NoReturn, cast
 
-from pathcast.documents.names import XML_NAMESPACE, expanded
+from pathcast.documents import XML_NAMESPACE, expanded
 from pathcast.errors import LimitError, PatternError
 
 from .. import normal_form as normal

@@ -32,10 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.patterns import Pattern
-from pathcast.patterns.containment.containment import contains
-from pathcast.patterns.containment.generalisation import Change, generalised, size
-from pathcast.patterns.containment.minimisation import minimised
-from pathcast.patterns.containment.upper_bound import upper_bound
+from pathcast.patterns.containment import Change, contains, generalised, minimised, size, upper_bound
 
 from ..table.pattern_covering import covers
 from .pattern_clusters import Cluster, clusters

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pathcast.patterns import Pattern
-from pathcast.patterns.containment.generalisation import size
+from pathcast.patterns.containment import size
 
 from ..table.pattern_covering import CoverIndex
 from .aggregation import Aggregation, Clusters

@@ -21,9 +21,8 @@ from typing import get_args
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.patterns import Pattern
-from pathcast.patterns.containment.generalisation import Change, changes, parts
-from pathcast.patterns.tree_pattern import Node, conditions_in
+from pathcast.patterns import Node, Pattern, conditions_in
+from pathcast.patterns.containment import Change, changes, parts
 
 CHANGES: tuple[Change, ...] = get_args(Change)
 LOSSES: dict[Change, float] = {

@@ -10,9 +10,7 @@ Cost: one look at each mandatory node.
 
 from collections.abc import Iterator, Sequence
 
-from pathcast.patterns import Pattern
-from pathcast.patterns.normal_form import node
-from pathcast.patterns.tree_pattern import Condition, Node, Root
+from pathcast.patterns import Condition, Node, Pattern, Root, node
 
 Shared = frozenset[Root]
 

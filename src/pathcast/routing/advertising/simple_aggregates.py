@@ -28,9 +28,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.patterns import Pattern
-from pathcast.patterns.containment.containment import contains
-from pathcast.patterns.tree_pattern import WILDCARD, Axis, Node, conditions_in
+from pathcast.patterns import WILDCARD, Axis, Node, Pattern, conditions_in
+from pathcast.patterns.containment import contains
 
 from ..annotations.annotations import is_short
 from ..annotations.wildcard_bindings import Bindings, Segment, Wildcards, bound, replaced

@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents import DocumentBatch, LabelPaths
-from pathcast.documents.names import local_part
+from pathcast.documents import DocumentBatch, LabelPaths, local_part
 from pathcast.errors import LimitError
 
 from ..table.name_translation import Naming

@@ -28,9 +28,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.patterns import Pattern
-from pathcast.patterns.containment.containment import path_of
-from pathcast.patterns.tree_pattern import WILDCARD, Condition, First, Node, Root, conditions_in
+from pathcast.patterns import WILDCARD, Condition, First, Node, Pattern, Root, conditions_in
+from pathcast.patterns.containment import path_of
 
 from .wildcard_bindings import Labels
 

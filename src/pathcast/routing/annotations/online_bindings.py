@@ -22,11 +22,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents import DocumentBatch, Names
-from pathcast.documents.names import local_part
-from pathcast.matching.table.pattern_table import PatternTable
-from pathcast.patterns import Pattern
-from pathcast.patterns.tree_pattern import WILDCARD, Node, Root
+from pathcast.documents import DocumentBatch, Names, local_part
+from pathcast.matching.table import PatternTable
+from pathcast.patterns import WILDCARD, Node, Pattern, Root
 
 from ..advertising.advertisement import Advertisement
 from ..advertising.simple_aggregates import Simple, embeddings

@@ -16,9 +16,8 @@ Invariant: `contains(pattern, bound(pattern, …))`, whatever the bindings.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pathcast.patterns import Pattern
-from pathcast.patterns import normal_form as normal
-from pathcast.patterns.tree_pattern import TEXT, WILDCARD, Axis, Condition, Node
+from pathcast.patterns import TEXT, WILDCARD, Axis, Condition, Node, Pattern
+from pathcast.patterns import node as node_of
 
 Labels = tuple[str, ...]
 Bindings = tuple[tuple[int, Labels], ...]
@@ -113,8 +112,8 @@ def _replaced(node: Node, segments: Mapping[int, Segment], number: int) -> tuple
             conditions.append(made)
         else:
             conditions.append(condition)
-    built: Condition = normal.node(node.axis if leading is None else leading.axis, test, conditions)
+    built: Condition = node_of(node.axis if leading is None else leading.axis, test, conditions)
     if leading is not None:
         for axis, label in reversed(leading.steps):
-            built = normal.node(axis, label, (built,))
+            built = node_of(axis, label, (built,))
     return built, number

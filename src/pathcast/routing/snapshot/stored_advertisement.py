@@ -15,10 +15,10 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.matching.arrays.ragged_arrays import part_of
+from pathcast.matching.arrays import part_of
 from pathcast.patterns import Namespaces, Pattern
-from pathcast.patterns.parsing.parse import parse_printed
-from pathcast.store.text_arrays import Texts, pack
+from pathcast.patterns.parsing import parse_printed
+from pathcast.store import Texts, pack
 
 from ..advertising.advertisement import Advertisement, Behind, Known
 from ..advertising.simple_aggregates import Simple, States, StoredSimple

@@ -25,13 +25,11 @@ import numpy.typing as npt
 
 from pathcast.documents import Limits
 from pathcast.errors import PathcastError, SnapshotError
-from pathcast.matching.arrays.ragged_arrays import part_of
-from pathcast.matching.engine_contract import Engine, Learning, Limited
-from pathcast.matching.engine_registry import engine_class
-from pathcast.matching.table.pattern_table import PatternTable
+from pathcast.matching import Engine, Learning, Limited, engine_class
+from pathcast.matching.arrays import part_of
+from pathcast.matching.table import PatternTable
 from pathcast.patterns import Namespaces
-from pathcast.store import open_snapshot, reading_snapshot, write_snapshot
-from pathcast.store.snapshot import MANIFEST, AnyArray
+from pathcast.store import MANIFEST, AnyArray, open_snapshot, reading_snapshot, write_snapshot
 
 from ..advertising.advertisement import Advertisement
 from ..overlay import Overlay

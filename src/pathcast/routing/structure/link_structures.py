@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from pathcast.documents import Document, DocumentBatch, Limits
-from pathcast.matching.engine_contract import Engine, Entries
-from pathcast.matching.table.pattern_table import PatternTable
+from pathcast.matching import Engine, Entries
+from pathcast.matching.table import PatternTable
 
 from ..table.value_needs import Needs, TableNeeds
 from .structure_annotation import Refused, StructureCoder, StructureDecoder

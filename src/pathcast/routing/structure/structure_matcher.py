@@ -18,10 +18,10 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents.names import local_part
+from pathcast.documents import local_part
 from pathcast.errors import LimitError
-from pathcast.matching.automaton.verify.verifier import Verifier
-from pathcast.matching.engine_contract import Engine, Entries, PathMatching
+from pathcast.matching import Engine, Entries, PathMatching
+from pathcast.matching.automaton.verify import Verifier
 
 from ..annotations.online_bindings_kernels import H_ROWS
 from .link_dictionary import Learnt

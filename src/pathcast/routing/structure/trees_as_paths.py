@@ -22,11 +22,10 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.matching.engine_contract import PathMatching
-from pathcast.matching.engine_registry import engine_class
-from pathcast.matching.table.pattern_table import PatternTable
-from pathcast.patterns.parsing.plain_paths import Steps, normalised
-from pathcast.patterns.tree_pattern import WILDCARD, Node, Pattern
+from pathcast.matching import PathMatching, engine_class
+from pathcast.matching.table import PatternTable
+from pathcast.patterns import WILDCARD, Node, Pattern
+from pathcast.patterns.parsing import Steps, normalised
 
 from ..annotations.online_bindings_kernels import ANY, CHILD, DESCENDANT
 from .structure_matcher_kernels import ELEMENTS, UNCOUNTED, VALUES

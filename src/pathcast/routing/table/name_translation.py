@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch, Names
-from pathcast.store.text_arrays import Texts
+from pathcast.store import Texts
 
 Int32s = npt.NDArray[np.int32]
 

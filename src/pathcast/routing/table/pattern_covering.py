@@ -18,14 +18,10 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents import read_batch
-from pathcast.documents.document_limits import Limits
+from pathcast.documents import Limits, read_batch
 from pathcast.matching import Subscriptions
-from pathcast.patterns import Pattern
-from pathcast.patterns.containment.containment import Facts, contains
-from pathcast.patterns.containment.generalisation import size
-from pathcast.patterns.containment.path_containment import linear_contains
-from pathcast.patterns.tree_pattern import Node
+from pathcast.patterns import Node, Pattern
+from pathcast.patterns.containment import Facts, contains, linear_contains, size
 
 from .patterns_as_documents import Drawing
 

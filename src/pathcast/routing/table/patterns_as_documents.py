@@ -12,8 +12,7 @@ of an `or` apart. The other way round it does not hold: what matches has to be p
 
 from collections.abc import Iterator
 
-from pathcast.patterns import Pattern
-from pathcast.patterns.tree_pattern import WILDCARD, Compare, Condition, Node
+from pathcast.patterns import WILDCARD, Compare, Condition, Node, Pattern
 
 _ANY = "any"
 _FIXED = frozenset({"="})

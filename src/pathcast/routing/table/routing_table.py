@@ -22,9 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import Limits
-from pathcast.matching.engine_contract import Engine, Limited
-from pathcast.matching.engine_registry import engine_class
-from pathcast.matching.table.pattern_table import FEW_UNUSED, PatternTable
+from pathcast.matching import Engine, Limited, engine_class
+from pathcast.matching.table import FEW_UNUSED, PatternTable
 from pathcast.patterns import Namespaces, Pattern
 
 from .entry_sets_kernels import gather_targets, leave_out, mark_targets

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 
-from pathcast.documents.names import local_part
+from pathcast.documents import local_part
 from pathcast.errors import MessageError
-from pathcast.matching.table.pattern_table import PatternTable
-from pathcast.patterns import Pattern
-from pathcast.patterns.tree_pattern import (
+from pathcast.matching.table import PatternTable
+from pathcast.patterns import (
     WILDCARD,
     AllOf,
     AnyOf,
@@ -28,6 +27,7 @@ from pathcast.patterns.tree_pattern import (
     First,
     Node,
     Not,
+    Pattern,
     Root,
     StringTest,
     conditions_in,

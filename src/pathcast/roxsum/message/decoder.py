@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pathcast.documents import LabelPaths
-from pathcast.documents.document_batch import Bytes, Int32s, Int64s
+from pathcast.documents import Bytes, Int32s, Int64s, LabelPaths
 from pathcast.errors import LimitError, MessageError
 
 from ..batch_contents import Contents, with_rows_replaced

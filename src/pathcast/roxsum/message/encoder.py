@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents.document_batch import Bytes, Int32s, Int64s
+from pathcast.documents import Bytes, Int32s, Int64s
 from pathcast.errors import LimitError
 
 from ..token_kernels import K_ATTRIBUTE, K_RAW_TEXT, M_COLUMN, M_FLAGS, M_NODE, NONE, RAW_TEXT

@@ -16,8 +16,8 @@ import pyarrow as pa
 from pyspark.sql import types as t
 
 from pathcast.errors import ChangeError, PathcastError
-from pathcast.joins.partition.join_parts import Event, Key, Parts
-from pathcast.store.plain import read_plain, write_plain
+from pathcast.joins.partition import Event, Key, Parts
+from pathcast.store import read_plain, write_plain
 
 from ..matching.column_checks import ERROR
 from ..matching.document_columns import ERROR_TYPE, error_column, errors_of

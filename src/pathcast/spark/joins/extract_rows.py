@@ -19,14 +19,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
-from pathcast.documents import DocumentBatch, Limits, Names
-from pathcast.documents.expat_reader import Entities
-from pathcast.documents.packed_documents import unpack
-from pathcast.documents.reader import Reader
+from pathcast.documents import DocumentBatch, Entities, Limits, Names, Reader, unpack
 from pathcast.errors import LimitError, PathcastError, PipelineError
 from pathcast.joins import Extraction
-from pathcast.joins.query.row_extraction import Extractor
-from pathcast.joins.query.value_text import write_row
+from pathcast.joins.query import Extractor, write_row
 
 from ..matching.column_checks import ERROR, check_columns, check_entities, check_structure
 from ..matching.document_columns import Part, error_column, parts_of_values

@@ -18,9 +18,8 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from pathcast.errors import PipelineError
-from pathcast.joins.partition.standing_joins import StandingJoins
-from pathcast.joins.partition.stored_joins import next_id_in
-from pathcast.joins.server.initial_contents import Beginnings
+from pathcast.joins.partition import StandingJoins, next_id_in
+from pathcast.joins.server import Beginnings
 
 from ..pipeline.stream_checkpoints import query_id
 from ..publishing.index_versions import AnyPath, version_folder

@@ -18,9 +18,9 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from pathcast.errors import PipelineError
-from pathcast.joins.partition.standing_joins import StandingJoins
+from pathcast.joins.partition import StandingJoins
 from pathcast.messages import decode
-from pathcast.network.join_recipients import Recipients
+from pathcast.network import Recipients
 
 from ..matching.match_documents import SHARD_COLUMN
 from ..publishing.index_versions import AnyPath

@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 from pathcast.errors import PathcastError, PipelineError
 from pathcast.joins import Schema
-from pathcast.joins.partition.standing_joins import StandingJoins
-from pathcast.joins.partition.stored_joins import describe
-from pathcast.joins.query.schema_file import SchemaFile, read_schema_file
+from pathcast.joins.partition import StandingJoins, describe
+from pathcast.joins.query import SchemaFile, read_schema_file
 
 from ..pipeline.pipeline_sections import Joins
 from ..publishing.index_versions import latest, versions

@@ -29,9 +29,8 @@ from pyspark.sql.utils import is_remote
 
 from pathcast.errors import PipelineError
 from pathcast.joins import Schema, Selection
-from pathcast.joins.partition.join_parts import Event, Parts
-from pathcast.joins.partition.standing_joins import Query, StandingJoins
-from pathcast.joins.schemes.schemes import DEFAULT
+from pathcast.joins.partition import Event, Parts, Query, StandingJoins
+from pathcast.joins.schemes import DEFAULT
 
 from .event_fanout import FANNED, LETTER, REFUSED, TIME, TIMED, VALUES, fanning, read_events
 from .extract_rows import CHANGE, ROW, SEQUENCE, TABLE

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from pathcast.errors import PipelineError
 from pathcast.joins import Selection
-from pathcast.joins.partition.standing_joins import Queries, Ranges, StandingJoins
-from pathcast.joins.partition.stored_joins import open_standing, save_standing
+from pathcast.joins.partition import Queries, Ranges, StandingJoins, open_standing, save_standing
 
 from ..publishing.index_versions import GRACE, KEEP, AnyPath, latest, publish_version, version_folder, versions
 

@@ -16,10 +16,10 @@ from pyspark.sql import types as t
 
 from pathcast.errors import PathcastError
 from pathcast.joins import Schema
-from pathcast.joins.partition.join_parts import Event
-from pathcast.joins.query.value_text import write_row
-from pathcast.joins.schemes.event_messages import Told
-from pathcast.store.plain import read_plain, write_plain
+from pathcast.joins.partition import Event
+from pathcast.joins.query import write_row
+from pathcast.joins.schemes import Told
+from pathcast.store import read_plain, write_plain
 
 from ..matching.column_checks import ERROR
 from ..matching.document_columns import ERROR_TYPE, binary_column

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pathcast.errors import PipelineError
-from pathcast.joins.partition.standing_joins import StandingJoins
-from pathcast.joins.partition.stored_joins import open_standing
+from pathcast.joins.partition import StandingJoins, open_standing
 
 from ..matching.worker_index import Index, find_index
 from ..pipeline.stream_checkpoints import batch_at, query_id

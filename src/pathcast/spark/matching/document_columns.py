@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pathcast.documents import Limits
-from pathcast.documents.reader import content
+from pathcast.documents import Limits, content
 from pathcast.documents.scanner.character_kernels import PADDING
 from pathcast.errors import DocumentError, PathcastError, PipelineError
 

@@ -20,13 +20,10 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.utils import is_remote
 
-from pathcast.documents import Limits
-from pathcast.documents.expat_reader import Entities
-from pathcast.documents.packed_documents import unpack
+from pathcast.documents import Entities, Limits, unpack
 from pathcast.documents.scanner.character_kernels import PADDING
 from pathcast.errors import PathcastError, PipelineError
-from pathcast.matching import Matcher
-from pathcast.matching.matcher import MatchedData
+from pathcast.matching import MatchedData, Matcher
 
 from .column_checks import ERROR, check_columns, check_structure
 from .document_columns import Part, bytes_of, error_column, errors_of, lists, parts_of_files, parts_of_values

@@ -20,13 +20,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
-from pathcast.documents import Limits, Names
-from pathcast.documents.expat_reader import Entities
-from pathcast.documents.packed_documents import pack
-from pathcast.documents.reader import Reader
+from pathcast.documents import Entities, Limits, Names, Reader, pack
 from pathcast.errors import MappingError, PathcastError, PipelineError
 from pathcast.mediation import Mapping, Mediator
-from pathcast.mediation.rewriting.event_rewriter import EventRewriter
+from pathcast.mediation.rewriting import EventRewriter
 
 from ..sessions.shipped_objects import Shipped
 from .column_checks import ERROR, check_columns, check_entities

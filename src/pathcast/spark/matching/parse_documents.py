@@ -13,10 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
-from pathcast.documents import Limits, Names
-from pathcast.documents.expat_reader import Entities
-from pathcast.documents.packed_documents import pack
-from pathcast.documents.reader import Reader
+from pathcast.documents import Entities, Limits, Names, Reader, pack
 
 from .column_checks import ERROR, check_columns, check_entities
 from .document_columns import binary_column, error_column, parts_of_values

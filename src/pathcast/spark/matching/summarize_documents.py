@@ -20,8 +20,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
-from pathcast.documents import Limits
-from pathcast.documents.expat_reader import Entities
+from pathcast.documents import Entities, Limits
 from pathcast.errors import MessageError, PathcastError, PipelineError
 from pathcast.roxsum import MessageLimits, RoXSum
 

@@ -16,11 +16,10 @@ from pathlib import Path
 
 from pyspark import SparkFiles, TaskContext
 
-from pathcast.documents import Limits
-from pathcast.documents.expat_reader import Entities
+from pathcast.documents import Entities, Limits
 from pathcast.errors import PipelineError
 from pathcast.matching import Matcher, open_index
-from pathcast.store.snapshot import MANIFEST
+from pathcast.store import MANIFEST
 
 from ..publishing.index_shards import SHARD, shard_folder, shards_in
 from ..publishing.index_versions import is_versioned, latest, version_folder, versions

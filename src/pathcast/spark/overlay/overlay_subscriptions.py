@@ -30,11 +30,11 @@ from pyspark.sql import functions as f
 
 from pathcast.documents import Limits
 from pathcast.errors import PathcastError, SnapshotError
-from pathcast.matching.subscriptions.subscription_files import LARGEST_ID
+from pathcast.matching.subscriptions import LARGEST_ID
 from pathcast.patterns import Namespaces, Pattern, parse
-from pathcast.patterns.parsing.parse import MAX_STEPS
+from pathcast.patterns.parsing import MAX_STEPS
 from pathcast.routing import Overlay, Policy
-from pathcast.routing.snapshot.stored_overlay import StoredOverlay
+from pathcast.routing.snapshot import StoredOverlay
 from pathcast.transmission import Topology
 
 from ..publishing.index_versions import turn, version_folder, versions

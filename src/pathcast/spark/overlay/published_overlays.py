@@ -17,11 +17,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from pathcast.errors import PipelineError
-from pathcast.routing import Overlay, Policy
-from pathcast.routing.overlay import engine_for
-from pathcast.routing.snapshot.stored_overlay import KIND, StoredOverlay, save_overlay
-from pathcast.store import read_manifest
-from pathcast.store.snapshot import MANIFEST
+from pathcast.routing import Overlay, Policy, engine_for
+from pathcast.routing.snapshot import KIND, StoredOverlay, save_overlay
+from pathcast.store import MANIFEST, read_manifest
 
 from ..matching.worker_index import ARTIFACT, Index
 from ..publishing.index_versions import GRACE, KEEP, is_versioned, latest, publish_version, version_folder

@@ -22,11 +22,9 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.utils import is_remote
 
-from pathcast.documents import Limits
-from pathcast.documents.expat_reader import Entities
+from pathcast.documents import Entities, Limits
 from pathcast.errors import PipelineError
-from pathcast.routing import Overlay, Policy
-from pathcast.routing.overlay import engine_for
+from pathcast.routing import Overlay, Policy, engine_for
 
 from ..matching.column_checks import ERROR, check_columns, check_entities, check_structure
 from ..matching.mediate_documents import Mediating, fused, mediate

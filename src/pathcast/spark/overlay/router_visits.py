@@ -13,8 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pathcast.errors import PathcastError
-from pathcast.routing.batch_routing import Handled
-from pathcast.routing.overlay_table import Visited
+from pathcast.routing import Handled, Visited
 
 from ..matching.document_columns import ERROR_TYPE, error_column
 

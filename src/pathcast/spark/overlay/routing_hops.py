@@ -14,15 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pathcast.documents import DocumentBatch, Limits, Names
-from pathcast.documents.expat_reader import Entities
-from pathcast.documents.packed_documents import unpack
-from pathcast.documents.reader import Reader
+from pathcast.documents import DocumentBatch, Entities, Limits, Names, Reader, unpack
 from pathcast.errors import PathcastError, PipelineError
-from pathcast.routing import Policy
-from pathcast.routing.annotations.annotations import NOTHING
-from pathcast.routing.batch_routing import BulkRouting, Messages, ReadBatch
-from pathcast.routing.router_messages import encode
+from pathcast.routing import BulkRouting, Messages, Policy, ReadBatch, encode
+from pathcast.routing.annotations import NOTHING
 
 from ..matching.document_columns import Part, error_column, errors_of, parts_of_values
 from ..matching.match_documents import with_structures

@@ -1,1 +1,5 @@
 """Pipelines: a TOML file in, a batch or streams with reports out."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pathcast.errors import PathcastError, PipelineError
-from pathcast.store.snapshot import MANIFEST
+from pathcast.store import MANIFEST
 from pathcast.transmission import Topology
 
 from ..files.file_listing import roots

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from pathcast.documents import Limits
-from pathcast.documents.expat_reader import Entities
+from pathcast.documents import Entities, Limits
 
 from ..files.file_options import SETTLE
 from .pipeline_values import TRIGGERS, is_address

@@ -23,7 +23,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pathcast.errors import PipelineError
-from pathcast.joins.partition.standing_joins import StandingJoins
+from pathcast.joins.partition import StandingJoins
 
 from ..joins.extract_rows import CHANGE, ROW, SEQUENCE, TABLE, extract_rows
 from ..joins.initial_contents import initial_contents, newcomers

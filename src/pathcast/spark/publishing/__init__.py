@@ -1,1 +1,5 @@
 """Tables of subscriptions on Spark: parsed, compiled and published as versions of an index."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

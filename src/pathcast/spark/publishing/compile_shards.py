@@ -27,15 +27,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from pathcast.matching import Matcher
-from pathcast.matching.engine_contract import Mergeable
-from pathcast.matching.engine_registry import engine_class
-from pathcast.matching.subscriptions.subscription_files import LARGEST_ID
-from pathcast.matching.table.compiled_shards import Arrays, compile_shard, merge_shard, packed, unpacked
+from pathcast.matching import Matcher, Mergeable, engine_class
+from pathcast.matching.subscriptions import LARGEST_ID
+from pathcast.matching.table import Arrays, compile_shard, merge_shard, packed, unpacked
 from pathcast.patterns import Namespaces
-from pathcast.patterns.parsing.parse import MAX_STEPS
-from pathcast.store import read_manifest, reading_snapshot
-from pathcast.store.text_arrays import pack
+from pathcast.patterns.parsing import MAX_STEPS
+from pathcast.store import pack, read_manifest, reading_snapshot
 
 from .index_versions import check_home, parts_folder, version_folder, versions
 

@@ -18,7 +18,7 @@ from zlib import crc32
 
 from pathcast.errors import PipelineError
 from pathcast.matching import Matcher, Subscriptions
-from pathcast.store.snapshot import MANIFEST
+from pathcast.store import MANIFEST
 
 SHARD = "shard-"
 AnyPath = str | os.PathLike[str]

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from pathcast.errors import PipelineError
 from pathcast.matching import Matcher
-from pathcast.store.snapshot import MANIFEST
+from pathcast.store import MANIFEST
 
 from .index_shards import save_shards
 from .version_pins import pinned

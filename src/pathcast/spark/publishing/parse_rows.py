@@ -22,8 +22,8 @@ from pyspark.sql import types as t
 
 from pathcast.errors import PipelineError
 from pathcast.matching import Matcher
-from pathcast.matching.subscriptions.subscription_files import LARGEST_ID
-from pathcast.matching.table.pattern_table import Entered
+from pathcast.matching.subscriptions import LARGEST_ID
+from pathcast.matching.table import Entered
 
 from .compile_shards import Compiled
 from .subscription_report import REPORTED

@@ -20,8 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pathcast.matching import Matcher, Subscriptions, open_index
-from pathcast.matching.engine_contract import Mergeable
+from pathcast.matching import Matcher, Mergeable, Subscriptions, open_index
 
 from .compile_shards import Settings, count_with_predicates, merge_pieces
 from .index_shards import save_shards

@@ -23,8 +23,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from pathcast.errors import LimitError, PatternError
-from pathcast.matching.subscriptions.subscription_files import LARGEST_ID
-from pathcast.matching.table.pattern_table import PatternTable
+from pathcast.matching.subscriptions import LARGEST_ID
+from pathcast.matching.table import PatternTable
 from pathcast.patterns import parse
 
 from .compile_shards import Settings

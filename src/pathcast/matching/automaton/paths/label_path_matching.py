@@ -8,7 +8,7 @@ Cost: some microseconds for each name of a path whose states are known, some 10 
 
 import numpy as np
 
-from pathcast.documents.names import local_part
+from pathcast.documents import local_part
 from pathcast.errors import LimitError
 
 from ...engine_contract import Entries, Offsets

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.patterns.parsing.plain_paths import Steps
+from pathcast.patterns.parsing import Steps
 
 from ...arrays.growing_array import Growing
 from ...table.path_trie import Trie, flat

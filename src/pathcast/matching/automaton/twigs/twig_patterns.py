@@ -18,8 +18,8 @@ Invariant: the branches of one node hold at an element, and so on upwards ⇔ th
 
 from msgspec import Struct
 
-from pathcast.patterns.parsing.plain_paths import PathEncoder, Steps, normalised
-from pathcast.patterns.tree_pattern import Node, Pattern
+from pathcast.patterns import Node, Pattern
+from pathcast.patterns.parsing import PathEncoder, Steps, normalised
 
 from ..values.ancestor_tests import ends_anywhere, place_of
 from ..values.state_value_join_kernels import ANYWHERE

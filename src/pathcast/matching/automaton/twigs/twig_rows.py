@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.patterns.parsing.plain_paths import Steps
+from pathcast.patterns.parsing import Steps
 
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered, least

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from pathcast.documents import Names
-from pathcast.patterns.parsing.plain_paths import PathEncoder, Steps, normalised
-from pathcast.patterns.tree_pattern import Condition, Node, Pattern
+from pathcast.patterns import Condition, Node, Pattern
+from pathcast.patterns.parsing import PathEncoder, Steps, normalised
 
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import ends_of, gathered, least, part_of

@@ -25,8 +25,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeGuard
 
 from pathcast.documents import Names
-from pathcast.patterns.parsing.plain_paths import PathEncoder, Steps
-from pathcast.patterns.tree_pattern import Compare, Condition, Node, Pattern
+from pathcast.patterns import Compare, Condition, Node, Pattern
+from pathcast.patterns.parsing import PathEncoder, Steps
 
 from .required_tests import Demand, demand_of
 from .state_value_join_kernels import ANYWHERE, DOWN

@@ -10,8 +10,8 @@ Invariant: a gate may be open in vain, but it is never shut on a match.
 
 from itertools import zip_longest
 
-from pathcast.patterns.parsing.plain_paths import PathEncoder, Steps, normalised
-from pathcast.patterns.tree_pattern import WILDCARD, Condition, Node, Pattern
+from pathcast.patterns import WILDCARD, Condition, Node, Pattern
+from pathcast.patterns.parsing import PathEncoder, Steps, normalised
 
 
 def gate(pattern: Pattern, encoder: PathEncoder) -> Steps:

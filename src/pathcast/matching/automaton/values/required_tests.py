@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from pathcast.documents import Names
-from pathcast.patterns.tree_pattern import (
+from pathcast.patterns import (
     WILDCARD,
     AllOf,
     AnyOf,

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents import DocumentBatch
-from pathcast.documents.document_batch import Largest
+from pathcast.documents import DocumentBatch, Largest
 
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered

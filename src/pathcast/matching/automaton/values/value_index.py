@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import Names
-from pathcast.patterns.tree_pattern import Pattern
+from pathcast.patterns import Pattern
 
 from ...arrays.growing_array import Growing
 from .interning_kernels import UNWANTED, find_interned, intern_tests, merge_tests

@@ -1,1 +1,5 @@
 """Verification: which of the candidates of a document match."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

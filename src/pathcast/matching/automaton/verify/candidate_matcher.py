@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch
-from pathcast.patterns.parsing.plain_paths import Steps, normalised
-from pathcast.patterns.tree_pattern import Node, Pattern
+from pathcast.patterns import Node, Pattern
+from pathcast.patterns.parsing import Steps, normalised
 
 from ...arrays.ragged_arrays import part_of
 from ...engine_contract import Entries, Offsets

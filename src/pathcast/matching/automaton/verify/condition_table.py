@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import Names
-from pathcast.patterns.tree_pattern import (
+from pathcast.patterns import (
     ALWAYS,
     NEVER,
     WILDCARD,

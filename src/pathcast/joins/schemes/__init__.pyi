@@ -1,0 +1,17 @@
+from .event_messages import Told as Told
+from .message_attributes import ABOVE as ABOVE
+from .message_attributes import ARRIVE as ARRIVE
+from .message_attributes import AT as AT
+from .message_attributes import BELOW as BELOW
+from .message_attributes import DEPART as DEPART
+from .message_attributes import ENTER as ENTER
+from .message_attributes import EXPOSE as EXPOSE
+from .message_attributes import FORM as FORM
+from .message_attributes import KIND as KIND
+from .message_attributes import LEAVE as LEAVE
+from .message_attributes import PATCH as PATCH
+from .message_attributes import SKYLINE as SKYLINE
+from .message_attributes import TO as TO
+from .message_attributes import WITHDRAW as WITHDRAW
+from .schemes import DEFAULT as DEFAULT
+from .semijoin_forms import Form as Form

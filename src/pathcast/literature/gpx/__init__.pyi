@@ -1,0 +1,14 @@
+from .encoding import Distance as Distance
+from .encoding import Filter as Filter
+from .encoding import FromEnd as FromEnd
+from .encoding import Length as Length
+from .encoding import Position as Position
+from .encoding import Predicate as Predicate
+from .encoding import Publication as Publication
+from .encoding import predicates as predicates
+from .encoding import publications as publications
+from .engine import GpxEngine as GpxEngine
+from .engine import GpxFirstEngine as GpxFirstEngine
+from .engine import GpxLastEngine as GpxLastEngine
+from .step_places import Place as Place
+from .step_places import Unencodable as Unencodable

@@ -1,0 +1,2 @@
+from .engine import Lent as Lent
+from .engine import XTrieEngine as XTrieEngine

@@ -1,0 +1,1 @@
+from .ragged_arrays import part_of as part_of

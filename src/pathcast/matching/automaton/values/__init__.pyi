@@ -1,0 +1,1 @@
+from .path_gates import gate as gate

@@ -1,0 +1,2 @@
+from .condition_table import Conditions as Conditions
+from .verifier import Verifier as Verifier

@@ -1,0 +1,1 @@
+from .batch_subscribers import SubscriberRows as SubscriberRows

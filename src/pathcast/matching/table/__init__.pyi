@@ -1,0 +1,10 @@
+from .compiled_shards import Arrays as Arrays
+from .compiled_shards import compile_shard as compile_shard
+from .compiled_shards import merge_shard as merge_shard
+from .compiled_shards import packed as packed
+from .compiled_shards import unpacked as unpacked
+from .path_trie import Trie as Trie
+from .path_trie import flat as flat
+from .pattern_table import FEW_UNUSED as FEW_UNUSED
+from .pattern_table import Entered as Entered
+from .pattern_table import PatternTable as PatternTable

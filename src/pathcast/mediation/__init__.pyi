@@ -1,0 +1,16 @@
+from .mappings.mapping import Mapping as Mapping
+from .mappings.operators import Downgrade as Downgrade
+from .mappings.operators import Exchange as Exchange
+from .mappings.operators import Insert as Insert
+from .mappings.operators import Operator as Operator
+from .mappings.operators import Rename as Rename
+from .mappings.operators import ToElement as ToElement
+from .mappings.operators import Upgrade as Upgrade
+from .mediated_reader import MediatedReader as MediatedReader
+from .mediator import Mediator as Mediator
+from .schemas.schema_sources import infer_tree as infer_tree
+from .schemas.schema_sources import open_schema as open_schema
+from .schemas.schema_tree import SchemaNode as SchemaNode
+from .schemas.schema_tree import SchemaTree as SchemaTree
+from .schemas.similarity_flooding import Pair as Pair
+from .schemas.similarity_flooding import correspond as correspond

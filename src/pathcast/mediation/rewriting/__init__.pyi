@@ -1,0 +1,1 @@
+from .event_rewriter import EventRewriter as EventRewriter

@@ -1,0 +1,11 @@
+from .containment import Facts as Facts
+from .containment import contains as contains
+from .containment import path_of as path_of
+from .generalisation import Change as Change
+from .generalisation import changes as changes
+from .generalisation import generalised as generalised
+from .generalisation import parts as parts
+from .generalisation import size as size
+from .least_upper_bound import upper_bound as upper_bound
+from .minimisation import minimised as minimised
+from .path_containment import linear_contains as linear_contains

@@ -1,0 +1,12 @@
+from .plain import read_plain as read_plain
+from .plain import write_plain as write_plain
+from .snapshot import MANIFEST as MANIFEST
+from .snapshot import AnyArray as AnyArray
+from .snapshot import Snapshot as Snapshot
+from .snapshot import open_snapshot as open_snapshot
+from .snapshot import read_manifest as read_manifest
+from .snapshot import reading_snapshot as reading_snapshot
+from .snapshot import write_snapshot as write_snapshot
+from .text_arrays import Texts as Texts
+from .text_arrays import check_pieces as check_pieces
+from .text_arrays import pack as pack
