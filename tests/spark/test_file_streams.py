@@ -10,6 +10,7 @@ import pytest
 
 from pathcast.errors import PipelineError
 from pathcast.spark import progress_facts, progress_line, publish, stream_files
+from pathcast.spark.pipeline.pipeline_frames import open_source
 from pathcast.spark.pipeline.pipeline_plan import plan
 from pathcast.spark.pipeline.run_pipeline import DeferredReport, Report, run
 from tests.spark.test_pipeline_frames import ignored, matcher, pipeline, rows
@@ -136,6 +137,18 @@ def test_the_plan_says_when_files_are_read_and_finds_them_as_the_stream_does(fol
     assert planned["new files"] == "read when they have not changed for 5 minutes"
     with pytest.raises(PipelineError, match="there is nothing at"):
         list(plan(pipeline(folder, source=source.replace("a,b", "b,c"), stream=stream)))
+
+
+@pytest.mark.parametrize(("trigger", "waits"), [("once", True), ("available-now", False), ("2 seconds", False)])
+def test_a_source_is_told_when_its_stream_ends_after_one_micro_batch(folder, monkeypatch, trigger, waits):
+    told: dict[str, object] = {}
+    monkeypatch.setattr(
+        "pathcast.spark.pipeline.pipeline_frames.stream_files", lambda *_, **options: told.update(options)
+    )
+    stream = f'[stream]\ncheckpoint = "checkpoint"\ntrigger = "{trigger}"'
+    described = pipeline(folder, source='format = "files"\npath = "feed"', stream=stream)
+    open_source(None, described.source, described.stream)
+    assert told["waitForDeferred"] is waits
 
 
 def test_an_address_is_left_to_spark(spark):

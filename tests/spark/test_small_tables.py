@@ -184,6 +184,23 @@ def test_what_is_large_or_unusual_is_left_to_spark(tmp_path):
             read_small(str(tmp_path / name), form)
 
 
+@pytest.mark.parametrize(
+    ("xpaths", "small"),
+    [
+        pytest.param(["//a"] * 1000, Small(rows=1000), id="rows"),
+        pytest.param([f"//{'a' * 100_000}"], Small(bytes=20_000), id="a long text"),
+    ],
+)
+def test_a_parquet_file_that_unpacks_to_much_is_left_to_spark_before_a_column_is_read(
+    tmp_path, monkeypatch, xpaths, small
+):
+    pq.write_table(pa.table({"xpath": xpaths}), tmp_path / "table.parquet", compression="zstd")
+    assert (tmp_path / "table.parquet").stat().st_size < 10_000
+    monkeypatch.setattr(pq.ParquetFile, "read", lambda *_, **__: pytest.fail("a column is read"))
+    with pytest.raises(NotSmallError, match=r"[\d,]+ rows, 0 MiB"):
+        read_small(str(tmp_path / "table.parquet"), "parquet", small)
+
+
 def test_a_folder_of_several_files_is_read_and_left_to_spark_to_publish(tmp_path):
     (tmp_path / "wanted").mkdir()
     for number in (1, 2):
