@@ -41,7 +41,14 @@ JOINS = PROJECT / "docs" / "joins.md"
 MEDIATION = PROJECT / "docs" / "mediation.md"
 NETWORK = PROJECT / "docs" / "network.md"
 ROUTING = PROJECT / "docs" / "routing.md"
-PAGES = sorted({*PROJECT.glob("*.md"), *(PROJECT / "docs").glob("*.md"), *(PROJECT / "src").rglob("*.md")})
+PAGES = sorted(
+    {
+        *PROJECT.glob("*.md"),
+        *(PROJECT / "docs").glob("*.md"),
+        *(PROJECT / "src").rglob("*.md"),
+        *(PROJECT / "lab").rglob("*.md"),
+    }
+)
 
 ROOMS = [
     PROJECT / "src" / "pathcast" / page
@@ -52,13 +59,14 @@ ROOMS = [
         "messages/README.md",
         "network/README.md",
         "patterns/README.md",
-        "routing/annotations.md",
+        "routing/annotations/README.md",
         "roxsum/README.md",
         "store/README.md",
         "transmission/README.md",
         "workloads/README.md",
     )
 ]
+ROOMS.append(PROJECT / "lab" / "src" / "pathcast_lab" / "workloads" / "README.md")
 
 SHOWN = re.compile(r"#\s*→\s*(?P<value>.+)$", re.MULTILINE)
 

@@ -14,7 +14,7 @@ from tests.network.world import World, draw_filter, draw_message, draw_tree
 
 
 def covered_on_every_lane(network):
-    """What the invariant of `content.py` says, looked at from outside."""
+    """What the invariant of `content_node.py` says, looked at from outside."""
     for node in network.substrate.nodes:
         for uplink, told in node.told.items():
             wanted = {

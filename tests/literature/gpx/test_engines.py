@@ -66,7 +66,7 @@ def test_they_answer_as_the_default_engine_does_on_news(engine: type, reuse: boo
 
 
 def test_paths_from_the_trie_have_the_predicates_of_the_encoding() -> None:
-    """The trie's paths are encoded by a kernel, in bulk; `encode.py` says what has to come out."""
+    """The trie's paths are encoded by a kernel, in bulk; `encoding.py` says what has to come out."""
     random = Random(3)
     table = table_of([random_path(random, 7) for _ in range(300)])
     paths = encode_table(table)

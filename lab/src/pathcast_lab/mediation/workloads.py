@@ -1,8 +1,8 @@
 """The mediation paper's workload (§5.1): course catalogues, subscriptions to their global schema, routers and ways.
 
-The paper's benchmark data is not to be had: catalogues are generated (`workloads/catalogues.py`), forty local schemas
-with its kinds of heterogeneity and about its counts of operators. Subscriptions have up to 8 steps, `*` and nested
-paths with probability 0.2, as the paper has them, and `//` with 0.2.
+The paper's benchmark data is not to be had: catalogues are generated (`workloads/course_catalogues.py`), forty local
+schemas with its kinds of heterogeneity and about its counts of operators. Subscriptions have up to 8 steps, `*` and
+nested paths with probability 0.2, as the paper has them, and `//` with 0.2.
 
 A *way* is how a router bridges schemas, and with which engine:
 

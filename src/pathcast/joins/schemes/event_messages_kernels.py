@@ -8,7 +8,7 @@ of the other one in that one's group, then tells of its row in group t (§3 of t
     slots     a row: key, number, table, and where its bytes lie: begin, its axis' (from, to), its join columns', end
     events    slot, and whether it comes
     words     the constant bytes of messages: group · WORDS + which of them
-    kinds     table → tag and difference of its axis' values (`wire_kernels.py`)
+    kinds     table → tag and difference of its axis' values (`wire_format_kernels.py`)
     progress  the next event, how many messages there are, how many bytes
 
 Invariant: runs are changed, and `progress` goes on, only when all messages of an event are written.

@@ -5,8 +5,9 @@ entries. This is the frame around the kernel, the same for all of them; an engin
 tables, the call of its kernel and its buffers (`EventScratch`). `TablesEngine` is the part of the frame for an engine
 that only takes batches.
 
-Patterns that the engine does not take wait behind a *gate*, a plain path that they demand (`automaton/gates.py`). The
-kernel reports open gates along with entries; the patterns behind them are verified by the default engine's verifier.
+Patterns that the engine does not take wait behind a *gate*, a plain path that they demand
+(`automaton/values/path_gates.py`). The kernel reports open gates along with entries; the patterns behind them are
+verified by the default engine's verifier.
 
 Invariant: the tables are those of the pattern table as of the last `refresh`; a run changes nothing but the buffers,
 hence one at a time.

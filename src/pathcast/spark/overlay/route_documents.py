@@ -3,9 +3,9 @@
     documents ── source ──▶ messages for its neighbours, deliveries ── next routers ──▶ … ──▶ a row per delivery
 
 What a router does with messages is the routing room's (Chan, Ni: Efficient XML Data Dissemination with Piggybacking,
-SIGMOD 2007; `routing/bulk.py`). A document is read once, whatever the number of routers that it comes to. A worker
-takes its documents through all hops and opens the routers that they come to (`routing_hops.py`); with `spread` each hop
-is a stage of its own, messages are rows, and go to the worker that has their router.
+SIGMOD 2007; `routing/batch_routing.py`). A document is read once, whatever the number of routers that it comes to. A
+worker takes its documents through all hops and opens the routers that they come to (`routing_hops.py`); with `spread`
+each hop is a stage of its own, messages are rows, and go to the worker that has their router.
 
 Invariant: deliveries, bytes and annotations are those of the overlay in one process. With `t`, the ends of links begin
 anew in every task, so that what they have to define is sent once for each partition.

@@ -2,10 +2,11 @@
 
     distinct expressions ── 10,000 at a time ──▶ compiled into a file ── its name ──▶ merged by the task that publishes
 
-A worker parses, normalises and compiles expressions into the tables of a small index (`matching/shards.py`) and writes
-these beside the versions of the index; rows of Spark's have only the names of the files. The task that publishes makes
-no object for any pattern. Only what is worth it goes this way: expressions with predicates, and only many, since
-workers have to start and to load the kernels. A plain path costs the task 2 µs, less than its way to another worker.
+A worker parses, normalises and compiles expressions into the tables of a small index
+(`matching/table/compiled_shards.py`) and writes these beside the versions of the index; rows of Spark's have only the
+names of the files. The task that publishes makes no object for any pattern. Only what is worth it goes this way:
+expressions with predicates, and only many, since workers have to start and to load the kernels. A plain path costs the
+task 2 µs, less than its way to another worker.
 
 Invariant: entries, reasons and columns are those that the task alone would have come to, whatever the pieces: what is
 in none of them, or was compiled for other settings than those that the index has by then, the task parses itself.
