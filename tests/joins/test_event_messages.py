@@ -8,7 +8,6 @@ import pytest
 
 from pathcast.joins import Schema, select
 from pathcast.joins.partition.join_parts import Parts
-from pathcast.joins.partition.part_sites import read_state
 from pathcast.joins.partition.standing_joins import StandingJoins
 from pathcast.messages import decode
 from pathcast.messages import value_encoding as wire_values
@@ -99,7 +98,8 @@ def test_messages_told_at_once_are_those_of_the_server(left, right):
         states[0], found = telling.tell(0, states[0], events, batch)
         states[1], answers = serving.run(0, states[1], events, batch)
         assert told(found) == answered(answers), batch
-        assert read_state(states[0]) == read_state(states[1]), batch
+        read = telling.codec(0).read_state
+        assert read(states[0]) == read(states[1]), batch
         seen.update(decode(message)["#k"] for _, _, message in told(found)[0])
     assert {"a", "d", "e", "w"} <= seen
 

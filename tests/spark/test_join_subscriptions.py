@@ -8,6 +8,7 @@ import pytest
 
 from pathcast.errors import PipelineError
 from pathcast.joins import Client, Schema, select
+from pathcast.joins.partition.join_parts import Parts
 from pathcast.joins.partition.standing_joins import StandingJoins
 from pathcast.joins.query.value_text import write_row
 from pathcast.messages import decode
@@ -20,7 +21,7 @@ from pathcast.spark import (
     publish_joins,
     write_once,
 )
-from pathcast.spark.joins.event_fanout import fanning, read_events
+from pathcast.spark.joins.event_fanout import fanning
 from pathcast.spark.joins.worker_subscriptions import Subscribed
 from pathcast.spark.sessions.shipped_objects import Shipped
 from tests.joins.test_join_parts import history
@@ -34,22 +35,25 @@ def letter(sequence, change):
     return (sequence, table, verb, write_row(row), write_row(more[0]) if more else None)
 
 
+STANDING = StandingJoins(
+    Schema({"A": "k int", "B": "k int, n float"}, joins=["A.k = B.k"]), ["select * from A, B where A.k = B.k"]
+)
+
+
 def fanned(letters):
     names = [part.split()[0] for part in CHANGES.split(",")]
     types = [pa.int64(), *[pa.string()] * 4]
     made = [dict(zip(names, each, strict=True)) for each in letters]
     batch = pa.RecordBatch.from_pylist(made, pa.schema(list(zip(names, types, strict=True))))
-    standing = StandingJoins(
-        Schema({"A": "k int", "B": "k int, n float"}, joins=["A.k = B.k"]), ["select * from A, B where A.k = B.k"]
-    )
-    function = fanning(Subscribed(Shipped.of(standing), None))
+    function = fanning(Subscribed(Shipped.of(STANDING), None))
     return [row for found in function(iter([batch])) for row in found.to_pylist()]
 
 
 def test_events_of_a_key_are_one_row():
     rows = fanned([(2, "A", "insert", '{"k": 1}', None), (1, "B", "insert", '{"k": 1, "n": 2}', None)])
     assert [(row["edge"], row["join_value"]) for row in rows] == [(0, "[1]")]
-    assert [event[:2] for event in read_events(rows[0]["events"])] == [(2, "A"), (1, "B")]
+    events = Parts(STANDING).codec(0).read_events(rows[0]["events"])
+    assert [event[:2] for event in events] == [(2, "A"), (1, "B")]
 
 
 @pytest.mark.parametrize(

@@ -139,25 +139,6 @@ def test_what_is_shipped_is_unpacked_once():
     assert made == [({"a": 1}, 2)]
 
 
-def test_what_is_large_is_shipped_as_a_file(tmp_path):
-    value = bytes(range(256)) * 2000
-    shipped = Shipped.of(value)
-    with pytest.raises(PipelineError, match="too many to travel with the stage; give folder="):
-        shipped.lightened(None, "subscriptions")
-    light = shipped.lightened(tmp_path / "folder", "subscriptions")
-    assert light == shipped.lightened(tmp_path / "folder", "subscriptions")
-    assert len(pickle.dumps(light)) < 500
-    assert light.open(len) == len(value)
-    (file,) = (tmp_path / "folder").iterdir()
-    file.write_bytes(b"other")
-    with pytest.raises(PipelineError, match="is not what the stage was made with"):
-        light.open(bytes)
-    file.unlink()
-    with pytest.raises(PipelineError, match="can't read"):
-        light.open(bytes)
-    assert Shipped.of(1).lightened(None, "subscriptions").open(int) == 1
-
-
 def test_on_spark_the_original_is_delivered(spark, mediator, subscriptions, folder):
     documents = spark.createDataFrame(PEOPLE, "publisher string, version int, xml binary")
     mediated = mediate(documents, mediator, version="version")

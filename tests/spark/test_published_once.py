@@ -1,7 +1,6 @@
 """Tasks that are killed, tried again or run beside a twin: a version is there once and whole, or not at all."""
 
 import os
-import pickle
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +17,7 @@ from pathcast.spark.publishing.index_versions import versions as versions_in
 from pathcast.spark.publishing.parse_rows import CHANGES, TABLE
 from pathcast.spark.publishing.publish_task import Publishing
 from pathcast.spark.publishing.resolve_rows import resolving
+from pathcast.spark.publishing.task_failures import read_failure
 from pathcast.spark.publishing.write_shards import ShardWriting
 
 SETTINGS = default_settings(None, None)
@@ -170,7 +170,7 @@ def test_a_shard_that_is_not_where_all_see_it_and_a_failure_are_told(tmp_path):
     counts = told.filter(pc.is_null(told["reason"]))
     elsewhere = ShardWriting(str(tmp_path / "elsewhere"), "token", SETTINGS, 2, 3, 600.0)
     (row,) = [row for each in elsewhere.committing()(iter(counts.to_batches())) for row in each.to_pylist()]
-    assert "publish to a folder that all workers share" in str(pickle.loads(row["failure"]))
+    assert "publish to a folder that all workers share" in str(read_failure(row["failure"]))
     assert versions_in(tmp_path / "elsewhere") == []
     pathcast.Subscriptions().compile().save(tmp_path / "plain")
     plain = ShardWriting(str(tmp_path / "plain"), "token", SETTINGS, 2, 3, 600.0)

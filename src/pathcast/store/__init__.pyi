@@ -1,5 +1,4 @@
-from .plain import read_plain as read_plain
-from .plain import write_plain as write_plain
+from .messagepack import MessagePack as MessagePack
 from .snapshot import MANIFEST as MANIFEST
 from .snapshot import AnyArray as AnyArray
 from .snapshot import Snapshot as Snapshot

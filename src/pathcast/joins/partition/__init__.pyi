@@ -1,6 +1,6 @@
-from .join_parts import Event as Event
 from .join_parts import Key as Key
 from .join_parts import Parts as Parts
+from .part_codec import Event as Event
 from .standing_joins import Many as Many
 from .standing_joins import Queries as Queries
 from .standing_joins import Query as Query
@@ -10,3 +10,4 @@ from .stored_joins import describe as describe
 from .stored_joins import next_id_in as next_id_in
 from .stored_joins import open_standing as open_standing
 from .stored_joins import save_standing as save_standing
+from .stored_joins import save_standing_under as save_standing_under

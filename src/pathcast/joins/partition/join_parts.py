@@ -33,6 +33,7 @@ from ..query.schema import Draft, Row
 from ..query.value_text import plain_value, read_value
 from ..schemes.event_messages import Told, teller
 from ..server.join_server import JoinServer, Step
+from .part_codec import Event, JoinCodec
 from .part_sites import Part, Site
 from .standing_joins import StandingJoins
 
@@ -44,16 +45,6 @@ REMEMBERED = 10
 _TEXTS = 100_000
 # Smaller whole numbers are floats, too.
 _EXACT = 1 << 53
-
-
-class Event(NamedTuple):
-    """A change in one part: the row that goes and the row that comes. At `home` what is wrong with it is told."""
-
-    sequence: int
-    table: str
-    old: Row | None
-    new: Row | None
-    home: bool
 
 
 class Key(NamedTuple):
@@ -93,6 +84,7 @@ class Parts:
         self._joined = {table: self._join_places(table) for table in schema.columns}
         self._texts: dict[tuple[Scalar, ...], str] = {}
         self._sites: dict[int, Site] = {}
+        self._codecs: dict[int, JoinCodec] = {}
 
     def _join_places(self, table: str) -> list[tuple[int, list[int]]]:
         """The edges at a table, each with the places of its join columns in a row; of a table without, all places."""
@@ -204,12 +196,21 @@ class Parts:
         if site is None:
             server = self._standing.server()
             server.keep_groups(lambda form: (self._home[form.base] if form.edge is None else form.edge.number) == edge)
-            joined = {
-                table: places for table, each in self._joined.items() for number, places in each if number == edge
-            }
-            site = self._sites[edge] = Site(server, joined, together=edge != NO_EDGE)
+            codec = self.codec(edge)
+            site = self._sites[edge] = Site(server, self._tables(edge), codec, together=edge != NO_EDGE)
             site.teller = teller(server, site.views)
         return site
+
+    def codec(self, edge: int) -> JoinCodec:
+        """Writes and reads the states and events of an edge."""
+        codec = self._codecs.get(edge)
+        if codec is None:
+            codec = self._codecs[edge] = JoinCodec(self.schema, self._tables(edge))
+        return codec
+
+    def _tables(self, edge: int) -> dict[str, list[int]]:
+        """The tables of an edge, each with the places of its join columns."""
+        return {table: places for table, each in self._joined.items() for number, places in each if number == edge}
 
 
 def _answers(site: Site, part: Part, events: Sequence[Event]) -> list[Answer]:

@@ -11,8 +11,11 @@ Nothing in a snapshot is believed: lengths, places, kinds and names are checked,
 Cost: opening maps arrays and checks each in a few passes; a single subscription is made when it is looked at.
 """
 
+import json
 import os
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,6 +43,32 @@ AnyPath = str | os.PathLike[str]
 
 def save_standing(standing: StandingJoins, folder: AnyPath) -> None:
     """Write a description to a folder; `QueryError` for a subscriber that can't be written."""
+    write_snapshot(folder, KIND, *_described(standing))
+
+
+def save_standing_under(standing: StandingJoins, home: AnyPath) -> tuple[Path, str]:
+    """Write a description to a folder in `home` that is named by its content, unless the folder exists.
+
+    Returns the folder, and the digest for `open_standing`.
+    """
+    facts, arrays = _described(standing)
+    digest = _digest(facts, arrays)
+    folder = Path(home).absolute() / f"{digest}.pathcast"
+    if not folder.exists():
+        write_snapshot(folder, KIND, facts, arrays)
+    return folder, digest
+
+
+def _digest(facts: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> str:
+    found = blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=16)
+    for name, array in sorted(arrays.items()):
+        found.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+        found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()
+
+
+def _described(standing: StandingJoins) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    """The facts and arrays of a description."""
     batches, arrays = _batches(standing.many)
     arrays |= asked_arrays(standing.asked)
     forms = [
@@ -50,7 +79,7 @@ def save_standing(standing: StandingJoins, folder: AnyPath) -> None:
         "layout": LAYOUT, "schema": describe(standing.schema), "scheme": standing.scheme, "axes": standing.axes,
         "next_id": standing.next_id, "forms": forms, "batches": batches,
     }  # fmt: skip
-    write_snapshot(folder, KIND, facts, arrays)
+    return facts, arrays
 
 
 def describe(schema: Schema) -> dict[str, Any]:
@@ -88,10 +117,15 @@ def _batches(many: Sequence[Many]) -> tuple[list[dict[str, Any]], dict[str, AnyA
 # Opening.
 
 
-def open_standing(folder: AnyPath) -> StandingJoins:
-    """The description that a folder holds; `SnapshotError` when it is damaged, foreign, too old or too new."""
+def open_standing(folder: AnyPath, digest: str | None = None) -> StandingJoins:
+    """The description that a folder holds; `SnapshotError` when it is damaged, foreign, too old or too new.
+
+    With a `digest` (`save_standing_under`), any other description is an error, too.
+    """
     _check_layout(folder, read_manifest(folder))
     snapshot = open_snapshot(folder, KIND)
+    if digest is not None and _digest(snapshot.facts, snapshot.arrays) != digest:
+        raise SnapshotError(f"{folder} does not hold the subscriptions that the stage was made with; delete it")
     with reading_snapshot(folder):
         try:
             return _restored(_Facts(snapshot.facts), snapshot.arrays)

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathcast.messages import Message
 
 from ..partition.join_parts import Parts
-from ..partition.part_sites import read_state
 from ..partition.standing_joins import StandingJoins
 from ..query.schema import Row
 from ..schemes.content_messages import Listing
@@ -29,16 +28,16 @@ class Beginnings:
     def of(self, edge: int, state: bytes) -> Iterator[tuple[int, Message]]:
         """Subscriptions that have rows of a part, ascending, each with the message that lists them."""
         site = self._parts.site(edge)
-        rows, _ = read_state(state)
+        rows, _ = self._parts.codec(edge).read_state(state)
         listings: dict[int, dict[str, list[tuple[int, Row]]]] = {}
         bags = site.server.bags
         site.clear()
         for table, listed in rows.items():
-            for number, row in listed:
+            for number, row in listed.items():
                 bags[table].insert(number, row)
         try:
             for group in site.groups():
-                for number, row in rows.get(group.form.base, ()):
+                for number, row in rows.get(group.form.base, {}).items():
                     for id in group.affected(row):
                         listings.setdefault(id, {}).setdefault(group.form.base, []).append((number, row))
         finally:

@@ -17,7 +17,6 @@ from pyspark.sql import types as t
 
 from pathcast.errors import ChangeError, PathcastError
 from pathcast.joins.partition import Event, Key, Parts
-from pathcast.store import read_plain, write_plain
 
 from ..matching.column_checks import ERROR
 from ..matching.document_columns import ERROR_TYPE, error_column, errors_of
@@ -86,10 +85,10 @@ def fanning(subscribed: Subscribed) -> Callable[[_Batches], _Batches]:
             if failed:
                 yield _timed(_refused(columns, failed), time)
             if count > _GATHERED:
-                yield _timed(_gathered(waiting), time)
+                yield _timed(_gathered(parts, waiting), time)
                 waiting, count = {}, 0
-        if waiting:
-            yield _timed(_gathered(waiting), time)
+        if parts is not None and waiting:
+            yield _timed(_gathered(parts, waiting), time)
 
     return fan_out
 
@@ -120,11 +119,11 @@ def _object(name: str, text: str) -> dict[str, Any]:
     return found
 
 
-def _gathered(waiting: Mapping[Key, list[Event]]) -> pa.RecordBatch:
+def _gathered(parts: Parts, waiting: Mapping[Key, list[Event]]) -> pa.RecordBatch:
     columns: dict[str, Any] = {
         "edge": [edge for edge, _ in waiting],
         "join_value": [value for _, value in waiting],
-        "events": [write_events(events) for events in waiting.values()],
+        "events": [parts.codec(key.edge).write_events(events) for key, events in waiting.items()],
     }
     for name, kind in zip(_ARROW_FANNED.names[3:], _ARROW_FANNED.types[3:], strict=True):
         columns[name] = pa.nulls(len(waiting), kind)
@@ -133,16 +132,6 @@ def _gathered(waiting: Mapping[Key, list[Event]]) -> pa.RecordBatch:
 
 def _timed(rows: pa.RecordBatch, time: int | None) -> pa.RecordBatch:
     return rows if time is None else rows.append_column(TIME, pa.array([time] * len(rows), pa.int64()))
-
-
-def write_events(events: list[Event]) -> bytes:
-    """Events as bytes."""
-    return write_plain([tuple(event) for event in events])
-
-
-def read_events(data: bytes) -> list[Event]:
-    """What `write_events` wrote."""
-    return [Event._make(event) for event in read_plain(data, "events of a key")]
 
 
 def _refused(columns: list[list[Any]], failed: Mapping[int, PathcastError]) -> pa.RecordBatch:

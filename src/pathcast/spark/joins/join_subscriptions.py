@@ -32,9 +32,10 @@ from pathcast.joins import Schema, Selection
 from pathcast.joins.partition import Event, Parts, Query, StandingJoins
 from pathcast.joins.schemes import DEFAULT
 
-from .event_fanout import FANNED, LETTER, REFUSED, TIME, TIMED, VALUES, fanning, read_events
+from ..matching.column_checks import ERROR
+from .event_fanout import FANNED, LETTER, REFUSED, TIME, TIMED, VALUES, fanning
 from .extract_rows import CHANGE, ROW, SEQUENCE, TABLE
-from .key_answers import ANSWERED, MESSAGES, pack, pack_refused, unfold
+from .key_answers import ANSWERED, MESSAGES, Refusal, pack, pack_refused, unfold
 from .worker_subscriptions import Subscribed, find_subscriptions
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -121,16 +122,15 @@ class JoinProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
         edge, value = key
         if edge == REFUSED:
-            refused = [(row[SEQUENCE], *(row[name] for name in LETTER), dict(row["error"])) for row in rows]
-            yield _Answered(None, None, None, pack_refused(refused))
+            yield _Answered(None, None, None, pack_refused(map(_refusal, rows)))
             return
         events: list[Event] = []
         for row in rows:
-            events += read_events(row["events"])
-        if self._opened is None:
-            found = None if self._subscribed.checkpoint is None else self._subscribed.batch(row[TIME])
-            self._opened = self._subscribed.open(Parts, batch=found), _batch() if found is None else found[1]
-        parts, batch = self._opened
+            if self._opened is None:
+                found = None if self._subscribed.checkpoint is None else self._subscribed.batch(row[TIME])
+                self._opened = self._subscribed.open(Parts, batch=found), _batch() if found is None else found[1]
+            parts, batch = self._opened
+            events += parts.codec(edge).read_events(row["events"])
         kept = self._state.get()
         before = None if kept is None else bytes(kept[0])
         after, told = parts.tell(edge, before, events, batch)
@@ -144,6 +144,12 @@ class JoinProcessor(StatefulProcessor):
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+def _refusal(row: Row) -> Refusal:
+    table, change, given, values = (row[name] for name in LETTER)
+    reason, line, column = (row["error"][name] for name in ERROR.names)
+    return row[SEQUENCE], table, change, given, values, (reason, line, column)
 
 
 def _batch() -> int:

@@ -8,18 +8,17 @@ Cost: nothing is made per message but its bytes; errors are objects.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import types as t
 
-from pathcast.errors import PathcastError
 from pathcast.joins import Schema
 from pathcast.joins.partition import Event
 from pathcast.joins.query import write_row
 from pathcast.joins.schemes import Told
-from pathcast.store import read_plain, write_plain
+from pathcast.store import MessagePack
 
 from ..matching.column_checks import ERROR
 from ..matching.document_columns import ERROR_TYPE, binary_column
@@ -52,24 +51,32 @@ _ARROW_MESSAGES = pa.schema(
 )
 # Messages leave in Arrow batches of so many bytes and rows, or a few more.
 _BATCH_BYTES, _BATCH_ROWS = 8 << 20, 50_000
-# A change that can't be made: sequence, table, change, row, values, error.
-Refusal = tuple[Any, ...]
+_Text: TypeAlias = str | None
+_Number: TypeAlias = int | None
+# A change that can't be made: sequence, table, change, row, values; reason, line and column of the error.
+Refusal = tuple[_Number, _Text, _Text, _Text, _Text, tuple[_Text, _Number, _Number]]
 _Key = tuple[int | None, str | None]
 _Packed = tuple[bytes, bytes, bytes, bytes]
+_ADVICE = "install the same Pathcast on all workers"
+_ANSWERS: MessagePack[_Packed] = MessagePack(_Packed, "the answers of a key", _ADVICE)
+_REFUSALS: MessagePack[list[Refusal]] = MessagePack(list[Refusal], "the refused changes of a key", _ADVICE)
 _Batches = Iterator[pa.RecordBatch]
 
 
 def pack(told: Told, schema: Schema) -> tuple[bytes | None, bytes | None]:
     """The messages of a key as bytes, and the changes that could not be made; None for none."""
-    refused = [(event.sequence, *_letter(schema, event), _reason(error)) for event, error in told.errors]
+    refused = [
+        (event.sequence, *_letter(schema, event), (error.reason, error.line, error.column))
+        for event, error in told.errors
+    ]
     packed: _Packed = told.sequences.tobytes(), told.numbers.tobytes(), told.lengths.tobytes(), told.data
-    return write_plain(packed) if told.data else None, pack_refused(refused)
+    return _ANSWERS.write(packed) if told.data else None, pack_refused(refused)
 
 
 def pack_refused(refused: Iterable[Refusal]) -> bytes | None:
     """Changes that can't be made, as bytes; None for none."""
     found = list(refused)
-    return write_plain(found) if found else None
+    return _REFUSALS.write(found) if found else None
 
 
 def unfold(batches: _Batches) -> _Batches:
@@ -81,11 +88,11 @@ def unfold(batches: _Batches) -> _Batches:
         refused: list[tuple[_Key, Refusal]] = []
         for edge, value, answers, refusals in zip(*columns, strict=True):
             if answers is not None:
-                packed = read_plain(answers, "answers of a key")
+                packed = _read_answers(answers)
                 waiting.append(((edge, value), packed))
                 rows, size = rows + len(packed[1]) // 4, size + len(packed[3])
             if refusals is not None:
-                refused += [((edge, value), one) for one in read_plain(refusals, "refusals of a key")]
+                refused += [((edge, value), one) for one in _REFUSALS.read(refusals)]
             if rows >= _BATCH_ROWS or size >= _BATCH_BYTES:
                 yield _messages(waiting)
                 waiting, rows, size = [], 0, 0
@@ -93,6 +100,16 @@ def unfold(batches: _Batches) -> _Batches:
             yield _refusals(refused)
     if waiting:
         yield _messages(waiting)
+
+
+def _read_answers(data: bytes) -> _Packed:
+    packed = _ANSWERS.read(data)
+    sequences, numbers, lengths, messages = packed
+    sizes = np.frombuffer(lengths, np.int32) if len(lengths) % 4 == 0 else np.array([-1])
+    count = len(sizes)
+    if len(sequences) != 8 * count or len(numbers) != 4 * count or (sizes < 0).any() or sizes.sum() != len(messages):
+        raise _ANSWERS.damaged("the lengths of its messages do not fit")
+    return packed
 
 
 def _messages(packed: Sequence[tuple[_Key, _Packed]]) -> pa.RecordBatch:
@@ -122,16 +139,12 @@ def _refusals(refused: Sequence[tuple[_Key, Refusal]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=_ARROW_MESSAGES)
 
 
-def _letter(schema: Schema, event: Event) -> list[str | None]:
+def _letter(schema: Schema, event: Event) -> tuple[str, str, _Text, _Text]:
     """An event as the change that it came from: table, change, row and values."""
     old, new = (
         None if row is None else write_row(dict(zip(schema.columns[event.table], row, strict=True)))
         for row in (event.old, event.new)
     )
     if old is None or new is None:
-        return [event.table, "delete" if new is None else "insert", old or new, None]
-    return [event.table, "update", old, new]
-
-
-def _reason(error: PathcastError) -> dict[str, Any]:
-    return {"reason": error.reason, "line": error.line, "column": error.column}
+        return event.table, "delete" if new is None else "insert", old or new, None
+    return event.table, "update", old, new

@@ -1,5 +1,7 @@
 """Subscriptions to joins as workers find them: with the stage, or as versions in a folder that come while it runs.
 
+Many subscriptions of a stage lie in a folder that every worker can read, named by their content.
+
 Invariant: all tasks of a micro-batch, and of its replays, get the same version (join_versions.py, version_pins.py).
 Cost: a worker builds the index of a version once: some 1 µs a subscription that came as arrays, 0.1 ms another.
 """
@@ -9,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pathcast.errors import PipelineError
-from pathcast.joins.partition import StandingJoins, open_standing
+from pathcast.errors import PipelineError, SnapshotError
+from pathcast.joins.partition import StandingJoins, open_standing, save_standing_under
 
 from ..matching.worker_index import Index, find_index
 from ..pipeline.stream_checkpoints import batch_at, query_id
@@ -19,6 +21,9 @@ from ..publishing.index_versions import versions as versions_in
 from ..sessions.shipped_objects import Shipped
 
 T = TypeVar("T")
+# Subscriptions travel with a function up to this many bytes: PySpark broadcasts a function of a million bytes, and its
+# state functions can't open a broadcast.
+MOST_BYTES = 256 << 10
 # A worker keeps open what two versions are used for.
 _KEPT = 6
 # What this process has open, the least recently used first.
@@ -26,13 +31,33 @@ _opened: dict[tuple[Any, ...], Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
+class StoredJoins:
+    """Subscriptions in a folder: a version, or those with a digest that were put there for a stage."""
+
+    folder: str
+    digest: str | None = None
+
+    def open(self) -> StandingJoins:
+        """The subscriptions; `PipelineError` when a worker does not find those of its stage."""
+        try:
+            return open_standing(self.folder, self.digest)
+        except SnapshotError as error:
+            if self.digest is None:
+                raise
+            raise PipelineError(
+                f"a Spark worker cannot read the subscriptions: {error.reason}; choose a folder that every worker can "
+                "read, and start the stage again"
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
 class Subscribed:
-    """Where workers find subscriptions: with the stage, or in an index.
+    """Where workers find subscriptions: with the stage, in a folder that belongs to it, or in an index.
 
     `checkpoint` is that of the stream, where tasks find their micro-batch in it by its time.
     """
 
-    shipped: Shipped | None
+    shipped: Shipped | StoredJoins | None
     index: Index | None
     checkpoint: str | None = None
 
@@ -44,8 +69,20 @@ class Subscribed:
 
     def open(self, make: Callable[..., T], *more: Any, batch: tuple[str, int] | None = None) -> T:
         """What `make` makes of the subscriptions that the running task has to use; in each process made once."""
-        if self.shipped is not None:
+        if isinstance(self.shipped, Shipped):
             return self.shipped.open(make, *more)
+        stored = self._stored(batch) if self.shipped is None else self.shipped
+        key = stored, make, *more
+        found = _opened.pop(key, None)
+        if found is None:
+            found = make(stored.open(), *more)
+        _opened[key] = found
+        while len(_opened) > _KEPT:
+            del _opened[next(iter(_opened))]
+        return found  # type: ignore[no-any-return]
+
+    def _stored(self, batch: tuple[str, int] | None) -> StoredJoins:
+        """The version in the index that a micro-batch has to use."""
         assert self.index is not None
         if batch is None and self.index.unpinned():
             raise PipelineError(
@@ -53,15 +90,7 @@ class Subscribed:
                 "(foreachBatch over Spark Connect hides it); give join_subscriptions the stream's checkpoint=…, and "
                 "deliver_joins inside foreachBatch version=pin_version(versions, query_id(checkpoint), batch)"
             )
-        folder, _ = self.index.choose(batch)
-        key = str(folder), make, *more
-        found = _opened.pop(key, None)
-        if found is None:
-            found = make(open_standing(folder), *more)
-        _opened[key] = found
-        while len(_opened) > _KEPT:
-            del _opened[next(iter(_opened))]
-        return found  # type: ignore[no-any-return]
+        return StoredJoins(str(self.index.choose(batch)[0]))
 
 
 def find_subscriptions(
@@ -80,7 +109,7 @@ def find_subscriptions(
         if pins is not None or version is not None:
             raise PipelineError("pins and version go with versions=…, a folder of subscriptions that come and go")
         assert standing is not None
-        return Subscribed(Shipped.of(standing).lightened(folder, "the subscriptions"), None, where)
+        return Subscribed(ship(standing, folder), None, where)
     if folder is not None:
         raise PipelineError("folder=… is for subscriptions that are given here; those of versions=… lie there")
     if not versions_in(versions):
@@ -92,3 +121,17 @@ def find_subscriptions(
         find_index(versions, version=version, pins=pins, streaming=streaming, remote=False, limits=None),
         where,
     )
+
+
+def ship(standing: StandingJoins, folder: AnyPath | None) -> Shipped | StoredJoins:
+    """Subscriptions to send with a stage; many go to a folder in `folder`."""
+    shipped = Shipped.of(standing)
+    if len(shipped.data) <= MOST_BYTES:
+        return shipped
+    if folder is None:
+        raise PipelineError(
+            f"the subscriptions take {len(shipped.data):,} bytes, too many to travel with the stage; give folder=…, a "
+            "folder that every worker can read, to put them in (in a pipeline file: joins.versions)"
+        )
+    place, digest = save_standing_under(standing, folder)
+    return StoredJoins(str(place), digest)

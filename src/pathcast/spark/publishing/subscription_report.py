@@ -11,7 +11,6 @@ Invariant: a task tells once: what is asked for later is read from Spark's local
 again.
 """
 
-import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -21,6 +20,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from pathcast.errors import PathcastError
+
+from .task_failures import read_failure, write_failure
 
 # What a report has of a row.
 INVALID = "id bigint, subscriber string, xpath string, change string, reason string, column int"
@@ -142,7 +143,7 @@ def telling(work: Callable[[], pa.Table]) -> Batches:
     try:
         rows = work()
     except PathcastError as error:
-        rows = pa.Table.from_pylist([{"failure": pickle.dumps(error)}], _TOLD)
+        rows = pa.Table.from_pylist([{"failure": write_failure(error)}], _TOLD)
     yield from rows.combine_chunks().to_batches(max_chunksize=_AT_ONCE)
 
 
@@ -163,7 +164,7 @@ def counts_in(rows: pa.Table) -> tuple[Counts, pa.Table]:
 def counted(row: Any) -> Counts:
     """The counts in a row of Spark's; the failure, if it tells of one, is raised."""
     if row.failure is not None:
-        raise pickle.loads(row.failure)  # noqa: S301 - what a worker of our own wrote
+        raise read_failure(bytes(row.failure))
     return Counts(*row[: len(_NAMES)])
 
 
