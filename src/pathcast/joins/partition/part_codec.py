@@ -13,8 +13,9 @@ Cost: some 0.1 µs per row to write and 0.2 µs to read; 0.4 µs to read an even
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
-from itertools import accumulate, pairwise
-from operator import attrgetter
+from functools import partial
+from itertools import accumulate
+from operator import attrgetter, sub
 from typing import Annotated, Any, NamedTuple, Union
 
 import msgspec
@@ -47,6 +48,7 @@ class Event(NamedTuple):
 
 
 _fields = attrgetter(*Event._fields)
+_event = partial(tuple.__new__, Event)  # as `Event._make`, in half the time
 
 
 class JoinCodec:
@@ -64,7 +66,7 @@ class JoinCodec:
     def write_state(self, tables: Tables, seen: Seen) -> bytes:
         """Rows by number and events by batch, as bytes."""
         kept = [(table, list(rows), list(rows.values())) for table, rows in tables.items()]
-        steps = [(batch, [each[0], *(b - a for a, b in pairwise(each))]) for batch, each in seen.items()]
+        steps = [(batch, [each[0], *map(sub, each[1:], each)]) for batch, each in seen.items()]
         return self._states.write((kept, steps))
 
     def read_state(self, state: bytes) -> tuple[dict[str, dict[int, Row]], dict[int, list[int]]]:
@@ -93,7 +95,7 @@ class JoinCodec:
 
     def read_events(self, data: bytes) -> list[Event]:
         """What `write_events` wrote; `SnapshotError` for other bytes."""
-        return list(map(Event._make, map(_fields, self._events.read(data))))
+        return list(map(_event, map(_fields, self._events.read(data))))
 
 
 def _row_type(schema: Schema, table: str) -> Any:

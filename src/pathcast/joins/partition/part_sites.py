@@ -5,7 +5,7 @@ rows have equal join values. So a part that was run stays there, under the bytes
 is run again and whoever kept the bytes brings the same, nothing need be read. Other bytes (another process ran it
 meanwhile, or an attempt of this one was given up) are read, and take the place of what lies there.
 
-A state has the rows of a part with their numbers, and the events that came with each of the last batches (`part_codec.py`).
+A state (`part_codec.py`) has the rows of a part with their numbers, and the events of each of the last batches.
 
 Invariant: what lies under a join value is what the bytes of its part say. After an error nothing lies there.
 Cost: writing a row takes some 0.1 µs, reading one and putting it in its place some 4 µs.

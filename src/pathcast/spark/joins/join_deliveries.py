@@ -48,7 +48,7 @@ def deliver_joins(
 
     `messages` are those of `join_subscriptions`, or any frame with a binary column `message`. The subscriptions are
     given, or lie in `versions`, with `pins` and `version`, as for `join_subscriptions`: in one stream both stages take
-    the same version. Given ones that are many are put in a file in `folder`. With `shards`, so many workers have a part
+    the same version. Given ones that are many are put below `folder`. With `shards`, so many workers have a part
     of the filters each. With `lists`, a row per message (and shard) has all ids in `subscriptions`, if there are any:
     the same in fewer bytes where a message concerns thousands. Rows with `error` are left out (`dead_letters`).
     """

@@ -61,7 +61,7 @@ def join_subscriptions(
 
     `changes` has the columns `table`, `change` (insert, delete, update), `row` (JSON), `sequence`, a whole number of
     its own for each change, and for updates `values` (JSON). `subscriptions` are queries, or queries by subscriber,
-    with the ids 1, 2, 3, …; `batches` many with ranges as arrays. Where they are many, they are put in a file in
+    with the ids 1, 2, 3, …; `batches` many with ranges as arrays. Where they are many, they are put below
     `folder`, which every worker can read.
 
     Subscriptions that come and go while a stream runs lie in a folder, `versions` (`publish_joins`), and nothing else

@@ -103,7 +103,7 @@ def find_subscriptions(
     version: int | None = None,
     checkpoint: AnyPath | None = None,
 ) -> Subscribed:
-    """What to tell the workers: subscriptions themselves (many in a file of `folder`), or where versions lie."""
+    """What to tell the workers: subscriptions themselves (many in a folder below `folder`), or where versions lie."""
     where = None if checkpoint is None else str(Path(checkpoint).absolute())
     if versions is None:
         if pins is not None or version is not None:
