@@ -115,7 +115,7 @@ for other in (writable.astype(np.int64), writable[::2], 1):
     except TypeError:
         continue
     raise AssertionError("compiled again for another kind of array")
-print(len(total.signatures))
+print(len(total.dispatcher.signatures))
 """
 
 

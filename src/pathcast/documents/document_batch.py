@@ -30,6 +30,7 @@ import numpy.typing as npt
 
 from pathcast.errors import PathcastError
 
+from .document_batch_kernels import Attributes, Elements, Texts, Values
 from .names import Names
 
 Int32s = npt.NDArray[np.int32]
@@ -73,6 +74,8 @@ class DocumentBatch:
     own_names: Sequence[str] = ()
     encodings: Mapping[int, str] = field(default_factory=dict)
     errors: dict[int, PathcastError] = field(default_factory=dict)
+    _elements: Elements | None = field(default=None, init=False, repr=False)
+    _values: Values | None = field(default=None, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -84,6 +87,28 @@ class DocumentBatch:
 
     def __iter__(self) -> Iterator["Document"]:
         return (Document(self, index) for index in range(len(self)))
+
+    @property
+    def elements(self) -> Elements:
+        """The elements as kernels take them."""
+        if self._elements is None:
+            elements = Elements(self.offsets, self.name, self.parent, self.depth, self.end)
+            object.__setattr__(self, "_elements", elements)
+            return elements
+        return self._elements
+
+    @property
+    def values(self) -> Values:
+        """Attributes and text nodes as kernels take them."""
+        if self._values is None:
+            attributes = Attributes(
+                self.attribute_begin, self.attribute_name, self.attribute_start, self.attribute_length
+            )
+            texts = Texts(self.text_begin, self.text_end, self.text_parent, self.text_start, self.text_length)
+            values = Values(attributes, texts, self.data, self.arena)
+            object.__setattr__(self, "_values", values)
+            return values
+        return self._values
 
     def largest(self) -> Largest:
         """How much there is at most of one document."""

@@ -56,13 +56,9 @@ def kernels_of(rooms: Collection[str] = (), package: Path = PACKAGE) -> list[Sou
 def _kernels_in(path: Path) -> Iterator[str]:
     for node in ast.parse(path.read_bytes()).body:
         if isinstance(node, ast.FunctionDef):
-            made_by = [each.func.id for each in node.decorator_list if _is_call(each)]  # type: ignore[attr-defined]
-            if "kernel" in made_by:
+            made_by = (each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)
+            if any(isinstance(each, ast.Name) and each.id == "kernel" for each in made_by):
                 yield node.name
-
-
-def _is_call(decorator: ast.expr) -> bool:
-    return isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Name)
 
 
 def compile_ahead(sources: Iterable[Source], processes: int | None = None) -> Iterator[tuple[Source, float]]:

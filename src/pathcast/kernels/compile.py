@@ -12,18 +12,21 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from functools import partial, update_wrapper
+from typing import Any, TypeVar, overload
 
 import numba
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, typeof_impl
 
+from .arguments import checked, signature_of
 from .cache import KernelCache
 from .linking import ApartCompiler, KernelCompiler, PartCompiler
 
 # Kernels are typed by their signatures and arrays, not by annotations.
 Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
 
 # With `_nrt` Numba counts references to every array at every branch, atomically, which is a good part of a kernel's
 # time. Kernels allocate nothing, and their callers hold the arrays.
@@ -65,19 +68,27 @@ _NAMES: dict[str, Any] = {
 }
 
 
-def kernel(signature: str, *, late: bool = False, brief: bool = False) -> Callable[[Function], Function]:
-    """Compile the function for `signature` now, or load what was compiled before.
+@overload
+def kernel(function: F, /) -> F: ...
+@overload
+def kernel(*, late: bool = ..., brief: bool = ...) -> Callable[[F], F]: ...
+@overload
+def kernel(signature: str, /, *, late: bool = ..., brief: bool = ...) -> Callable[[Function], Function]: ...
+def kernel(given: Any = None, /, *, late: bool = False, brief: bool = False) -> Any:
+    """Compile the function for the signature that its annotations declare, or for a given one, or load it.
 
     `late`: not before it is first called. For kernels that few need, so that others do not wait for them; a call costs
     some 0.2 µs more. `brief`: it keeps the GIL. For kernels of a microsecond: when another thread waits for the GIL,
     handing it over and back takes longer than such a kernel does.
     """
+    if callable(given):
+        return kernel(late=late, brief=brief)(given)
     if late or ALL_LATE:
-        return lambda function: Late(signature, function, brief=brief)
-    return lambda function: _compiled(signature, function, brief)
+        return lambda function: Late(given, function, brief=brief)
+    return lambda function: _compiled(given, function, brief)
 
 
-def _compiled(signature: str, function: Function, brief: bool) -> Function:
+def _compiled(signature: str | None, function: Function, brief: bool) -> Function:
     options = {**_KERNEL, "nogil": not brief}
     dispatcher: Any = numba.jit(**options, pipeline_class=KernelCompiler)(function)
     dispatcher._cache = cache = KernelCache(function)  # type: ignore[no-untyped-call]
@@ -87,17 +98,48 @@ def _compiled(signature: str, function: Function, brief: bool) -> Function:
     with cache.alone() if fresh else nullcontext():
         fresh = fresh and not cache.holds_anything()
         start = time.perf_counter()
-        dispatcher.compile(eval(signature, {"__builtins__": {}}, _NAMES))  # noqa: S307 - our own text
+        dispatcher.compile(_signature(signature, function))
         if fresh:
             COMPILED[f"{function.__module__}.{function.__qualname__}"] = time.perf_counter() - start
     dispatcher.disable_compile()
-    return dispatcher  # type: ignore[no-any-return]
+    (compiled,) = dispatcher.overloads.values()
+    return Kernel(compiled.entry_point, dispatcher)
+
+
+def _signature(text: str | None, function: Function) -> Any:
+    if text is None:
+        return signature_of(function)
+    given = eval(text, {"__builtins__": {}}, _NAMES)  # noqa: S307 - our own text
+    return given.return_type(*map(checked, given.args))
+
+
+class Kernel(partial[Any]):
+    """A compiled kernel: a call runs its machine code, which checks the arguments (`arguments.py`).
+
+    `py_func` is its plain twin, `targetoptions` what it was compiled with.
+    """
+
+    dispatcher: Any
+    py_func: Function
+    targetoptions: dict[str, Any]
+
+    def __new__(cls, entry_point: Function, dispatcher: Any) -> "Kernel":
+        self = super().__new__(cls, entry_point)
+        update_wrapper(self, dispatcher.py_func)
+        self.dispatcher, self.py_func, self.targetoptions = dispatcher, dispatcher.py_func, dispatcher.targetoptions
+        return self
+
+
+@typeof_impl.register(Kernel)
+def _type_of_kernel(kernel: Kernel, context: Any) -> types.Dispatcher:
+    """Kernels may call kernels."""
+    return types.Dispatcher(kernel.dispatcher)
 
 
 class Late:
     """A kernel that is compiled when it is first called."""
 
-    def __init__(self, signature: str, function: Function, *, brief: bool = False) -> None:
+    def __init__(self, signature: str | None, function: Function, *, brief: bool = False) -> None:
         self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
         self.py_func = function
         self._signature, self._brief = signature, brief

@@ -83,7 +83,8 @@ def test_a_document_may_match_more_recent_paths_than_there_is_room_for() -> None
     ids = subscriptions.add_many([f"//x{number}/y/y/y/y" for number in range(60)])
     matcher.match(DOCUMENTS[0])
     assert at_rest(matcher).recent is not None
-    matcher.engine._scratch.mine.out = np.empty(16, dtype=np.int32)  # type: ignore[attr-defined]
+    scratch = matcher.engine._scratch.mine  # type: ignore[attr-defined]
+    scratch.buffers = scratch.buffers._replace(entries=np.empty(16, dtype=np.int32))
     document = "".join(f"<x{number}><y><y><y><y/></y></y></y></x{number}>" for number in range(60))
     assert list(matcher.match(f"<r>{document}</r>")) == list(ids)
 

@@ -26,9 +26,20 @@ from ..engine_contract import Costs, Engine, Entries, Offsets
 from ..table.pattern_table import Moved, PatternTable
 from .paths.label_path_matching import entries_of_paths
 from .paths.simulation import simulated
-from .paths.states import NO_STATES, Automaton, States
-from .paths.states_kernels import NONE
-from .paths.walk_kernels import C_ENTRIES, C_GATES, C_WHY, DEEPER, FULL, MISS, MISS_RECENT, walk
+from .paths.states import NO_STATES, States
+from .paths.states_kernels import NONE, Automaton
+from .paths.walk_kernels import (
+    C_ENTRIES,
+    C_GATES,
+    C_WHY,
+    DEEPER,
+    FULL,
+    MISS,
+    MISS_RECENT,
+    O_ROWS,
+    WalkLimits,
+    walk,
+)
 from .paths.walk_scratch import LEVEL_CELLS, Scratch, Scratches
 from .updates import index_updates as generations
 from .updates.generation import Generation
@@ -124,7 +135,7 @@ class AutomatonEngine:
         else:
             offsets, entries, candidates, verified = made.waiting.add_matches(
                 batch, offsets, entries, gate_offsets, gates, made.told_gates, made.entries, states,
-                scratch.states,
+                scratch.buffers.visited.states,
             )  # fmt: skip
             if made.lately is not None:
                 offsets, entries, *more = self._with_lately(made, made.lately, batch, offsets, entries)
@@ -144,7 +155,15 @@ class AutomatonEngine:
         assert lately.waiting is not None
         _, _, gate_offsets, gates, states = found
         return lately.waiting.add_matches(
-            batch, offsets, entries, gate_offsets, gates, lately.told_gates, made.entries, states, scratch.states
+            batch,
+            offsets,
+            entries,
+            gate_offsets,
+            gates,
+            lately.told_gates,
+            made.entries,
+            states,
+            scratch.buffers.visited.states,
         )
 
     def match_paths(self, paths: list[tuple[str, ...]]) -> tuple[Offsets, Entries]:
@@ -161,31 +180,26 @@ class AutomatonEngine:
         None when that takes a generation without fresh paths.
         """
         count = len(batch)
-        offsets, gate_offsets = np.zeros((2, count + 1), dtype=np.int64)
+        found = np.zeros((O_ROWS, count + 1), dtype=np.int64)
+        offsets, gate_offsets = found
         symbols = made.symbols_of(batch)
         fresh = made.fresh
-        scratch.counts[1:] = 0
+        counts = scratch.buffers.counts
+        counts[1:] = 0
         kept = made.waiting is not None and made.waiting.needs_states
         longest = len(batch.name)
         if not kept and count > 1:
             longest = batch.largest().elements
         automaton = made.states.automaton
         recent = NO_STATES if made.recent is None else made.recent.automaton
+        limits = WalkLimits(made.entries, made.patterns, made.told_gates)
         done = 0
         while done < count:
             scratch.fit(made.states, automaton.known, made.entries, made.gates, longest)
             scratch.fit_recent(recent.known, longest)
             scratch.fit_levels(0, fresh.words)
-            done = walk(
-                batch.offsets, batch.name, batch.parent, batch.depth, symbols, done, kept,
-                *automaton,
-                *recent[:4], recent.known, scratch.recent_states, scratch.recent_seen, scratch.recent_found,
-                fresh.table, fresh.rows, fresh.entries, fresh.words, made.entries, made.patterns,
-                made.told_gates, scratch.levels,
-                scratch.states, scratch.seen, scratch.counts, scratch.marks, scratch.summary, scratch.found,
-                scratch.gate_stamps, offsets, scratch.out, gate_offsets, scratch.gates,
-            )  # fmt: skip
-            why = scratch.counts[C_WHY]
+            done = walk(batch.elements, symbols, automaton, recent, fresh, limits, scratch.buffers, found, done, kept)
+            why = counts[C_WHY]
             if why == FULL:
                 scratch.enlarge()
             elif why == DEEPER:
@@ -206,21 +220,21 @@ class AutomatonEngine:
                 if not made.settled:
                     return None
                 self._simulate(made, batch, symbols, done, offsets, gate_offsets, scratch)
+                states = scratch.buffers.visited.states
                 if kept:
-                    scratch.states[batch.offsets[done] : batch.offsets[done + 1]] = NONE
+                    states[batch.offsets[done] : batch.offsets[done + 1]] = NONE
                 done += 1
                 if made.states.full:
                     if kept:
                         self._tell_all_gates(made, batch, done, gate_offsets, scratch)
                     made = made._replace(states=self._generations.forgotten(made.states))
-                    scratch.states[: batch.offsets[done]] = NONE  # numbers of states that are forgotten
+                    states[: batch.offsets[done]] = NONE  # numbers of states that are forgotten
                 automaton = made.states.automaton
-        counts = scratch.counts
         return (
             offsets,
-            scratch.out[: counts[C_ENTRIES]].copy(),
+            scratch.buffers.entries[: counts[C_ENTRIES]].copy(),
             gate_offsets,
-            scratch.gates[: counts[C_GATES]],
+            scratch.buffers.gates[: counts[C_GATES]],
             made.states,
         )
 
@@ -228,12 +242,13 @@ class AutomatonEngine:
         self, made: Generation, batch: DocumentBatch, done: int, gate_offsets: Offsets, scratch: Scratch
     ) -> None:
         """Of the documents so far tell all gates, since their states are going to be forgotten."""
+        counts, told = scratch.buffers.counts, scratch.buffers.gates
+        of = scratch.buffers.visited.states
         offsets, gates = all_open(
-            batch.offsets, gate_offsets[: done + 1], scratch.gates[: scratch.counts[C_GATES]], np.arange(done),
-            scratch.states, made.states.automaton,
-        )  # fmt: skip
+            batch.offsets, gate_offsets[: done + 1], told[: counts[C_GATES]], np.arange(done), of, made.states.automaton
+        )
         gate_offsets[: done + 1] = offsets
-        scratch.counts[C_GATES] = 0
+        counts[C_GATES] = 0
         scratch.append(np.empty(0, dtype=np.int32), gates)
 
     def _learnt(
@@ -272,8 +287,8 @@ class AutomatonEngine:
             batch.errors[document] = error
             entries = gates = np.empty(0, dtype=np.int32)
         scratch.append(entries, gates)
-        offsets[document + 1] = scratch.counts[C_ENTRIES]
-        gate_offsets[document + 1] = scratch.counts[C_GATES]
+        offsets[document + 1] = scratch.buffers.counts[C_ENTRIES]
+        gate_offsets[document + 1] = scratch.buffers.counts[C_GATES]
 
     def _count(self, **counts: int) -> None:
         with self._counting:

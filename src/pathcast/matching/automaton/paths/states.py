@@ -7,7 +7,7 @@ Cost: working out a state costs one look-up in the trie for each of its reached 
 """
 
 import threading
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from .states_kernels import (
     N_TRANSITIONS,
     N_WORK,
     NONE,
+    Automaton,
     copy_transitions,
     index_rows,
     learn,
@@ -58,18 +59,6 @@ _POOLS: dict[str, tuple[type[np.generic], int | None, int]] = {
 _FIRST = 1024
 # Kept on disk; the tables of hashes are made anew when a state is to be added.
 _SAVED = [name for name in _POOLS if name not in ("state_slots", "deep_slots", "stamps")]
-
-
-class Automaton(NamedTuple):
-    """What a walk reads: `known` states, and the transitions between them."""
-
-    keys: npt.NDArray[np.int64]
-    targets: Int32s
-    accepted: Int32s
-    accepted_begin: npt.NDArray[np.int64]
-    gates: Int32s
-    gates_begin: npt.NDArray[np.int64]
-    known: int
 
 
 _NO_INT64S, _NO_INT32S = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
@@ -129,9 +118,14 @@ class States:
     def _publish(self) -> None:
         pools = self._pools
         self.automaton = Automaton(
-            pools["keys"], pools["targets"], pools["accepted"], pools["accepted_begin"],
-            pools["gates"], pools["gates_begin"], int(self._sizes[N_STATES]),
-        )  # fmt: skip
+            keys=pools["keys"],
+            targets=pools["targets"],
+            accepted=pools["accepted"],
+            accepted_begin=pools["accepted_begin"],
+            gates=pools["gates"],
+            gates_begin=pools["gates_begin"],
+            known=int(self._sizes[N_STATES]),
+        )
 
     def __len__(self) -> int:
         return int(self._sizes[N_STATES])

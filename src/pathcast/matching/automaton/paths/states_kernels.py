@@ -19,9 +19,11 @@ Invariant: rows are appended, never changed; `sizes` says how far they are fille
 what it leads to. Whoever reads with an older size sees an older, complete automaton.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, part, rare
+from pathcast.kernels import Int32s, Int64s, kernel, part, rare
 
 from ...table.path_trie_kernels import edge_slot
 
@@ -38,6 +40,18 @@ ONE = np.uint64(1)
 # of a path.
 STEP_MARKS = 31
 DEEP_STEPS, END = np.uint64(0x2AAAAAAAAAAAAAAA), np.uint64(1 << 62)
+
+
+class Automaton(NamedTuple):
+    """What a walk reads: `known` states, the transitions between them, and the entries and gates of each."""
+
+    keys: Int64s
+    targets: Int32s
+    accepted: Int32s
+    accepted_begin: Int64s
+    gates: Int32s
+    gates_begin: Int64s
+    known: int
 
 
 @part

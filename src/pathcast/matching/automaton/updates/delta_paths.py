@@ -8,25 +8,14 @@ Invariant: what a view shows of older paths never changes; a path that is being 
 entry. Cost: some 0.1 µs to add a path; for each element some operations on each word of 64 steps.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
 from ...table.path_trie import Trie
-from .delta_paths_kernels import F_BITS, F_ROWS, F_SIZES, ROWS, put_fresh
+from .delta_paths_kernels import F_BITS, F_ROWS, F_SIZES, ROWS, FreshPaths, put_fresh
 
 Int32s = npt.NDArray[np.int32]
 _ANY_NUMBER = 1 << 62
-
-
-class FreshPaths(NamedTuple):
-    """What a walk reads of them."""
-
-    table: npt.NDArray[np.uint64]
-    rows: Int32s
-    entries: Int32s
-    words: int
 
 
 class Fresh:

@@ -8,9 +8,11 @@ other, so a step's bit may be carried into the next word; the first bit of a pat
 word in front, so that no word is the first one: then many are worked out at once by the processor.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, lowest_bit, rare
+from pathcast.kernels import Int32s, Matrix, UInt64s, kernel, lowest_bit, rare
 
 from ...arrays.bitset_kernels import mark_with_summary
 
@@ -22,6 +24,19 @@ HERE, HIGHER, SEEN, PLANES = range(4)
 F_BITS, F_ROWS, F_SIZES = range(3)
 ONE = np.uint64(1)
 TOP = np.uint64(63)
+
+
+class FreshPaths(NamedTuple):
+    """What a walk reads of fresh paths.
+
+    `rows` gives each symbol's row of the table (0: no path asks for it), `entries` the entry whose path ends at each
+    bit, or -1 - the pattern whose gate ends there; `words` says how many words of a row are in use.
+    """
+
+    table: Matrix[UInt64s]
+    rows: Int32s
+    entries: Int32s
+    words: int
 
 
 @kernel(
@@ -71,8 +86,11 @@ def put_fresh(ends, codes, first, node_parent, node_step, sizes, table, rows, en
 
 
 @rare
-def follow_fresh(above, higher, child, deep, first, wild, named, here, higher_here, seen, words):
-    """The steps that end at an element, given those that end at its parent and above."""
+def follow_fresh(table, row, levels, depth, words):
+    """The steps that end at an element, given those that end at its parent and above; `row`: that of its name."""
+    above, higher = levels[HERE, depth - 1], levels[HIGHER, depth - 1]
+    here, higher_here, seen = levels[HERE, depth], levels[HIGHER, depth], levels[SEEN, 0]
+    child, deep, first, wild, named = table[CHILD], table[DEEP], table[FIRST_DEEP], table[WILD], table[row]
     for word in range(words):
         up = above[word + 1] << ONE | above[word] >> TOP
         over = higher[word + 1] << ONE | higher[word] >> TOP
@@ -83,17 +101,14 @@ def follow_fresh(above, higher, child, deep, first, wild, named, here, higher_he
 
 
 @rare
-def mark_fresh(
-    names, depths, symbols, begin, end, table, rows, entries, words, entry_limit, pattern_limit, levels, marks, summary,
-    gates, gated,
-):  # fmt: skip
+def mark_fresh(elements, symbols, begin, end, fresh, limits, scratch, gated):
     """Mark the entries of the fresh paths that a document matches; how many gates there are with those it opens.
 
-    `rows` gives each symbol's row of the table (0: no path asks for it), `entries` the entry whose path ends at each
-    bit, or -1 - the pattern that waits for it, which stands among gates so. `levels` has a row for each level of the
-    document and one above; what it has of an element is good for siblings that follow and have the same name, and for
-    these the plane `SEEN`, of which the row above alone is needed, says in front which row of the table that was.
+    A pattern that waits for a fresh path stands among gates as -1 - its number. `levels` has a row for each level of
+    the document and one above; what it has of an element is good for siblings that follow and have the same name, and
+    for these the plane `SEEN`, of which the row above alone is needed, says in front which row of the table that was.
     """
+    table, rows, words, levels = fresh.table, fresh.rows, fresh.words, scratch.levels
     for plane in range(PLANES):
         for word in range(words + 1):
             levels[plane, 0, word] = 0
@@ -101,8 +116,8 @@ def mark_fresh(
     deepest = levels.shape[1] - 1
     levels[SEEN, 1, 0] = 0
     for element in range(begin, end):
-        depth = depths[element]
-        symbol = symbols[names[element]]
+        depth = elements.depths[element]
+        symbol = symbols[elements.names[element]]
         row = np.int64(rows[symbol]) if symbol < len(rows) else np.int64(0)
         if row == 0 or row >= table.shape[0]:
             row = np.int64(WILD)  # no path asks for it, or one that came later
@@ -112,8 +127,7 @@ def mark_fresh(
         if depth < deepest:
             levels[SEEN, depth + 1, 0] = 0
         levels[HERE, depth, 0] = levels[HIGHER, depth, 0] = 0
-        follow_fresh(levels[HERE, depth - 1], levels[HIGHER, depth - 1], table[CHILD], table[DEEP], table[FIRST_DEEP],
-                     table[WILD], table[row], levels[HERE, depth], levels[HIGHER, depth], seen, words)  # fmt: skip
+        follow_fresh(table, row, levels, depth, words)
         if depth == 1:
             for word in range(words):
                 found = table[FIRST_CHILD, word] & (table[WILD, word] | table[row, word])
@@ -123,11 +137,11 @@ def mark_fresh(
     for word in range(words):
         left = seen[word + 1] & table[LAST, word]
         while left:
-            entry = entries[64 * word + lowest_bit(left)]
+            entry = fresh.entries[64 * word + lowest_bit(left)]
             left &= left - ONE
-            if 0 <= entry < entry_limit:
-                mark_with_summary(marks, summary, entry)
-            elif entry < 0 and -1 - entry < pattern_limit:
-                gates[gated] = entry
+            if 0 <= entry < limits.entries:
+                mark_with_summary(scratch.marks, scratch.summary, entry)
+            elif entry < 0 and -1 - entry < limits.patterns:
+                scratch.gates[gated] = entry
                 gated += 1
     return gated

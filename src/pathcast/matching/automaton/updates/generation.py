@@ -20,7 +20,7 @@ from pathcast.documents import DocumentBatch
 
 from ...table.pattern_table import PatternTable
 from ..paths.states import States
-from .delta_paths import FreshPaths
+from .delta_paths_kernels import FreshPaths
 
 if TYPE_CHECKING:
     from ..verify.candidate_matcher import Waiting

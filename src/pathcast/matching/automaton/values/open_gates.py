@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays.ragged_arrays import gathered
-from ..paths.states import Automaton
+from ..paths.states_kernels import Automaton
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
