@@ -8,6 +8,17 @@ once, with all of them inside it. What stays *apart* is optimised once for all k
 Invariant: a kernel's module ends up with everything that it calls, so that it can be kept on disk by itself. Machine
 code is made of kernels alone: nothing else can be called from Python.
 Cost: each line is optimised once a kernel that it stands in, or once if it stays apart; that is where most time goes.
+
+Private parts of Numba (tests/kernels/test_numba_internals.py names each one that a new version changes):
+
+    JITCodeLibrary    its subclasses override `finalize`, `codegen` and `get_pointer_to_function`. They use the modules
+                      `_final_module` and `_get_module_for_linking()`, the callees `_linking_libraries`, and the steps
+                      of Numba's own `finalize`, in Numba's order
+    Compiler          its subclasses pass such a library where Numba would make one
+
+Numba has no public way to choose what is optimised together. Without this file, `compile.py` would leave out
+`pipeline_class`: kernels give the same results and need no other change, but compile for longer. The 27 kernels of
+joins took 15 to 18 s of processor time with it and 19 s without.
 """
 
 from collections.abc import Callable, Iterable
