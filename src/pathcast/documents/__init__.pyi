@@ -1,8 +1,6 @@
 from .document_batch import Bytes as Bytes
 from .document_batch import Document as Document
 from .document_batch import DocumentBatch as DocumentBatch
-from .document_batch import Int32s as Int32s
-from .document_batch import Int64s as Int64s
 from .document_batch import Largest as Largest
 from .document_files import ENDINGS as ENDINGS
 from .document_files import Folder as Folder

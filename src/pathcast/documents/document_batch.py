@@ -26,16 +26,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.errors import PathcastError
+from pathcast.kernels import Int32s, Int64s, UInt8s
 
 from .document_batch_kernels import Attributes, Elements, Texts, Values
 from .names import Names
 
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
+Bytes = UInt8s
 
 
 class Largest(NamedTuple):

@@ -18,8 +18,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from pathcast.errors import LimitError
+from pathcast.kernels import Int32s
 
-from .document_batch import DocumentBatch, Int32s
+from .document_batch import DocumentBatch
 from .label_paths_kernels import NONE, place_edges, walk_paths
 from .names import Names
 

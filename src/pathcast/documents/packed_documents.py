@@ -17,9 +17,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from pathcast.errors import MessageError, PathcastError
+from pathcast.kernels import Int32s, Int64s
 
 from . import packed_documents_kernels as kernels
-from .document_batch import Bytes, DocumentBatch, Int32s, Int64s
+from .document_batch import Bytes, DocumentBatch
 from .names import Names
 
 

@@ -20,12 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import Document, DocumentBatch, Limits
+from pathcast.kernels import Bools, Int32s, Int64s
 
 from .table.pattern_table import Moved, PatternTable
 
-Offsets = npt.NDArray[np.int64]
-Entries = npt.NDArray[np.int32]
-Mask = npt.NDArray[np.bool_]
+Offsets = Int64s
+Entries = Int32s
+Mask = Bools
 
 
 class Engine(Protocol):

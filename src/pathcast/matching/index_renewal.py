@@ -19,8 +19,9 @@ import numpy.typing as npt
 
 from pathcast.documents import Names
 from pathcast.errors import PathcastError, SnapshotError
+from pathcast.kernels import AnyArray
 from pathcast.patterns.parsing import path_text
-from pathcast.store import AnyArray, Texts, check_pieces
+from pathcast.store import Texts, check_pieces
 
 from .arrays.ragged_arrays import part_of
 from .subscriptions.subscriber_names import NOBODY

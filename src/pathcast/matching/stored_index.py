@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pathcast.documents import Entities, Limits
 from pathcast.errors import SnapshotError
-from pathcast.store import AnyArray, open_snapshot, reading_snapshot, write_snapshot
+from pathcast.kernels import AnyArray
+from pathcast.store import open_snapshot, reading_snapshot, write_snapshot
 
 from .arrays.ragged_arrays import part_of
 from .engine_contract import Engine, Learning

@@ -18,12 +18,13 @@ import numpy.typing as npt
 from pathcast.joins.partition import Many, StandingJoins
 from pathcast.joins.query import Subscription
 from pathcast.joins.schemes import TO
+from pathcast.kernels import Int64s
 from pathcast.messages import Filter, Message
 
 from .can.filter_points import Probe, shape
 from .tree.filter_table import FilterTable
 
-Ids = npt.NDArray[np.int64]
+Ids = Int64s
 _EXACT = 1 << 53
 
 

@@ -17,10 +17,10 @@ from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch
 from pathcast.errors import PathcastError
+from pathcast.kernels import Int32s, Int64s
 from pathcast.matching import Engine, Entries, Expiring, Mask, Offsets, Skipping
 
 from .annotations.annotations import NOTHING, Annotations
@@ -34,8 +34,6 @@ from .routing_report import RouterReport, Step
 from .snapshot.stored_overlay import StoredOverlay
 from .structure.link_structures import Came
 
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 T = TypeVar("T")
 _STOPPED = StoppedClock()
 

@@ -22,11 +22,11 @@ import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch
 from pathcast.errors import PathcastError
+from pathcast.kernels import Int64s
 
 from .overlay import Overlay
 from .table.routing_table import RoutingTable, Target, View
 
-Int64s = npt.NDArray[np.int64]
 _BETWEEN = "\0"
 
 

@@ -16,9 +16,9 @@ from collections.abc import Iterable, MutableMapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch, Limits, Reader
+from pathcast.kernels import Int32s
 from pathcast.mediation import MediatedReader
 from pathcast.mediation.mappings import is_packed
 from pathcast.patterns import Namespaces, Pattern
@@ -29,8 +29,6 @@ from .annotations.derived_information import ChangingDerived
 from .annotations.online_bindings import Binder
 from .structure.link_structures import Structures
 from .table.routing_table import RoutingTable, Target
-
-Int32s = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)

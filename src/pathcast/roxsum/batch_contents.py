@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents import Bytes, DocumentBatch, Int32s, Int64s
+from pathcast.documents import Bytes, DocumentBatch
+from pathcast.kernels import Int32s, Int64s
 
 from .batch_contents_kernels import pack_values, write_documents
 from .extent_kernels import leaves_of_elements, mark_leaves, turn_round

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents import UTF_8, Bytes, DocumentBatch, Int32s, Int64s, LabelPaths, codec_of, declared_encoding
+from pathcast.documents import UTF_8, Bytes, DocumentBatch, LabelPaths, codec_of, declared_encoding
 from pathcast.documents.label_paths_kernels import place_edges
+from pathcast.kernels import Int32s, Int64s
 
 from .skeleton_kernels import ASKED, CUT, FULL_COLUMNS, FULL_OUT, FULL_TOKENS, cut_documents
 from .token_kernels import (

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 from pyroaring import BitMap
 
-from pathcast.documents import Entities, Int32s, Int64s, LabelPaths, Limits, Reader
+from pathcast.documents import Entities, LabelPaths, Limits, Reader
 from pathcast.errors import LimitError, PathcastError
+from pathcast.kernels import Int32s, Int64s
 
 from .batch_contents import Contents
 from .skeletons import Skeletons

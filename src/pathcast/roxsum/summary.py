@@ -28,8 +28,9 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from pathcast.documents import Document, DocumentBatch, Entities, Int32s, Int64s, Limits, Readable
+from pathcast.documents import Document, DocumentBatch, Entities, Limits, Readable
 from pathcast.errors import MessageError, PathcastError
+from pathcast.kernels import Int32s, Int64s
 from pathcast.matching import Matcher
 
 from .batch_contents import Contents

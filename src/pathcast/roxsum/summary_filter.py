@@ -26,8 +26,9 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from pathcast.documents import DocumentBatch, Int32s, Int64s, LabelPaths, Reader
+from pathcast.documents import DocumentBatch, LabelPaths, Reader
 from pathcast.errors import MessageError, PathcastError
+from pathcast.kernels import Int32s, Int64s
 from pathcast.matching import Matcher, View
 from pathcast.matching.results import SubscriberRows
 

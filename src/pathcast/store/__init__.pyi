@@ -1,6 +1,5 @@
 from .messagepack import MessagePack as MessagePack
 from .snapshot import MANIFEST as MANIFEST
-from .snapshot import AnyArray as AnyArray
 from .snapshot import Snapshot as Snapshot
 from .snapshot import open_snapshot as open_snapshot
 from .snapshot import read_manifest as read_manifest

@@ -32,9 +32,9 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.errors import PathcastError, SnapshotError
+from pathcast.kernels import AnyArray
 
 FORMAT = "pathcast-snapshot"
 VERSION = 2
@@ -49,8 +49,6 @@ _FIELDS = {"dtype", "shape", "crc32"}
 _PIECE = 1 << 24
 _FLUSHES = 16
 _NAME = re.compile(r"[^/\\\0]+")
-
-AnyArray = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.errors import TopologyError
+from pathcast.kernels import Int32s
 
 Names = list[str]
-Ends = npt.NDArray[np.int32]
+Ends = Int32s
 LARGEST = 10_000_000
 
 

@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.errors import DocumentError
+from pathcast.kernels import Int64s
 from pathcast.workloads.schema_walks import Comparison, Path
 
-Indices = npt.NDArray[np.int64]
+Indices = Int64s
 REMEMBERED = 20_000
 
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.joins import JoinServer
+from pathcast.kernels import Int64s
 from pathcast.messages import Message
 from pathcast.network import ContentNetwork, PayloadLimits
 from pathcast.network.can.filter_points import Probe
@@ -32,8 +32,6 @@ from pathcast_lab.workloads.join_workloads import JoinWorkload
 
 from .overlay import Packets, filled
 from .zones import points_of, space_of, turned
-
-Ints = npt.NDArray[np.int64]
 
 
 class Leg(tuple[Box, ...]):  # noqa: SLOT001 (a tuple's subclass can't have slots)
@@ -100,7 +98,7 @@ class Ways:
         leg.size = boxes_size(clips)
         return leg
 
-    def _by_owner(self, matching: Ints) -> dict[int, list[int]]:
+    def _by_owner(self, matching: Int64s) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
         for one, owner in zip(matching.tolist(), self._owners[matching].tolist(), strict=True):
             found.setdefault(owner, []).append(one)

@@ -15,10 +15,10 @@ import numpy as np
 
 from pathcast.joins import JoinServer
 from pathcast.joins.schemes.message_attributes import TO
+from pathcast.kernels import Int64s
 from pathcast.messages import Filter, In, Interval, Message
 from pathcast.network import Axis, ContentNetwork, PayloadLimits, Space, join_space, result_space
 from pathcast.network.can.address_space import AddressSpace
-from pathcast.network.can.filter_extents import Ints
 from pathcast.network.can.filter_points import Probe
 from pathcast.network.can.zones import boxes_size
 from pathcast.transmission import Topology, Underlay
@@ -70,7 +70,7 @@ def turned(network: ContentNetwork, space: Space) -> AddressSpace:
     return addresses
 
 
-def points_of(batch: JoinBatch, space: Space, columns: Iterable[str] | None = None) -> Ints:
+def points_of(batch: JoinBatch, space: Space, columns: Iterable[str] | None = None) -> Int64s:
     """The points of subscriptions whose ranges on some columns, or on all, are the space's axes in their order."""
     ranges = [batch.ranges[name] for name in columns or batch.ranges]
     return np.stack([axis.places(end) for axis, ends in zip(space.axes, ranges, strict=True) for end in ends], axis=1)
@@ -82,16 +82,16 @@ class ZoneCounter:
 
     addresses: AddressSpace
     root: int
-    _owners: Ints = field(init=False, repr=False)
+    _owners: Int64s = field(init=False, repr=False)
 
-    def expect(self, points: Ints, numbers: Ints | None = None) -> None:
+    def expect(self, points: Int64s, numbers: Int64s | None = None) -> None:
         """Let the nodes know the extents of filters at some points, those of the subscriptions with these numbers."""
         owners = self.addresses.telling.expect(points)
         places = np.arange(len(points)) if numbers is None else numbers
         self._owners = np.full(places.max(initial=-1) + 1, -1, np.int64)
         self._owners[places] = owners
 
-    def count(self, message: Message, cost: Cost, recipients: Ints) -> None:
+    def count(self, message: Message, cost: Cost, recipients: Int64s) -> None:
         """Add what one message costs, which has to come to its recipients' zones; one to one alone goes straight."""
         size = message.size
         cost.messages += 1

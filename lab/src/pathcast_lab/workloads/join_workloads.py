@@ -45,9 +45,9 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.joins import JoinServer, Schema, Selection, select
+from pathcast.kernels import Floats
 
 DOMAIN = 100_000.0
 SPOTS = (25_000.0, 75_000.0)
@@ -58,7 +58,7 @@ JOIN_VALUES = 100
 JOINING = 0.7
 ZIPF = 0.8
 
-Numbers = npt.NDArray[np.float64]
+Numbers = Floats
 Ends = tuple[Numbers, Numbers]
 Row = dict[str, Any]
 Change = tuple[str, str, Row]

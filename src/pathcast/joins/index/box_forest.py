@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pathcast.kernels import Int32s, Int64s
+
 from .box_cluster_kernels import choose_cluster, fewest, partition, stab
 from .box_forest_kernels import (
     BLOCK,
@@ -41,8 +43,7 @@ from .box_update_kernels import graft, insert, remove, sprout
 from .name_places_kernels import any_known, enter, enter_again, place_of
 from .scratch import scratch
 
-Words = npt.NDArray[np.int64]
-_Numbers = npt.NDArray[np.int32]
+Words = Int64s
 _CHECKED = 100
 _SPARE = 8
 # Trees are less deep: a child has at most three quarters of its parent's boxes, but for small ones.
@@ -55,24 +56,24 @@ class Forest:
 
     def __init__(self) -> None:
         self.anchors: Words = np.empty(0, np.int64)
-        self.roots: _Numbers = np.empty(0, np.int32)
+        self.roots: Int32s = np.empty(0, np.int32)
         self.stack: Words = np.empty(_DEPTH, np.int64)
         self._box: Words = np.empty(4, np.int64)
         self._rows: Words = np.empty((BLOCK + 1, 4), np.int64)
         self._names: Words = np.empty(BLOCK + 1, np.int64)
-        self._at: _Numbers = np.empty(BLOCK + 1, np.int32)
+        self._at: Int32s = np.empty(BLOCK + 1, np.int32)
         self._clear(0)
 
     def _clear(self, count: int) -> None:
         """Nothing, with room for so many boxes in as many blocks as `plant` needs, at the least."""
         self.boxes: Words = np.empty((0, 4), np.int64)
         self.ids: Words = np.empty(0, np.int64)
-        self._owner: _Numbers = np.empty(0, np.int32)
+        self._owner: Int32s = np.empty(0, np.int32)
         self.bounds: Words = np.empty((0, 8), np.int64)
-        self.links: _Numbers = np.empty((0, 4), np.int32)
+        self.links: Int32s = np.empty((0, 4), np.int32)
         self._head: Words = np.zeros(8, np.int64)
         self._head[[FREE_NODE, FREE_BLOCK, FREE_CELL]] = -1
-        self._slots: _Numbers = np.full(_slot_count(count), -1, np.int32)
+        self._slots: Int32s = np.full(_slot_count(count), -1, np.int32)
         self._changes = 0
         self._bearable = _SPARE
 
@@ -214,7 +215,7 @@ class Forest:
             self._insert(large, id)
         return large
 
-    def _rows_of(self, roots: _Numbers, count: int) -> tuple[Words, Words]:
+    def _rows_of(self, roots: Int32s, count: int) -> tuple[Words, Words]:
         """All boxes of some trees as rows, and their names, with room for so many in all."""
         rows, names = scratch((count, 4), np.int64), scratch((count,), np.int64)
         read_out(self.links, self.boxes, self.ids, rows, names, roots, self.stack)

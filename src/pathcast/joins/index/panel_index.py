@@ -33,8 +33,10 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from pathcast.kernels import Int64s
+
 Point: TypeAlias = Any
-Ids: TypeAlias = npt.NDArray[np.int64]
+Ids = Int64s
 Ranges: TypeAlias = Sequence[tuple[Any, Any]]
 # Affected by both versions of a tuple; by the new one only; by the old one only.
 Comparison: TypeAlias = tuple[bool, bool, bool]

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pathcast.kernels import AnyArray
+
 from ..query.column_kinds import Kind, TextKey
 from .panel_index import Comparison, Ends, Ids, Point, Ranges
 
-_Array = npt.NDArray[Any]
 _FIRST = 16
 # From so many points on, one search for each range costs less than a pass for each point.
 _FEW = 4
@@ -29,8 +30,8 @@ class ScanIndex:
     def __init__(self, base: Sequence[Kind], filtering: Sequence[Kind]) -> None:
         self._base, self._filtering = len(base), len(filtering)
         self._types = [object if isinstance(kind.lowest, TextKey) else np.int64 for kind in (*base, *filtering)]
-        self._low: list[_Array] = [np.empty(_FIRST, kind) for kind in self._types]
-        self._high: list[_Array] = [np.empty(_FIRST, kind) for kind in self._types]
+        self._low: list[AnyArray] = [np.empty(_FIRST, kind) for kind in self._types]
+        self._high: list[AnyArray] = [np.empty(_FIRST, kind) for kind in self._types]
         self._ids = np.empty(_FIRST, np.int64)
         self._places: dict[int, int] = {}
         self._anchors: list[Point] | None = []
@@ -217,7 +218,7 @@ def _key(key: Any) -> Any:
     return int(key) if isinstance(key, np.int64) else key
 
 
-def union(low: _Array, high: _Array) -> list[tuple[Any, Any]]:
+def union(low: AnyArray, high: AnyArray) -> list[tuple[Any, Any]]:
     """The union of closed ranges as disjoint ones in order."""
     if not len(low):
         return []

@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from pathcast.kernels import Int64s
 
 from ..query.column_kinds import Kind, TextKey
 from .box_forest import Forest
@@ -36,7 +37,6 @@ from .stabbing_index_kernels import (
     reach,
 )
 
-_Words = npt.NDArray[np.int64]
 _ALL = (int(LEAST), int(GREATEST))
 # A window on one axis: least and greatest low end, least and greatest high end.
 _Window = tuple[int, int, int, int]
@@ -59,8 +59,8 @@ class StabbingIndex:
     def __init__(self, base: int, filtering: int) -> None:
         self._base, self._filtering = base, filtering
         self._forest = Forest()
-        self._window: _Words = np.empty(8, np.int64)
-        self._places: _Words = np.empty(1024, np.int64)
+        self._window: Int64s = np.empty(8, np.int64)
+        self._places: Int64s = np.empty(1024, np.int64)
         self._following, self._found = np.empty((2, 1024), np.int32)
 
     def __len__(self) -> int:
@@ -168,7 +168,7 @@ class StabbingIndex:
         """A base point as keys on x and, for two base axes, y."""
         return (at,) if self._base == 1 and at is not None else at
 
-    def _any(self, windows: Iterator[list[_Window]], keys: _Words | None) -> bool:
+    def _any(self, windows: Iterator[list[_Window]], keys: Int64s | None) -> bool:
         """Whether there is a box in one of the windows on x (and y) whose filtering range holds a key, if given."""
         for window in windows:
             self._window[:] = [end for axis in (*window, *_OPEN[len(window) :]) for end in axis]
@@ -220,7 +220,7 @@ class StabbingIndex:
                 return None
         return low, at, high
 
-    def _expose(self, at: Point, held: Sequence[Point]) -> _Words:
+    def _expose(self, at: Point, held: Sequence[Point]) -> Int64s:
         gap = self._gap(at, held)
         if gap is None:
             return np.empty(0, np.int64)
@@ -242,7 +242,7 @@ class StabbingIndex:
         windows = [_holding(key, key) for key in self._point(at) or ()]
         self._window[:] = [end for axis in (*windows, *_OPEN[len(windows) :]) for end in axis]
 
-    def _listed(self, kernel: Any, *asked: Any) -> _Words:
+    def _listed(self, kernel: Any, *asked: Any) -> Int64s:
         """What a kernel lists, with as much room as it takes."""
         count = int(kernel(*self.trees, *asked, self._places))
         if count > len(self._places):
@@ -250,7 +250,7 @@ class StabbingIndex:
             count = int(kernel(*self.trees, *asked, self._places))
         return self._places[:count]
 
-    def _named(self, places: _Words) -> Ids:
+    def _named(self, places: Int64s) -> Ids:
         return np.sort(self._forest.ids[places])
 
 
@@ -280,6 +280,6 @@ def _holding(low: int, high: int) -> _Window:
     return (_ALL[0], low, high, _ALL[1])
 
 
-def _keys(keys: Sequence[Any]) -> _Words:
+def _keys(keys: Sequence[Any]) -> Int64s:
     """Keys as an array; those of a run are not copied."""
     return np.frombuffer(keys, np.int64) if isinstance(keys, array) and keys else np.array(keys, np.int64)

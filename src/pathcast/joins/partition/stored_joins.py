@@ -22,7 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.errors import PathcastError, SnapshotError
-from pathcast.store import AnyArray, open_snapshot, read_manifest, reading_snapshot, write_snapshot
+from pathcast.kernels import AnyArray
+from pathcast.store import open_snapshot, read_manifest, reading_snapshot, write_snapshot
 
 from ..query.query import Selection
 from ..query.schema import Schema

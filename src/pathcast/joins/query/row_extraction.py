@@ -22,8 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents import ROOT, DocumentBatch, Int32s, Int64s, LabelPaths
+from pathcast.documents import ROOT, DocumentBatch, LabelPaths
 from pathcast.errors import DocumentError, PathcastError, SchemaError
+from pathcast.kernels import Int32s, Int64s
 from pathcast.messages import Scalar
 
 from .column_kinds import Kind, kind_named

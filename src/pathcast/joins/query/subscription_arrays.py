@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.errors import MessageError, QueryError, SnapshotError
+from pathcast.kernels import AnyArray, Int64s, UInt8s
 from pathcast.messages import Filter, In, Interval, Message, Points, decode, decode_filter, encode, encode_filter
-from pathcast.store import AnyArray, check_pieces
+from pathcast.store import check_pieces
 
 from ..partition.standing_joins import Asked, Query
 from .query import Selection
@@ -33,8 +34,8 @@ ASKED_ARRAYS: dict[str, npt.DTypeLike] = {
     "queries_kinds": np.uint8, "queries": np.uint8, "queries_offsets": np.int64,
 }  # fmt: skip
 
-Bytes = npt.NDArray[np.uint8]
-Numbers = npt.NDArray[np.int64]
+Bytes = UInt8s
+Numbers = Int64s
 
 
 def asked_arrays(asked: Sequence[Asked]) -> dict[str, AnyArray]:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.errors import QueryError
+from pathcast.kernels import Int64s
 from pathcast.messages import Interval
 
 from ..index.scratch import scratch
@@ -25,7 +26,7 @@ from .schema import Draft, Edge, Schema
 from .subscription import Subscription
 
 Numbers = npt.NDArray[np.int64] | npt.NDArray[np.float64]
-Keys = npt.NDArray[np.int64]
+Keys = Int64s
 _SIGN = np.int64((1 << 63) - 1)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.errors import ChangeError, PathcastError
+from pathcast.kernels import Int64s
 from pathcast.messages import begun, written_attribute, written_name
 from pathcast.messages.wire_format_kernels import DATE, FLOAT, SKYLINE, TIMESTAMP, WHOLE
 
@@ -35,7 +36,6 @@ from .message_attributes import SKYLINE as POINTS
 from .schemes import DEFAULT
 from .semijoin_groups import Group
 
-_Words = npt.NDArray[np.int64]
 # How values of a kind are written, from their keys: a tag, and what is taken off (days are counted from 1970).
 _WRITING = {"int": (WHOLE, 0), "float": (FLOAT, 0), "date": (DATE, 719_163), "timestamp": (TIMESTAMP, 0)}
 _LARGE = 1 << 62
@@ -118,7 +118,7 @@ class _Slots:
         self.rows.append(row)
         return len(self.keys) - 1
 
-    def places(self) -> _Words:
+    def places(self) -> Int64s:
         """Where the bytes of each row lie, when all are put together."""
         begins = [0, *accumulate(len(row.data) for row in self.rows)]
         places = np.array([(0, row.axis, row.axis_end, row.join, len(row.data)) for row in self.rows], np.int64)
@@ -217,7 +217,7 @@ class Teller:
         return found
 
     def _told(
-        self, part: Part, slots: _Slots, sizes: _Words, made: Sequence[tuple[int, bool]], touched: set[int]
+        self, part: Part, slots: _Slots, sizes: Int64s, made: Sequence[tuple[int, bool]], touched: set[int]
     ) -> tuple[Any, Any, bytes]:
         """The kernel's work, runs included: which event sends each message, the messages' lengths, and their bytes."""
         room = len(slots.keys)

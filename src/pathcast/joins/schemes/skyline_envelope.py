@@ -19,9 +19,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-_Keys = npt.NDArray[np.int64]
+from pathcast.kernels import Int64s
 
 
 def envelope(points: Sequence[Any], center: Any) -> list[Any]:
@@ -38,7 +37,7 @@ def envelope(points: Sequence[Any], center: Any) -> list[Any]:
     return [point for point, keep in zip(distinct, kept.tolist(), strict=True) if keep]
 
 
-def _numbered(points: Sequence[Any], center: Any) -> tuple[_Keys, _Keys]:
+def _numbered(points: Sequence[Any], center: Any) -> tuple[Int64s, Int64s]:
     """Points and center as numbers that are in the same order on each axis."""
     rows = [*points, center]
     if not all(type(key) is int for key in center):
@@ -51,7 +50,7 @@ def _numbered(points: Sequence[Any], center: Any) -> tuple[_Keys, _Keys]:
     return numbers[:-1], numbers[-1]
 
 
-def _minimal(keys: _Keys) -> list[int]:
+def _minimal(keys: Int64s) -> list[int]:
     """The rows that no other row is at or below on every axis. Rows are distinct."""
     rest = np.lexsort(keys.T[::-1])
     found: list[int] = []

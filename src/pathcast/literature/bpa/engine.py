@@ -15,11 +15,12 @@ from typing import ClassVar
 import numpy as np
 
 from pathcast.documents import DocumentBatch
+from pathcast.kernels import Int32s
 from pathcast.matching import Entries, Offsets
 from pathcast.matching.table import PatternTable
 from pathcast.patterns.parsing import normalised
 
-from ..streaming.streaming_engine import Arrays, EventScratch, Int32s, TablesEngine
+from ..streaming.streaming_engine import Arrays, EventScratch, TablesEngine
 from ..streaming.value_tests import text_room
 from ..yfilter import YFilterEngine
 from ..yfilter.decomposition import Queries

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pathcast.kernels import Int32s, Int64s
 from pathcast.matching.table import Trie, flat
 
 from .run_kernels import (
@@ -42,8 +43,6 @@ from .table_kernels import index_pairs, link_tags
 NONE = -1
 # The name with id k is tag k + 2.
 _EXACT, _AT_LEAST = 0, 1
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 Arrays = dict[str, npt.NDArray[Any]]
 # A predicate as one number: first tag, second tag, operator, distance.
 _DISTANCE_BITS = 14

@@ -13,9 +13,9 @@ from math import inf, nextafter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import Names
+from pathcast.kernels import Int32s, Int64s
 from pathcast.matching.table import PatternTable
 from pathcast.patterns import Compare, Node, Pattern, conditions_in
 
@@ -50,8 +50,6 @@ from .predicate_kernels import (
 )
 from .step_places import Tag, Unencodable
 
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 Use = tuple[int, Decomposition, int]
 _OPERATORS = {"=": EQUAL, ">=": AT_LEAST}
 _TEXT_OPERATORS = {"=": EQUAL_TEXT, "!=": UNLIKE_TEXT}

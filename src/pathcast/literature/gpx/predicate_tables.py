@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pathcast.kernels import Int32s, Int64s
+
 from .attribute_filter_kernels import (
     ASKS_ANY,
     ASKS_NUMBER,
@@ -52,8 +54,6 @@ from .predicate_kernels import (
 from .tuple_kernels import OCCURRENCE_BITS
 
 Arrays = dict[str, npt.NDArray[Any]]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 _WORD = (1 << 64) - 1
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pathcast.kernels import Int32s, Int64s
 from pathcast.matching.table import PatternTable
 
 from .join_kernels import C_ROWS
@@ -20,8 +21,6 @@ from .predicate_tables import Columns, predicate_tables
 from .subscription_kernels import COUNT, LAST
 
 Arrays = dict[str, npt.NDArray[Any]]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 # What the kernel takes of the index, in its order.
 KERNEL_ARRAYS = (

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import Document, DocumentBatch
+from pathcast.kernels import Int32s, Int64s, UInt64s
 from pathcast.matching import Entries, Mask, Offsets, StreamMatches
 from pathcast.matching.automaton.verify import Verifier
 from pathcast.matching.results.match_expansion_kernels import merge_entries
@@ -30,9 +31,7 @@ from pathcast.patterns import Pattern
 from .streaming_kernels import DONE, FEW_GATES, FEW_OUT, GATED, READ, SKIPPING, STREAM, WHY, WRITTEN
 
 Arrays = dict[str, npt.NDArray[Any]]
-Bits = npt.NDArray[np.uint64]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
+Bits = UInt64s
 _NOTHING: Int32s = np.zeros(0, dtype=np.int32)
 
 

@@ -21,9 +21,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from pathcast.documents import DocumentBatch
+from pathcast.kernels import Int32s
 from pathcast.matching import Mask, Offsets
 
-from ..streaming.streaming_engine import Arrays, EventEngine, Int32s
+from ..streaming.streaming_engine import Arrays, EventEngine
 from .decomposition import Twigs
 from .layout_kernels import LOOKED, N_LEAF, N_LEAF_END, PARTIALS, T_ENTRY, TRIED
 from .run_kernels import run

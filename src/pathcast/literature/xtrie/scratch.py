@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch
+from pathcast.kernels import Int32s, Int64s
 
-from ..streaming.streaming_engine import Arrays, EventScratch, Int32s, Int64s
+from ..streaming.streaming_engine import Arrays, EventScratch
 from ..streaming.value_tests import text_room
 from .layout_kernels import (
     FEW_LEVELS,

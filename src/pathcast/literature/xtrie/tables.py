@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pathcast.kernels import Int32s, Int64s
 from pathcast.matching.table import Trie, flat
 
-from ..streaming.streaming_engine import Arrays, Int32s
+from ..streaming.streaming_engine import Arrays
 from .decomposition import NONE, Twigs
 from .layout_kernels import (
     ALWAYS,
@@ -51,8 +52,6 @@ from .layout_kernels import (
     T_REACH,
 )
 from .table_kernels import link_runs, link_suffixes
-
-Int64s = npt.NDArray[np.int64]
 
 
 def build_tables(trie: Trie, twigs: Twigs) -> Arrays:

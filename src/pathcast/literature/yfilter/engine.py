@@ -16,9 +16,10 @@ Skipping leaves out selections, joins and what is delegated, not states.
 from typing import ClassVar
 
 from pathcast.documents import DocumentBatch
+from pathcast.kernels import Int32s
 from pathcast.matching import Offsets
 
-from ..streaming.streaming_engine import Arrays, EventEngine, Int32s
+from ..streaming.streaming_engine import Arrays, EventEngine
 from .decomposition import Queries
 from .result_kernels import JOINED, STEPS, TRIED, VISITS
 from .run_kernels import run

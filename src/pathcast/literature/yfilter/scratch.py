@@ -3,9 +3,10 @@
 import numpy as np
 
 from pathcast.documents import DocumentBatch
+from pathcast.kernels import Int32s
 
 from ..streaming.pattern_bindings import Bindings
-from ..streaming.streaming_engine import Arrays, EventScratch, Int32s
+from ..streaming.streaming_engine import Arrays, EventScratch
 from ..streaming.value_tests import text_room
 from .result_kernels import FEW_ACTIVE, FEW_BINDINGS, FEW_PENDING, STATE_SIZE
 from .run_kernels import S_DEEP, V_ROWS

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pathcast.kernels import Int32s
 from pathcast.matching.table import Trie, flat
 
 from .decomposition import Queries
 from .run_kernels import S_BEGIN, S_COLUMNS, S_DEEP, S_END, S_ENTRY, S_HIGH, S_LOW, S_STAR, S_TASKS
 
 NONE = -1
-Int32s = npt.NDArray[np.int32]
 Arrays = dict[str, npt.NDArray[Any]]
 
 

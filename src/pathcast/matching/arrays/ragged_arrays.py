@@ -1,13 +1,10 @@
 """Spans: lists of numbers that lie one after the other in an array; and arrays by the first part of their names."""
 
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-AnyArray = npt.NDArray[Any]
-Int64s = npt.NDArray[np.int64]
+from pathcast.kernels import AnyArray, Int64s
 
 
 def gathered(begin: Int64s, values: AnyArray, chosen: Int64s) -> tuple[Int64s, AnyArray]:

@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pathcast.kernels import Int32s, Int64s
 from pathcast.patterns import AllOf, AnyOf, Compare, Condition, First, Node, Not, Root, StringTest
 
-from .node_sets import NOTHING, Contexts, DocumentNodes, Int32s, Int64s, Kind, Mask, NodeSet, kind_of
+from .node_sets import NOTHING, Contexts, DocumentNodes, Kind, Mask, NodeSet, kind_of
 from .node_values import Values
 
 

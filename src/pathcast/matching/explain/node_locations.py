@@ -13,8 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from pathcast.documents import Document
+from pathcast.kernels import Int64s
 
-from .node_sets import DocumentNodes, Int64s, NodeSet
+from .node_sets import DocumentNodes, NodeSet
 from .xpath_text import Spelling
 
 _DEEPEST = 64

@@ -12,15 +12,13 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch, local_part
+from pathcast.kernels import Bools, Int32s, Int64s
 from pathcast.patterns import TEXT, WILDCARD, Axis
 
 Kind = Literal["element", "attribute", "text"]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+Mask = Bools
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,9 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
+from pathcast.kernels import Int64s
 from pathcast.patterns import Compare, StringTest, compare_numbers, number_of
 
-from .node_sets import DocumentNodes, Int64s, Mask, NodeSet
+from .node_sets import DocumentNodes, Mask, NodeSet
 
 VALUE_SHOWN = 200
 VALUE_PRINTED = 60

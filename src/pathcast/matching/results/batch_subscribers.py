@@ -16,13 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pathcast.kernels import Int32s, Int64s
+
 from .entry_rows import Rows
 from .entry_rows_kernels import distinct_visible_rows
 from .match_expansion import Expansion
 from .match_expansion_kernels import distinct_rows
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from pathcast.kernels import Int32s, Int64s
 from pathcast.store import Texts
 
 from .entry_rows_kernels import CELLS, ID, NEXT, OWNER, append_rows, lay_out
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from ..table.pattern_table import PatternTable
     from .batch_subscribers import NameOrder, RankedRows
 
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 # How many rows may be added or die before all are laid out anew, besides a quarter of those that were laid out.
 _ROOM = 4096

@@ -16,12 +16,11 @@ import threading
 import numpy as np
 import numpy.typing as npt
 
+from pathcast.kernels import Int32s, Int64s
+
 from .entry_rows import Rows
 from .entry_rows_kernels import ID, OWNER, count_visible_rows, visible_rows
 from .match_expansion_kernels import measure_rows, order_ids, pick, write_rows
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 _NONE = np.empty(0, dtype=np.int32)
 

@@ -17,12 +17,10 @@ from operator import index
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.store import AnyArray, Texts, pack
+from pathcast.kernels import AnyArray, Int32s, Int64s
+from pathcast.store import Texts, pack
 
 from ..results.entry_rows_kernels import index_ids
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 GONE = -1
 _SMALL = 64

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 from weakref import WeakSet
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import Entities, Limits
 from pathcast.errors import LimitError, PatternError
+from pathcast.kernels import AnyArray, Int32s
 from pathcast.patterns import Namespaces
 from pathcast.patterns.parsing import MAX_STEPS
-from pathcast.store import AnyArray, Texts, pack
+from pathcast.store import Texts, pack
 
 from ..results.entry_rows import Rows
 from ..results.match_expansion import Expansion
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 
 _TABLE = "table_"
 _NONE = np.empty(0, dtype=np.int32)
-
-Int32s = npt.NDArray[np.int32]
 
 
 class Subscription(NamedTuple):

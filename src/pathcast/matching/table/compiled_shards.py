@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pathcast.kernels import Int32s
 from pathcast.patterns import Namespaces, has_one_text
 from pathcast.store import Texts, pack
 
@@ -25,7 +26,6 @@ from ..engine_contract import Mergeable
 from ..engine_registry import engine_class
 from .pattern_table import Entered, PatternTable
 
-Int32s = npt.NDArray[np.int32]
 Arrays = dict[str, npt.NDArray[Any]]
 
 _TABLE, _ENGINE = "table_", "engine_"

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pathcast.kernels import Int32s
 from pathcast.patterns.parsing import Steps
 
 from .path_trie_kernels import NONE, enter_path, insert_paths, merge_nodes, number_paths, rebuild_slots
-
-Int32s = npt.NDArray[np.int32]
 
 # Paths go in in groups, so that room is made for a group's steps and not for those of a million paths at once.
 _GROUP = 1 << 14

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch, Names, local_part
 from pathcast.errors import LimitError, PatternError
+from pathcast.kernels import Int32s
 from pathcast.patterns import Namespaces, Pattern, names_of, parse
 from pathcast.patterns.parsing import PathEncoder, Steps, path_text, pattern_of
 from pathcast.store import Texts, pack
@@ -29,7 +30,6 @@ from .path_trie import Trie
 from .path_trie_kernels import NONE
 from .tree_patterns import Trees
 
-Int32s = npt.NDArray[np.int32]
 _TRIE, _TREES = "trie_", "trees_"
 # So many unused entries are no waste.
 FEW_UNUSED = 4096

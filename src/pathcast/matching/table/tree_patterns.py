@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pathcast.kernels import Int32s
 from pathcast.patterns import Namespaces, Pattern, has_one_text
 from pathcast.patterns.parsing import parse_printed
 from pathcast.store import pack
@@ -26,7 +27,6 @@ from pathcast.store import pack
 from ..arrays.growing_array import Growing
 from .text_table_kernels import find_text, gather_texts, index_texts, merge_texts
 
-Int32s = npt.NDArray[np.int32]
 _NO_SLOTS = np.full(256, -1, dtype=np.int32)
 
 

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents import DocumentBatch, Int32s, Int64s, Names
+from pathcast.documents import DocumentBatch, Names
 from pathcast.errors import LimitError, MappingError, PathcastError
+from pathcast.kernels import Int32s, Int64s
 
 from ..mappings.item_rewriter import LIMIT
 from ..mappings.operator_plan import Plan

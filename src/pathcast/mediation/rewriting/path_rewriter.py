@@ -15,7 +15,8 @@ Cost: a few ns an element after reading; on a new set of nodes a union of their 
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents import DocumentBatch, Int32s, read_batch
+from pathcast.documents import DocumentBatch, read_batch
+from pathcast.kernels import Int32s
 from pathcast.matching import View
 
 from ..mappings.document_items import Item, to_bytes

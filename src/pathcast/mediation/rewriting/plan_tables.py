@@ -9,15 +9,13 @@ Invariant: nothing here depends on a document; tables are made once per mapping 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import Names
+from pathcast.kernels import Int32s
 
 from ..mappings.operator_plan import Down, Into, NodePlan, Place, Plan, Up
 from . import layout_kernels as rows
 from .layout_kernels import NONE
-
-Int32s = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)

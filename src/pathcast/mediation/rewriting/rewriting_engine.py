@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents import DocumentBatch, Int32s, Int64s
+from pathcast.documents import DocumentBatch
 from pathcast.errors import PathcastError
+from pathcast.kernels import Int32s, Int64s
 from pathcast.literature.streaming import Arrays, Delegated
 from pathcast.literature.streaming.streaming_kernels import GATED, SKIPPING, STREAM, WHY, WRITTEN
 from pathcast.literature.xtrie import Lent, XTrieEngine

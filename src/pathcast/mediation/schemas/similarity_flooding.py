@@ -23,11 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import local_part
+from pathcast.kernels import Floats
 
 from ..mappings.derive_operators import check_correspondence, derive
 from .schema_tree import SchemaTree, is_attribute, name_of, parent_of
 
-Likeness = npt.NDArray[np.float64]
+Likeness = Floats
 
 _ROUNDS = 40
 # How often pairs are chosen again.

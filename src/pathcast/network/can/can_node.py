@@ -24,7 +24,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
+
+from pathcast.kernels import Int64s
 
 from ..tree.content_node import Step
 from ..tree.filter_table import FilterTable
@@ -33,7 +34,6 @@ from .filter_points import Probe, Shaped
 from .filter_space import Space
 from .zones import Box
 
-Ints = npt.NDArray[np.int64]
 _CLIPS = 1_024
 
 
@@ -81,7 +81,7 @@ class ZoneNode:
         self.backup: int | None = None
         self.handled = 0
         self._table = FilterTable()
-        self._faces: tuple[Ints, list[int]] | None = None
+        self._faces: tuple[Int64s, list[int]] | None = None
         # Clips come again and again: what is left of them, for the cells that it was worked out with.
         self._rests: tuple[tuple[Cell, ...], dict[Box, list[tuple[Box, Box]]]] = (), {}
 
@@ -172,7 +172,7 @@ class ZoneNode:
                 return owners[min(rows, key=lambda at: int(distances[at]))]
         return owners[int(distances.argmin())]
 
-    def _neighbour_faces(self) -> tuple[Ints, list[int]]:
+    def _neighbour_faces(self) -> tuple[Int64s, list[int]]:
         """What `_distances` reads: for each neighbour's zone, a row for its upper faces and its lower ones; its owner.
 
         A box from `low` to `high` is `low - upper face + 1` beyond the one, `lower face - high + 1` before the other.
@@ -286,14 +286,14 @@ class ZoneNode:
         return zone.split(best[1], best[2])
 
 
-def _distances(faces: Ints, box: Box) -> Ints:
+def _distances(faces: Int64s, box: Box) -> Int64s:
     """How far zones are from a box, as `Box.distance` tells."""
     beyond = faces + np.array((*box.low, *(-high for high in box.high)), np.int64)[:, np.newaxis]
-    found: Ints = np.maximum(beyond, 0, out=beyond).sum(axis=0)
+    found: Int64s = np.maximum(beyond, 0, out=beyond).sum(axis=0)
     return found
 
 
-def _median(values: Ints) -> int:
+def _median(values: Int64s) -> int:
     """A value with about half of the others below it, and at least one."""
     ordered = np.sort(values)
     place = int(ordered[len(ordered) // 2])

@@ -17,9 +17,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pathcast.kernels import Int64s
+
 from ..link_traffic import Traffic
 from .can_node import ZoneNode
-from .filter_extents import Cell, Extent, Ints, both, extent_size
+from .filter_extents import Cell, Extent, both, extent_size
 from .zones import Box, boxes_size
 
 # Bytes of a notice without what it is about.
@@ -74,7 +76,7 @@ class Telling:
                 self.traffic.carry(at, other, size + boxes_size(tuple(parts)), "control")
                 waiting.append((other, tuple(parts)))
 
-    def expect(self, points: Ints) -> Ints:
+    def expect(self, points: Int64s) -> Int64s:
         """Let all nodes know extents as if filters stood at these points and nowhere else, to see how they would route;
         the owners of the points.
 
@@ -87,7 +89,7 @@ class Telling:
         return owners
 
     def _expect(
-        self, cells: list[tuple[Cell, int]], points: Ints, rows: Ints, depth: int, owners: Ints
+        self, cells: list[tuple[Cell, int]], points: Int64s, rows: Int64s, depth: int, owners: Int64s
     ) -> Extent | None:
         """Fill in the extents of the boxes below one that cells and rows of points are in; its own."""
         if len(cells) == 1:

@@ -17,11 +17,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+
+from pathcast.kernels import Int64s
 
 from .zones import Box
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class Extent:
     high: tuple[int, ...]
 
     @classmethod
-    def of(cls, points: Ints) -> "Extent | None":
+    def of(cls, points: Int64s) -> "Extent | None":
         """The hull of points, one a row; None of none."""
         if not len(points):
             return None

@@ -21,11 +21,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from math import inf, nextafter
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from pathcast.kernels import Floats
 from pathcast.messages import (
     Between,
     Box,
@@ -42,7 +43,6 @@ from pathcast.messages import (
     family,
 )
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Kind = Literal["in", "covers", "between", "some", "no"]
 _EXACT = 1 << 53
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - without zone, as all timestamps of messages

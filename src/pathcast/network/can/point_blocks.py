@@ -13,9 +13,11 @@ O(log n) on average.
 import numpy as np
 import numpy.typing as npt
 
-from .filter_points import Floats, Region
+from pathcast.kernels import Floats, Int64s
 
-Rows = npt.NDArray[np.int64]
+from .filter_points import Region
+
+Rows = Int64s
 BLOCK = 64
 _SMALLEST = 4 * BLOCK
 

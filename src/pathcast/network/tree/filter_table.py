@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.errors import MessageError
+from pathcast.kernels import Floats
 from pathcast.messages import Filter, Points, Value
 
-from ..can.filter_points import Floats, Probe, Region, Shaped, Signature
+from ..can.filter_points import Probe, Region, Shaped, Signature
 from ..can.point_blocks import PointSet, Rows
 
 Access: TypeAlias = tuple[object, ...]

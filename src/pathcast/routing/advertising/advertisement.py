@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pathcast.kernels import Int32s, Int64s
 from pathcast.patterns import Pattern
 
 from ..annotations.annotations import Bound, Mask, is_short
@@ -28,8 +29,6 @@ from ..table.entry_sets_kernels import expire_behind, list_behind, mark_alone, m
 from ..table.value_needs import Needs
 from .simple_aggregates import Simple, StoredSimple
 
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 MOST_REMEMBERED = 1 << 12
 
 

@@ -29,16 +29,14 @@ from functools import reduce
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
+from pathcast.kernels import Int32s
 from pathcast.patterns import Pattern
 from pathcast.patterns.containment import Change, contains, generalised, minimised, size, upper_bound
 
 from ..table.pattern_covering import covers
 from .pattern_clusters import Cluster, clusters
 from .shared_demands import Shared, having, shared_by, without
-
-Int32s = npt.NDArray[np.int32]
 
 _WORTH = 0.5
 _FEW = 6

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from pathcast.kernels import Int64s, UInt64s
 from pathcast.patterns import Node, Pattern, conditions_in
 from pathcast.patterns.containment import Change, changes, parts
 
@@ -36,8 +36,7 @@ LOSSES: dict[Change, float] = {
 ALONE = 4.0
 """How much more it counts as a loss when a pattern is loosened without another one that it saves."""
 
-Int64s = npt.NDArray[np.int64]
-Hashes = npt.NDArray[np.uint64]
+Hashes = UInt64s
 _NUMBERS = {change: number for number, change in enumerate(CHANGES)}
 _FIRST, _SECOND, _THIRD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 

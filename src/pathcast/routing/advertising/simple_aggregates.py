@@ -26,8 +26,8 @@ from itertools import islice
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from pathcast.kernels import Int32s
 from pathcast.patterns import WILDCARD, Axis, Node, Pattern, conditions_in
 from pathcast.patterns.containment import contains
 
@@ -35,7 +35,6 @@ from ..annotations.annotations import is_short
 from ..annotations.wildcard_bindings import Bindings, Segment, Wildcards, bound, replaced
 from .aggregation import Aggregation
 
-Int32s = npt.NDArray[np.int32]
 _NOTHING = np.zeros(0, dtype=np.int32)
 MOST_EMBEDDINGS = 8
 MOST_REMEMBERED = 4096

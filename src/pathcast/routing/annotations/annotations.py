@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Mask = npt.NDArray[np.bool_]
-Int64s = npt.NDArray[np.int64]
+from pathcast.kernels import Bools, Int64s
+
+Mask = Bools
 Labels = tuple[str, ...]
 
 KINDS = ("+s", "+d", "-s", "-d", "+t")

@@ -15,17 +15,15 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch, LabelPaths, local_part
 from pathcast.errors import LimitError
+from pathcast.kernels import Int32s, Int64s
 
 from ..table.name_translation import Naming
 from .annotations import Labels, Mask
 from .data_pattern_kernels import UNKNOWN, distinct_paths, find_last_places, mark_endings, mark_wholes
 
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 MOST_PATHS = 1 << 16
 
 

@@ -26,14 +26,13 @@ from math import log
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from pathcast.kernels import Int32s
 from pathcast.patterns import WILDCARD, Condition, First, Node, Pattern, Root, conditions_in
 from pathcast.patterns.containment import path_of
 
 from .wildcard_bindings import Labels
 
-Int32s = npt.NDArray[np.int32]
 LONGEST = 8
 
 

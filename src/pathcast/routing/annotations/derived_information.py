@@ -30,8 +30,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from pathcast.kernels import Int32s
 from pathcast.patterns import Pattern
 
 from ..advertising.aggregation import Aggregation
@@ -39,8 +39,6 @@ from ..advertising.incremental_aggregation import ChangingAggregation
 from ..advertising.simple_aggregates import Simple, SimpleAggregates
 from .data_patterns import ChangingData, DataTable, best, data_table
 from .wildcard_bindings import Bindings
-
-Int32s = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,13 @@ is honest and its annotations refer to the advertisement that `made` is; others 
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
+
+from pathcast.kernels import Int32s
 
 from ..advertising.advertisement import Advertisement
 from ..table.routing_table import View
 from .annotations import Annotations, Bound, Mask
 
-Int32s = npt.NDArray[np.int32]
 _NOBODY = np.zeros(0, dtype=np.int32)
 
 

@@ -20,9 +20,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch, Names, local_part
+from pathcast.kernels import Int32s
 from pathcast.matching.table import PatternTable
 from pathcast.patterns import WILDCARD, Node, Pattern, Root
 
@@ -33,7 +33,6 @@ from .annotations import Bound, Mask, is_short
 from .online_bindings_kernels import ANY, CHILD, DESCENDANT, H_ROWS, NO_ROOM, S_SIZE, STAMP, USED, embed
 from .wildcard_bindings import Wildcards, bound
 
-Int32s = npt.NDArray[np.int32]
 MOST_BOUND = 8
 MOST_REMEMBERED = 1 << 14
 MOST_KEPT = 1 << 14  # elements for which room is kept between documents

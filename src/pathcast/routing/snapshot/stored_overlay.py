@@ -25,11 +25,12 @@ import numpy.typing as npt
 
 from pathcast.documents import Limits
 from pathcast.errors import PathcastError, SnapshotError
+from pathcast.kernels import AnyArray
 from pathcast.matching import Engine, Learning, Limited, engine_class
 from pathcast.matching.arrays import part_of
 from pathcast.matching.table import PatternTable
 from pathcast.patterns import Namespaces
-from pathcast.store import MANIFEST, AnyArray, open_snapshot, reading_snapshot, write_snapshot
+from pathcast.store import MANIFEST, open_snapshot, reading_snapshot, write_snapshot
 
 from ..advertising.advertisement import Advertisement
 from ..overlay import Overlay

@@ -18,14 +18,13 @@ from collections.abc import Iterator
 from hashlib import blake2b
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch, LabelPaths
 from pathcast.errors import LimitError
+from pathcast.kernels import Int32s
 
 from ..table.name_translation import Naming
 
-Int32s = npt.NDArray[np.int32]
 PATHS, NAMES = 1 << 15, 1 << 11
 _MASK = (1 << 64) - 1
 _MIX_A, _MIX_B = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F

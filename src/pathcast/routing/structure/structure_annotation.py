@@ -22,10 +22,11 @@ import os
 import numpy as np
 
 from pathcast.documents import Document, DocumentBatch, Names
+from pathcast.kernels import Int32s
 
 from ..table.value_needs import ANY, Needs
 from . import structure_kernels as kernels
-from .link_dictionary import NAMES, PATHS, Int32s, Sent
+from .link_dictionary import NAMES, PATHS, Sent
 from .structure_bytes import Header, Refused, read_signal, write
 from .structure_decoder import StructureDecoder
 

@@ -12,14 +12,14 @@ from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch, Limits, Names
 from pathcast.errors import MessageError
+from pathcast.kernels import Int32s, Int64s
 
 from ..table.value_needs import Needs
 from . import structure_kernels as kernels
-from .link_dictionary import NAMES, PATHS, Int32s, Learnt, UndefinedError
+from .link_dictionary import NAMES, PATHS, Learnt, UndefinedError
 from .structure_bytes import Header, Refused, read_header
 
 _WHY = {
@@ -31,7 +31,6 @@ _WHY = {
     kernels.REST: "something follows its end",
     kernels.TOO_DEEP: "elements are nested too deep",
 }
-Int64s = npt.NDArray[np.int64]
 # An element takes at least so many bytes of its document (`<a/>`), an attribute or text so many of its message.
 _ELEMENT_BYTES, _VALUE_BYTES = 4, 3
 _SMALLEST_STACK = 64

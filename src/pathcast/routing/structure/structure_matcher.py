@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from pathcast.documents import local_part
 from pathcast.errors import LimitError
+from pathcast.kernels import Int32s
 from pathcast.matching import Engine, Entries, PathMatching
 from pathcast.matching.automaton.verify import Verifier
 
@@ -36,7 +37,6 @@ PATIENCE = 8  # trees for each document that is matched by the engine before a t
 FEW = 64  # trees that are tried one by one; for more the engine, which looks values up, is quicker
 STRAIGHT = 15  # documents that go to the engine straight away after one that had more
 _LAST_STAMP = 1 << 30
-Int32s = npt.NDArray[np.int32]
 
 
 @cache

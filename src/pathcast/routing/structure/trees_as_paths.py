@@ -20,8 +20,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
+from pathcast.kernels import Int32s
 from pathcast.matching import PathMatching, engine_class
 from pathcast.matching.table import PatternTable
 from pathcast.patterns import WILDCARD, Node, Pattern
@@ -29,8 +29,6 @@ from pathcast.patterns.parsing import Steps, normalised
 
 from ..annotations.online_bindings_kernels import ANY, CHILD, DESCENDANT
 from .structure_matcher_kernels import ELEMENTS, UNCOUNTED, VALUES
-
-Int32s = npt.NDArray[np.int32]
 
 
 class StructureTrees:

@@ -9,12 +9,10 @@ Cost: nothing for a batch whose names are known; half a microsecond for each nam
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch, Names
+from pathcast.kernels import Int32s
 from pathcast.store import Texts
-
-Int32s = npt.NDArray[np.int32]
 
 
 class Naming:

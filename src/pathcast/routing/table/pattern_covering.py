@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import Limits, read_batch
+from pathcast.kernels import Int32s
 from pathcast.matching import Subscriptions
 from pathcast.patterns import Node, Pattern
 from pathcast.patterns.containment import Facts, contains, linear_contains, size
@@ -31,8 +32,6 @@ _TOGETHER, _TOGETHER_LATER = 256, 4096  # drawings matched at once, first and th
 _MOST_PAIRS = 1 << 23
 _LIMITS = Limits(depth=2_000)
 _TALL = 100  # steps up to which a plain path is compared with a tree
-
-Int32s = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

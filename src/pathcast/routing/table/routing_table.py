@@ -22,15 +22,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import Limits
+from pathcast.kernels import Bools, Int32s, Int64s
 from pathcast.matching import Engine, Limited, engine_class
 from pathcast.matching.table import FEW_UNUSED, PatternTable
 from pathcast.patterns import Namespaces, Pattern
 
 from .entry_sets_kernels import gather_targets, leave_out, mark_targets
 
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+Mask = Bools
 _NOTHING: Mask = np.zeros(0, dtype=np.bool_)
 
 

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pathcast.documents import Bytes, Int32s, Int64s, LabelPaths
+from pathcast.documents import Bytes, LabelPaths
 from pathcast.errors import LimitError, MessageError
+from pathcast.kernels import Int32s, Int64s
 
 from ..batch_contents import Contents, with_rows_replaced
 from ..extent_kernels import leaves_of_tokens

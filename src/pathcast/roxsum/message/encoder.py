@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.documents import Bytes, Int32s, Int64s
+from pathcast.documents import Bytes
 from pathcast.errors import LimitError
+from pathcast.kernels import Int32s, Int64s
 
 from ..token_kernels import K_ATTRIBUTE, K_RAW_TEXT, M_COLUMN, M_FLAGS, M_NODE, NONE, RAW_TEXT
 from .encoder_kernels import (

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents import Bytes, Int32s, Int64s
+from pathcast.documents import Bytes
+from pathcast.kernels import Int32s, Int64s
 
 from ..token_kernels import NONE, RAW_TEXT
 from .token_numbers_kernels import number_pairs, number_values, place_pairs, place_values

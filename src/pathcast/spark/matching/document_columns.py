@@ -14,20 +14,19 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from pathcast.documents import Limits, content
 from pathcast.documents.scanner.character_kernels import PADDING
 from pathcast.errors import DocumentError, PathcastError, PipelineError
+from pathcast.kernels import Int64s, UInt8s
 
 # A part has at most so many bytes, unless a single document is larger, and so many rows.
 PART_BYTES = (4 << 20) - PADDING
 PART_ROWS = 1 << 14
 _LARGEST_OFFSET = (1 << 31) - 1
 
-Bytes = npt.NDArray[np.uint8]
-Int64s = npt.NDArray[np.int64]
+Bytes = UInt8s
 
 ERROR_TYPE = pa.struct([("reason", pa.string()), ("line", pa.int32()), ("column", pa.int32())])
 

@@ -9,15 +9,14 @@ Invariant: a document's visits are in the order of hops; each has its subscriber
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from pathcast.errors import PathcastError
+from pathcast.kernels import Int64s
 from pathcast.routing import Handled, Visited
 
 from ..matching.document_columns import ERROR_TYPE, error_column
 
-Int64s = npt.NDArray[np.int64]
 _NAMES = pa.list_(pa.field("element", pa.string(), nullable=False))
 _VISIT = pa.struct(
     [

@@ -28,6 +28,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from pathcast.kernels import Int32s
 from pathcast.matching import Matcher, Mergeable, engine_class
 from pathcast.matching.subscriptions import LARGEST_ID
 from pathcast.matching.table import Arrays, compile_shard, merge_shard, packed, unpacked
@@ -50,7 +51,6 @@ PARSED = f"change = 'added' and (id between 1 and {LARGEST_ID} or given = '')"
 _SETTINGS, _TEXTS, _OFFSETS = "settings", "texts", "text_offsets"
 
 Batches = Iterator[pa.RecordBatch]
-Int32s = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)

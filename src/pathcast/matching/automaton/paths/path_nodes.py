@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pathcast.kernels import Int32s
 from pathcast.patterns.parsing import Steps
 
 from ...arrays.growing_array import Growing
 from ...table.path_trie import Trie, flat
 
-Int32s = npt.NDArray[np.int32]
 # In the place of the node of a path that is not in the trie yet.
 _PENDING = np.iinfo(np.int32).min
 

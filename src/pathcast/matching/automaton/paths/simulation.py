@@ -1,16 +1,14 @@
 """Simulation of single documents: what the engine does when a document's states would not fit into its memory."""
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch
 from pathcast.errors import LimitError
+from pathcast.kernels import Int32s
 
 from .simulation_kernels import FINISHED, P_COUNTS, P_GATES, TOO_MUCH, simulate
 from .states import States
 from .states_kernels import DEEP_STEPS
-
-Int32s = npt.NDArray[np.int32]
 
 
 def simulated(

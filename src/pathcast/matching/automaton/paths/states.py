@@ -7,10 +7,10 @@ Cost: working out a state costs one look-up in the trie for each of its reached 
 """
 
 import threading
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from pathcast.kernels import AnyArray, Int32s
 
 from ...table.path_trie import Trie
 from .states_kernels import (
@@ -31,9 +31,6 @@ from .states_kernels import (
     learn,
     mark_below,
 )
-
-Int32s = npt.NDArray[np.int32]
-AnyArray = npt.NDArray[Any]
 
 # The pools in the order in which kernels take them, each with its kind of number and the size that says how far it is
 # filled (and how many places more are in use: rows end where the next begins). None: tables and scratch.

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch
+from pathcast.kernels import Int32s, Int64s
 
 from ..paths.states import States
 from ..values.state_value_join_kernels import DEEPEST
@@ -27,9 +28,6 @@ from .twig_join_kernels import (
     join_twigs,
 )
 from .twig_rows import TwigRows
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 _LISTED = 1 << 13
 _OUT = 1 << 14

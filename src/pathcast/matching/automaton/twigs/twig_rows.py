@@ -9,11 +9,11 @@ branch, 16 for a twig, and 4 for each branch and lift of one with several nodes 
 
 from array import array
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
 from pathcast.patterns.parsing import Steps
 
 from ...arrays.growing_array import Growing
@@ -34,11 +34,6 @@ from .twig_join_kernels import (
     T_THIRD,
 )
 from .twig_patterns import Tie
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-AnyArray = npt.NDArray[Any]
 
 # In the place of a node: a lift.
 LIFT = -1

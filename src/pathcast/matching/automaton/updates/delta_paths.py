@@ -9,12 +9,12 @@ entry. Cost: some 0.1 µs to add a path; for each element some operations on eac
 """
 
 import numpy as np
-import numpy.typing as npt
+
+from pathcast.kernels import Int32s
 
 from ...table.path_trie import Trie
 from .delta_paths_kernels import F_BITS, F_ROWS, F_SIZES, ROWS, FreshPaths, put_fresh
 
-Int32s = npt.NDArray[np.int32]
 _ANY_NUMBER = 1 << 62
 
 

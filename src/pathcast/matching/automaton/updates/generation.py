@@ -14,9 +14,9 @@ its own.
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch
+from pathcast.kernels import Int32s
 
 from ...table.pattern_table import PatternTable
 from ..paths.states import States
@@ -25,7 +25,6 @@ from .delta_paths_kernels import FreshPaths
 if TYPE_CHECKING:
     from ..verify.candidate_matcher import Waiting
 
-Int32s = npt.NDArray[np.int32]
 
 # Names of a batch that the table lacks have symbol 0; up to so many are at hand.
 _OTHER_NAMES = 1 << 13

@@ -14,12 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pathcast.kernels import Floats, Int32s, Int64s
+
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import ends_of, gathered, least
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 # What it counts that others have the same test, beside how likely this is met.
 _SHARED = 1e-9

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch
+from pathcast.kernels import Int32s, Int64s
 
 from .access_clauses import Choice
 from .state_value_join import Joined
@@ -29,9 +30,6 @@ from .value_hash_kernels import (
 )
 from .value_index import Tests
 from .value_index_kernels import S_COUNTS, candidates_of
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 
 class _Scratch(threading.local):

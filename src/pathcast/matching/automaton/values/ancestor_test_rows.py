@@ -8,13 +8,14 @@ Invariant: patterns are appended, never changed. Cost: some 20 bytes a test, 40 
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
 from pathcast.documents import Names
+from pathcast.kernels import AnyArray, Floats, Int32s, Int64s
 from pathcast.patterns import Condition, Node, Pattern
 from pathcast.patterns.parsing import PathEncoder, Steps, normalised
 
@@ -27,11 +28,6 @@ from .required_tests import Demand
 from .state_value_join_kernels import CALLED, DOWN, PLACES, TEST_BITS
 from .value_hash_kernels import D_KIND, HIGH, LOW
 from .value_index import DemandTable, Tests
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-AnyArray = npt.NDArray[Any]
 
 _DEMANDS = "demands_"
 # What it counts that a test stands further up, beside how likely it is met.

@@ -7,13 +7,11 @@ only when joins can't decide for a document.
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
+
+from pathcast.kernels import Int32s, Int64s
 
 from ...arrays.ragged_arrays import gathered
 from ..paths.states_kernels import Automaton
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 
 def all_open(

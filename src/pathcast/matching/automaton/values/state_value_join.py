@@ -10,12 +10,13 @@ are forgotten, and a document whose own would be too many is left to the verifie
 """
 
 import threading
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch, Largest
+from pathcast.kernels import Int32s, Int64s
 
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered
@@ -52,10 +53,6 @@ from .state_value_join_kernels import (
 )
 from .value_hash_kernels import KINDS, V_COLUMNS, VALUES
 from .value_index import Tests
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
-AnyArray = npt.NDArray[Any]
 
 # A gate with more patterns than this has a region of its own.
 HEAVY = 512

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import Names
+from pathcast.kernels import Int32s
 from pathcast.patterns import Pattern
 
 from ...arrays.growing_array import Growing
@@ -46,8 +47,6 @@ from .value_hash_kernels import (
     index_tests,
 )
 from .value_index_kernels import MOST_NUMBER, SAMPLES
-
-Int32s = npt.NDArray[np.int32]
 
 _NO_SLOTS = np.full(256, -1, dtype=np.int32)
 _FIRST = 64

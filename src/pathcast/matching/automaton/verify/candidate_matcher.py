@@ -14,12 +14,13 @@ Cost: some 60 µs to take up a pattern, 10 µs for one that is joined, 1 µs to 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch
+from pathcast.kernels import AnyArray, Int32s
 from pathcast.patterns import Node, Pattern
 from pathcast.patterns.parsing import Steps, normalised
 
@@ -42,8 +43,6 @@ from ..values.state_value_join import Joins
 from ..values.value_index import DemandTable, Tests
 from .verifier import Programs, Verifier
 
-Int32s = npt.NDArray[np.int32]
-AnyArray = npt.NDArray[Any]
 _DEMANDS, _VERIFIER, _ACCESS, _BOUND, _JOINS = "demands_", "verifier_", "access_", "bound_", "joins_"
 _TWIGS, _TWIG_ROWS, _CLAUSES = "twigs_", "twig_rows_", "clauses_"
 _NONE = np.zeros(0, dtype=np.int32)

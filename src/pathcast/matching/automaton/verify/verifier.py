@@ -12,12 +12,13 @@ waiting for memory.
 
 import threading
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch
+from pathcast.kernels import AnyArray, Int32s, Int64s
 
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered, part_of
@@ -39,10 +40,6 @@ from .verifier_kernels import (
     TRIES,
     verify,
 )
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
-AnyArray = npt.NDArray[Any]
 
 _CONDITIONS = "conditions_"
 _NONE = np.zeros(0, dtype=np.int32)
