@@ -1,10 +1,10 @@
 """Splicing: documents that were read another way take their places in a batch."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from pathcast.kernels import AnyArray, Int32s, Int64s
 
 from .document_batch import DocumentBatch
 
@@ -28,7 +28,7 @@ def splice(batch: DocumentBatch, places: list[int], others: DocumentBatch) -> Do
     rows = _Rows(batch, places, others)
     arena_shift = len(batch.arena)
 
-    def starts(column: str, parts: "_Parts") -> npt.NDArray[np.int64]:
+    def starts(column: str, parts: "_Parts") -> Int64s:
         # The expat reader writes all values to its arena, which follows the scanner's.
         theirs = getattr(others, column) - arena_shift
         return parts.joined(getattr(batch, column), theirs)
@@ -67,7 +67,7 @@ def splice(batch: DocumentBatch, places: list[int], others: DocumentBatch) -> Do
 class _Parts:
     """One table of the two batches, cut at the documents' edges and joined in the documents' order."""
 
-    def __init__(self, mine: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64], places: list[int]) -> None:
+    def __init__(self, mine: Int64s, theirs: Int64s, places: list[int]) -> None:
         self.cuts: list[tuple[bool, int, int]] = []
         self.shifts: list[int] = []
         mine_at, theirs_at, out = 0, 0, 0
@@ -81,11 +81,11 @@ class _Parts:
         self.cuts.append((False, mine_at, int(mine[-1])))
         self.shifts.append(out - mine_at)
 
-    def joined(self, mine: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def joined(self, mine: AnyArray, theirs: AnyArray) -> AnyArray:
         """A column of this table."""
         return np.concatenate([(theirs if is_other else mine)[begin:end] for is_other, begin, end in self.cuts])
 
-    def moved(self, mine: npt.NDArray[np.int32], theirs: npt.NDArray[np.int32], to: "_Parts") -> npt.NDArray[np.int32]:
+    def moved(self, mine: Int32s, theirs: Int32s, to: "_Parts") -> Int32s:
         """A column of this table that holds indices into table `to`; -1 stays below zero."""
         pieces = []
         for (is_other, begin, end), shift in zip(self.cuts, to.shifts, strict=True):
@@ -107,7 +107,7 @@ class _Rows:
         self.texts = _Parts(_text_edges(batch), _text_edges(others), places)
 
 
-def _text_edges(batch: DocumentBatch) -> npt.NDArray[np.int64]:
+def _text_edges(batch: DocumentBatch) -> Int64s:
     """Where each document's text nodes begin."""
     begins = np.append(batch.text_begin, np.int32(len(batch.text_start))).astype(np.int64)
     return begins[batch.offsets]

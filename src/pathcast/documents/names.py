@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from threading import Lock
 
 import numpy as np
-import numpy.typing as npt
+
+from pathcast.kernels import Int32s
 
 XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 
@@ -26,7 +27,7 @@ class Names:
         self._names: list[str] = []
         self._ids: dict[str, int] = {}
         self._lock = Lock()
-        self._onto: tuple[weakref.ref[Names], int, npt.NDArray[np.int32]] | None = None
+        self._onto: tuple[weakref.ref[Names], int, Int32s] | None = None
         for name in names:
             self.add(name)
 
@@ -47,7 +48,7 @@ class Names:
         """The id of `name`, or None when the table lacks it."""
         return self._ids.get(name)
 
-    def onto(self, names: "Names") -> npt.NDArray[np.int32]:
+    def onto(self, names: "Names") -> Int32s:
         """For each id its id in another table, -1 where that lacks the name; kept for the table last asked about."""
         size, known = len(names), self._onto
         if known is None or known[0]() is not names or known[1] != size or len(known[2]) != len(self):

@@ -14,13 +14,12 @@ Capabilities are protocols of their own: `isinstance(engine, Streaming)` tells. 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import Document, DocumentBatch, Limits
-from pathcast.kernels import Bools, Int32s, Int64s
+from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
 
 from .table.pattern_table import Moved, PatternTable
 
@@ -41,11 +40,11 @@ class Engine(Protocol):
         ...
 
     @classmethod
-    def restore(cls, table: PatternTable, arrays: dict[str, npt.NDArray[Any]]) -> Self:
+    def restore(cls, table: PatternTable, arrays: dict[str, AnyArray]) -> Self:
         """The engine whose `arrays` these are, over the same table."""
         ...
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, AnyArray]:
         """What is worth keeping in a snapshot besides the table."""
         ...
 
@@ -81,7 +80,7 @@ class Learning(Protocol):
         """Go on with the counts of another engine of the same kind."""
         ...
 
-    def compiled(self) -> dict[str, npt.NDArray[Any]]:
+    def compiled(self) -> dict[str, AnyArray]:
         """Of `arrays`, what is not learnt from documents."""
         ...
 
@@ -99,8 +98,8 @@ class Costs(NamedTuple):
     """Of some entries: on how many documents each was tried, and about how many bytes of values that took to read."""
 
     entries: Entries
-    tries: npt.NDArray[np.int64]
-    bytes: npt.NDArray[np.int64]
+    tries: Int64s
+    bytes: Int64s
 
     @classmethod
     def of(cls, parts: Sequence["Costs"]) -> "Costs":
@@ -114,11 +113,11 @@ class Mergeable(Protocol):
     """Takes over what another process has compiled for a part of the patterns (`compiled_shards.py`)."""
 
     @classmethod
-    def compile_part(cls, table: PatternTable) -> dict[str, npt.NDArray[Any]]:
+    def compile_part(cls, table: PatternTable) -> dict[str, AnyArray]:
         """What the engine makes of a table's entries, for `merge` elsewhere."""
         ...
 
-    def merge(self, arrays: dict[str, npt.NDArray[Any]], moved: Moved) -> None:
+    def merge(self, arrays: dict[str, AnyArray], moved: Moved) -> None:
         """Take over what was compiled for a table that has just been merged into the engine's own."""
         ...
 

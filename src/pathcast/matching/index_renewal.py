@@ -15,11 +15,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import Names
 from pathcast.errors import PathcastError, SnapshotError
-from pathcast.kernels import AnyArray
+from pathcast.kernels import AnyArray, Int32s
 from pathcast.patterns.parsing import path_text
 from pathcast.store import Texts, check_pieces
 
@@ -134,7 +133,7 @@ def _whole(facts: Mapping[str, Any], name: str) -> int:
     return found
 
 
-def _column(arrays: Mapping[str, AnyArray], name: str) -> npt.NDArray[np.int32]:
+def _column(arrays: Mapping[str, AnyArray], name: str) -> Int32s:
     found = arrays.get(name)
     if found is None or found.dtype != np.int32 or found.ndim != 1:
         raise SnapshotError(f"the array '{name}' is missing, or of another kind")
@@ -149,6 +148,6 @@ def _texts(arrays: Mapping[str, AnyArray], data: str, offsets: str) -> Texts:
     return Texts(pieces, edges)
 
 
-def _check_within(column: npt.NDArray[np.int32], least: int, end: int, what: str) -> None:
+def _check_within(column: Int32s, least: int, end: int, what: str) -> None:
     if len(column) and not least <= int(column.min()) <= int(column.max()) < end:
         raise SnapshotError(f"there are {what} that refer to nothing")

@@ -15,10 +15,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import Document, DocumentBatch, Entities, Limits, Readable, Reader, content_bound
 from pathcast.errors import PathcastError
+from pathcast.kernels import Int32s, Int64s, UInt8s
 
 from .engine_contract import Concurrent, Engine, Learning, Limited, Mergeable
 from .engine_registry import engine_class
@@ -49,8 +49,8 @@ class MatchedData(NamedTuple):
     `values` are ids, or with `by="subscriber"` places in `names`; both ascend. `errors` has the unreadable documents.
     """
 
-    offsets: npt.NDArray[np.int64]
-    values: npt.NDArray[np.int32]
+    offsets: Int64s
+    values: Int32s
     names: list[str]
     errors: Mapping[int, PathcastError]
 
@@ -71,7 +71,7 @@ class View(NamedTuple):
         """The patterns that entries stand for."""
         return self.engine.table
 
-    def match_batch(self, batch: DocumentBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    def match_batch(self, batch: DocumentBatch) -> tuple[Int64s, Int32s]:
         """The entries that document `i` matches are `entries[offsets[i] : offsets[i + 1]]`, ascending."""
         with self.turn:
             offsets, entries = self.engine.match_batch(batch)
@@ -185,15 +185,15 @@ class Matcher:
             for index, (begin, end) in enumerate(itertools.pairwise(offsets.tolist()))
         ]
 
-    def match_batch(self, batch: DocumentBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    def match_batch(self, batch: DocumentBatch) -> tuple[Int64s, Int32s]:
         """The ids that document `i` matches are `ids[offsets[i] : offsets[i + 1]]`, ascending."""
         offsets, entries, expansion = self._match(batch)
         return expansion.ids_of_all(offsets, entries)
 
     def match_data(
         self,
-        data: npt.NDArray[np.uint8],
-        data_offsets: npt.NDArray[np.int64],
+        data: UInt8s,
+        data_offsets: Int64s,
         by: Literal["id", "subscriber"] = "id",
         *,
         text: bool = False,
@@ -316,11 +316,11 @@ class Matcher:
                     engine.limits = self._reader.limits
                 self.engine = engine
 
-    def _match(self, batch: DocumentBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], Expansion]:
+    def _match(self, batch: DocumentBatch) -> tuple[Int64s, Int32s, Expansion]:
         engine, expansion = self._follow()
         return *self._matched(engine, batch), expansion
 
-    def _matched(self, engine: Engine, batch: DocumentBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    def _matched(self, engine: Engine, batch: DocumentBatch) -> tuple[Int64s, Int32s]:
         with self._turn:
             offsets, entries = engine.match_batch(batch)
         with self._counting:

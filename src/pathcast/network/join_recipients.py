@@ -13,12 +13,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.joins.partition import Many, StandingJoins
 from pathcast.joins.query import Subscription
 from pathcast.joins.schemes import TO
-from pathcast.kernels import Int64s
+from pathcast.kernels import AnyArray, Int64s
 from pathcast.messages import Filter, Message
 
 from .can.filter_points import Probe, shape
@@ -100,7 +99,7 @@ def _model(many: Many) -> Mapping[str, tuple[Any, Any]]:
     return {name: (np.array([2 * at + 1]), np.array([2 * at + 2])) for at, name in enumerate(many.ranges)}
 
 
-def _ends_of(many: Many) -> dict[float, npt.NDArray[Any]]:
+def _ends_of(many: Many) -> dict[float, AnyArray]:
     """The ends of all ranges, by the end that the model has."""
     found = {}
     for at, (low, high) in enumerate(many.ranges.values()):

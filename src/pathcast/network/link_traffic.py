@@ -10,8 +10,8 @@ Cost: an entry is two additions.
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from pathcast.kernels import Int64s
 from pathcast.transmission import Ledger, Topology, Underlay
 
 Pair = tuple[int, int]
@@ -53,7 +53,7 @@ class Traffic:
             found[pair] = found.get(pair, 0) + entry[0]
         return found
 
-    def sent(self, *kinds: str) -> npt.NDArray[np.int64]:
+    def sent(self, *kinds: str) -> Int64s:
         """Bytes that each node has sent: its stress."""
         found = np.zeros(len(self.topology.nodes), np.int64)
         for (source, _), entry in self._entries(kinds):

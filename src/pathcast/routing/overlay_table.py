@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch
 from pathcast.errors import PathcastError
-from pathcast.kernels import Int64s
+from pathcast.kernels import Bools, Int32s, Int64s
 
 from .overlay import Overlay
 from .table.routing_table import RoutingTable, Target, View
@@ -114,9 +113,7 @@ class WholeOverlay:
             pairs, documents, routers = pairs[came], documents[came], routers[came]
         return self._ordered(documents, routers, pairs, reached, errors, links=links)
 
-    def _reached(
-        self, documents: Int64s, pairs: npt.NDArray[np.int32], chosen: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.bool_]:
+    def _reached(self, documents: Int64s, pairs: Int32s, chosen: Bools) -> Bools:
         """For each router and document whether it came there."""
         reached = np.zeros((len(self.routers), len(chosen)), dtype=np.bool_)
         reached[0] = chosen
@@ -134,8 +131,8 @@ class WholeOverlay:
         self,
         documents: Int64s,
         routers: Int64s,
-        pairs: npt.NDArray[np.int32],
-        reached: npt.NDArray[np.bool_],
+        pairs: Int32s,
+        reached: Bools,
         errors: dict[int, PathcastError],
         *,
         links: bool,

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.errors import MessageError
+from pathcast.kernels import UInt8s
 
 from .annotations.annotations import NOTHING, SHORT, Annotations, Bound, LastPlaces, Mask, is_short
 from .router_messages_kernels import (
@@ -266,7 +266,7 @@ class _HeaderReader:
         count, packed = self._packed()
         return np.unpackbits(packed, count=count, bitorder="little").view(np.bool_)
 
-    def _packed(self) -> tuple[int, npt.NDArray[np.uint8]]:
+    def _packed(self) -> tuple[int, UInt8s]:
         count = self.number()
         packed = np.frombuffer(self.take(count + 7 >> 3), dtype=np.uint8)
         if count & 7 and packed[-1] >> (count & 7):

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import Bytes, DocumentBatch
-from pathcast.kernels import Int32s, Int64s
+from pathcast.kernels import Int32s, Int64s, UInt32s
 
 from .batch_contents_kernels import pack_values, write_documents
 from .extent_kernels import leaves_of_elements, mark_leaves, turn_round
@@ -150,7 +149,7 @@ class Contents:
         mark_leaves(rows, self.leaf_begin, self.leaves, used)
         return np.flatnonzero(used).astype(np.int32)
 
-    def extents(self, rows: Int64s, ids: npt.NDArray[np.uint32], nodes: int) -> tuple[Int64s, npt.NDArray[np.uint32]]:
+    def extents(self, rows: Int64s, ids: UInt32s, nodes: int) -> tuple[Int64s, UInt32s]:
         """The ids of the rows that end in each of the label paths: path `n`'s are `begin[n] : begin[n + 1]`."""
         begin = np.zeros(nodes + 2, dtype=np.int64)
         lengths = self.leaf_begin[rows + 1] - self.leaf_begin[rows]

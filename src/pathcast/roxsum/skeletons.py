@@ -15,14 +15,12 @@ either, or that is cut in no way, is a single value (raw).
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import UTF_8, Bytes, DocumentBatch, LabelPaths, codec_of, declared_encoding
 from pathcast.documents.label_paths_kernels import place_edges
-from pathcast.kernels import Int32s, Int64s
+from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
 
 from .skeleton_kernels import ASKED, CUT, FULL_COLUMNS, FULL_OUT, FULL_TOKENS, cut_documents
 from .token_kernels import (
@@ -179,7 +177,7 @@ class Skeletons:
         place_edges(self._column_node, self._column_kind, first, count, self._column_slots)
         return np.array(numbers, dtype=np.int32)
 
-    def absorb(self, other: "Skeletons", nodes: Int32s, node_of: Int32s, used: npt.NDArray[np.bool_]) -> Int32s:
+    def absorb(self, other: "Skeletons", nodes: Int32s, node_of: Int32s, used: Bools) -> Int32s:
         """For each token of another table its number here; `NONE` for those not `used`, `GIVEN_UP` where it has none.
 
         `nodes` are the other tree's paths that its documents have, `node_of` translates them.
@@ -289,7 +287,7 @@ def _is_text(batch: DocumentBatch, index: int) -> bool:
     return index not in batch.encodings and declares_other_encoding(batch[index].data)
 
 
-def _grown(column: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+def _grown(column: AnyArray, size: int) -> AnyArray:
     larger = np.zeros(size, dtype=column.dtype)
     larger[: len(column)] = column
     return larger

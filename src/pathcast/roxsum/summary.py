@@ -25,7 +25,6 @@ from itertools import pairwise
 from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
-import numpy.typing as npt
 from pyroaring import BitMap
 
 from pathcast.documents import Document, DocumentBatch, Entities, Limits, Readable
@@ -157,7 +156,7 @@ class RoXSum(Holding):
 
     # Matching and splitting.
 
-    def match(self, matcher: Matcher) -> dict[int, npt.NDArray[np.int32]]:
+    def match(self, matcher: Matcher) -> dict[int, Int32s]:
         """The ids of the subscriptions that each document matches, ascending; documents without any are left out.
 
         `LimitError` when a document would cost the engine more than it allows.

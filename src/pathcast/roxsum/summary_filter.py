@@ -19,16 +19,15 @@ Cost: the engine's time for the summary's paths; for ids a mark a match; for tar
 from array import array
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 from pyroaring import BitMap
 
 from pathcast.documents import DocumentBatch, LabelPaths, Reader
 from pathcast.errors import MessageError, PathcastError
-from pathcast.kernels import Int32s, Int64s
+from pathcast.kernels import AnyArray, Int32s, Int64s
 from pathcast.matching import Matcher, View
 from pathcast.matching.results import SubscriberRows
 
@@ -310,11 +309,11 @@ def _demands_of(matcher: Matcher, view: View) -> Demands:
     return known
 
 
-def numbers_of(documents: BitMap) -> npt.NDArray[np.int64]:
+def numbers_of(documents: BitMap) -> Int64s:
     """A set of ids as an array, ascending."""
     return np.frombuffer(documents.to_array(), dtype=np.uint32).astype(np.int64)
 
 
-def bitmap_of(ids: npt.NDArray[Any]) -> BitMap:
+def bitmap_of(ids: AnyArray) -> BitMap:
     """A set of ids from an array."""
     return BitMap(array("I", ids.astype(np.uint32).tobytes()))

@@ -8,12 +8,12 @@ from itertools import pairwise
 from typing import overload
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.errors import SnapshotError
+from pathcast.kernels import Int64s, UInt8s
 
 
-def pack(texts: Iterable[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+def pack(texts: Iterable[str]) -> tuple[UInt8s, Int64s]:
     """Bytes and offsets of the texts."""
     encoded = [text.encode() for text in texts]
     offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
@@ -21,7 +21,7 @@ def pack(texts: Iterable[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.in
     return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
 
 
-def check_pieces(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], count: int, what: str) -> None:
+def check_pieces(data: UInt8s, offsets: Int64s, count: int, what: str) -> None:
     """Refuse what are not the bytes and offsets of so many texts, with a `SnapshotError` that names them."""
     if data.dtype != np.uint8 or data.ndim != 1 or offsets.dtype != np.int64 or offsets.shape != (count + 1,):
         raise SnapshotError(f"{what} are not {count:,} pieces of bytes")
@@ -39,7 +39,7 @@ def _decoded(data: bytes) -> str:
 class Texts(Sequence[str]):
     """A growing list of strings whose first part may lie in a snapshot."""
 
-    def __init__(self, data: npt.NDArray[np.uint8] | None = None, offsets: npt.NDArray[np.int64] | None = None) -> None:
+    def __init__(self, data: UInt8s | None = None, offsets: Int64s | None = None) -> None:
         self._data = np.empty(0, dtype=np.uint8) if data is None else data
         self._offsets = np.zeros(1, dtype=np.int64) if offsets is None else offsets
         self._packed = len(self._offsets) - 1

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.errors import TopologyError
+from pathcast.kernels import Int32s
 
 if TYPE_CHECKING:
     from .topology import Topology
@@ -22,10 +22,10 @@ class Rooted:
     """`parent` and `lane` (the one that leads down to the node) are -1 at the root; `depth` is 0 there."""
 
     root: int
-    order: npt.NDArray[np.int32]
-    parent: npt.NDArray[np.int32]
-    lane: npt.NDArray[np.int32]
-    depth: npt.NDArray[np.int32]
+    order: Int32s
+    parent: Int32s
+    lane: Int32s
+    depth: Int32s
     children: tuple[tuple[int, ...], ...]
 
     @classmethod
@@ -58,7 +58,7 @@ class Rooted:
         return found[::-1]
 
 
-def _cycle(topology: "Topology", parent: npt.NDArray[np.int32], one: int, other: int) -> str:
+def _cycle(topology: "Topology", parent: Int32s, one: int, other: int) -> str:
     """The cycle that a link between two nodes closes, in words."""
     left, right = [one], [other]
     while parent[left[-1]] >= 0:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.errors import TopologyError
+from pathcast.kernels import Floats, Int32s
 
 from .shortest_paths_kernels import shortest_from
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Tree:
-    lanes: npt.NDArray[np.int32]
-    cost: npt.NDArray[np.float64]
-    hops: npt.NDArray[np.int32]
+    lanes: Int32s
+    cost: Floats
+    hops: Int32s
 
 
 class ShortestPaths:
@@ -40,11 +40,11 @@ class ShortestPaths:
         self._trees: OrderedDict[int, _Tree] = OrderedDict()
         self._most = max(1, kept // (16 * len(topology.nodes)))
 
-    def lanes_from(self, source: "Node") -> npt.NDArray[np.int32]:
+    def lanes_from(self, source: "Node") -> Int32s:
         """For every node the lane by which the path from the source comes; -1 at the source and where none comes."""
         return self._tree(source).lanes
 
-    def latencies_from(self, source: "Node") -> npt.NDArray[np.float64]:
+    def latencies_from(self, source: "Node") -> Floats:
         """Seconds from the source to every node, without bytes; infinite where no path leads."""
         if self.by == "latency":
             return self._tree(source).cost
@@ -57,7 +57,7 @@ class ShortestPaths:
                 found[node] = found[above] + self.topology.latency[lane >> 1]
         return found
 
-    def hops_from(self, source: "Node") -> npt.NDArray[np.int32]:
+    def hops_from(self, source: "Node") -> Int32s:
         """Links from the source to every node; -1 where no path leads."""
         return self._tree(source).hops
 

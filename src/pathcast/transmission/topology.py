@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.errors import TopologyError
+from pathcast.kernels import Floats, Int32s, Int64s
 
 from . import topology_shapes as shapes
 from .rooted_tree import Rooted
@@ -66,7 +67,7 @@ class Topology:
         bandwidth: Any = "10MB/s",
         latency: Any = "0ms",
         root: Node | None = None,
-        places: npt.NDArray[np.float64] | None = None,
+        places: Floats | None = None,
     ) -> None:
         self.nodes: tuple[str, ...] = tuple(nodes)
         if not self.nodes:
@@ -194,7 +195,7 @@ class Topology:
         """The names of the nodes that share a link with this one, in the order of their numbers."""
         return [self.nodes[other] for other in self.lanes_of(self.number(node))[0]]
 
-    def lanes_of(self, number: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def lanes_of(self, number: int) -> tuple[Int32s, Int32s]:
         """The neighbours of a node and the lanes that lead there, both as numbers, sorted by neighbour."""
         offsets, others, lanes = self.adjacency
         part = slice(offsets[number], offsets[number + 1])
@@ -214,7 +215,7 @@ class Topology:
     # Shape.
 
     @cached_property
-    def adjacency(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def adjacency(self) -> tuple[Int64s, Int32s, Int32s]:
         """Offsets by node into neighbours and lanes; each node's are sorted by neighbour."""
         count = len(self.ends)
         sources = self.ends.reshape(-1)
@@ -226,7 +227,7 @@ class Topology:
         return offsets, targets[order], lanes[order]
 
     @cached_property
-    def components(self) -> npt.NDArray[np.int32]:
+    def components(self) -> Int32s:
         """For each node the smallest number of a node that can be reached from it."""
         found = np.full(len(self.nodes), -1, np.int32)
         offsets, others, _ = self.adjacency
@@ -322,7 +323,7 @@ class Topology:
             raise TopologyError(f"'{self.nodes[a]}' and '{self.nodes[b]}' are linked twice")
 
 
-def _speeds(value: Any, count: int, read: Any) -> npt.NDArray[np.float64]:
+def _speeds(value: Any, count: int, read: Any) -> Floats:
     """One figure for all links, or one a link."""
     if isinstance(value, np.ndarray) or (isinstance(value, Sequence) and not isinstance(value, str)):
         if len(value) != count:

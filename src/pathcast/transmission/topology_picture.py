@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.errors import TopologyError
 from pathcast.extras import extra
+from pathcast.kernels import Floats, Int32s, Int64s
 
 from .topology import Topology
 from .units import shown_bandwidth, shown_bytes, shown_seconds
@@ -63,7 +63,7 @@ def draw(
     return files
 
 
-def layout(topology: Topology) -> npt.NDArray[np.float64]:
+def layout(topology: Topology) -> Floats:
     """A place for each node."""
     if topology.is_tree and topology.places is None:
         return _levels(topology)
@@ -72,13 +72,13 @@ def layout(topology: Topology) -> npt.NDArray[np.float64]:
     return _rings(topology)
 
 
-def _levels(topology: Topology) -> npt.NDArray[np.float64]:
+def _levels(topology: Topology) -> Floats:
     """The root on top; leaves side by side, a parent above the middle of its children."""
     across, depth, _ = _spread(topology)
     return np.stack([across, -depth.astype(np.float64)], axis=1)
 
 
-def _rings(topology: Topology) -> npt.NDArray[np.float64]:
+def _rings(topology: Topology) -> Floats:
     """The root in the middle; a ring a hop; a subtree keeps to its sector. What can't be reached has an outer ring."""
     apart = np.flatnonzero(topology.components != topology.components[topology.number(topology.root)])
     across, depth, leaves = _spread(topology)
@@ -88,7 +88,7 @@ def _rings(topology: Topology) -> npt.NDArray[np.float64]:
     return np.stack([depth * np.cos(angle), depth * np.sin(angle)], axis=1)
 
 
-def _spread(topology: Topology) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32], int]:
+def _spread(topology: Topology) -> tuple[Floats, Int32s, int]:
     """Where each node stands from side to side, its level, and the number of leaves of the tree of fewest hops."""
     root = topology.number(topology.root)
     paths = topology.shortest_paths("hops")
@@ -112,13 +112,11 @@ def _spread(topology: Topology) -> tuple[npt.NDArray[np.float64], npt.NDArray[np
     return across, depth, leaves
 
 
-def _widest(places: npt.NDArray[np.float64]) -> int:
+def _widest(places: Floats) -> int:
     return int(np.unique(np.round(places[:, 1], 3), return_counts=True)[1].max())
 
 
-def _links(
-    axes: "Axes", topology: Topology, places: npt.NDArray[np.float64], carried: npt.NDArray[np.int64] | None
-) -> None:
+def _links(axes: "Axes", topology: Topology, places: Floats, carried: Int64s | None) -> None:
     from matplotlib import colormaps
     from matplotlib.collections import LineCollection
 
@@ -142,7 +140,7 @@ def _links(
         axes.text(x, y, text, fontsize=6.5, color=FAINT, ha="center", va="center", bbox=box, zorder=2)
 
 
-def _nodes(axes: "Axes", topology: Topology, places: npt.NDArray[np.float64]) -> None:
+def _nodes(axes: "Axes", topology: Topology, places: Floats) -> None:
     named = len(topology.nodes) <= NAMED
     size = 420.0 if named else max(0.5, 4000.0 / len(topology.nodes))
     root = topology.number(topology.root)

@@ -11,10 +11,9 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.errors import TopologyError
-from pathcast.kernels import Int32s
+from pathcast.kernels import Floats, Int32s
 
 Names = list[str]
 Ends = Int32s
@@ -75,7 +74,7 @@ def random(nodes: int, degree: float, seed: int) -> tuple[Names, Ends]:
     return _names(nodes), np.array(sorted(found), np.int32).reshape(-1, 2)
 
 
-def internet(nodes: int, seed: int, tries: int = 4) -> tuple[Names, Ends, npt.NDArray[np.float64]]:
+def internet(nodes: int, seed: int, tries: int = 4) -> tuple[Names, Ends, Floats]:
     """Names, ends and places: each new node looks at `tries` nodes per link, by degree, and takes the nearest."""
     nodes = _count("nodes", nodes)
     draw = np.random.default_rng(seed)
@@ -101,7 +100,7 @@ def internet(nodes: int, seed: int, tries: int = 4) -> tuple[Names, Ends, npt.ND
     return _names(nodes), np.array(found, np.int32).reshape(-1, 2), places
 
 
-def distances(places: npt.NDArray[np.float64], ends: Ends) -> npt.NDArray[np.float64]:
+def distances(places: Floats, ends: Ends) -> Floats:
     """How long each link is, the plane's diagonal being 1."""
     apart = places[ends[:, 0]] - places[ends[:, 1]]
     return np.hypot(apart[:, 0], apart[:, 1]) / math.sqrt(2.0)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.errors import TopologyError
+from pathcast.kernels import Int64s
 
 if TYPE_CHECKING:
     from .topology import Node, Topology
@@ -41,8 +42,8 @@ class Ledger:
 
     def __init__(self, topology: "Topology") -> None:
         self.topology = topology
-        self._bytes: dict[str, npt.NDArray[np.int64]] = {}
-        self._messages: dict[str, npt.NDArray[np.int64]] = {}
+        self._bytes: dict[str, Int64s] = {}
+        self._messages: dict[str, Int64s] = {}
 
     @property
     def kinds(self) -> list[str]:
@@ -70,17 +71,17 @@ class Ledger:
         np.add.at(sums, where, np.asarray(sizes, np.int64))
         np.add.at(counts, where, 1)
 
-    def bytes_of(self, kind: str | None = None) -> npt.NDArray[np.int64]:
+    def bytes_of(self, kind: str | None = None) -> Int64s:
         """Bytes per lane, of one kind or of all."""
         return self._sum(self._bytes, kind)
 
-    def messages_of(self, kind: str | None = None) -> npt.NDArray[np.int64]:
+    def messages_of(self, kind: str | None = None) -> Int64s:
         """Messages per lane, of one kind or of all."""
         return self._sum(self._messages, kind)
 
-    def link_bytes(self, kind: str | None = None) -> npt.NDArray[np.int64]:
+    def link_bytes(self, kind: str | None = None) -> Int64s:
         """Bytes per link, both ways together."""
-        both: npt.NDArray[np.int64] = self.bytes_of(kind).reshape(-1, 2).sum(axis=1)
+        both: Int64s = self.bytes_of(kind).reshape(-1, 2).sum(axis=1)
         return both
 
     def bytes_between(self, source: "Node", target: "Node", kind: str | None = None) -> int:
@@ -99,7 +100,7 @@ class Ledger:
         """Messages on all lanes together."""
         return int(self.messages_of(kind).sum())
 
-    def node_bytes(self, kind: str | None = None) -> npt.NDArray[np.int64]:
+    def node_bytes(self, kind: str | None = None) -> Int64s:
         """Bytes per node, in and out: the stress of a node."""
         found = np.zeros(len(self.topology.nodes), np.int64)
         for side in (0, 1):
@@ -140,13 +141,13 @@ class Ledger:
     def __repr__(self) -> str:
         return f"Ledger({self.total_messages():,} messages, {self.total_bytes():,} bytes; {', '.join(self.kinds)})"
 
-    def _columns(self, kind: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _columns(self, kind: str) -> tuple[Int64s, Int64s]:
         if kind not in self._bytes:
             self._bytes[kind] = np.zeros(2 * len(self.topology.ends), np.int64)
             self._messages[kind] = np.zeros(2 * len(self.topology.ends), np.int64)
         return self._bytes[kind], self._messages[kind]
 
-    def _sum(self, columns: dict[str, npt.NDArray[np.int64]], kind: str | None) -> npt.NDArray[np.int64]:
+    def _sum(self, columns: dict[str, Int64s], kind: str | None) -> Int64s:
         if kind is not None and kind in columns:
             return columns[kind].copy()
         found = np.zeros(2 * len(self.topology.ends), np.int64)

@@ -10,9 +10,9 @@ when it is first asked for, and kept: some tens of bytes.
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.errors import TopologyError
+from pathcast.kernels import Floats, Int32s
 
 from .shortest_paths import ShortestPaths
 from .topology import Node, Topology
@@ -28,9 +28,9 @@ class Underlay:
         if len(set(self.hosts)) != len(self.hosts) or not self.hosts:
             raise TopologyError("an overlay has at least one host, and each once")
         self.paths = ShortestPaths(physical, "latency")
-        self._kept: dict[tuple[str, str], npt.NDArray[np.int32]] = {}
+        self._kept: dict[tuple[str, str], Int32s] = {}
 
-    def lanes(self, source: str, target: str) -> npt.NDArray[np.int32]:
+    def lanes(self, source: str, target: str) -> Int32s:
         """The lanes of the physical network on the way from one host to another."""
         if (back := self._kept.get((target, source))) is not None:
             return back[::-1] ^ 1
@@ -38,7 +38,7 @@ class Underlay:
             self._kept[source, target] = np.array(self.paths.lanes(source, target), np.int32)
         return self._kept[source, target]
 
-    def latencies(self) -> npt.NDArray[np.float64]:
+    def latencies(self) -> Floats:
         """Seconds between hosts, a row a host."""
         numbers = np.array([self.physical.number(host) for host in self.hosts], np.int64)
         found = np.empty((len(numbers), len(numbers)))
@@ -89,7 +89,7 @@ class Underlay:
         return found
 
 
-def _minimal_tree(apart: npt.NDArray[np.float64]) -> list[tuple[int, int]]:
+def _minimal_tree(apart: Floats) -> list[tuple[int, int]]:
     """Prim's algorithm on a matrix of distances; ties go to the smaller number."""
     count = len(apart)
     best, comes, left = apart[0].copy(), np.zeros(count, np.int64), np.ones(count, bool)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.errors import DocumentError
-from pathcast.kernels import Int64s
+from pathcast.kernels import Bools, Floats, Int64s
 from pathcast.workloads.schema_walks import Comparison, Path
 
 Indices = Int64s
@@ -98,7 +98,7 @@ class Sample:
         self._member[above] = False
         return inside
 
-    def _holds(self, elements: Indices, condition: Comparison | list[str]) -> npt.NDArray[np.bool_]:
+    def _holds(self, elements: Indices, condition: Comparison | list[str]) -> Bools:
         if isinstance(condition, Comparison):
             if condition.operator == "contains":
                 text, start, stop = self._text, self._text_from, self._text_to
@@ -138,10 +138,10 @@ class _Values:
     def __init__(self, elements: list[int], values: list[str]) -> None:
         self._elements: Indices = np.array(elements, dtype=np.int64)
         self._strings: npt.NDArray[np.str_] = np.array(values, dtype=np.str_)
-        self._numbers: npt.NDArray[np.float64] = np.array([_number(value) for value in values], dtype=np.float64)
+        self._numbers: Floats = np.array([_number(value) for value in values], dtype=np.float64)
 
     def satisfying(self, comparison: Comparison) -> Indices:
-        chosen: npt.NDArray[np.bool_]
+        chosen: Bools
         if not comparison.numeric:
             chosen = self._strings == comparison.value
         elif comparison.operator == "=":

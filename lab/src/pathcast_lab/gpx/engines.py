@@ -11,11 +11,10 @@ from math import ceil
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from pathcast.kernels import UInt64s
 from pathcast_lab.harness.run import Run
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from pathcast.documents.reader import Reader
     from pathcast.matching import Subscriptions
     from pathcast.matching.engine_contract import Engine, Entries, Offsets
@@ -92,7 +91,7 @@ class Filtering:
 
         self.engine, self.reader, self.documents = engine, reader, documents
         self.begin, self.ids = behind
-        self.bits: npt.NDArray[np.uint64] = np.zeros(int(self.ids.max(initial=0)) + 63 >> 6, dtype=np.uint64)
+        self.bits: UInt64s = np.zeros(int(self.ids.max(initial=0)) + 63 >> 6, dtype=np.uint64)
         self.reading: list[float] = []
         self.matching: list[float] = []
         self.collecting: list[float] = []

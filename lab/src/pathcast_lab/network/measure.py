@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from pathcast.kernels import Int64s
 from pathcast.network import ContentNetwork
 from pathcast.transmission import Topology
 from pathcast_lab.harness.run import Run
@@ -62,7 +62,7 @@ class World:
     """An overlay twice: as a tree with subscribers at random nodes, and as zones, of both tables or of one each."""
 
     topology: Topology
-    nodes: npt.NDArray[np.int64]
+    nodes: Int64s
     zones: ContentNetwork
     own: GroupZones
     root: int

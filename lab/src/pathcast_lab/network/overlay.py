@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.joins import JoinServer
 from pathcast.joins.schemes.message_attributes import ARRIVE, DEPART, EXPOSE, KIND, TO, WITHDRAW
+from pathcast.kernels import Bools, Floats, Int32s, Int64s
 from pathcast.messages import Filter, In, Interval, Message
 from pathcast.network.can.filter_points import Probe, Shaped, shape
 from pathcast.network.tree.filter_table import FilterTable
@@ -78,10 +78,10 @@ class Counter:
     """Counts what messages cost on a tree, given where each subscription's subscriber is."""
 
     topology: Topology
-    nodes: npt.NDArray[np.int64]
+    nodes: Int64s
     table: FilterTable
-    _above: npt.NDArray[np.bool_] = field(init=False, repr=False)
-    _depth: npt.NDArray[np.int32] = field(init=False, repr=False)
+    _above: Bools = field(init=False, repr=False)
+    _depth: Int32s = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         rooted = self.topology.rooted()
@@ -92,13 +92,13 @@ class Counter:
             self._above[node] = self._above[rooted.parent[node]]
             self._above[node, node] = True
 
-    def matching(self, message: Message) -> npt.NDArray[np.int64]:
+    def matching(self, message: Message) -> Int64s:
         """The subscriptions that a message is for."""
         wanted = np.zeros(len(self.nodes), bool)
         wanted[self.table.match(Probe(message.bare() if message.payload else message))[0]] = True
         return np.flatnonzero(wanted)
 
-    def count(self, message: Message, cost: Cost) -> npt.NDArray[np.int64]:
+    def count(self, message: Message, cost: Cost) -> Int64s:
         """Add what one message costs; the subscriptions that it is for, but for one to one alone."""
         size = message.size
         cost.messages += 1
@@ -120,7 +120,7 @@ class Counter:
         return found
 
 
-def placed(count: int, topology: Topology, seed: int) -> npt.NDArray[np.int64]:
+def placed(count: int, topology: Topology, seed: int) -> Int64s:
     """The node of each subscription's subscriber, drawn evenly."""
     return np.random.default_rng((seed, 11)).integers(0, len(topology.nodes), count)
 
@@ -156,9 +156,9 @@ def _telling(batch: JoinBatch) -> int:
     raise ValueError("no subscription of the batch has ends that all differ")
 
 
-def _columns(shaped: Shaped, batch: JoinBatch, member: int) -> npt.NDArray[np.float64]:
+def _columns(shaped: Shaped, batch: JoinBatch, member: int) -> Floats:
     """The points of a batch's filters, from the filter of one member: its coordinates tell which end stands where."""
-    ends: dict[float, npt.NDArray[np.float64]] = {}
+    ends: dict[float, Floats] = {}
     for low, high in batch.ranges.values():
         ends |= {float(low[member]): low, float(high[member]): high}
     found = []

@@ -6,9 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from pathcast.kernels import Int64s
 from pathcast.network import ContentNetwork
 from pathcast.transmission import Topology
 from pathcast_lab.harness.claims import Claim, Judgement, judged
@@ -69,7 +67,7 @@ def _costs(
     workload: JoinWorkload,
     scheme: str,
     zones: GroupZones,
-    nodes: npt.NDArray[np.int64],
+    nodes: Int64s,
     parameters: Star | Mix,
     options: Mapping[str, Any],
 ) -> dict[tuple[str, str], Cost]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pathcast.kernels import Int64s, UInt8s
 from pathcast_lab.harness.claims import Claim, Judgement, judged
 from pathcast_lab.harness.plots import over_subscriptions
 from pathcast_lab.harness.registry import experiment
@@ -20,9 +21,6 @@ from pathcast_lab.harness.run import Run
 from pathcast_lab.harness.timing import Timing, race, ratio
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from pathcast.matching import Matcher
 
     from .matching_rivals import Stage
@@ -360,7 +358,7 @@ def _one_core(
             row["times_one_core"] = float(str(row["documents_s"])) / (count / time.median)
 
 
-def _as_data(documents: list[bytes]) -> "tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]":
+def _as_data(documents: list[bytes]) -> "tuple[UInt8s, Int64s]":
     """Documents one after the other, as a column has them."""
     import numpy as np
 

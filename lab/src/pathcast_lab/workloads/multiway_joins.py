@@ -24,9 +24,9 @@ Invariant: every table keeps its size. The same settings give the same workload 
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.joins import select
+from pathcast.kernels import Floats
 
 from .join_workloads import (
     DENSE,
@@ -133,7 +133,7 @@ def _ranges(table: str, count: int, seed: tuple[int, ...], setting: JoinSetting)
     return ranges(count, (*seed, "RSTU".index(table)), deviation, width)
 
 
-def _middles(draw: np.random.Generator, join_values: int, setting: JoinSetting) -> npt.NDArray[np.float64]:
+def _middles(draw: np.random.Generator, join_values: int, setting: JoinSetting) -> Floats:
     """Around which value of a table's column the rows of each join value lie, where they are alike."""
     return np.array([] if setting.alike is None else middles(draw, join_values, setting.alike[0]))
 

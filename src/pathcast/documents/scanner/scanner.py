@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.errors import PathcastError
+from pathcast.kernels import Int8s, Int64s, UInt8s
 from pathcast.store import Texts
 
 from ..batch_splicing import splice
@@ -124,7 +124,7 @@ class NameTable:
         """Whether there is more room than a batch of ordinary documents needs."""
         return len(self.keys) > self.known + OWN_NAMES or len(self.stored) > len(self._encoded) + _OWN_BYTES
 
-    def _make_room(self, names: int, size: int, encoded: npt.NDArray[np.uint8], edges: npt.NDArray[np.int64]) -> None:
+    def _make_room(self, names: int, size: int, encoded: UInt8s, edges: Int64s) -> None:
         """Fresh arrays with these names, and room for so many names and bytes behind the known ones."""
         room = self.known + names
         self.stored = np.zeros(len(self._encoded) + size, dtype=np.uint8)
@@ -181,8 +181,8 @@ class Scanner:
 
     def read_data(
         self,
-        data: npt.NDArray[np.uint8],
-        data_offsets: npt.NDArray[np.int64],
+        data: UInt8s,
+        data_offsets: Int64s,
         *,
         encodings: Mapping[int, str] | None = None,
         failed: Mapping[int, PathcastError] | None = None,
@@ -196,8 +196,8 @@ class Scanner:
 
     def _read(
         self,
-        data: npt.NDArray[np.uint8],
-        data_offsets: npt.NDArray[np.int64],
+        data: UInt8s,
+        data_offsets: Int64s,
         encodings: Mapping[int, str],
         failed: Mapping[int, PathcastError],
         borrowed: bool,
@@ -229,10 +229,10 @@ class Scanner:
 
     def _scan(
         self,
-        data: npt.NDArray[np.uint8],
-        data_offsets: npt.NDArray[np.int64],
+        data: UInt8s,
+        data_offsets: Int64s,
         names: NameTable,
-        status: npt.NDArray[np.int8],
+        status: Int8s,
         borrowed: bool,
     ) -> DocumentBatch:
         """The batch of what the kernel accepts; `status` says which documents it may try, then which it accepted."""
@@ -329,7 +329,7 @@ class _Buffers(threading.local):
             self.names.renew()
         return self.names
 
-    def fit(self, names: NameTable, limits: Limits, tags: int, equals: int, size: int) -> npt.NDArray[np.int64]:
+    def fit(self, names: NameTable, limits: Limits, tags: int, equals: int, size: int) -> Int64s:
         """Make room for these names and limits.
 
         Returns the limits, no larger than documents with so many tags, attributes and bytes can reach.

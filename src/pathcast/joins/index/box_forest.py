@@ -18,9 +18,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pathcast.kernels import Int32s, Int64s
+from pathcast.kernels import AnyArray, Int32s, Int64s
 
 from .box_cluster_kernels import choose_cluster, fewest, partition, stab
 from .box_forest_kernels import (
@@ -259,7 +258,7 @@ def _slot_count(count: int) -> int:
     return int(max(_FIRST_SLOTS, 1 << (count * 3 // 2).bit_length()))
 
 
-def _longer(values: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
+def _longer(values: AnyArray, length: int) -> AnyArray:
     longer = np.empty((length, *values.shape[1:]), values.dtype)
     longer[: len(values)] = values
     return longer

@@ -30,9 +30,6 @@ from clusters.
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
 from pathcast.kernels import Int64s
 
 Point: TypeAlias = Any
@@ -40,7 +37,7 @@ Ids = Int64s
 Ranges: TypeAlias = Sequence[tuple[Any, Any]]
 # Affected by both versions of a tuple; by the new one only; by the old one only.
 Comparison: TypeAlias = tuple[bool, bool, bool]
-Ends: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+Ends: TypeAlias = tuple[Int64s, Int64s]
 
 
 class SemijoinIndex(Protocol):

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pathcast.kernels import AnyArray
+from pathcast.kernels import AnyArray, Bools, Int64s
 
 from ..query.column_kinds import Kind, TextKey
 from .panel_index import Comparison, Ends, Ids, Point, Ranges
@@ -109,7 +108,7 @@ class ScanIndex:
             self._anchors = sorted(set(self._stab(places, self._base))) if len(places) else []
         return self._anchors
 
-    def _stab(self, places: npt.NDArray[np.int64], axis: int) -> list[Point]:
+    def _stab(self, places: Int64s, axis: int) -> list[Point]:
         """Anchors of some places: each of the clusters on one axis is clustered on the next."""
         if axis == len(self._low):
             return [()]
@@ -185,13 +184,13 @@ class ScanIndex:
         ends = [(bisect_left(keys, low), bisect_right(keys, high)) for low, high in spans]
         return [place for first, last in ends for place in range(first, last)][:most]
 
-    def _named(self, marks: npt.NDArray[np.bool_]) -> Ids:
+    def _named(self, marks: Bools) -> Ids:
         return np.sort(self._ids[: len(self._places)][marks])
 
-    def _select(self, at: Point) -> npt.NDArray[np.bool_]:
+    def _select(self, at: Point) -> Bools:
         return self._hold(at, 0, self._base)
 
-    def _any(self, points: Sequence[Point]) -> npt.NDArray[np.bool_]:
+    def _any(self, points: Sequence[Point]) -> Bools:
         size = len(self._places)
         if self._filtering == 1 and self._types[-1] is np.int64 and len(points) > _FEW:
             keys = np.sort(np.array(points, np.int64))
@@ -202,10 +201,10 @@ class ScanIndex:
             marks |= self._hold(point, self._base, self._filtering)
         return marks
 
-    def _expose(self, at: Point, held: Sequence[Point]) -> npt.NDArray[np.bool_]:
+    def _expose(self, at: Point, held: Sequence[Point]) -> Bools:
         return self._hold(at, self._base, self._filtering) & ~self._any(held)
 
-    def _hold(self, point: Point, first: int, axes: int) -> npt.NDArray[np.bool_]:
+    def _hold(self, point: Point, first: int, axes: int) -> Bools:
         """Which boxes hold a point on `axes` axes from `first` on."""
         size = len(self._places)
         marks = np.ones(size, bool)

@@ -8,13 +8,14 @@ from mmap import mmap
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from pathcast.kernels import AnyArray
 
 # Mapping memory takes some microseconds, and whole pages.
 _LARGE = 1 << 18
 
 
-def scratch(shape: tuple[int, ...], kind: type[Any]) -> npt.NDArray[Any]:
+def scratch(shape: tuple[int, ...], kind: type[Any]) -> AnyArray:
     """An array with anything in it."""
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
     if size < _LARGE:

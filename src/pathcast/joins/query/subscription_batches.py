@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.errors import QueryError
-from pathcast.kernels import Int64s
+from pathcast.kernels import AnyArray, Floats, Int64s
 from pathcast.messages import Interval
 
 from ..index.scratch import scratch
@@ -25,7 +24,7 @@ from .query import Column, Query, Selection
 from .schema import Draft, Edge, Schema
 from .subscription import Subscription
 
-Numbers = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+Numbers = Int64s | Floats
 Keys = Int64s
 _SIGN = np.int64((1 << 63) - 1)
 
@@ -150,7 +149,7 @@ def _checked_ends(kind: Kind, name: str, ends: Any) -> tuple[Numbers, Numbers]:
     return low, high
 
 
-def _plain(values: npt.NDArray[Any]) -> Numbers:
+def _plain(values: AnyArray) -> Numbers:
     return values.astype(np.int64) if values.dtype.kind == "i" else values.astype(np.float64)
 
 

@@ -16,10 +16,9 @@ from itertools import accumulate
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.errors import ChangeError, PathcastError
-from pathcast.kernels import Int64s
+from pathcast.kernels import Int32s, Int64s
 from pathcast.messages import begun, written_attribute, written_name
 from pathcast.messages.wire_format_kernels import DATE, FLOAT, SKYLINE, TIMESTAMP, WHOLE
 
@@ -59,9 +58,9 @@ class TellingEvent(RowEvent, Protocol):
 class Told(NamedTuple):
     """The messages of a part's events, in order: whose, which of its messages, how many bytes; and what went wrong."""
 
-    sequences: npt.NDArray[np.int64]
-    numbers: npt.NDArray[np.int32]
-    lengths: npt.NDArray[np.int32]
+    sequences: Int64s
+    numbers: Int32s
+    lengths: Int32s
     data: bytes
     errors: list[tuple[Any, PathcastError]]
 

@@ -21,9 +21,8 @@ Cost: 24 bytes a node; some 2 s to build a million paths.
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pathcast.kernels import Int32s, Int64s
+from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
 from pathcast.matching.table import Trie, flat
 
 from .run_kernels import (
@@ -43,7 +42,7 @@ from .table_kernels import index_pairs, link_tags
 NONE = -1
 # The name with id k is tag k + 2.
 _EXACT, _AT_LEAST = 0, 1
-Arrays = dict[str, npt.NDArray[Any]]
+Arrays = dict[str, AnyArray]
 # A predicate as one number: first tag, second tag, operator, distance.
 _DISTANCE_BITS = 14
 
@@ -87,7 +86,7 @@ def build_chains(trie: Trie, paths: list[tuple[int, ...]], tasks: list[tuple[int
     return arrays | _index(predicates) | _lengths(entry, gap, above, named) | _attach(chains, number, gap, ends, tasks)
 
 
-def _keys(inner: Int64s, step: Int32s, above: Int32s, gap: Int32s, deep: npt.NDArray[np.bool_], wild: Any) -> Int64s:
+def _keys(inner: Int64s, step: Int32s, above: Int32s, gap: Int32s, deep: Bools, wild: Any) -> Int64s:
     """The predicate of each node as a number."""
     first = np.where(above[inner] > 0, (step[above[inner]] >> 1) + 1, DOCUMENT_TAG).astype(np.int64)
     second = np.where(wild[inner], END_TAG, (step[inner] >> 1) + 1)
@@ -112,7 +111,7 @@ def _index(predicates: Int64s) -> Arrays:
     return {"pair_keys": keys, "pair_slots": slots, "pair_rows": rows.astype(np.int32), "distances": distances}
 
 
-def _lengths(entry: Int32s, gap: Int32s, above: Int32s, named: npt.NDArray[np.bool_]) -> Arrays:
+def _lengths(entry: Int32s, gap: Int32s, above: Int32s, named: Bools) -> Arrays:
     """The plain paths of wildcards alone, by how many they have."""
     found = np.flatnonzero((entry >= 0) & ~named & (above == 0) & (gap > 0))
     found = found[np.argsort(gap[found], kind="stable")]

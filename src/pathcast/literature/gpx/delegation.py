@@ -5,9 +5,9 @@ which is built when the first one comes. Both are counted.
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch, Limits
+from pathcast.kernels import Int32s
 from pathcast.matching import Entries, Mask, Offsets
 from pathcast.matching.automaton import AutomatonEngine
 from pathcast.matching.automaton.verify import Verifier
@@ -17,7 +17,7 @@ from pathcast.matching.table import PatternTable
 class Delegate:
     """Answers for some patterns on all documents, and for all patterns on some documents."""
 
-    def __init__(self, table: PatternTable, entries: int, delegated: npt.NDArray[np.int32]) -> None:
+    def __init__(self, table: PatternTable, entries: int, delegated: Int32s) -> None:
         self._table = table
         self._entries = entries
         self.delegated = delegated

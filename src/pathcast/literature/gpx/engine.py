@@ -13,12 +13,12 @@ Not done: choosing access predicates by statistics of documents, which the paper
 """
 
 import threading
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import Document, DocumentBatch, Limits
+from pathcast.kernels import AnyArray
 from pathcast.matching import Entries, Mask, Offsets, StreamMatches
 from pathcast.matching.results.match_expansion_kernels import merge_entries
 from pathcast.matching.table import PatternTable
@@ -70,11 +70,11 @@ class GpxEngine:
         return cls(table)
 
     @classmethod
-    def restore(cls, table: PatternTable, arrays: dict[str, npt.NDArray[Any]]) -> Self:
+    def restore(cls, table: PatternTable, arrays: dict[str, AnyArray]) -> Self:
         fresh = bool(arrays) and int(arrays["entries"][0]) == len(table)
         return cls(table, arrays=arrays if fresh else None)
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, AnyArray]:
         """The whole index: whoever opens it need not build it."""
         return dict(self._index)
 

@@ -13,12 +13,10 @@ Cost: 8 bytes a value up to the largest that a row is asked for, 20 bytes a row.
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pathcast.kernels import Int32s, Int64s
+from pathcast.kernels import AnyArray, Int32s, Int64s
 
 from .attribute_filter_kernels import (
     ASKS_ANY,
@@ -53,7 +51,7 @@ from .predicate_kernels import (
 )
 from .tuple_kernels import OCCURRENCE_BITS
 
-Arrays = dict[str, npt.NDArray[Any]]
+Arrays = dict[str, AnyArray]
 _WORD = (1 << 64) - 1
 
 

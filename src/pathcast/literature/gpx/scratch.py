@@ -1,11 +1,9 @@
 """Buffers of the matching kernel, kept from batch to batch and enlarged when a batch needs more."""
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch
+from pathcast.kernels import AnyArray, Int32s
 
 from ..streaming.pattern_bindings import Bindings
 from .publication_kernels import K_ROWS, L_ROWS
@@ -50,7 +48,7 @@ class Scratch:
         if len(self.numbers) < attributes:
             self._attributes(2 * attributes)
 
-    def positions(self, entries: int) -> npt.NDArray[np.int32]:
+    def positions(self, entries: int) -> Int32s:
         """Room for the position of each entry, with whatever was there."""
         if not len(self._positions):
             self._positions = np.empty(max(1, entries), dtype=np.int32)
@@ -64,7 +62,7 @@ class Scratch:
             self.bindings.double()
 
     @property
-    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+    def arrays(self) -> tuple[AnyArray, ...]:
         """The buffers, in the kernel's order."""
         return (
             self.counts, self.truth, self.found, self.hits, self.matched, self.levels, self.kept,

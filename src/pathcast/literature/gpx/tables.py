@@ -6,12 +6,10 @@ engine's snapshot.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pathcast.kernels import Int32s, Int64s
+from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
 from pathcast.matching.table import PatternTable
 
 from .join_kernels import C_ROWS
@@ -20,7 +18,7 @@ from .predicate_kernels import DISTANCE, DOCUMENT, FILTER
 from .predicate_tables import Columns, predicate_tables
 from .subscription_kernels import COUNT, LAST
 
-Arrays = dict[str, npt.NDArray[Any]]
+Arrays = dict[str, AnyArray]
 
 # What the kernel takes of the index, in its order.
 KERNEL_ARRAYS = (
@@ -51,7 +49,7 @@ def build_index(table: PatternTable, mode: int) -> Arrays:
     }
 
 
-def _tags(columns: Columns, names: int) -> npt.NDArray[np.bool_]:
+def _tags(columns: Columns, names: int) -> Bools:
     """Which names are tags of some predicate: other elements of a document only make paths longer."""
     is_tag = np.zeros(names, dtype=np.bool_)
     is_tag[columns.tag[(columns.kind != FILTER) & (columns.tag != DOCUMENT)]] = True

@@ -1,9 +1,8 @@
 """Room for bindings (`pattern_bindings_kernels.py`), kept from document to document and doubled when one needs more."""
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
+
+from pathcast.kernels import AnyArray
 
 from .pattern_bindings_kernels import B_ROWS
 
@@ -30,6 +29,6 @@ class Bindings:
         self._make(2 * len(self.slots))
 
     @property
-    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+    def arrays(self) -> tuple[AnyArray, ...]:
         """The arrays in the kernels' order."""
         return self.slots, self.stamps, self.bindings, self.parts, self.count

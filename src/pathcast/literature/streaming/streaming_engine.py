@@ -15,13 +15,12 @@ hence one at a time.
 
 import threading
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import Document, DocumentBatch
-from pathcast.kernels import Int32s, Int64s, UInt64s
+from pathcast.kernels import AnyArray, Int32s, Int64s, UInt64s
 from pathcast.matching import Entries, Mask, Offsets, StreamMatches
 from pathcast.matching.automaton.verify import Verifier
 from pathcast.matching.results.match_expansion_kernels import merge_entries
@@ -30,7 +29,7 @@ from pathcast.patterns import Pattern
 
 from .streaming_kernels import DONE, FEW_GATES, FEW_OUT, GATED, READ, SKIPPING, STREAM, WHY, WRITTEN
 
-Arrays = dict[str, npt.NDArray[Any]]
+Arrays = dict[str, AnyArray]
 Bits = UInt64s
 _NOTHING: Int32s = np.zeros(0, dtype=np.int32)
 

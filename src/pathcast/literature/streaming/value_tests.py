@@ -9,12 +9,10 @@ automaton's table of conditions, so that one set of kernels compares values for 
 Not done: `or`, `not`, and tests on the first node of a path; such patterns go another way.
 """
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import Names
+from pathcast.kernels import AnyArray, Int64s, UInt8s
 from pathcast.matching.automaton.verify import Conditions
 from pathcast.matching.automaton.verify.condition_kernels import ATTRIBUTE
 from pathcast.patterns import Compare, Condition, Node, Pattern, StringTest
@@ -61,12 +59,12 @@ class Selections:
         """Whether the selection is certain only when the element has ended: all are but tests of its own attributes."""
         return self._conditions.kind(number) != ATTRIBUTE
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, AnyArray]:
         """The table for the kernels."""
         it = self._conditions.arrays()
         return {"selection_rows": it.rows, "limits": it.limits, "literals": it.literals, "parts": it.parts}
 
 
-def text_room(data_offsets: npt.NDArray[np.int64], arena: npt.NDArray[np.uint8]) -> int:
+def text_room(data_offsets: Int64s, arena: UInt8s) -> int:
     """Bytes that the string-value of an element of these documents can take."""
     return int(np.diff(data_offsets).max(initial=0)) + len(arena)

@@ -1,12 +1,9 @@
 """Buffers of a run: stacks of live rows, occurrences and partial matchings, grown when a document finds no room."""
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch
-from pathcast.kernels import Int32s, Int64s
+from pathcast.kernels import AnyArray, Int32s, Int64s
 
 from ..streaming.streaming_engine import Arrays, EventScratch
 from ..streaming.value_tests import text_room
@@ -53,7 +50,7 @@ class Scratch(EventScratch):
         self.known = np.zeros(len(tables["selection_rows"]), dtype=np.int64)
 
     @property
-    def stacks(self) -> tuple[npt.NDArray[Any], ...]:
+    def stacks(self) -> tuple[AnyArray, ...]:
         """The stacks of a document, as the kernel takes them."""
         return (
             self.levels, self.first, self.head, self.live, self.occurrence_head, self.occurrences, self.partial_head,

@@ -13,9 +13,8 @@ Cost: 32 bytes a row of plain paths, 44 a row of a twig, 56 a node of the trie; 
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pathcast.kernels import Int32s, Int64s
+from pathcast.kernels import AnyArray, Int32s, Int64s
 from pathcast.matching.table import Trie, flat
 
 from ..streaming.streaming_engine import Arrays
@@ -213,7 +212,7 @@ def _nodes(strings: Trie, substrings: Arrays) -> Int32s:
     return nodes
 
 
-def _ranges(values: npt.NDArray[Any], count: int) -> tuple[Int64s, Int64s]:
+def _ranges(values: AnyArray, count: int) -> tuple[Int64s, Int64s]:
     """Of ascending values below `count`, where each begins and ends."""
     edges = np.searchsorted(values, np.arange(count + 1))
     return edges[:-1], edges[1:]

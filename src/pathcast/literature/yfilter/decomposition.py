@@ -13,11 +13,9 @@ that begin with an attribute or text, and steps with more than 62 nested paths. 
 path that it demands (`path_gates.py` of the automaton).
 """
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from pathcast.kernels import AnyArray, Int32s
 from pathcast.matching.automaton.values import gate
 from pathcast.patterns import Node, Pattern
 from pathcast.patterns.parsing import PathEncoder, Steps
@@ -93,10 +91,10 @@ class Queries:
         step = self.encoder.step(node)
         return step & 1, step >> 1, begin, len(self._selects), int(late)
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, AnyArray]:
         """The tables for the kernel."""
 
-        def int32s(values: list[int]) -> npt.NDArray[np.int32]:
+        def int32s(values: list[int]) -> Int32s:
             return np.array(values, dtype=np.int32)
 
         return self.selections.arrays() | {

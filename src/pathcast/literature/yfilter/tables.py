@@ -11,19 +11,16 @@ in a few neighbouring numbers and leads to the place where it was found. The chi
 Cost: 36 bytes a state; some 2 s to build a million paths.
 """
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-from pathcast.kernels import Int32s
+from pathcast.kernels import AnyArray, Int32s
 from pathcast.matching.table import Trie, flat
 
 from .decomposition import Queries
 from .run_kernels import S_BEGIN, S_COLUMNS, S_DEEP, S_END, S_ENTRY, S_HIGH, S_LOW, S_STAR, S_TASKS
 
 NONE = -1
-Arrays = dict[str, npt.NDArray[Any]]
+Arrays = dict[str, AnyArray]
 
 
 def build_network(trie: Trie, queries: Queries) -> Arrays:

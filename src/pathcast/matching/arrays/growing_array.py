@@ -4,10 +4,9 @@ A column may begin with an array that is only mapped: it is copied when somethin
 of an earlier moment goes on to see what it had then.
 """
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
+
+from pathcast.kernels import AnyArray
 
 _FIRST = 1024
 
@@ -16,12 +15,12 @@ class Growing:
     """An array with room at its end; `view` is what has been appended so far. `width`: of rows with so many places."""
 
     def __init__(self, kind: type[np.generic], values: list[int] | None = None, *, width: int | None = None) -> None:
-        self._array: npt.NDArray[Any] = np.zeros(_FIRST if width is None else (_FIRST, width), dtype=kind)
+        self._array: AnyArray = np.zeros(_FIRST if width is None else (_FIRST, width), dtype=kind)
         self.size = 0
         if values:
             self.extend(np.array(values, dtype=kind))
 
-    def extend(self, values: npt.NDArray[Any]) -> None:
+    def extend(self, values: AnyArray) -> None:
         """Append values."""
         if len(values):
             end = self.size + len(values)
@@ -40,7 +39,7 @@ class Growing:
             self._array = larger
 
     @classmethod
-    def over(cls, array: npt.NDArray[Any]) -> "Growing":
+    def over(cls, array: AnyArray) -> "Growing":
         """A column that begins with an array, which is copied when something is appended."""
         column = cls.__new__(cls)
         column._array, column.size = np.asarray(array), len(array)
@@ -53,10 +52,10 @@ class Growing:
         self.size += 1
 
     @property
-    def room(self) -> npt.NDArray[Any]:
+    def room(self) -> AnyArray:
         """The array with what may be appended yet: for kernels, which know how far it is filled."""
         return self._array
 
     @property
-    def view(self) -> npt.NDArray[Any]:
+    def view(self) -> AnyArray:
         return self._array[: self.size]

@@ -14,13 +14,13 @@ Threads: a walk takes no lock; whoever meets a new label path works it out under
 """
 
 import threading
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch, Limits
 from pathcast.errors import LimitError
+from pathcast.kernels import AnyArray, Int32s
 
 from ..engine_contract import Costs, Engine, Entries, Offsets
 from ..table.pattern_table import Moved, PatternTable
@@ -59,7 +59,7 @@ class AutomatonEngine:
     def __init__(
         self,
         table: PatternTable,
-        saved: dict[str, npt.NDArray[Any]] | None = None,
+        saved: dict[str, AnyArray] | None = None,
         behind: "Behind | None" = None,
     ) -> None:
         self.table = table
@@ -76,14 +76,14 @@ class AutomatonEngine:
         return cls(table)
 
     @classmethod
-    def restore(cls, table: PatternTable, arrays: dict[str, npt.NDArray[Any]]) -> Self:
+    def restore(cls, table: PatternTable, arrays: dict[str, AnyArray]) -> Self:
         return cls(table, arrays)
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, AnyArray]:
         """The patterns as they are laid out, and the states worked out so far: whoever opens the index has them."""
         return self._generations.arrays(learnt=True)
 
-    def compiled(self) -> dict[str, npt.NDArray[Any]]:
+    def compiled(self) -> dict[str, AnyArray]:
         """Of `arrays`, what follows from the table alone."""
         return self._generations.arrays(learnt=False)
 
@@ -91,7 +91,7 @@ class AutomatonEngine:
         self._generations.refresh()
 
     @classmethod
-    def compile_part(cls, table: PatternTable) -> dict[str, npt.NDArray[Any]]:
+    def compile_part(cls, table: PatternTable) -> dict[str, AnyArray]:
         """What the engine makes of a table's patterns with predicates; plain paths are the table's own."""
         if not len(table.trees):
             return {}
@@ -102,7 +102,7 @@ class AutomatonEngine:
         behind.layout()
         return behind.part()
 
-    def merge(self, arrays: dict[str, npt.NDArray[Any]], moved: Moved) -> None:
+    def merge(self, arrays: dict[str, AnyArray], moved: Moved) -> None:
         if arrays:
             self._generations.merge(arrays, moved)
 
@@ -173,7 +173,7 @@ class AutomatonEngine:
 
     def _walked(
         self, made: Generation, batch: DocumentBatch, scratch: Scratch
-    ) -> tuple[Offsets, Entries, Offsets, npt.NDArray[np.int32], States] | None:
+    ) -> tuple[Offsets, Entries, Offsets, Int32s, States] | None:
         """The entries of plain paths of each document, the gates that it opens, and the states of its elements.
 
         These are in `scratch`, -1 for the elements of documents that had none, if patterns wait for them.
@@ -252,7 +252,7 @@ class AutomatonEngine:
         scratch.append(np.empty(0, dtype=np.int32), gates)
 
     def _learnt(
-        self, states: States, batch: DocumentBatch, symbols: npt.NDArray[np.int32], document: int, limit: int
+        self, states: States, batch: DocumentBatch, symbols: Int32s, document: int, limit: int
     ) -> Automaton | None:
         """The automaton with the states that a document needs; None when they would be too many."""
         begin, end = batch.offsets[document : document + 2].tolist()
@@ -270,7 +270,7 @@ class AutomatonEngine:
         self,
         made: Generation,
         batch: DocumentBatch,
-        symbols: npt.NDArray[np.int32],
+        symbols: Int32s,
         document: int,
         offsets: Offsets,
         gate_offsets: Offsets,

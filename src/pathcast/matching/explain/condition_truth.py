@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from pathcast.kernels import Int32s, Int64s
+from pathcast.kernels import Int32s, Int64s, UInt8s
 from pathcast.patterns import AllOf, AnyOf, Compare, Condition, First, Node, Not, Root, StringTest
 
 from .node_sets import NOTHING, Contexts, DocumentNodes, Kind, Mask, NodeSet, kind_of
@@ -55,7 +54,7 @@ class _Kept:
 
     kind: Kind
     at: Int32s | None
-    bits: npt.NDArray[np.uint8] | None
+    bits: UInt8s | None
 
     @classmethod
     def of(cls, nodes: NodeSet, count: int) -> "_Kept":

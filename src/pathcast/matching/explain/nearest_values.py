@@ -14,8 +14,8 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from pathcast.kernels import Floats
 from pathcast.patterns import Compare, StringTest
 
 from .node_sets import NodeSet
@@ -123,7 +123,7 @@ def _searching(pattern: bytes) -> Find:
     return find
 
 
-def _least(scores: npt.NDArray[np.float64], count: int) -> list[Near]:
+def _least(scores: Floats, count: int) -> list[Near]:
     """Where the least scores stand, the first of equal ones first."""
     return [Near(int(place)) for place in np.argsort(scores, kind="stable")[:count]]
 

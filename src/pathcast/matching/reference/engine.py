@@ -4,12 +4,12 @@ Cost: as many embeddings as there are distinct patterns, some 10 µs each and up
 yardstick of the other engines.
 """
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch
+from pathcast.kernels import AnyArray
 from pathcast.patterns import Pattern
 
 from ..engine_contract import Entries, Mask, Offsets
@@ -33,10 +33,10 @@ class ReferenceEngine:
         return cls(table)
 
     @classmethod
-    def restore(cls, table: PatternTable, arrays: dict[str, npt.NDArray[Any]]) -> Self:
+    def restore(cls, table: PatternTable, arrays: dict[str, AnyArray]) -> Self:
         return cls(table)
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, AnyArray]:
         return {}
 
     def refresh(self) -> None:

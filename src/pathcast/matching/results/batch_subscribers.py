@@ -14,9 +14,8 @@ from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from pathcast.kernels import Int32s, Int64s
+from pathcast.kernels import Int32s, Int64s, UInt64s
 
 from .entry_rows import Rows
 from .entry_rows_kernels import distinct_visible_rows
@@ -119,7 +118,7 @@ class SubscriberRows:
         self,
         offsets: Int64s,
         entries: Int32s,
-        marks: npt.NDArray[np.uint64],
+        marks: UInt64s,
         out_offsets: Int64s,
         out: Int32s,
         first: int,

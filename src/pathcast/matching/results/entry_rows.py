@@ -21,9 +21,8 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from pathcast.kernels import Int32s, Int64s
+from pathcast.kernels import Int32s, Int64s, UInt8s
 from pathcast.store import Texts
 
 from .entry_rows_kernels import CELLS, ID, NEXT, OWNER, append_rows, lay_out
@@ -85,7 +84,7 @@ class Rows:
 
     # Reading.
 
-    def changes(self) -> tuple[npt.NDArray[np.uint8], Int32s, Int32s, Int32s]:
+    def changes(self) -> tuple[UInt8s, Int32s, Int32s, Int32s]:
         """What has changed, as kernels take it."""
         return self.touched, self.head, self.added, self.died
 

@@ -14,9 +14,8 @@ memory access.
 import threading
 
 import numpy as np
-import numpy.typing as npt
 
-from pathcast.kernels import Int32s, Int64s
+from pathcast.kernels import Int32s, Int64s, UInt64s
 
 from .entry_rows import Rows
 from .entry_rows_kernels import ID, OWNER, count_visible_rows, visible_rows
@@ -36,7 +35,7 @@ class _Marks(threading.local):
     def __init__(self) -> None:
         self.marks = self.summary = np.zeros(0, dtype=np.uint64)
 
-    def up_to(self, largest: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    def up_to(self, largest: int) -> tuple[UInt64s, UInt64s]:
         """Marks for the ids up to the largest."""
         words = (largest >> 6) + 1
         if not words <= len(self.marks) <= 4 * words:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
+
+from pathcast.kernels import Int32s
 
 from .match_expansion import Expansion
 
@@ -21,13 +22,13 @@ class Matches:
 
     __slots__ = ("_entries", "_expansion", "_ids")
 
-    def __init__(self, entries: npt.NDArray[np.int32], expansion: Expansion) -> None:
+    def __init__(self, entries: Int32s, expansion: Expansion) -> None:
         self._entries = entries
         self._expansion = expansion
-        self._ids: npt.NDArray[np.int32] | None = None
+        self._ids: Int32s | None = None
 
     @property
-    def ids(self) -> npt.NDArray[np.int32]:
+    def ids(self) -> Int32s:
         """The ids, ascending; read-only."""
         if self._ids is None:
             self._ids = self._expansion.ids_of(self._entries)

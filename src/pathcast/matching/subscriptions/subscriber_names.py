@@ -5,8 +5,8 @@ holds the old one goes on with the old numbers.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from pathcast.kernels import Int32s
 from pathcast.store import Texts
 
 NOBODY = -1
@@ -36,7 +36,7 @@ class Owners:
         """The name of a number."""
         return None if owner == NOBODY else self.names[owner]
 
-    def drop_unused(self, owners: npt.NDArray[np.int32]) -> npt.NDArray[np.int32] | None:
+    def drop_unused(self, owners: Int32s) -> Int32s | None:
         """Forget all names but those of these owners, if they are the most; the new number of each old one."""
         if len(self.names) < _FEW:
             return None

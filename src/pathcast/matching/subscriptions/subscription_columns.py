@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from operator import index
 
 import numpy as np
-import numpy.typing as npt
 
-from pathcast.kernels import AnyArray, Int32s, Int64s
+from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
 from pathcast.store import Texts, pack
 
 from ..results.entry_rows_kernels import index_ids
@@ -150,9 +149,9 @@ class Columns:
         """The slots in the order of their ids."""
         return np.arange(len(self.ids)) if self.ascending else np.argsort(_array(self.ids), kind="stable")
 
-    def live(self) -> npt.NDArray[np.bool_]:
+    def live(self) -> Bools:
         """Which slots are not gone."""
-        live: npt.NDArray[np.bool_] = _array(self.entries) != GONE
+        live: Bools = _array(self.entries) != GONE
         return live
 
     # On disk.

@@ -12,12 +12,11 @@ Cost: to compile an expression with two predicates some 100 µs, in any process;
 import io
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from pathcast.kernels import Int32s
+from pathcast.kernels import AnyArray, Int32s
 from pathcast.patterns import Namespaces, has_one_text
 from pathcast.store import Texts, pack
 
@@ -26,7 +25,7 @@ from ..engine_contract import Mergeable
 from ..engine_registry import engine_class
 from .pattern_table import Entered, PatternTable
 
-Arrays = dict[str, npt.NDArray[Any]]
+Arrays = dict[str, AnyArray]
 
 _TABLE, _ENGINE = "table_", "engine_"
 _NONE = -1

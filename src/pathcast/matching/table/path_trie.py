@@ -9,12 +9,10 @@ Cost: some 40 bytes a distinct path of the field's workloads, 0.2 µs to insert 
 from collections.abc import Sequence
 from itertools import chain
 from threading import RLock
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pathcast.kernels import Int32s
+from pathcast.kernels import AnyArray, Int32s
 from pathcast.patterns.parsing import Steps
 
 from .path_trie_kernels import NONE, enter_path, insert_paths, merge_nodes, number_paths, rebuild_slots
@@ -142,7 +140,7 @@ class Trie:
             self.slots = self.slots.copy()
         self._room = min(len(self.parent), len(self.slots) // 2)
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, AnyArray]:
         """The trie as arrays; `restore` takes them back. What may be changed in its place is copied."""
         with self._lock:
             nodes = slice(0, self.count)
@@ -150,7 +148,7 @@ class Trie:
             return {"slots": slots, "parent": self.parent[nodes], "step": self.step[nodes], "entry": entry[nodes]}
 
     @classmethod
-    def restore(cls, arrays: dict[str, npt.NDArray[Any]]) -> "Trie":
+    def restore(cls, arrays: dict[str, AnyArray]) -> "Trie":
         """The trie that `arrays` was taken of, on the same memory until it changes."""
         trie = cls()
         trie.slots, trie.parent = np.asarray(arrays["slots"]), np.asarray(arrays["parent"])

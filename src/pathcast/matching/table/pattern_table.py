@@ -13,14 +13,13 @@ import weakref
 from array import array
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch, Names, local_part
 from pathcast.errors import LimitError, PatternError
-from pathcast.kernels import Int32s
+from pathcast.kernels import AnyArray, Bools, Int32s
 from pathcast.patterns import Namespaces, Pattern, names_of, parse
 from pathcast.patterns.parsing import PathEncoder, Steps, path_text, pattern_of
 from pathcast.store import Texts, pack
@@ -167,7 +166,7 @@ class PatternTable:
         """Whether most entries, and not just a few, are unused."""
         return self.unused > FEW_UNUSED and 2 * self.unused > len(self)
 
-    def compacted(self, used: npt.NDArray[np.bool_]) -> tuple["PatternTable", Int32s]:
+    def compacted(self, used: Bools) -> tuple["PatternTable", Int32s]:
         """A table with the entries that are used, and the new number of each entry (-1: none).
 
         Names stay what they are, since readers go by them and engines have learnt with them; but where there are very
@@ -196,7 +195,7 @@ class PatternTable:
                 lengths.append(len(path))
         return table, table.number(np.array(steps, dtype=np.int32), np.array(lengths, dtype=np.int32), trees)
 
-    def _with_same_names(self, used: npt.NDArray[np.bool_]) -> tuple["PatternTable", Int32s]:
+    def _with_same_names(self, used: Bools) -> tuple["PatternTable", Int32s]:
         table = PatternTable(self.namespaces, self.max_steps)
         table.names, table.encoder = self.names, self.encoder
         moved = np.where(used, np.cumsum(used) - 1, NONE).astype(np.int32)
@@ -285,16 +284,16 @@ class PatternTable:
 
     # As arrays: on disk, and from other processes.
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, AnyArray]:
         """The table as arrays; `restore` takes them back, `merge` takes them over."""
         names, name_offsets = pack(self.names)
-        arrays: dict[str, npt.NDArray[Any]] = {"names": names, "name_offsets": name_offsets}
+        arrays: dict[str, AnyArray] = {"names": names, "name_offsets": name_offsets}
         arrays["nodes"] = np.array(self._nodes, dtype=np.int32)
         arrays |= {_TRIE + name: column for name, column in self.trie.arrays().items()}
         return arrays | {_TREES + name: column for name, column in self.trees.arrays().items()}
 
     @classmethod
-    def restore(cls, namespaces: Namespaces, max_steps: int, arrays: dict[str, npt.NDArray[Any]]) -> "PatternTable":
+    def restore(cls, namespaces: Namespaces, max_steps: int, arrays: dict[str, AnyArray]) -> "PatternTable":
         """The table that `arrays` was taken of."""
         table = cls(namespaces, max_steps)
         for name in Texts(arrays["names"], arrays["name_offsets"]):
@@ -304,7 +303,7 @@ class PatternTable:
         table.trees = Trees.restore(namespaces, part_of(arrays, _TREES))
         return table
 
-    def merge(self, arrays: dict[str, npt.NDArray[Any]]) -> Moved:
+    def merge(self, arrays: dict[str, AnyArray]) -> Moved:
         """Take over the entries of another table, with the same namespaces, whose patterns all have one text.
 
         Cost: less than 1 µs an entry; no object is made for any.

@@ -14,12 +14,10 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pathcast.kernels import Int32s
+from pathcast.kernels import AnyArray, Int32s
 from pathcast.patterns import Namespaces, Pattern, has_one_text
 from pathcast.patterns.parsing import parse_printed
 from pathcast.store import pack
@@ -92,20 +90,20 @@ class Trees:
 
     # As arrays: on disk, and from other processes.
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, AnyArray]:
         """The trees as arrays; `restore` takes them back, `merge` takes them over."""
         self._print()
         return {"entries": self._entries.view, "texts": self._data.view, "offsets": self._offsets.view}
 
     @classmethod
-    def restore(cls, namespaces: Namespaces, arrays: dict[str, npt.NDArray[Any]]) -> "Trees":
+    def restore(cls, namespaces: Namespaces, arrays: dict[str, AnyArray]) -> "Trees":
         """The trees that `arrays` was taken of, on the same memory until they change."""
         trees = cls(namespaces)
         trees._entries = Growing.over(arrays["entries"])
         trees._data, trees._offsets = Growing.over(arrays["texts"]), Growing.over(arrays["offsets"])
         return trees
 
-    def merge(self, arrays: dict[str, npt.NDArray[Any]], first: int) -> Int32s:
+    def merge(self, arrays: dict[str, AnyArray], first: int) -> Int32s:
         """Take over other trees, all with one text; the entry that each has here, new ones from `first` on."""
         data, offsets = np.asarray(arrays["texts"]), np.asarray(arrays["offsets"])
         count = len(offsets) - 1
@@ -128,7 +126,11 @@ class Trees:
         offsets = np.concatenate([[0], np.cumsum(np.diff(self._offsets.view)[chosen], dtype=np.int64)])
         data = np.empty(int(offsets[-1]), dtype=np.uint8)
         gather_texts(self._data.room, self._offsets.room, chosen, offsets, data)
-        arrays = {"entries": moved[self._entries.view[chosen]], "texts": data, "offsets": offsets}
+        arrays: dict[str, AnyArray] = {
+            "entries": moved[self._entries.view[chosen]],
+            "texts": data,
+            "offsets": offsets,
+        }
         trees = Trees.restore(self._namespaces, arrays)
         trees._patterns = {int(moved[entry]): known for entry, known in self._patterns.items() if moved[entry] >= 0}
         trees._numbers = {known: int(moved[entry]) for known, entry in self._numbers.items() if moved[entry] >= 0}

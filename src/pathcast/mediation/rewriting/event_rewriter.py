@@ -16,11 +16,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch, Names
 from pathcast.errors import LimitError, MappingError, PathcastError
-from pathcast.kernels import Int32s, Int64s
+from pathcast.kernels import AnyArray, Int32s, Int64s
 
 from ..mappings.item_rewriter import LIMIT
 from ..mappings.operator_plan import Plan
@@ -62,7 +61,7 @@ class _Room:
         self.tails: Int32s = np.empty((3, depth), dtype=np.int32)
         self.slots: Int32s = np.empty((3, 4 * depth), dtype=np.int32)
         self.hold: Int32s = np.empty(4 * depth, dtype=np.int32)
-        self._of_kind: dict[str, npt.NDArray[Any]] = {}
+        self._of_kind: dict[str, AnyArray] = {}
 
     @property
     def linking(self) -> tuple[Int32s, ...]:
@@ -75,7 +74,7 @@ class _Room:
         _Room.__init__(self, 2 * len(before), 2 * len(self.frames))
         self.things[: len(before)] = before
 
-    def array(self, kind: str, size: int, dtype: type[np.generic]) -> npt.NDArray[Any]:
+    def array(self, kind: str, size: int, dtype: type[np.generic]) -> AnyArray:
         """Room for so many values of a kind."""
         found = self._of_kind.get(kind)
         if found is None or len(found) < size:

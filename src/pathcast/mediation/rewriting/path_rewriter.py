@@ -13,10 +13,9 @@ Cost: a few ns an element after reading; on a new set of nodes a union of their 
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch, read_batch
-from pathcast.kernels import Int32s
+from pathcast.kernels import Bools, Int32s, Int64s, UInt64s
 from pathcast.matching import View
 
 from ..mappings.document_items import Item, to_bytes
@@ -58,7 +57,7 @@ def _around(parent: NodePlan, name: str, over: tuple[str, ...], above: tuple[str
     return above
 
 
-def known_documents(batch: DocumentBatch, tables: Tables) -> npt.NDArray[np.bool_]:
+def known_documents(batch: DocumentBatch, tables: Tables) -> Bools:
     """Which documents have only elements that the schema has, and no texts that become one when they are rewritten."""
     is_split = place_elements(
         batch.offsets, batch.name, batch.parent, batch.text_begin, batch.text_parent,
@@ -69,7 +68,7 @@ def known_documents(batch: DocumentBatch, tables: Tables) -> npt.NDArray[np.bool
     return _marked(batch, tables, tables.nodes.shape[1] + tables.attributes.shape[1])[1]
 
 
-def _marked(batch: DocumentBatch, tables: Tables, bits: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+def _marked(batch: DocumentBatch, tables: Tables, bits: int) -> tuple[UInt64s, Bools]:
     marks = np.zeros((len(batch), (bits + 63) // 64), dtype=np.uint64)
     is_known = np.zeros(len(batch), dtype=np.bool_)
     mark_present(
@@ -88,7 +87,7 @@ class PathMediation:
         nodes, attributes = global_paths(plan)
         self._paths = [*nodes, *attributes]
         self._view: View | None = None
-        self._begin: npt.NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+        self._begin: Int64s = np.zeros(1, dtype=np.int64)
         self._entries: Int32s = np.empty(0, dtype=np.int32)
         self._known: dict[bytes, Int32s] = {}
 
@@ -113,7 +112,7 @@ class PathMediation:
             found.append(answer)
         return found
 
-    def _followed(self, view: View) -> tuple[dict[bytes, Int32s], npt.NDArray[np.int64], Int32s]:
+    def _followed(self, view: View) -> tuple[dict[bytes, Int32s], Int64s, Int32s]:
         """What is known of a view of the subscriptions: nothing, when they have changed."""
         before = self._view
         if before is None or before.engine is not view.engine or before.expansion.version != view.expansion.version:

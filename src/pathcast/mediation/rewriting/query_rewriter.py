@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch, local_part
+from pathcast.kernels import Int32s
 from pathcast.matching import Subscriptions
 from pathcast.matching.table import PatternTable
 from pathcast.patterns import (
@@ -276,7 +276,7 @@ class QueryIndex:
         self._known = 0
         self._rest: list[int] = []
 
-    def follow(self, size: int) -> npt.NDArray[np.int32]:
+    def follow(self, size: int) -> Int32s:
         """Take up the patterns below `size`; those that are not expressible."""
         xpaths, ids = [], []
         for entry in range(self._known, size):
@@ -294,7 +294,7 @@ class QueryIndex:
         self._known = max(self._known, size)
         return np.array(self._rest, dtype=np.int32)
 
-    def match(self, batch: DocumentBatch) -> list[npt.NDArray[np.int32]]:
+    def match(self, batch: DocumentBatch) -> list[Int32s]:
         """The entries that each document matches, of those that are expressible."""
         offsets, ids = self.matcher.match_batch(batch)
         return np.split(ids - 1, offsets[1:-1]) if len(batch) else []

@@ -20,10 +20,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import local_part
-from pathcast.kernels import Floats
+from pathcast.kernels import Floats, Int64s
 
 from ..mappings.derive_operators import check_correspondence, derive
 from .schema_tree import SchemaTree, is_attribute, name_of, parent_of
@@ -159,12 +158,12 @@ def _kind(tree: SchemaTree, path: str) -> str:
     return "value" if node.has_text else "empty"
 
 
-def _parents(nodes: list[str]) -> npt.NDArray[np.int64]:
+def _parents(nodes: list[str]) -> Int64s:
     places = {path: at for at, path in enumerate(nodes)}
     return np.array([places.get(parent_of(path), -1) for path in nodes])
 
 
-def _flooded(seeds: Likeness, up: npt.NDArray[np.int64], over: npt.NDArray[np.int64]) -> Likeness:
+def _flooded(seeds: Likeness, up: Int64s, over: Int64s) -> Likeness:
     """The likeness that is left unchanged when it floods, but for a factor."""
     children, others = _shares(up), _shares(over)
     likeness = seeds.copy()
@@ -183,7 +182,7 @@ def _flooded(seeds: Likeness, up: npt.NDArray[np.int64], over: npt.NDArray[np.in
     return likeness
 
 
-def _shares(parents: npt.NDArray[np.int64]) -> Likeness:
+def _shares(parents: Int64s) -> Likeness:
     """A row for each parent, with an equal share for each of its children."""
     shares = np.zeros((len(parents), len(parents)))
     below = np.flatnonzero(parents >= 0)

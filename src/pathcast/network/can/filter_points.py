@@ -24,9 +24,8 @@ from math import inf, nextafter
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from pathcast.kernels import Floats
+from pathcast.kernels import Bools, Floats
 from pathcast.messages import (
     Between,
     Box,
@@ -214,7 +213,7 @@ class Region:
     sharp: bool = True
     negated: bool = False
 
-    def within(self, columns: Floats, *, loose: bool = False) -> npt.NDArray[np.bool_]:
+    def within(self, columns: Floats, *, loose: bool = False) -> Bools:
         """For each row of columns whether it is in the region; `loose`: also those that can't be told."""
         loose |= not self.sharp
         if not self.negated:
@@ -223,7 +222,7 @@ class Region:
             return np.ones(len(columns), bool)
         return ~self._some(-columns, strict=False)
 
-    def _some(self, columns: Floats, *, strict: bool) -> npt.NDArray[np.bool_]:
+    def _some(self, columns: Floats, *, strict: bool) -> Bools:
         if not len(self.most):
             return np.zeros(len(columns), bool)
         found = np.ones((len(columns), len(self.most)), bool)

@@ -26,9 +26,9 @@ from itertools import product
 from math import inf
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.errors import MessageError
+from pathcast.kernels import Floats, Int64s
 from pathcast.messages import Between, Filter, In, Interval, Points, Scalar, SomePoint, Value
 
 from .filter_points import Probe, key
@@ -105,7 +105,7 @@ class Axis:
             return SIDE - 1
         return min(SIDE - 1, int((value - self.low) / (self.high - self.low) * SIDE))
 
-    def places(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    def places(self, values: Floats) -> Int64s:
         """The coordinates of many values."""
         scaled = (values - self.low) / (self.high - self.low) * SIDE
         return np.clip(scaled, 0, SIDE - 1).astype(np.int64)

@@ -13,7 +13,7 @@ O(log n) on average.
 import numpy as np
 import numpy.typing as npt
 
-from pathcast.kernels import Floats, Int64s
+from pathcast.kernels import Bools, Floats, Int32s, Int64s
 
 from .filter_points import Region
 
@@ -29,8 +29,8 @@ class PointSet:
         self.width = width
         self.columns: Floats = np.empty((8, width))
         self.entries: Rows = np.empty(8, np.int64)
-        self.targets: npt.NDArray[np.int32] = np.empty(8, np.int32)
-        self.alive: npt.NDArray[np.bool_] = np.zeros(8, bool)
+        self.targets: Int32s = np.empty(8, np.int32)
+        self.alive: Bools = np.zeros(8, bool)
         self._count = self._built = self._dead = 0
         self._place: dict[int, int] = {}
         self._least: Floats = np.empty((0, width))
@@ -153,7 +153,7 @@ def cut(columns: Floats, rows: Rows) -> list[Rows]:
     return found
 
 
-def maximal(points: Floats, chunk: int = 256) -> npt.NDArray[np.bool_]:
+def maximal(points: Floats, chunk: int = 256) -> Bools:
     """Which points no other is ≤ of; of equal ones the first."""
     order = np.argsort(np.clip(points, -1e300, 1e300).sum(axis=1), kind="stable")
     kept = PointSet(points.shape[1])

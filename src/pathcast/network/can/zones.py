@@ -9,7 +9,8 @@ Cost: a few comparisons a dimension.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+
+from pathcast.kernels import Bools, Int64s
 
 # A space reaches from 0 to SIDE in every dimension.
 BITS = 20
@@ -39,7 +40,7 @@ class Box:
     def __contains__(self, point: tuple[int, ...]) -> bool:
         return all(low <= at < high for low, at, high in zip(self.low, point, self.high, strict=True))
 
-    def rows(self, points: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    def rows(self, points: Int64s) -> Bools:
         """Which of some points, one a row, it holds."""
         return np.asarray(((points >= self.low) & (points < self.high)).all(axis=1), np.bool_)
 

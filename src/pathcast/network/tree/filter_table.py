@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.errors import MessageError
-from pathcast.kernels import Floats
+from pathcast.kernels import Floats, Int32s
 from pathcast.messages import Filter, Points, Value
 
 from ..can.filter_points import Probe, Region, Shaped, Signature
@@ -198,7 +197,7 @@ class FilterTable:
             if not self._access[access]:
                 del self._access[access]
 
-    def match(self, probe: Probe) -> tuple[Rows, npt.NDArray[np.int32]]:
+    def match(self, probe: Probe) -> tuple[Rows, Int32s]:
         """The entries that match and their targets."""
         found = [(group.points, rows) for group in self._reached(probe.message) if len(rows := group.match(probe))]
         if not found:

@@ -17,9 +17,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pathcast.kernels import Int32s, Int64s
+from pathcast.kernels import AnyArray, Int32s, Int64s
 from pathcast.patterns import Pattern
 
 from ..annotations.annotations import Bound, Mask, is_short
@@ -93,12 +92,12 @@ class Behind:
         """Let the entries behind each number expire at its place, unless they do so earlier."""
         expire_behind(self._offsets, self._entries, numbers, places, expiry)
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, AnyArray]:
         """The entries as arrays; `restore` takes them back."""
         return {"offsets": self._offsets, "entries": self._entries}
 
     @classmethod
-    def restore(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> "Behind":
+    def restore(cls, arrays: Mapping[str, AnyArray]) -> "Behind":
         """What `arrays` was taken of, on the same memory."""
         made = cls(())
         made._offsets, made._entries = arrays["offsets"], arrays["entries"]

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
+from pathcast.kernels import AnyArray, Int32s, UInt8s
 from pathcast.matching.arrays import part_of
 from pathcast.patterns import Namespaces, Pattern
 from pathcast.patterns.parsing import parse_printed
@@ -26,7 +26,7 @@ from ..annotations.data_pattern_occurrences import DataPatterns
 from ..table.routing_table import RoutingTable
 from ..table.value_needs import Needs
 
-Arrays = dict[str, npt.NDArray[Any]]
+Arrays = dict[str, AnyArray]
 _BEHIND = ("covered", "containing", "expiring")
 
 
@@ -90,7 +90,7 @@ def made_arrays(made: Advertisement) -> Arrays:
     return arrays
 
 
-def received_arrays(received: Advertisement, entries: npt.NDArray[np.int32]) -> Arrays:
+def received_arrays(received: Advertisement, entries: Int32s) -> Arrays:
     """An advertisement as its receiver has it; `entries` are those of its aggregates in the receiver's table."""
     return _arrays(received) | {"entries": entries}
 
@@ -144,13 +144,13 @@ def _restored(
     )
 
 
-def _states(data: npt.NDArray[np.uint8]) -> States:
+def _states(data: UInt8s) -> States:
     return {int(place): state for place, state in _read(data).items()}
 
 
-def _json(value: Any) -> npt.NDArray[np.uint8]:
+def _json(value: Any) -> UInt8s:
     return np.frombuffer(json.dumps(value, ensure_ascii=False).encode(), dtype=np.uint8)
 
 
-def _read(data: npt.NDArray[np.uint8]) -> Any:
+def _read(data: UInt8s) -> Any:
     return json.loads(data.tobytes())

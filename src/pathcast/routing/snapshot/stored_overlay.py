@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import Limits
 from pathcast.errors import PathcastError, SnapshotError
@@ -125,7 +124,7 @@ def _save_router(router: Router, upstream: str | None, folder: Path, engines: li
     write_snapshot(folder, ROUTER_KIND, facts, arrays)
 
 
-def _engine_arrays(engine: Engine) -> dict[str, npt.NDArray[Any]]:
+def _engine_arrays(engine: Engine) -> dict[str, AnyArray]:
     return engine.compiled() if isinstance(engine, Learning) else engine.arrays()
 
 

@@ -16,11 +16,10 @@ all there some nanoseconds, some 0.3 µs if it is laid over the elements, more i
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import local_part
 from pathcast.errors import LimitError
-from pathcast.kernels import Int32s
+from pathcast.kernels import Int32s, Int64s
 from pathcast.matching import Engine, Entries, PathMatching
 from pathcast.matching.automaton.verify import Verifier
 
@@ -202,7 +201,7 @@ class _Memo:
     def __init__(self) -> None:
         self.entries, self._filled = np.empty(1 << 10, np.int32), 0
 
-    def add(self, offsets: npt.NDArray[np.int64], entries: Entries) -> tuple[npt.NDArray[np.int64], Int32s]:
+    def add(self, offsets: Int64s, entries: Entries) -> tuple[Int64s, Int32s]:
         """Remember more; where each begins, and how many there are."""
         filled, end = self._filled, self._filled + len(entries)
         if end > len(self.entries):

@@ -11,9 +11,9 @@ Cost: some 10 µs a document, most of it for the message around it; a label path
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.errors import LimitError
+from pathcast.kernels import UInt8s
 
 from .link_dictionary import Learnt
 from .structure_annotation import StructureCoder
@@ -52,7 +52,7 @@ class StructureRelay:
         values = structure[int(self._state[AT]) :]
         return self.coder.message(body + values, len(document), message.elements, message.attributes, message.texts)
 
-    def _numbered(self, learnt: Learnt, message: Taken, data: npt.NDArray[np.uint8]) -> bool:
+    def _numbered(self, learnt: Learnt, message: Taken, data: UInt8s) -> bool:
         """Write the elements with the next link's numbers; False when they can't be had."""
         self._make_room(learnt, message.elements)
         while True:

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import Limits, read_batch
-from pathcast.kernels import Int32s
+from pathcast.kernels import Int32s, Int64s
 from pathcast.matching import Subscriptions
 from pathcast.patterns import Node, Pattern
 from pathcast.patterns.containment import Facts, contains, linear_contains, size
@@ -42,8 +41,8 @@ class Covers:
     """
 
     cover: Int32s
-    reach: npt.NDArray[np.int64]
-    order: npt.NDArray[np.int64]
+    reach: Int64s
+    order: Int64s
 
 
 def covers(patterns: Sequence[Pattern]) -> Covers:

@@ -16,13 +16,11 @@ Cost: a view is made once per sender and change, some 2 µs an entry.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import Limits
-from pathcast.kernels import Bools, Int32s, Int64s
+from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
 from pathcast.matching import Engine, Limited, engine_class
 from pathcast.matching.table import FEW_UNUSED, PatternTable
 from pathcast.patterns import Namespaces, Pattern
@@ -199,7 +197,7 @@ class RoutingTable:
                 group[entry] = numbers.setdefault(targets, len(numbers))
         return View(group, list(numbers))
 
-    def state(self) -> tuple[list[Target], dict[str, npt.NDArray[Any]]]:
+    def state(self) -> tuple[list[Target], dict[str, AnyArray]]:
         """Who wants what, to be written down: the targets; for each entry its set of targets (-1: nobody); the sets."""
         numbers: dict[frozenset[Target], int] = {}
         group = [numbers.setdefault(frozenset(wanted), len(numbers)) if wanted else -1 for wanted in self._wanted]

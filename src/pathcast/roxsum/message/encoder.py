@@ -10,7 +10,6 @@ Cost: two passes over pairs of tokens, three over values, and zstd's time for a 
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import Bytes
 from pathcast.errors import LimitError
@@ -208,7 +207,7 @@ def _written(pool: Bytes, begin: Int64s, starts: Int64s, lengths: Int32s, number
     return _Columns(texts, text_sizes, out, number_sizes, codecs, fixed[even], distinct[repeats])
 
 
-def _write_tree(tables: TableWriter, batch: "RoXSum", columns: Int64s) -> tuple[int, npt.NDArray[np.int64]]:
+def _write_tree(tables: TableWriter, batch: "RoXSum", columns: Int64s) -> tuple[int, Int64s]:
     """Names, label paths and columns in use; how many names, and the message's number for each kind of element."""
     skeletons, paths, nodes = batch.skeletons, batch.paths, batch.nodes
     # A kind is the first label path that ends so; in the message, the first of those that the message has.

@@ -19,13 +19,12 @@ import struct
 import threading
 from dataclasses import dataclass, fields
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import zstandard
 
 from pathcast.errors import MessageError
+from pathcast.kernels import AnyArray, Int64s, UInt8s
 
 from ..skeletons import MAX_TOKENS
 from .message_limits import MessageLimits
@@ -152,9 +151,7 @@ def _checksum(head: bytes | memoryview, body: bytes | memoryview) -> bytes:
     return digest.digest()
 
 
-def compress(
-    block: npt.NDArray[np.uint8], segments: npt.NDArray[np.int64], compressor: zstandard.ZstdCompressor
-) -> list[tuple[int, bytes]]:
+def compress(block: UInt8s, segments: Int64s, compressor: zstandard.ZstdCompressor) -> list[tuple[int, bytes]]:
     """A block as frames, cut between its segments (their sizes): large ones alone, small ones together."""
     if len(block) < OWN_FRAME:
         return [(len(block), compressor.compress(block.data))] if len(block) else []
@@ -204,7 +201,7 @@ class TableWriter:
     def __init__(self) -> None:
         self.parts: list[bytes] = []
 
-    def numbers(self, values: npt.NDArray[Any]) -> None:
+    def numbers(self, values: AnyArray) -> None:
         """Numbers from 0 up."""
         largest = int(values.max()) if len(values) else 0
         if largest < 1 << 8:
@@ -214,7 +211,7 @@ class TableWriter:
         planes = values.astype(f"<u{width}").view(np.uint8).reshape(-1, width).T
         self.parts += [bytes([width]), planes.tobytes()]
 
-    def signed(self, values: npt.NDArray[np.int64]) -> None:
+    def signed(self, values: Int64s) -> None:
         """Numbers on both sides of 0: 0, -1, 1, -2, … are written as 0, 1, 2, 3, …"""
         self.numbers(np.where(values < 0, -2 * values - 1, 2 * values))
 
@@ -239,7 +236,7 @@ class TableReader:
         self.at += size
         return self.data[self.at - size : self.at]
 
-    def numbers(self, count: int, most: int) -> npt.NDArray[np.int64]:
+    def numbers(self, count: int, most: int) -> Int64s:
         """So many numbers, none larger than `most`."""
         width = self._take(1)[0]
         if width not in _WIDTHS:
@@ -250,12 +247,12 @@ class TableReader:
             raise MessageError(f"the message has a number {int(values.max()):,} where at most {most:,} can stand")
         return values.astype(np.int64)
 
-    def signed(self, count: int, most: int) -> npt.NDArray[np.int64]:
+    def signed(self, count: int, most: int) -> Int64s:
         """So many numbers, none further than `most` from 0."""
         values = self.numbers(count, 2 * most + 1)
         return np.where(values & 1, -(values >> 1) - 1, values >> 1)
 
-    def sums(self, count: int, least: int, most: int) -> npt.NDArray[np.int64]:
+    def sums(self, count: int, least: int, most: int) -> Int64s:
         """So many numbers within bounds, written as the difference of each from the one before."""
         values = np.cumsum(self.signed(count, most + 1))
         if count and (int(values.min()) < least or int(values.max()) > most):

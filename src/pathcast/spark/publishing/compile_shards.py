@@ -21,14 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from pathcast.kernels import Int32s
+from pathcast.kernels import Int32s, Int64s
 from pathcast.matching import Matcher, Mergeable, engine_class
 from pathcast.matching.subscriptions import LARGEST_ID
 from pathcast.matching.table import Arrays, compile_shard, merge_shard, packed, unpacked
@@ -154,7 +153,7 @@ class Compiled:
     def __init__(self, count: int) -> None:
         self.entries: Int32s = np.full(count, -1, dtype=np.int32)
         self.refused: dict[int, tuple[str, int | None]] = {}
-        self.left: npt.NDArray[np.int64] = np.arange(count)
+        self.left: Int64s = np.arange(count)
 
 
 def merge_pieces(home: Path, names: list[str], matcher: Matcher, expressions: pa.Array) -> Compiled:

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from functools import reduce
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.errors import AnalysisException
@@ -21,6 +20,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from pathcast.errors import PipelineError
+from pathcast.kernels import Bools, Int32s, Int64s
 from pathcast.matching import Matcher
 from pathcast.matching.subscriptions import LARGEST_ID
 from pathcast.matching.table import Entered
@@ -63,9 +63,7 @@ class Parsed:
         self.good: pa.Table = rows.filter(is_good)
         self.bad: pa.Table = reported(rows.filter(pc.invert(is_good)))
 
-    def _parse(
-        self, xpaths: pa.ChunkedArray, rows: npt.NDArray[np.int64], pieces: Pieces, reasons: Reasons
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    def _parse(self, xpaths: pa.ChunkedArray, rows: Int64s, pieces: Pieces, reasons: Reasons) -> tuple[Int32s, Bools]:
         """The entries of some rows, and whether each has a text of its own; what is wrong goes to the reasons."""
         distinct = pc.dictionary_encode(xpaths.take(pa.array(rows)).combine_chunks())
         expressions, places = distinct.dictionary, distinct.indices.to_numpy()
@@ -102,7 +100,7 @@ class Parsed:
         )
 
 
-def checked(rows: pa.Table, *, has_id: bool) -> tuple[Reasons, npt.NDArray[np.int64]]:
+def checked(rows: pa.Table, *, has_id: bool) -> tuple[Reasons, Int64s]:
     """What is wrong with the ids and words of rows, and the rows whose expressions are to be parsed."""
     ids, changes = rows["id"], rows["change"]
     reasons: Reasons = {}
@@ -118,7 +116,7 @@ def checked(rows: pa.Table, *, has_id: bool) -> tuple[Reasons, npt.NDArray[np.in
     return reasons, np.flatnonzero(is_added & usable)
 
 
-def usable_ids(ids: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+def usable_ids(ids: pa.ChunkedArray) -> Bools:
     """Which of some numbers can be ids."""
     return _true(pc.and_(pc.greater(ids, 0), pc.less_equal(ids, LARGEST_ID)))
 
@@ -221,5 +219,5 @@ def _sparse(count: int, values: dict[int, str] | dict[int, int | None], kind: pa
     return pa.array([values.get(row) for row in range(count)], kind)
 
 
-def _true(values: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+def _true(values: pa.ChunkedArray) -> Bools:
     return np.asarray(pc.fill_null(values, False).to_numpy(), dtype=np.bool_)

@@ -6,12 +6,10 @@ Invariant: numbers below zero stand for no path and stay as they are. Cost: 4 by
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pathcast.kernels import Int32s
+from pathcast.kernels import AnyArray, Int32s
 from pathcast.patterns.parsing import Steps
 
 from ...arrays.growing_array import Growing
@@ -24,7 +22,7 @@ _PENDING = np.iinfo(np.int32).min
 class PathNodes:
     """A column that is appended to; `view` has its nodes, after `insert` all of them."""
 
-    def __init__(self, nodes: npt.NDArray[Any] | None = None) -> None:
+    def __init__(self, nodes: AnyArray | None = None) -> None:
         self._nodes = Growing(np.int32) if nodes is None else Growing.over(nodes)
         self._paths: dict[int, Steps] = {}  # of those without a node yet, by their places
 

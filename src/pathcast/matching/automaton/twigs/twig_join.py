@@ -8,10 +8,9 @@ import threading
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch
-from pathcast.kernels import Int32s, Int64s
+from pathcast.kernels import Bools, Int32s, Int64s
 
 from ..paths.states import States
 from ..values.state_value_join_kernels import DEEPEST
@@ -76,7 +75,7 @@ class TwigsFound(NamedTuple):
 
     offsets: Int64s
     entries: Int32s
-    unknown: npt.NDArray[np.bool_]
+    unknown: Bools
     looked_at: int
 
 

@@ -18,10 +18,11 @@ get used to them.
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+
+from pathcast.kernels import AnyArray, Int32s
 
 from ...arrays.ragged_arrays import part_of
 from ...table.path_trie_kernels import NONE
@@ -68,7 +69,7 @@ class Generations:
     def __init__(
         self,
         table: PatternTable,
-        saved: dict[str, npt.NDArray[Any]] | None = None,
+        saved: dict[str, AnyArray] | None = None,
         behind: "Behind | None" = None,
     ) -> None:
         self.table = table
@@ -85,7 +86,7 @@ class Generations:
 
     # On disk.
 
-    def arrays(self, *, learnt: bool) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self, *, learnt: bool) -> dict[str, AnyArray]:
         """The patterns as they are laid out, and what documents have shown (`learnt`); for a table with their entries.
 
         Whoever opens them need neither lay them out nor work out the states again.
@@ -94,7 +95,7 @@ class Generations:
             made = self.settled()
             nodes, names = len(made.states.gate_of_node), made.names
             whole = np.array([made.entries, names, nodes, made.told_gates], dtype=np.int64)
-            arrays: dict[str, npt.NDArray[Any]] = {"whole": whole}
+            arrays: dict[str, AnyArray] = {"whole": whole}
             if made.waiting is not None and self._behind is not None:
                 gate_nodes = np.flatnonzero(made.states.gate_of_node >= 0)
                 order = np.argsort(made.states.gate_of_node[gate_nodes])
@@ -105,7 +106,7 @@ class Generations:
                 arrays |= {_STATES + name: array for name, array in made.states.arrays().items()}
             return arrays
 
-    def _restored(self, saved: dict[str, npt.NDArray[Any]]) -> Generation:
+    def _restored(self, saved: dict[str, AnyArray]) -> Generation:
         """The generation that a snapshot has, of the entries that its table had then."""
         table = self.table
         entries, names, nodes, told_gates = saved["whole"].tolist()
@@ -150,7 +151,7 @@ class Generations:
                 if self._has_many_fresh():
                     self._meanwhile(self._renew)
 
-    def merge(self, arrays: dict[str, npt.NDArray[Any]], moved: Moved) -> None:
+    def merge(self, arrays: dict[str, AnyArray], moved: Moved) -> None:
         """Take over trees that another process compiled for a table which has just been merged into ours.
 
         They are matched from the next `refresh` on.
@@ -161,7 +162,7 @@ class Generations:
             behind.merge(arrays, moved)
             self._merged += len(behind) - before
 
-    def trees_for(self, table: PatternTable, entries: npt.NDArray[np.int32]) -> "Behind | None":
+    def trees_for(self, table: PatternTable, entries: Int32s) -> "Behind | None":
         """The trees that another table has, which gave the entries of ours new numbers."""
         with self.lock:
             return None if self._behind is None else self._taken_up(len(self.table)).successor(table, entries)

@@ -9,12 +9,11 @@ whose chosen tests are met least often together.
 Invariant: patterns are appended, never changed. Cost: 4 bytes per test, 8 bytes per alternative, clause and pattern.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from pathcast.kernels import Floats, Int32s, Int64s
+from pathcast.kernels import AnyArray, Floats, Int32s, Int64s
 
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import ends_of, gathered, least
@@ -87,12 +86,12 @@ class Clauses:
 
     # As arrays: on disk, and from other processes.
 
-    def saved(self) -> dict[str, npt.NDArray[Any]]:
+    def saved(self) -> dict[str, AnyArray]:
         """The clauses as arrays; `restore` takes them back, `ClauseRows` shows them."""
         return self.rows()._asdict()
 
     @classmethod
-    def restore(cls, arrays: dict[str, npt.NDArray[Any]]) -> "Clauses":
+    def restore(cls, arrays: dict[str, AnyArray]) -> "Clauses":
         """The clauses that `arrays` was taken of, on the same memory until they change."""
         clauses = cls()
         clauses._clauses, clauses._alternatives, clauses._tests_of, clauses._tests = (
@@ -108,7 +107,7 @@ class Clauses:
         self._tests.extend(tests)
 
 
-def some_of(arrays: dict[str, npt.NDArray[Any]], chosen: Int64s) -> ClauseRows:
+def some_of(arrays: dict[str, AnyArray], chosen: Int64s) -> ClauseRows:
     """The clauses of some patterns, of those that `Clauses.saved` shows."""
     whole = ClauseRows(*(np.asarray(arrays[name]) for name in ClauseRows._fields))
     clause_begin, clauses = gathered(whole.clause_begin, np.arange(len(whole.alternative_begin) - 1), chosen)

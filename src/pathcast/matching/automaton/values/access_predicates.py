@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch
-from pathcast.kernels import Int32s, Int64s
+from pathcast.kernels import Bools, Floats, Int32s, Int64s
 
 from .access_clauses import Choice
 from .state_value_join import Joined
@@ -63,12 +63,12 @@ class AccessRows(NamedTuple):
     pattern_gates: Int32s
     range_kinds: Int32s
     range_begin: Int64s
-    thresholds: npt.NDArray[np.float64]
+    thresholds: Floats
     range_patterns: Int32s
     range_gates: Int32s
 
 
-def laid_out(tests: Tests, gate_of: Int32s, gates: int, choice: Choice, decided: npt.NDArray[np.bool_]) -> AccessRows:
+def laid_out(tests: Tests, gate_of: Int32s, gates: int, choice: Choice, decided: Bools) -> AccessRows:
     """Patterns by their gates, of which there are so many, and by what they wait for.
 
     Those that are `decided` are not waited for here (`state_value_join.py`).

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
 from pathcast.documents import Names
-from pathcast.kernels import AnyArray, Floats, Int32s, Int64s
+from pathcast.kernels import AnyArray, Bools, Floats, Int32s, Int64s
 from pathcast.patterns import Condition, Node, Pattern
 from pathcast.patterns.parsing import PathEncoder, Steps, normalised
 
@@ -51,7 +50,7 @@ class JoinRows(NamedTuple):
     keys: Int64s
     limits: Floats
     entries: Int32s
-    below: npt.NDArray[np.bool_]
+    below: Bools
     rest_begin: Int64s
     rests: Int64s
     rest_limits: Floats
@@ -139,7 +138,7 @@ class BoundTests:
         """The node of each test, all with one from now on."""
         return self._nodes.insert(trie)
 
-    def decided(self, count: int) -> npt.NDArray[np.bool_]:
+    def decided(self, count: int) -> Bools:
         """Which of so many patterns one element decides; and chains."""
         begin = self.begin.view[: count + 1]
         found = np.diff(begin) > 0
@@ -157,7 +156,7 @@ class BoundTests:
 
     def laid_out(
         self, tests: Tests, likely: Floats, gate_of: Int32s, gates: int, gates_of_tests: Int32s, entries: Int32s,
-        chosen_ones: npt.NDArray[np.bool_],
+        chosen_ones: Bools,
     ) -> JoinRows:  # fmt: skip
         """The chosen patterns by what they wait for; they have gates, and `entries` has the entry of each."""
         begin = self.begin.view[: len(gate_of) + 1]

@@ -13,10 +13,9 @@ import threading
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch, Largest
-from pathcast.kernels import Int32s, Int64s
+from pathcast.kernels import Bools, Floats, Int32s, Int64s
 
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered
@@ -71,7 +70,7 @@ class _Runs(NamedTuple):
     tables: Int64s
     rows: Int32s
     numbered: Int64s
-    limits: npt.NDArray[np.float64]
+    limits: Floats
 
 
 class _Regions:
@@ -231,7 +230,7 @@ class Joined(NamedTuple):
     entries: Int32s
     called_offsets: Int64s
     called: Int32s
-    unknown: npt.NDArray[np.bool_]
+    unknown: Bools
     looked_at: int
 
 

@@ -8,13 +8,12 @@ Invariant: equal tests have one number. Cost: some 5 µs to add one, 0.1 µs to 
 """
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import Names
-from pathcast.kernels import Int32s
+from pathcast.kernels import AnyArray, Floats, Int8s, Int32s, Int64s, UInt8s, UInt64s
 from pathcast.patterns import Pattern
 
 from ...arrays.growing_array import Growing
@@ -59,17 +58,17 @@ class Tests(NamedTuple):
     groups: int
     longest: int
     has_grams: bool
-    asks: npt.NDArray[np.int8]
-    grams: npt.NDArray[np.uint64]
+    asks: Int8s
+    grams: UInt64s
     slots: Int32s
     rows: Int32s
-    hashes: npt.NDArray[np.uint64]
-    numbers: npt.NDArray[np.float64]
+    hashes: UInt64s
+    numbers: Floats
     group_of: Int32s
-    literals: npt.NDArray[np.uint8]
-    hits: npt.NDArray[np.int64]
-    samples: npt.NDArray[np.float64]
-    sampled: npt.NDArray[np.int64]
+    literals: UInt8s
+    hits: Int64s
+    samples: Floats
+    sampled: Int64s
 
 
 class DemandTable:
@@ -168,13 +167,13 @@ class DemandTable:
             self._key_counts.append(0)
         return key
 
-    def prior(self) -> npt.NDArray[np.float64]:
+    def prior(self) -> Floats:
         """How likely each test is met, before any document was seen: the more values are asked for, the less."""
         values = self._key_counts.view[self._key_of.view]
         kinds = self._rows[D_KIND, : len(self)]
         return np.where((kinds == LOW) | (kinds == HIGH), 0.5, np.where(kinds == GRAM, 0.25, 1 / (values + 1)))
 
-    def likely(self, documents: int) -> npt.NDArray[np.float64]:
+    def likely(self, documents: int) -> Floats:
         """How likely each test is met, by what `documents` documents have shown."""
         count = len(self)
         prior = self.prior()
@@ -235,14 +234,14 @@ class DemandTable:
         )
         self._indexed = count
 
-    def _asked(self, asks: npt.NDArray[np.int8], width: int) -> npt.NDArray[np.int8]:
+    def _asked(self, asks: Int8s, width: int) -> Int8s:
         """What is asked of names, in so much room, and the filter that belongs to it."""
         found = np.zeros((ASKED_ROWS, width), dtype=np.int8)
         found[: len(asks), : asks.shape[1]] = asks
         self._ask_whichever(found, 0)
         return found
 
-    def _ask_whichever(self, asks: npt.NDArray[np.int8], first: int) -> None:
+    def _ask_whichever(self, asks: Int8s, first: int) -> None:
         """Put the string-values that whichever element is asked for into the filter, from some test on."""
         rows = self._rows[:, first : self._count]
         rows = rows[:, (rows[D_ELEMENT] == ANY) & (rows[D_PLACE] == SELF_VALUE)]
@@ -253,7 +252,7 @@ class DemandTable:
 
     # As arrays: on disk, and from other processes.
 
-    def saved(self) -> dict[str, npt.NDArray[Any]]:
+    def saved(self) -> dict[str, AnyArray]:
         """The table as arrays; `restore` takes them back, `merge` takes over the tests."""
         self._index()
         count, groups = self._count, self.groups
@@ -275,7 +274,7 @@ class DemandTable:
         }
 
     @classmethod
-    def restore(cls, names: Names, arrays: dict[str, npt.NDArray[Any]]) -> "DemandTable":
+    def restore(cls, names: Names, arrays: dict[str, AnyArray]) -> "DemandTable":
         """The table that `arrays` was taken of, on the same memory until it changes but for what kernels count in."""
         table = cls(names)
         table._rows, table._hashes, table._slots = (np.asarray(arrays[name]) for name in ("rows", "hashes", "slots"))
@@ -309,7 +308,7 @@ class DemandTable:
                 if number >= 0:
                     known[tuple(self._rows[:count, test].tolist())] = number
 
-    def merge(self, arrays: dict[str, npt.NDArray[Any]], names: Int32s, wanted: Int32s | None = None) -> Int32s:
+    def merge(self, arrays: dict[str, AnyArray], names: Int32s, wanted: Int32s | None = None) -> Int32s:
         """Take over the tests of another table, or those `wanted`; its names are `names` here. What number each has."""
         rows, numbers, literals = (np.asarray(arrays[name]) for name in ("rows", "numbers", "literals"))
         before, self._first = self._count, self._count
@@ -371,7 +370,7 @@ def _wider(rows: Int32s, size: int) -> Int32s:
     return larger
 
 
-def _longer(column: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
+def _longer(column: Int64s, size: int) -> Int64s:
     larger = np.zeros(size, dtype=np.int64)
     larger[: len(column)] = column
     return larger

@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch
-from pathcast.kernels import AnyArray, Int32s
+from pathcast.kernels import AnyArray, Floats, Int32s
 from pathcast.patterns import Node, Pattern
 from pathcast.patterns.parsing import Steps, normalised
 
@@ -352,11 +351,11 @@ class Layout:
     ends: Int32s
     clauses: ClauseRows
     captured: Tests
-    likely: npt.NDArray[np.float64]
+    likely: Floats
     bound: BoundTests
     bound_ends: Int32s
     bound_captured: Tests
-    bound_likely: npt.NDArray[np.float64]
+    bound_likely: Floats
     entries: Int32s
     twigs: Twigs
     twig_ends: Int32s

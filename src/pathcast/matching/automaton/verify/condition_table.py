@@ -21,12 +21,12 @@ track.
 
 import itertools
 from array import array
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import Names
+from pathcast.kernels import AnyArray, Floats, Int32s, UInt8s, UInt64s
 from pathcast.patterns import (
     ALWAYS,
     NEVER,
@@ -95,11 +95,11 @@ _TEXT_TESTS = {"=": EQUAL_TEXT, "!=": DIFFERENT_TEXT, "contains": CONTAINS, "sta
 class ConditionArrays(NamedTuple):
     """Rows (see `condition_kernels.py`), limits, hashes and texts of literals, parts."""
 
-    rows: npt.NDArray[np.int32]
-    limits: npt.NDArray[np.float64]
-    hashes: npt.NDArray[np.uint64]
-    literals: npt.NDArray[np.uint8]
-    parts: npt.NDArray[np.int32]
+    rows: Int32s
+    limits: Floats
+    hashes: UInt64s
+    literals: UInt8s
+    parts: Int32s
 
 
 class _Pending:
@@ -111,7 +111,7 @@ class _Pending:
         self.rows, self.limits, self.hashes = array("i"), array("d"), array("Q")
         self.literals, self.parts = bytearray(), array("i")
 
-    def columns(self) -> tuple[npt.NDArray[Any], ...]:
+    def columns(self) -> tuple[AnyArray, ...]:
         """All of them."""
         return (
             np.frombuffer(self.rows, dtype=np.int32).reshape(-1, C_COLUMNS),
@@ -325,13 +325,13 @@ class Conditions:
 
     # As arrays: on disk, and from other processes.
 
-    def saved(self) -> dict[str, npt.NDArray[Any]]:
+    def saved(self) -> dict[str, AnyArray]:
         """The table as arrays; `restore` takes them back, `merge` takes them over."""
         self.arrays()
         return dict(zip(ConditionArrays._fields, (column.view for column in self._columns), strict=True))
 
     @classmethod
-    def restore(cls, names: Names, arrays: dict[str, npt.NDArray[Any]]) -> "Conditions":
+    def restore(cls, names: Names, arrays: dict[str, AnyArray]) -> "Conditions":
         """The table that `arrays` was taken of, on the same memory until it changes."""
         table = cls(names)
         table._rows, table._limits, table._hashes, table._literals, table._parts = (
@@ -343,10 +343,10 @@ class Conditions:
 
     def merge(
         self,
-        arrays: dict[str, npt.NDArray[Any]],
-        names: npt.NDArray[np.int32],
-        wanted: npt.NDArray[np.int32] | None = None,
-    ) -> npt.NDArray[np.int32]:
+        arrays: dict[str, AnyArray],
+        names: Int32s,
+        wanted: Int32s | None = None,
+    ) -> Int32s:
         """Take over another table, whose names are `names` here; the number that each of its conditions has here.
 
         `wanted`: only these and their parts.

@@ -15,10 +15,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch
-from pathcast.kernels import AnyArray, Int32s, Int64s
+from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
 
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered, part_of
@@ -215,7 +214,7 @@ class Verifier:
         candidates: Int32s,
         programs: Programs | None = None,
         translation: Int32s | None = None,
-    ) -> npt.NDArray[np.bool_]:
+    ) -> Bools:
         """Which candidates (numbers of patterns; those of document `i` are `offsets[i] : offsets[i + 1]`) match.
 
         `programs` is given where patterns may be added at the same time, `translation` where it is known.
@@ -233,9 +232,7 @@ class Verifier:
             answers[later] = self._verify_later(batch, counts, candidates[later], translation)
         return answers
 
-    def _verify_later(
-        self, batch: DocumentBatch, offsets: Int64s, candidates: Int32s, translation: Int32s
-    ) -> npt.NDArray[np.bool_]:
+    def _verify_later(self, batch: DocumentBatch, offsets: Int64s, candidates: Int32s, translation: Int32s) -> Bools:
         """As `verify`, for patterns whose programs are made now, unless they have been."""
         with self._lock:
             if self._later is None:
@@ -258,7 +255,7 @@ class Verifier:
         translation: Int32s,
         offsets: Int64s,
         candidates: Int32s,
-        answers: npt.NDArray[np.bool_],
+        answers: Bools,
     ) -> None:
         largest = batch.largest()
         rows, text = max(largest[:3]), largest.size + len(batch.arena)
