@@ -22,6 +22,8 @@ def test_the_examples_of_a_room_are_true(room):
     module = importlib.import_module(f"pathcast.{room}")
     shown = 0
     for name in module.__all__:
+        if not getattr(getattr(module, name), "__module__", "").startswith("pathcast"):
+            continue  # a type of arrays
         for test in doctest.DocTestFinder(recurse=False).find(
             getattr(module, name), name, globs={"pathcast": pathcast}
         ):

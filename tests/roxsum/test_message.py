@@ -264,7 +264,8 @@ def test_a_hostile_message_is_refused_in_little_memory() -> None:
         """
 import zstandard
 from pathcast import MessageError
-from pathcast.roxsum import MessageLimits, RoXSum, wire
+from pathcast.roxsum import MessageLimits, RoXSum
+from pathcast.roxsum.message import message_format as wire
 from pathcast.roxsum.message.encoder import stream_widths
 
 limits = MessageLimits(bytes=16 << 20)
