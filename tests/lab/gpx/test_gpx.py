@@ -10,9 +10,8 @@ from pathcast import Subscriptions
 from pathcast.documents import DocumentBatch, Limits
 from pathcast.documents.reader import Reader
 from pathcast.literature.yfilter import YFilterEngine
+from pathcast_lab.gpx import claim_judges, measured_engines
 from pathcast_lab.gpx import claims as gpx_claims
-from pathcast_lab.gpx import engines as gpx_engines
-from pathcast_lab.gpx import judges as gpx_judges
 from pathcast_lab.gpx import workloads as gpx_workloads
 from pathcast_lab.gpx.bit_vector_kernels import collect_bits
 from pathcast_lab.gpx.workloads import Workload
@@ -149,16 +148,16 @@ def rows(**times: list[float]) -> Rows:
 @pytest.mark.parametrize(
     ("judge", "times", "verdict"),
     [
-        (gpx_judges.Faster("gpx", "gpx-ap", 5), {"gpx": [1, 50], "gpx_ap": [1, 10]}, Verdict.HELD),
-        (gpx_judges.Faster("gpx", "gpx-ap", 5), {"gpx": [50, 49], "gpx_ap": [1, 10]}, Verdict.NOT_HELD),
-        (gpx_judges.Faster("gpx", "gpx-ap", 5, at="smallest"), {"gpx": [50, 4], "gpx_ap": [1, 10]}, Verdict.HELD),
-        (gpx_judges.Faster("gpx", "gpx-ap", 5), {"gpx": [1, 50]}, Verdict.NOT_MEASURABLE),
-        (gpx_judges.Steady("gpx-ap", 1.5), {"gpx_ap": [10, 99, 14]}, Verdict.HELD),
-        (gpx_judges.Steady("gpx-ap", 1.5), {"gpx_ap": [10, 16]}, Verdict.NOT_HELD),
-        (gpx_judges.ReadingNegligible("gpx-ap", 0.1), {"gpx_ap": [2, 11]}, Verdict.HELD),
-        (gpx_judges.ReadingNegligible("gpx-ap", 0.1), {"gpx_ap": [11, 2]}, Verdict.NOT_HELD),
-        (gpx_judges.Ahead(10), {"automaton": [2], "gpx": [99], "yfilter": [11]}, Verdict.HELD),
-        (gpx_judges.Ahead(10), {"automaton": [2], "gpx": [99], "yfilter": [10]}, Verdict.NOT_HELD),
+        (claim_judges.Faster("gpx", "gpx-ap", 5), {"gpx": [1, 50], "gpx_ap": [1, 10]}, Verdict.HELD),
+        (claim_judges.Faster("gpx", "gpx-ap", 5), {"gpx": [50, 49], "gpx_ap": [1, 10]}, Verdict.NOT_HELD),
+        (claim_judges.Faster("gpx", "gpx-ap", 5, at="smallest"), {"gpx": [50, 4], "gpx_ap": [1, 10]}, Verdict.HELD),
+        (claim_judges.Faster("gpx", "gpx-ap", 5), {"gpx": [1, 50]}, Verdict.NOT_MEASURABLE),
+        (claim_judges.Steady("gpx-ap", 1.5), {"gpx_ap": [10, 99, 14]}, Verdict.HELD),
+        (claim_judges.Steady("gpx-ap", 1.5), {"gpx_ap": [10, 16]}, Verdict.NOT_HELD),
+        (claim_judges.ReadingNegligible("gpx-ap", 0.1), {"gpx_ap": [2, 11]}, Verdict.HELD),
+        (claim_judges.ReadingNegligible("gpx-ap", 0.1), {"gpx_ap": [11, 2]}, Verdict.NOT_HELD),
+        (claim_judges.Ahead(10), {"automaton": [2], "gpx": [99], "yfilter": [11]}, Verdict.HELD),
+        (claim_judges.Ahead(10), {"automaton": [2], "gpx": [99], "yfilter": [10]}, Verdict.NOT_HELD),
     ],
 )
 def test_claims_are_judged_at_the_end_of_the_axis(
@@ -170,7 +169,7 @@ def test_claims_are_judged_at_the_end_of_the_axis(
 
 def test_a_claim_must_hold_in_every_case() -> None:
     both = Rows([*rows(gpx=[50], gpx_ap=[10]), *({**row, "case": "other"} for row in rows(gpx=[50], gpx_ap=[11]))])
-    judged = gpx_judges.Faster("gpx", "gpx-ap", 5)(both)
+    judged = claim_judges.Faster("gpx", "gpx-ap", 5)(both)
     assert judged.verdict is Verdict.NOT_HELD and "other" in judged.measured
 
 
@@ -184,7 +183,7 @@ def test_times_that_the_paper_names_are_judged_where_it_took_them(us: float, ver
 
 def test_what_is_handed_on_is_told() -> None:
     row = {"engine": "bpa", "delegated_patterns": 0.0, "delegated_documents": 0.25}
-    judged = gpx_judges.nothing_delegated(Rows([row]))
+    judged = claim_judges.nothing_delegated(Rows([row]))
     assert judged.verdict is Verdict.NOT_HELD and "25.00% of the documents" in judged.measured
 
 
@@ -285,8 +284,8 @@ def test_the_results_are_bit_vectors_with_a_bit_a_query() -> None:
     subscriptions.add_many(queries)
     engine = YFilterEngine.build(subscriptions.table)
     reader = Reader(subscriptions.table.names, Limits(), "refuse")
-    filtering = gpx_engines.Filtering(
-        engine, gpx_engines.queries_behind(subscriptions), reader, [b"<c/>", b"<a><b/></a>"]
+    filtering = measured_engines.Filtering(
+        engine, measured_engines.queries_behind(subscriptions), reader, [b"<c/>", b"<a><b/></a>"]
     )
     filtering()
     assert filtering.bits.tolist() == [0b101], "queries 1 and 3 on the last document"
@@ -302,29 +301,33 @@ def explained(judge: object, **times: list[float]) -> list[str]:
          "ns_step": 100.0 * float(row["us"] or 0)}
         for row in rows(**times)
     ]  # fmt: skip
-    return list(gpx_judges.explanations([Claim("", "", judge), Claim("", "", judge)], Rows(each)))  # type: ignore[arg-type]
+    return list(claim_judges.explanations([Claim("", "", judge), Claim("", "", judge)], Rows(each)))  # type: ignore[arg-type]
 
 
 def test_where_a_claim_does_not_hold_steps_and_their_prices_are_told_once() -> None:
-    [text] = explained(gpx_judges.Faster("yfilter", "gpx-ap", 10), yfilter=[9, 30], gpx_ap=[1, 10])
+    [text] = explained(claim_judges.Faster("yfilter", "gpx-ap", 10), yfilter=[9, 30], gpx_ap=[1, 10])
     assert text.startswith("gpx-ap is not 10 times as fast but 3 times as fast as yfilter (at 2)")
     assert "yfilter 29 µs, 10 steps (things) of 3,000 ns" in text
     assert "1 times the steps, each 3 times as long" in text
     assert "For a factor of 10, a step of yfilter would have to take 9,900 ns instead of 3,000" in text
-    [text] = explained(gpx_judges.Faster("yfilter", "gpx-ap", 2), yfilter=[19.8], gpx_ap=[10])
+    [text] = explained(claim_judges.Faster("yfilter", "gpx-ap", 2), yfilter=[19.8], gpx_ap=[10])
     assert text.startswith("gpx-ap is not 2 times as fast but 1.98 times as fast as yfilter"), "nothing is rounded away"
-    [text] = explained(gpx_judges.Faster("yfilter", "gpx-ap", 200), yfilter=[1234], gpx_ap=[10])
+    [text] = explained(claim_judges.Faster("yfilter", "gpx-ap", 200), yfilter=[1234], gpx_ap=[10])
     assert text.startswith("gpx-ap is not 200 times as fast but 123 times as fast as yfilter")
-    assert explained(gpx_judges.Faster("yfilter", "gpx-ap", 3), yfilter=[30], gpx_ap=[10]) == []
-    assert explained(gpx_judges.Faster("yfilter", "gpx-ap", 3), yfilter=[30]) == [], "nothing to compare"
+    assert explained(claim_judges.Faster("yfilter", "gpx-ap", 3), yfilter=[30], gpx_ap=[10]) == []
+    assert explained(claim_judges.Faster("yfilter", "gpx-ap", 3), yfilter=[30]) == [], "nothing to compare"
 
 
 @pytest.mark.parametrize(
     ("judge", "times", "said"),
     [
-        (gpx_judges.Steady("gpx-ap", 1.5), {"gpx_ap": [10.0, 16.0]}, "gpx-ap does not stay as it is. At 1,"),
-        (gpx_judges.ReadingNegligible("gpx-ap", 0.1), {"gpx_ap": [5.0]}, "this reading would be 0.1%"),
-        (gpx_judges.Ahead(10), {"automaton": [2.0], "gpx": [9.0]}, "automaton matches 8 times as fast as gpx, not 10"),
+        (claim_judges.Steady("gpx-ap", 1.5), {"gpx_ap": [10.0, 16.0]}, "gpx-ap does not stay as it is. At 1,"),
+        (claim_judges.ReadingNegligible("gpx-ap", 0.1), {"gpx_ap": [5.0]}, "this reading would be 0.1%"),
+        (
+            claim_judges.Ahead(10),
+            {"automaton": [2.0], "gpx": [9.0]},
+            "automaton matches 8 times as fast as gpx, not 10",
+        ),
     ],
 )
 def test_other_claims_are_explained_by_what_was_counted(

@@ -1,3 +1,4 @@
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -35,6 +36,16 @@ def test_the_decorator_registers_and_leaves_the_function_callable() -> None:
 def test_the_rooms_own_experiments_are_found_without_being_named_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     assert "reading" in [one.name for one in experiments()]
+
+
+def test_every_file_that_has_an_experiment_is_one_that_the_registry_imports() -> None:
+    having = [
+        file.relative_to(registry.LABORATORY)
+        for file in registry.LABORATORY.glob("**/*.py")
+        if re.search(r"^@?( {4})?experiment\(", file.read_text(), re.MULTILINE)
+    ]
+    assert having
+    assert [file for file in having if not file.match("*/*_experiments.py")] == []
 
 
 def test_experiments_are_listed_by_name() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from pathcast_lab.harness import CheckError, Rows, Run, find, perform
 from pathcast_lab.joins import claims
-from pathcast_lab.joins.rivals import Oracle, rivals_of
+from pathcast_lab.joins.join_rivals import Oracle, rivals_of
 from pathcast_lab.joins.server_race import Entrant, check_clients, check_results, mean_interval, race_changes
 from pathcast_lab.workloads import JoinWorkload, binary_joins
 
@@ -161,7 +161,7 @@ def test_claims_are_judged_by_times() -> None:
 
 
 def test_memory_is_what_a_process_of_its_own_grows_by() -> None:
-    from pathcast_lab.joins.server_evaluation import memory_of
+    from pathcast_lab.joins.server_experiments import memory_of
 
     # 64 bytes of ends are kept at least. So many that pages which the system takes back meanwhile are few beside them.
     assert 30 < memory_of(200_000, 0) < 5_000

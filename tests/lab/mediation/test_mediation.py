@@ -4,7 +4,7 @@ import pytest
 
 import pathcast
 from pathcast_lab.harness import find, perform
-from pathcast_lab.mediation.evaluation import topology_of
+from pathcast_lab.mediation.figure_experiments import topology_of
 from pathcast_lab.mediation.workloads import SDR, Sent, Way
 
 TINY = ["subscriptions=40", "catalogues=2", "rounds=1"]

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from pathcast_lab.harness import Rows, Run, find
+from pathcast_lab.network.join_traffic_experiments import OURS, SMALL, traffic
 from pathcast_lab.network.measure import UNICAST
 from pathcast_lab.network.overlay import Cost
-from pathcast_lab.network.payloads import Payloads, payloads
+from pathcast_lab.network.payload_experiments import Payloads, payloads
 from pathcast_lab.network.ratio_spread import times_interval
-from pathcast_lab.network.star_joins import Mix, Star, network_fig13, network_fig14
-from pathcast_lab.network.traffic import OURS, SMALL, traffic
+from pathcast_lab.network.star_join_experiments import Mix, Star, network_fig13, network_fig14
 
 TINY = replace(
     SMALL, subscriptions=(300,), base_rows=(300,), joined_rows=(200,), insertions=4, unicast_events=2, result_events=3,

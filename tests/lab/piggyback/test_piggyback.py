@@ -9,9 +9,8 @@ import pathcast
 from pathcast.documents import read_batch
 from pathcast.routing import routing_report as report
 from pathcast_lab.harness import Rows, find, perform
-from pathcast_lab.piggyback import claims
-from pathcast_lab.piggyback import times as piggyback_times
-from pathcast_lab.piggyback.times import Way
+from pathcast_lab.piggyback import claims, overlay_timing
+from pathcast_lab.piggyback.overlay_timing import Way
 from pathcast_lab.piggyback.workloads import (
     BIBLIOGRAPHY,
     LARGE_SMALL,
@@ -103,7 +102,7 @@ def test_the_parts_of_a_profile_add_up_to_the_response_time():
     (experiment,) = find(["piggyback-profile"])
     result = perform(experiment, changes=[*TINY[:-1], "policies=ES,L+s-sd", "rounds=2"])
     rows = Rows(result.rows)
-    assert piggyback_times.STEPS == report.STEPS
+    assert overlay_timing.STEPS == report.STEPS
     for policy, f in product(("ES", "L+s-sd"), (0.25, 1.0)):
         parts = rows.where(policy=policy, f=f)
         assert sum(parts.numbers("us")) == pytest.approx(1e3 * parts[0]["ms"])

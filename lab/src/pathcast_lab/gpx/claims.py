@@ -1,9 +1,8 @@
-"""What the GPX paper claims of its figures, and what we aim at, as data; the judges are in `judges.py`."""
+"""What the GPX paper claims of its figures, and what we aim at, as data; the judges are in `claim_judges.py`."""
 
 from pathcast_lab.harness.claims import Claim
 
-from .engines import REUSE
-from .judges import (
+from .claim_judges import (
     BPA,
     GPX,
     GPX_AP,
@@ -17,6 +16,7 @@ from .judges import (
     Takes,
     nothing_delegated,
 )
+from .measured_engines import REUSE
 
 PAPER = "GPX-Matcher, §5"
 

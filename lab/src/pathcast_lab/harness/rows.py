@@ -10,8 +10,6 @@ the question raises `MissingRowError`, and the claim counts as not measurable.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import overload
 
-import numpy as np
-
 Value = str | int | float | bool | None
 Row = Mapping[str, Value]
 
@@ -75,6 +73,8 @@ class Rows(Sequence[Row]):
 
 
 def _plain(name: str, value: object) -> Value:
+    import numpy as np
+
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, str | int | float | bool):

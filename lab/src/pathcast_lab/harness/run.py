@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-import numpy as np
-
 from pathcast.errors import PathcastError
 
 from .shared_data import data_folder
@@ -95,6 +93,8 @@ class Run:
 
 
 def _same(one: object, other: object) -> bool:
+    import numpy as np
+
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return np.array_equal(np.asarray(one), np.asarray(other))
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):

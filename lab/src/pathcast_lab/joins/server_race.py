@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from pathcast_lab.harness.run import Run
 from pathcast_lab.harness.timing import collector_paused
 
-from .rivals import Oracle, Rival
+from .join_rivals import Oracle, Rival
 
 if TYPE_CHECKING:
     from pathcast.joins import Client, JoinServer

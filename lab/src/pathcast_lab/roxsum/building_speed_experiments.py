@@ -11,7 +11,7 @@ from pathcast_lab.harness.rows import Row, Rows
 from pathcast_lab.harness.run import Run
 from pathcast_lab.harness.timing import race
 
-from .collections import COLLECTIONS, PROSE, collection
+from .document_collections import COLLECTIONS, PROSE, collection
 
 if TYPE_CHECKING:
     from pathcast.roxsum import RoXSum

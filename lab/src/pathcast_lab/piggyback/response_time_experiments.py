@@ -14,8 +14,8 @@ from pathcast_lab.harness.rows import Row, Rows
 from pathcast_lab.harness.run import Run
 
 from . import claims
-from .evaluation import Piggyback, measure
-from .times import BELOW, PARTS, ROOT
+from .figure_experiments import Piggyback, measure
+from .overlay_timing import BELOW, PARTS, ROOT
 
 ES, LATE, ALL_THREE = claims.ES, claims.LATE, claims.ALL_THREE
 _WORK, _ANNOTATIONS = ("read", "match"), ("take", "make", "encode")

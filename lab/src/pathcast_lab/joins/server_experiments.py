@@ -17,7 +17,7 @@ from pathcast_lab.harness.rows import Row
 from pathcast_lab.harness.run import Run
 
 from . import claims
-from .rivals import Loop, OneQuery, Queries, rivals_of
+from .join_rivals import Loop, OneQuery, Queries, rivals_of
 from .server_race import Entrant, Tally, check_clients, check_results, mean_interval, race_changes, race_rivals
 
 if TYPE_CHECKING:

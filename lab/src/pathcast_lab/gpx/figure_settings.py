@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from pathcast_lab.harness.claims import Claim
 
+from .claim_judges import BPA, GPX, GPX_AP, GPX_APF, OURS, YFILTER
 from .claims import (
     ABSOLUTE,
     CLUSTERING,
@@ -24,8 +25,7 @@ from .claims import (
     WILDCARDS,
     YFILTER_FIRST,
 )
-from .engines import REUSE
-from .judges import BPA, GPX, GPX_AP, GPX_APF, OURS, YFILTER
+from .measured_engines import REUSE
 from .workloads import ASTRONOMY, MIX, NITF, PROTEIN
 
 ALL = (OURS, GPX, GPX_AP, GPX_APF, YFILTER, BPA)

@@ -3,7 +3,7 @@
 import pytest
 
 from pathcast_lab.harness import Rows, Run, find
-from pathcast_lab.spark.documents import (
+from pathcast_lab.spark.document_matching_experiments import (
     BY_SUBSCRIBER,
     IDENTITY,
     IDENTITY_STREAM,

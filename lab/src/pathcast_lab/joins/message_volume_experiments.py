@@ -17,7 +17,7 @@ from pathcast_lab.harness.rows import Row, Rows
 from pathcast_lab.harness.run import Run
 
 from . import claims
-from .server_evaluation import SCHEMES
+from .server_experiments import SCHEMES
 from .server_race import Entrant, Tally, check_clients, mean_interval, race_changes
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pathcast_lab.engine import reading
+from pathcast_lab.engine import reading_experiments as reading
 from pathcast_lab.harness import CheckError, Experiment, Rows, Verdict, find, perform
 
 READERS = ["pathcast", "pathcast, on expat", "lxml", "ElementTree", "expat, empty callbacks", "bare expat"]

@@ -10,7 +10,7 @@ from pathcast_lab.harness.registry import experiment
 from pathcast_lab.harness.rows import Row, Rows
 from pathcast_lab.harness.run import Run
 
-from .collections import COLLECTIONS, PROSE, collection
+from .document_collections import COLLECTIONS, PROSE, collection
 
 MESSAGE, TREE, DOCUMENTS = "RoXSum message", "RoXSum tree and extents", "documents"
 EACH, WHOLE = "each document", "whole batch"

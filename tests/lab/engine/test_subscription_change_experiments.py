@@ -1,6 +1,6 @@
 """The experiment on changes: plain paths and patterns with predicates, each compared with an index built anew."""
 
-from pathcast_lab.engine.changes import CHANGING, CHANGING_TREES, QUIET, QUIET_TREES
+from pathcast_lab.engine.subscription_change_experiments import CHANGING, CHANGING_TREES, QUIET, QUIET_TREES
 from pathcast_lab.harness import find, perform
 
 

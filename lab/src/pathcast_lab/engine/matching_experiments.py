@@ -207,7 +207,7 @@ def _reader(matcher: "Matcher") -> "Reader":
 def _rivals(matcher: "Matcher", documents: list[bytes]) -> dict[str, Callable[[], object]]:
     import numpy as np
 
-    from .floor_kernels import sum_bytes, write_ids
+    from .lower_bound_kernels import sum_bytes, write_ids
 
     reader = _reader(matcher)
     batch = reader.read(documents)

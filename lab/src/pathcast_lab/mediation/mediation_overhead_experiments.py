@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from pathcast.documents import read_batch
 from pathcast_lab.harness.claims import Claim, Judgement, judged
 from pathcast_lab.harness.plots import Plot
 from pathcast_lab.harness.registry import experiment
@@ -109,6 +108,8 @@ def _measured(
     own: "Subscriptions",
 ) -> Row:  # fmt: skip
     """The documents of one catalogue: by its own schema, in the global schema, and mediated."""
+    from pathcast.documents import read_batch
+
     name = catalogue.name
     documents = [catalogue.document(parameters.bytes, seed) for seed in range(parameters.group)]
     rewritten = [mediator.rewrite(document, name) for document in documents]

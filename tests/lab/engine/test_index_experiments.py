@@ -4,7 +4,7 @@ from subprocess import CalledProcessError
 
 import pytest
 
-from pathcast_lab.engine import index as engine_index
+from pathcast_lab.engine import index_experiments as engine_index
 from pathcast_lab.harness import find, perform
 
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from zstandard import ZstdCompressor
-
 from pathcast_lab.harness.claims import Claim, Judgement, judged
 from pathcast_lab.harness.plots import Plot
 from pathcast_lab.harness.registry import experiment
@@ -21,7 +19,7 @@ from pathcast_lab.harness.rows import MissingRowError, Row, Rows
 from pathcast_lab.harness.run import Run
 from pathcast_lab.harness.timing import Timing, race, ratio
 
-from .collections import COLLECTIONS, Profiles, collection, profiles
+from .document_collections import COLLECTIONS, Profiles, collection, profiles
 
 if TYPE_CHECKING:
     from pathcast.matching import Matcher
@@ -285,6 +283,8 @@ def _in_groups(documents: list[bytes], matcher: "Matcher", targets: list[str]) -
 
 
 def _compressed(messages: dict[str, bytes], level: int) -> dict[str, bytes]:
+    from zstandard import ZstdCompressor
+
     compressor = ZstdCompressor(level=level)
     return {target: compressor.compress(data) for target, data in messages.items()}
 

@@ -18,7 +18,7 @@ from pathcast_lab.harness.rows import Row
 from pathcast_lab.harness.run import Run
 
 from . import claims
-from .times import PARTS, Way, mean_parts, seconds_below, seconds_of_routers
+from .overlay_timing import PARTS, Way, mean_parts, seconds_below, seconds_of_routers
 from .workloads import (
     BIBLIOGRAPHY,
     LARGE,

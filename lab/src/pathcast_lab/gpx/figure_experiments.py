@@ -1,4 +1,4 @@
-"""The GPX paper's evaluation (§5), one experiment a figure; the figures are data in `figures.py`.
+"""The GPX paper's evaluation (§5), one experiment a figure; the figures are data in `figure_settings.py`.
 
 As in the paper, a document's time is that of reading it, matching it, and collecting the matches in a bit vector with
 one bit a query, copies included; building is not counted. All engines share the subscriptions and one process; the
@@ -18,10 +18,10 @@ from pathcast_lab.harness.rows import Row, Rows
 from pathcast_lab.harness.run import Run
 from pathcast_lab.harness.timing import Timing, race
 
+from .claim_judges import OURS, explanations
 from .claims import ALWAYS
-from .engines import Filtering, build, bytes_of, check_answers, queries_behind, sampled
-from .figures import FIGURES, Figure
-from .judges import OURS, explanations
+from .figure_settings import FIGURES, Figure
+from .measured_engines import Filtering, build, bytes_of, check_answers, queries_behind, sampled
 from .workloads import Workload
 
 if TYPE_CHECKING:
