@@ -6,7 +6,7 @@ import pytest
 
 from pathcast.messages import Filter, In, Interval, Message, compare
 from pathcast.network import ContentNetwork, Faults, PayloadLimits
-from pathcast.network.packets import Letter, Publication, Supply, units_of
+from pathcast.network.packets import Letter, Publication, Supply, unit_size, units_of
 from pathcast.network.payload_cache import PayloadState
 from pathcast.transmission import Topology
 from tests.network.world import World, draw_filter, draw_message, draw_tree
@@ -137,6 +137,17 @@ def test_each_attribute_of_a_payload_is_sent_once():
     again = network.publish(row(b"x", "a"))
     assert again.traffic.links("message")["r1", "r2"] < 80
     assert again.deliveries[0].message == row(b"x", "a")
+
+
+def test_nodes_count_the_bytes_of_payloads_that_messages_carry():
+    network = ContentNetwork.build(Topology.chain(3), payloads=True)
+    network.register("r3", compare("per", ">", 45), "ada")
+    size = unit_size(*units_of(news(50)).values())
+    for publications in (1, 2):
+        network.publish(news(50))
+        assert [one.payloads.counts.sent_bytes for one in network.forwarders] == [size, size, 0], publications
+    network.publish(news(50, b"y"))
+    assert network.forwarders[0].payloads.counts.sent_bytes == size + unit_size(*units_of(news(50, b"y")).values())
 
 
 def test_a_payload_that_all_links_have_is_purged_where_nobody_subscribes():

@@ -237,8 +237,10 @@ class ContentNetwork:
         transit.traffic = Traffic(self.topology)
         begin = transit.now
         self._deliveries = []
-        for forwarder in self.forwarders:
-            forwarder.patience = None if faults is None else PATIENCE
+        patience = None if faults is None else PATIENCE
+        if self.forwarders[0].patience != patience:
+            for forwarder in self.forwarders:
+                forwarder.patience = patience
         for number, crash in crashes:
             self._schedule(number, crash.at, crash.down)
         for place, message in enumerate(given):
@@ -340,15 +342,13 @@ class ContentNetwork:
         seconds = self._transit.now - self._begun[letter.number]
         bare = letter.probe.message
         assert isinstance(bare, Message)
-        for number in registrations:
-            found = self.registrations.get(number)
-            if found is None or (letter.number, found.subscriber) in self._seen:
+        name, number, hops, seen = self.topology.nodes[node], letter.number, packet.hops, self._seen
+        for one in registrations:
+            found = self.registrations.get(one)
+            if found is None or (key := (number, found.subscriber)) in seen:
                 continue
-            self._seen.add((letter.number, found.subscriber))
-            name = self.topology.nodes[node]
-            self._deliveries.append(
-                Delivery(found.subscriber, name, seconds, packet.hops, letter.number, bare, payload)
-            )
+            seen.add(key)
+            self._deliveries.append(Delivery(found.subscriber, name, seconds, hops, number, bare, payload))
 
 
 def _addressed(

@@ -3,6 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from pathcast.messages import Message
 
@@ -19,8 +20,7 @@ class Registration:
     subscriber: Hashable
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(NamedTuple):
     """One message to one subscriber: from which node, after how many seconds and hops of the overlay."""
 
     subscriber: Hashable

@@ -56,10 +56,11 @@ class PayloadLimits:
 
 @dataclass
 class PayloadCounts:
-    """What became of payloads at a node."""
+    """What became of payloads at a node; `sent_bytes` is the size of those that messages carried from there."""
 
     references: int = 0
     sent: int = 0
+    sent_bytes: int = 0
     fetched: int = 0
     purged: int = 0
     evicted: int = 0

@@ -26,7 +26,7 @@ from pathcast.messages import Message
 from .can.filter_points import Probe
 from .can.zones import Box, boxes_size
 from .packet_transit import Transit
-from .packets import ACKNOWLEDGEMENT, Deposit, Done, Fetch, Letter, Publication, Stored, Supply, Uid
+from .packets import ACKNOWLEDGEMENT, Deposit, Done, Fetch, Letter, Publication, Stored, Supply, Uid, unit_size
 from .payload_cache import PayloadLimits, PayloadState
 from .tree.content_node import Step
 
@@ -89,7 +89,6 @@ class Forwarder:
         limits: PayloadLimits | None,
         *,
         starred_network: bool,
-        header_size: Callable[[tuple[Box, ...]], int] = boxes_size,
     ) -> None:
         self.number = number
         self.routing = routing
@@ -100,7 +99,6 @@ class Forwarder:
         self._deliver = deliver
         self._finished = finished
         self._starred = starred_network
-        self._header_size = header_size
         self._incarnation = 0
         self._counter = 0
         self._forget()
@@ -221,6 +219,7 @@ class Forwarder:
                 source = self.number
             state.counts.references += len(units) - len(carried)
             state.counts.sent += len(carried)
+            state.counts.sent_bytes += sum(map(unit_size, carried.values()))
         self._counter += 1
         uid = (self.number, self._incarnation, self._counter)
         self._launch(job, target, Publication(packet.letter, carried, source, header, packet.hops + 1, uid))
@@ -228,7 +227,7 @@ class Forwarder:
     def _launch(self, job: _Job, target: int, copy: Publication, attempt: int = 0) -> None:
         """Send a copy; in a reliable network, again until it is acknowledged."""
         size = copy.size(self._transit.distances.topology.nodes, starred=self._starred)
-        size += self._header_size(copy.header)
+        size += boxes_size(copy.header)
         self._transit.send(self.number, target, copy, size, "message")
         if self.patience is None:
             return

@@ -1,4 +1,8 @@
+import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -46,6 +50,22 @@ def test_every_file_that_has_an_experiment_is_one_that_the_registry_imports() ->
     ]
     assert having
     assert [file for file in having if not file.match("*/*_experiments.py")] == []
+
+
+def test_listing_imports_no_heavy_package() -> None:
+    heavy = ("numba", "numpy", "pyarrow", "pyspark", "matplotlib", "duckdb", "lxml", "networkx", "sqlglot", "zstandard")
+    script = f"""
+import contextlib, io, json, sys
+from pathcast_lab.command import app
+
+with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.suppress(SystemExit):
+    app(["list"])
+assert "--scale paper" in out.getvalue()
+print(json.dumps([name for name in {heavy!r} if name in sys.modules]))
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []
 
 
 def test_experiments_are_listed_by_name() -> None:

@@ -12,8 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 if TYPE_CHECKING:
     from pathcast_lab.workloads import JoinBatch, JoinWorkload
 
@@ -100,7 +98,7 @@ class OneQuery:
         self._database = _with_joined(joined)
         self._database.execute("create table X (place bigint, a1 double, a2 double, c1 double, c2 double)")
         (a1, a2), (c1, c2) = batch.ranges["a"], batch.ranges["c"]
-        fill(self._database, "X", {"place": np.arange(len(a1)), "a1": a1, "a2": a2, "c1": c1, "c2": c2})
+        fill(self._database, "X", {"place": range(len(a1)), "a1": a1, "a2": a2, "c1": c1, "c2": c2})
 
     def results(self, row: Mapping[str, Any]) -> Any:
         """Place, c and s of every result, as an Arrow table."""

@@ -1,20 +1,43 @@
 """Overlay traffic of the schemes for standing joins, as in the select-join paper's §6.1 and appendix J."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from itertools import product
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from pathcast_lab.harness.claims import Claim
 from pathcast_lab.harness.plots import Plot
 from pathcast_lab.harness.registry import experiment
 from pathcast_lab.harness.rows import Row
 from pathcast_lab.harness.run import Run
-from pathcast_lab.workloads.join_workloads import ALIKE, JoinWorkload, binary_joins, stock_joins
 
-from .claims import OURS, STRAWMEN, TARGET, TEN, below, falls, least, saves, selections, usually
-from .measure import NETWORKS, UNICAST, Costs, Setting, Worlds, checked, measured
-from .overlay import Cost, overlay
-from .ratio_spread import times_interval
+from .traffic_claims import OURS, STRAWMEN, TARGET, TEN, below, falls, least, saves, selections, usually
+
+SEMIJOINS = ("enum-sj", "ref-sj-sub", "ref-sj-tup", "ref-sj-clu", OURS)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What varies has several values; of a hundred insertions each has a join value of its own.
+
+    `checked`: subscriptions of the network that is simulated packet by packet.
+    `unicast_events` and `result_events` bound the insertions of schemes that send to each subscriber alone, and of
+    those that send each result: that is far more, and far from what decides.
+    `alike`: the deviation of c among rows of one join value (`ALIKE` of `join_workloads.py`).
+    """
+
+    subscriptions: tuple[int, ...] = (20_000,)
+    base_rows: tuple[int, ...] = (16_000,)
+    joined_rows: tuple[int, ...] = (5_100,)
+    payload: tuple[int, ...] = (100,)
+    narrower: tuple[int, ...] = (0,)
+    alike: tuple[int, ...] = (1_000,)
+    schemes: tuple[str, ...] = (*STRAWMEN, *SEMIJOINS)
+    insertions: int = 50
+    unicast_events: int = 50
+    result_events: int = 50
+    physical: int = 10_000
+    hosts: int = 500
+    checked: int = 100
+
 
 SMALL = Setting()
 FEWER = ("enum-j", "rel-sel", "ref-j", "ref-j+", "enum-sj", "ref-sj-tup", OURS)
@@ -51,75 +74,10 @@ def _plot(x: str, label: str, y: str = "bytes", y_label: str = "bytes an inserti
                 panel="network", log="xy")  # fmt: skip
 
 
-_VARIED = ("subscriptions", "base_rows", "joined_rows", "payload", "narrower", "alike")
+def _rows(run: Run, parameters: Setting, workload: str = "binary joins") -> Iterator[Row]:
+    from .join_traffic import measure
 
-
-def points(parameters: Setting) -> Iterator[dict[str, int]]:
-    """Every combination of what varies."""
-    for values in product(*(getattr(parameters, name) for name in _VARIED)):
-        yield dict(zip(_VARIED, values, strict=True))
-
-
-def traffic(
-    run: Run, parameters: Setting, make: Callable[[dict[str, int]], JoinWorkload] | None = None
-) -> Iterator[Row]:
-    """Rows of a figure: a point, network and scheme each."""
-    topology, _ = overlay(parameters.physical, parameters.hosts, run.seed)
-    run.note("Unicast schemes are counted: a message is one hop, from the server to the subscriber's node.")
-    run.note('"At least" and "at most": where the ratio lies for 95 of 100 samples drawn from the insertions again.')
-    worlds = Worlds(topology, 4 * parameters.hosts, run.seed)
-    held: set[tuple[object, ...]] = set()
-    for point in points(parameters):
-        workload = (make or (lambda at: _binary(at, parameters.insertions, run.seed)))(point)
-        world = worlds.of(workload)
-        found = {}
-        for scheme in run.steps(f"{point}", parameters.schemes):
-            # More subscriptions have the same ones first, which are all that is simulated.
-            same = scheme, *(value for name, value in point.items() if name != "subscriptions"), id(world.zones)
-            if scheme not in UNICAST and same not in held:
-                checked(run, workload, parameters, scheme, world)
-                held.add(same)
-            found[scheme] = measured(workload, parameters, scheme, world)
-        for kind in NETWORKS:
-            ours = found[OURS][kind, "insert"]
-            for scheme, costs in found.items():
-                yield {**point, "network": kind, "scheme": scheme, **_row(costs, kind, ours)}
-
-
-def _row(costs: Costs, kind: str, ours: Cost) -> Row:
-    cost, gone = costs[kind, "insert"], costs[kind, "delete"]
-    count, mean = len(cost.each), ours.bytes / len(ours.each)
-    low, high = times_interval(cost.each, ours.each) or (None, None)
-    # Who gets a message does not depend on the network.
-    last_hop = cost.bytes + costs["cbn", "insert"].last_hop
-    return {
-        "messages": cost.messages / count,
-        "bytes": cost.bytes / count,
-        "hops": cost.hops / count,
-        "server": cost.server / count,
-        "last_hop": last_hop / count,
-        "hop_latency": cost.hop_latency if kind == "cbn" else None,
-        "deletion_bytes": gone.bytes / count,
-        "events": count,
-        "most": max(cost.each),
-        "times": cost.bytes / count / mean if mean else None,
-        "times_low": low,
-        "times_high": high,
-    }
-
-
-def _binary(point: dict[str, int], insertions: int, seed: int) -> JoinWorkload:
-    assert ALIKE.alike is not None
-    return binary_joins(
-        point["subscriptions"],
-        insertions,
-        seed=seed,
-        base_rows=point["base_rows"],
-        joined_rows=point["joined_rows"],
-        payload=point["payload"],
-        narrower=float(point["narrower"]),
-        setting=replace(ALIKE, alike=(ALIKE.alike[0], float(point["alike"]))),
-    )
+    return measure(run, parameters, workload)
 
 
 @experiment(
@@ -160,7 +118,7 @@ def network_fig6(run: Run, parameters: Setting) -> Iterator[Row]:
     insertions is decided by whether it is among them. So there are many, of which schemes that send each result, or to
     each subscriber alone, get the first.
     """
-    yield from traffic(run, parameters)
+    yield from _rows(run, parameters)
 
 
 @experiment(
@@ -177,7 +135,7 @@ def network_fig6(run: Run, parameters: Setting) -> Iterator[Row]:
 )
 def network_fig7(run: Run, parameters: Setting) -> Iterator[Row]:
     """As Figure 6, with R of several sizes: the smaller, the more S rows does an insertion expose."""
-    yield from traffic(run, parameters)
+    yield from _rows(run, parameters)
 
 
 @experiment(
@@ -196,7 +154,7 @@ def network_fig7(run: Run, parameters: Setting) -> Iterator[Row]:
 )  # fmt: skip
 def network_fig9(run: Run, parameters: Setting) -> Iterator[Row]:
     """As Figure 6, with S of several sizes: a hundredth of it is the number of results an insertion (RJOR)."""
-    yield from traffic(run, parameters)
+    yield from _rows(run, parameters)
 
 
 @experiment(
@@ -210,11 +168,7 @@ def network_fig9(run: Run, parameters: Setting) -> Iterator[Row]:
 )
 def network_fig10(run: Run, parameters: Setting) -> Iterator[Row]:
     """As Figure 6, with price-earnings ratios that walk from day to day and 2,300 ratings."""
-    yield from traffic(
-        run,
-        parameters,
-        lambda at: stock_joins(at["subscriptions"], parameters.insertions, seed=run.seed, setting=ALIKE),
-    )
+    yield from _rows(run, parameters, "stock joins")
 
 
 @experiment(
@@ -235,7 +189,7 @@ def network_fig10(run: Run, parameters: Setting) -> Iterator[Row]:
 )
 def network_fig18(run: Run, parameters: Setting) -> Iterator[Row]:
     """As Figure 6, with payloads of R and S rows from a byte up."""
-    yield from traffic(run, parameters)
+    yield from _rows(run, parameters)
 
 
 @experiment(
@@ -257,7 +211,7 @@ def network_fig19(run: Run, parameters: Setting) -> Iterator[Row]:
     """As Figure 6, with centres of ranges drawn closer and closer: what is taken off their deviation on S is taken off
     twice on R.
     """
-    yield from traffic(run, parameters)
+    yield from _rows(run, parameters)
 
 
 @experiment(
@@ -281,4 +235,4 @@ def network_selectivity(run: Run, parameters: Setting) -> Iterator[Row]:
     range. With some 50 S rows to a join value that lie anywhere, ranges hold one nearly always; then semijoins send
     what selections send, and a skyline. How far selections fall behind follows from that more than from the network.
     """
-    yield from traffic(run, parameters)
+    yield from _rows(run, parameters)

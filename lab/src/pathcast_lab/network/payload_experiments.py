@@ -3,21 +3,11 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from pathcast.messages import Message
-from pathcast.network import ContentNetwork, PayloadLimits, Trace
-from pathcast.network.link_traffic import Traffic
-from pathcast.network.packet_transit import Distances
-from pathcast.transmission import Topology, Underlay
 from pathcast_lab.harness.claims import Claim, Judgement, judged
 from pathcast_lab.harness.plots import Plot
 from pathcast_lab.harness.registry import experiment
 from pathcast_lab.harness.rows import MissingRowError, Row, Rows
 from pathcast_lab.harness.run import Run
-from pathcast_lab.workloads.join_workloads import ALIKE, JoinBatch, JoinWorkload, binary_joins
-
-from .overlay import events, filters_of, overlay, subscriptions_of
-from .ways import Carrier, PlainCarrier, Tally, Ways
-from .zones import space_of, turned, zoned
 
 OURS, STRAWMAN, SELECTIONS = "ref-sj-clu+", "ref-j+", "rel-sel"
 # What the paper says how much less the server sends with.
@@ -50,160 +40,6 @@ class Payloads:
 PAPER = Payloads(
     20_000, 500, 5_100, repositories=(0, 100, 400, 3_100), insertions=1_700, warm=1_500, physical=20_000, hosts=1_000,
 )  # fmt: skip
-
-
-def payloads(run: Run, parameters: Payloads) -> Iterator[Row]:
-    """Rows: a scheme without and with a repository of some size each."""
-    topology, underlay = overlay(parameters.physical, parameters.hosts, run.seed)
-    workload = binary_joins(
-        parameters.subscriptions,
-        parameters.insertions,
-        seed=run.seed,
-        base_rows=parameters.base_rows,
-        joined_rows=parameters.joined_rows,
-        payload=parameters.payload,
-        setting=ALIKE,
-    )
-    world = World(topology, underlay, workload.batches[0], run.seed)
-    zones, distances = world.network(False), Distances(topology, underlay)
-    for scheme in (*parameters.schemes, *parameters.compared):
-        for figures in _checked(world, subscriptions_of(workload, parameters.checked), scheme):
-            run.check_equal(
-                "bytes, hops and deliveries are those of a network in which filters are registered", figures
-            )
-        server = workload.server(scheme)
-        ways = Ways(zones, server, workload)
-        carriers: Carriers = {(PLAIN, None): PlainCarrier(ways)}
-        if scheme not in parameters.compared:
-            carriers |= carriers_of(ways, distances, parameters.repositories)
-        run.begin(scheme, 2 * parameters.insertions)
-        for number, (_, messages) in enumerate(events(server, workload, parameters.insertions)):
-            if number == 2 * parameters.warm:
-                for carrier in carriers.values():
-                    carrier.begin()
-            for message in messages:
-                way = ways.of(message)
-                for carrier in carriers.values():
-                    carrier.carry(way)
-            run.advance()
-        yield from _rows(scheme, carriers, parameters.insertions - parameters.warm, ways.root)
-
-
-Carriers = dict[tuple[str, int | None], PlainCarrier | Carrier]
-
-
-def carriers_of(ways: Ways, distances: Distances, repositories: tuple[int, ...]) -> Carriers:
-    """The networks with payloads that are compared, by their names and what nodes keep."""
-    found: Carriers = {}
-    for entries in repositories:
-        for network in (ALONE, STARRED) if entries == JUDGED else (STARRED,):
-            limits = PayloadLimits(repository_entries=entries, repository_bytes=None, homes=network == STARRED)
-            found[network, entries] = Carrier(ways, distances, limits)
-    return found | {(UNBOUNDED, None): Carrier(ways, distances, PayloadLimits(None, None, None))}
-
-
-def _rows(scheme: str, carriers: Carriers, pairs: int, root: int) -> Iterator[Row]:
-    plain, unbounded = carriers[PLAIN, None].tally, carriers.get((UNBOUNDED, None))
-    for (network, repository), carrier in carriers.items():
-        tally, counts = carrier.tally, carrier.counts
-        sums = tally.everywhere
-        yield {
-            "scheme": scheme,
-            "network": network,
-            "repository": repository,
-            "bytes": sums.all / pairs,
-            "payload": sums.payload / pairs,
-            "headers": sums.headers / pairs,
-            "fetched_bytes": sums.fetched / pairs,
-            "server": tally.server.all / pairs,
-            "busiest": tally.busiest(root) / pairs,
-            "hop_latency": tally.hop_latency,
-            "fetched": sum(one.fetched for one in counts),
-            "evicted": sum(one.evicted for one in counts),
-            "purging": (sums.all - unbounded.tally.everywhere.all) / pairs
-            if unbounded is not None and network in (STARRED, ALONE)
-            else None,
-            "less": plain.everywhere.all / sums.all,
-            "less_stress": plain.server.all / tally.server.all,
-            "most": plain.server.all / _least(plain),
-        }
-
-
-def _least(plain: Tally) -> int:
-    """What the server's node sends at least: each payload once a link, and references that cost nothing."""
-    return plain.server.bare + plain.first
-
-
-@dataclass(frozen=True)
-class World:
-    """Where networks are built: all have the same zones, which are halved by the ranges of a batch."""
-
-    topology: Topology
-    underlay: Underlay
-    batch: JoinBatch
-    seed: int
-
-    def network(self, limits: bool | PayloadLimits) -> ContentNetwork:
-        """A network without filters."""
-        return zoned(self.topology, self.underlay, self.batch, 4 * len(self.topology.nodes), self.seed, limits)
-
-
-def _checked(world: World, workload: JoinWorkload, scheme: str, count: int = 12) -> Iterator[dict[str, list[float]]]:
-    """The same figures twice: counted on ways, and from networks with filters; plain, and with few payloads a node."""
-    limits = PayloadLimits(repository_entries=5)
-    server = workload.server(scheme)
-    networks = [world.network(False), world.network(limits)]
-    ways = Ways(world.network(False), server, workload)
-    carriers: list[PlainCarrier | Carrier] = [
-        PlainCarrier(ways),
-        Carrier(ways, Distances(world.topology, world.underlay), limits),
-    ]
-    for network in networks:
-        turned(network, space_of(server))
-        for id in range(1, len(workload) + 1):
-            network.register_together(ways.root, filters_of(server, id), id)
-    sent = [Sent(Traffic(world.topology)) for _ in networks]
-    for _, messages in events(server, workload, count):
-        for message in messages[:20]:
-            way = ways.of(message)
-            for carrier, network, one in zip(carriers, networks, sent, strict=True):
-                carrier.carry(way)
-                one.add(message, network.publish(message))
-    for carrier, one in zip(carriers, sent, strict=True):
-        yield {"counted": _figures(carrier.tally), "sent": one.figures(ways.root)}
-
-
-@dataclass
-class Sent:
-    """What came of publishing in a network with filters."""
-
-    traffic: Traffic
-    deliveries: int = 0
-    hops: int = 0
-
-    def add(self, message: Message, trace: Trace) -> None:
-        """Add a message, which subscribers must have got as it was."""
-        self.traffic.add(trace.traffic)
-        self.deliveries += len(trace.deliveries)
-        self.hops += sum(one.hops for one in trace.deliveries)
-        if any(one.message != message for one in trace.deliveries[-1:]):
-            raise AssertionError("a subscriber got another message than was published")
-
-    def figures(self, root: int) -> list[float]:
-        """As `_figures`."""
-        sent = self.traffic
-        return [
-            sent.bytes(), sent.bytes("payload"), sent.bytes("control"), int(sent.sent()[root]),
-            sent.messages("message"), self.deliveries, self.hops,
-        ]  # fmt: skip
-
-
-def _figures(tally: Tally) -> list[float]:
-    sums = tally.everywhere
-    return [
-        sums.all, sums.fetched, sums.acknowledged, tally.server.all, tally.hops, tally.deliveries,
-        tally.delivery_hops,
-    ]  # fmt: skip
 
 
 def _at(rows: Rows, scheme: str, repository: int | None, column: str, network: str | None = None) -> float:
@@ -313,7 +149,9 @@ def network_fig11(run: Run, parameters: Payloads) -> Iterator[Row]:
     as in the paper where no node on the way has it; with homes, of the node that keeps it for all. What the server
     need not send others do: "by the busiest other" is what the node sends that sends the most.
     """
-    yield from payloads(run, parameters)
+    from .payload_traffic import measure
+
+    yield from measure(run, parameters)
 
 
 @experiment(
@@ -340,4 +178,6 @@ def network_fig12(run: Run, parameters: Payloads) -> Iterator[Row]:
     """As Figure 11, with R so small that insertions expose the most; and with Rel-Sel, whose messages reach all who
     select a row, whether it joins or not.
     """
-    yield from payloads(run, parameters)
+    from .payload_traffic import measure
+
+    yield from measure(run, parameters)

@@ -1,29 +1,16 @@
 """Overlay traffic of joins of up to four tables: the select-join paper's §6.3, Figures 13 and 14."""
 
-from collections import Counter as Tally
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import permutations
-from typing import Any
 
-from pathcast.kernels import Int64s
-from pathcast.network import ContentNetwork
-from pathcast.transmission import Topology
 from pathcast_lab.harness.claims import Claim, Judgement, judged
 from pathcast_lab.harness.plots import Plot
 from pathcast_lab.harness.registry import experiment
 from pathcast_lab.harness.rows import MissingRowError, Row, Rows
 from pathcast_lab.harness.run import Run
-from pathcast_lab.workloads.join_workloads import ALIKE, STAR, JoinWorkload
-from pathcast_lab.workloads.multiway_joins import mixed_joins, star_joins
 
-from .filter_groups import GroupZones, carried, few_of, measured_in_groups
-from .overlay import Cost, Counter, filled, overlay, placed
-from .ratio_spread import times_interval
+from .traffic_claims import OURS
 
-OURS = "ref-sj-clu+"
-SCHEMES = ("rel-sel", "ref-j", "enum-j", OURS)
-NETWORKS = ("can", "cbn")
 RELAXED = "rel-sel"
 
 
@@ -60,28 +47,6 @@ class Mix:
     physical: int = 10_000
     hosts: int = 500
     checked: int = 5
-
-
-def _costs(
-    run: Run,
-    workload: JoinWorkload,
-    scheme: str,
-    zones: GroupZones,
-    nodes: Int64s,
-    parameters: Star | Mix,
-    options: Mapping[str, Any],
-) -> dict[tuple[str, str], Cost]:
-    """What a scheme's messages cost, after networks that carry packets have given the same for some subscriptions."""
-    topology: Topology = zones.topology
-    few, server = few_of(workload, parameters.checked, scheme, options)
-    counter = Counter(topology, nodes, filled(server, few))
-    tree = ContentNetwork.build(topology)
-    figures = carried(few, server, zones.of(server, few), tree, counter, min(10, parameters.insertions))
-    for kind, found in figures.items():
-        run.check_equal(f"counted hops, bytes and deliveries are those of the simulated network ({kind})", found)
-    server = workload.server(scheme, **options)
-    counter = Counter(topology, nodes, filled(server, workload))
-    return measured_in_groups(server, workload, zones.of(server, workload), counter, parameters.insertions)
 
 
 def _times(wanted: dict[str, float], fact_payload: int) -> Callable[[Rows], Judgement]:
@@ -138,46 +103,9 @@ def network_fig14(run: Run, parameters: Star) -> Iterator[Row]:
     send to all: Rel-Sel falls behind. But then fewer join results are for anybody: Ref-J and Enum-J come nearer. What
     the paper has of all three at once no width gives.
     """
-    topology, _ = overlay(parameters.physical, parameters.hosts, run.seed)
-    run.note(
-        "Unicast grows with the number of subscriptions, which the paper has 170,000 of; what zones carry does not."
-    )
-    first = parameters.widths[0]
-    for width in parameters.widths:
-        zones: GroupZones | None = None
-        for fact_payload in parameters.fact_payloads if width == first else parameters.fact_payloads[:1]:
-            setting = replace(STAR, width_c=(float(width), 0.15 * width))
-            workload = star_joins(
-                parameters.subscriptions, parameters.insertions, seed=run.seed, facts=parameters.facts,
-                dimension=parameters.dimension, payload=parameters.payload, fact_payload=fact_payload, setting=setting,
-            )  # fmt: skip
-            nodes = placed(len(workload), topology, run.seed)
-            # Whatever the payload, subscriptions are the same, and so are zones.
-            zones = zones or GroupZones(topology, workload, 4 * parameters.hosts, run.seed)
-            found = {
-                scheme: _costs(run, workload, scheme, zones, nodes, parameters, {})
-                for scheme in run.steps(f"ranges of {width:,}, payload of facts {fact_payload}", SCHEMES)
-            }
-            for kind in NETWORKS:
-                for scheme, costs in found.items():
-                    row: Row = {"width": width, "fact_payload": fact_payload, "network": kind, "scheme": scheme}
-                    yield {**row, **_row(costs, kind, parameters.insertions, found[OURS][kind, "insert"])}
+    from .star_join_traffic import measure_star
 
-
-def _row(costs: dict[tuple[str, str], Cost], kind: str, count: int, ours: Cost) -> Row:
-    cost = costs[kind, "insert"]
-    low, high = times_interval(cost.each, ours.each) or (None, None)
-    return {
-        "bytes": cost.bytes / count,
-        "hops": cost.hops / count,
-        "served": cost.served / count if kind == "can" else None,
-        "messages": cost.messages / count,
-        "server": cost.server / count,
-        "deletion_bytes": costs[kind, "delete"].bytes / count,
-        "times": cost.bytes / ours.bytes if ours.bytes else None,
-        "times_low": low,
-        "times_high": high,
-    }
+    yield from measure_star(run, parameters)
 
 
 def _orders(rows: Rows) -> tuple[dict[str, float], str]:
@@ -239,40 +167,6 @@ def network_fig13(run: Run, parameters: Mix) -> Iterator[Row]:
     join value are alike. The further apart they are, the less does a semijoin filter (of 70 rows anywhere one lies in
     nearly every range), and the more rows of other tables does an insertion expose.
     """
-    topology, _ = overlay(parameters.physical, parameters.hosts, run.seed)
-    for alike in parameters.alike:
-        assert ALIKE.alike is not None
-        setting = replace(ALIKE, alike=(ALIKE.alike[0], float(alike)) if alike else None)
-        workload = mixed_joins(
-            parameters.subscriptions, parameters.insertions, seed=run.seed, join_values=parameters.join_values,
-            payload=parameters.payload, setting=setting,
-        )  # fmt: skip
-        yield from _decompositions(run, workload, topology, parameters, alike)
+    from .star_join_traffic import measure_mix
 
-
-def _decompositions(run: Run, workload: JoinWorkload, topology: Topology, parameters: Mix, alike: int) -> Iterator[Row]:
-    nodes = placed(len(workload), topology, run.seed)
-    zones = GroupZones(topology, workload, 4 * parameters.hosts, run.seed)
-    greedy = _greedy_order(workload)
-    found = {}
-    for order in run.steps(f"decompositions, rows {alike:,} apart", [None, *permutations("RTU")]):
-        scheme = OURS if order else RELAXED
-        options = {"filtered_by": {"S": order}} if order else {}
-        found[order] = _costs(run, workload, scheme, zones, nodes, parameters, options)
-    for kind in NETWORKS:
-        least = found[greedy][kind, "insert"]
-        for order, costs in found.items():
-            name, scheme = (" ".join(order), OURS) if order else (RELAXED, RELAXED)
-            row: Row = {"alike": alike, "order": name, "greedy": order == greedy, "network": kind, "scheme": scheme}
-            yield {**row, **_row(costs, kind, parameters.insertions, least)}
-
-
-def _greedy_order(workload: JoinWorkload) -> tuple[str, ...]:
-    """S's neighbours by the model's cost of a semijoin of S with them."""
-    from pathcast.joins import JoinServer
-
-    server = JoinServer(workload.schema())
-    server.apply(workload.rows)
-    server.statistics.events = Tally(table for _, table, _ in workload.changes)
-    costs = {edge.other("S"): server.statistics.cost("S", edge) for edge in server.schema.edges_of("S")}
-    return tuple(sorted(costs, key=lambda name: costs[name]))
+    yield from measure_mix(run, parameters)

@@ -7,8 +7,6 @@ from pathlib import Path
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 if TYPE_CHECKING:
     from pathcast.joins.partition.standing_joins import StandingJoins
     from pathcast_lab.workloads.join_workloads import JoinBatch
@@ -33,6 +31,8 @@ class Tables:
 
 def make_tables(subscriptions: int, values: int, base: int, joined: int, changes: int, seed: int) -> Tables:
     """R and S over so many join values, 70 % of which S has, and changes of R."""
+    import numpy as np
+
     from pathcast.joins import Schema
     from pathcast.joins.partition.standing_joins import StandingJoins
     from pathcast_lab.workloads.join_workloads import JOINING, balanced, binary_joins, zipf_counts
@@ -212,7 +212,7 @@ class NativeStream:
         self._runs = 0
         (a1, a2), (c1, c2) = tables.batch.ranges["a"], tables.batch.ranges["c"]
         folder.mkdir(parents=True)
-        ranges = pa.table({"id": np.arange(1, len(a1) + 1), "a1": a1, "a2": a2, "c1": c1, "c2": c2})
+        ranges = pa.table({"id": range(1, len(a1) + 1), "a1": a1, "a2": a2, "c1": c1, "c2": c2})
         pq.write_table(ranges, folder / "ranges.parquet")
 
     def results(self, changes: Sequence[Numbered]) -> int:

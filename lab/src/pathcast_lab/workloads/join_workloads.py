@@ -40,7 +40,7 @@ subscriptions as they are.
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
@@ -119,6 +119,10 @@ class JoinWorkload:
         for batch in self.batches:
             server.subscribe_many(batch.query, batch.ranges)
         return server
+
+    def first(self, count: int) -> "JoinWorkload":
+        """The same with the first subscriptions of each batch only."""
+        return replace(self, batches=tuple(batch.part(0, count) for batch in self.batches))
 
     def __len__(self) -> int:
         """How many subscriptions there are."""

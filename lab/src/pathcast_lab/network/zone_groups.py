@@ -1,33 +1,33 @@
-"""What messages of joins over several tables cost in content-addressable networks: a space a group of filters.
+"""Zones for the messages of standing joins: a content-addressable network for each group of filters.
 
 The select-join paper's cost model (appendix D) has a space a group of semijoins: its dimensions are the ranges on the
 base and the filtering table, and its zones are shared out evenly among the group's subscriptions. So has every kind of
 message here: those of semijoins between R and S the space of the ranges on R and S, rows of a selection that of their
 own table alone, results of a join that of all its tables. All spaces are over the same nodes.
 
-Invariant: a message is routed in one space, whose filters are all that can match it; runs check counts against networks
-that carry the packets.
+Invariant: a message is routed in one space, whose filters are all that can match it.
 Cost: zones are made once for each set of tables, and used by all schemes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from pathcast.joins import JoinServer
 from pathcast.joins.schemes.message_attributes import FORM, TO
 from pathcast.joins.schemes.semijoin_forms import Form
-from pathcast.messages import Filter, In, Message
+from pathcast.messages import Message
 from pathcast.network import ContentNetwork, Space, join_space, result_space
 from pathcast.transmission import Topology
 from pathcast_lab.workloads.join_workloads import DOMAIN, JoinBatch, JoinWorkload
 from pathcast_lab.workloads.multiway_joins import SELECTED
 
-from .overlay import Cost, Counter, events, filters_of, let_go, single, subscriptions_of
-from .zones import ZoneCounter, points_of, turned, zoned
+from .join_overlay import changes_of, points_of, turned, zoned
+from .traffic_claims import NETWORKS
+from .traffic_counts import TrafficCount, TreeCounter, ZoneCounter
 
+TrafficCounts = dict[tuple[str, str], TrafficCount]
 Tables = tuple[str, ...]
 
 
@@ -135,79 +135,27 @@ def _bounds(tables: Tables) -> dict[tuple[str, str], tuple[float, float]]:
     return {(table, SELECTED[table]): (0.0, DOMAIN) for table in tables}
 
 
-def _group(groups: list[Group], message: Message) -> Group:
-    """Where a message goes; one for one subscriber goes straight, whichever counts it."""
+def group_of(groups: list[Group], message: Message) -> Group:
+    """The group whose zones a message goes through; any for a message to one subscriber, which goes straight."""
     if TO in message:
         return groups[0]
     return next(group for group in groups if message[FORM] in group.numbers)
 
 
-def carried(
-    workload: JoinWorkload,
-    server: JoinServer,
-    groups: list[Group],
-    tree: ContentNetwork,
-    counter: Counter,
-    insertions: int,
-) -> dict[str, dict[str, list[int]]]:
-    """Hops, bytes and deliveries of the messages of some events, counted and as networks that carry them have it."""
-    root = tree.topology.number(tree.topology.root)
-    costs = {(kind, how): [0, 0, 0] for kind in ("can", "cbn") for how in ("counted", "sent")}
+def count_traffic(
+    server: JoinServer, workload: JoinWorkload, groups: list[Group], tree: TreeCounter, insertions: int
+) -> TrafficCounts:
+    """Count the messages of a server's changes, by kind of network and of change."""
+    found = {(kind, change): TrafficCount() for kind in NETWORKS for change in ("insert", "delete")}
     for group in groups:
         group.expect(filters=True)
-    changed = [message for _, messages in events(server, workload, insertions) for message in messages]
-    published = [(_group(groups, message), message) for message in changed if TO not in message]
-    for group, message in published:
-        both = {"can": Cost(), "cbn": Cost()}
-        group.counter.count(message, both["can"], counter.count(message, both["cbn"]))
-        for kind, cost in both.items():
-            _add(costs[kind, "counted"], cost.hops, cost.bytes, both["cbn"].deliveries)
-    for group in groups:
-        group.expect(filters=False)
-    registered = []
-    for id in range(1, len(workload) + 1):
-        mine = filters_of(server, id)
-        tree.register_many((int(counter.nodes[id - 1]), one, id) for one in mine)
-        for group in groups:
-            ours = [one for one in mine if _number(one) in group.numbers]
-            if ours:
-                registered += [(group.network, one) for one in group.network.register_together(root, ours, id)]
-    for group, message in published:
-        for kind, network in (("can", group.network), ("cbn", tree)):
-            trace = network.publish(message, root)
-            _add(costs[kind, "sent"], trace.hops, trace.bytes, len(trace.deliveries))
-    for network, one in registered:
-        network.unregister(one)
-    return {kind: {how: costs[kind, how] for how in ("counted", "sent")} for kind in ("can", "cbn")}
-
-
-def _add(sums: list[int], *more: int) -> None:
-    sums[:] = [one + other for one, other in zip(sums, more, strict=True)]
-
-
-def few_of(
-    workload: JoinWorkload, count: int, scheme: str, options: Mapping[str, Any]
-) -> tuple[JoinWorkload, JoinServer]:
-    """The first subscriptions of each batch, and a server that has them."""
-    few = subscriptions_of(workload, count)
-    return few, few.server(scheme, **options)
-
-
-def measured_in_groups(
-    server: JoinServer, workload: JoinWorkload, groups: list[Group], counter: Counter, insertions: int
-) -> dict[tuple[str, str], Cost]:
-    """What a server's messages cost, by kind of network and of change."""
-    costs = {(kind, change): Cost() for kind in ("can", "cbn") for change in ("insert", "delete")}
-    for group in groups:
-        group.expect(filters=True)
-    for change, messages in events(server, workload, insertions):
-        for message in let_go(messages):
-            recipients = counter.count(message, costs["cbn", change])
-            _group(groups, message).counter.count(message, costs["can", change], recipients)
-        for kind in ("can", "cbn"):
-            costs[kind, change].event_ends()
-    return costs
-
-
-def _number(one: Filter) -> object:
-    return next((t.interval.low for t in one.terms if isinstance(t, In) and t.attribute == FORM and single(t)), None)
+    for change, messages in changes_of(server, workload, insertions):
+        # With large payloads the wire forms of all messages together take too much memory: release each once counted.
+        messages.reverse()
+        while messages:
+            message = messages.pop()
+            recipients = tree.count(message, found["cbn", change])
+            group_of(groups, message).counter.count(message, found["can", change], recipients)
+        for kind in NETWORKS:
+            found[kind, change].end_event()
+    return found

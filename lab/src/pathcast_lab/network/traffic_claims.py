@@ -8,6 +8,7 @@ from pathcast_lab.harness.rows import MissingRowError, Rows
 
 OURS = "ref-sj-clu+"
 STRAWMEN = ("enum-j", "rel-sel", "ref-j", "ref-j+")
+NETWORKS = ("can", "cbn")
 
 
 def figures(rows: Rows, scheme: str, column: str, network: str = "can") -> list[float]:

@@ -1,0 +1,30 @@
+from dataclasses import replace
+
+import pytest
+
+from pathcast_lab.harness import Rows, Run, find
+from pathcast_lab.network.join_traffic import UNICAST, measure
+from pathcast_lab.network.join_traffic_experiments import OURS, SMALL
+
+TINY = replace(
+    SMALL, subscriptions=(300,), base_rows=(300,), joined_rows=(200,), insertions=4, unicast_events=2, result_events=3,
+    hosts=12, physical=60, checked=40,
+)  # fmt: skip
+
+
+def test_rows_come_after_counts_were_checked_on_both_networks() -> None:
+    run = Run(scale="small", seed=2)
+    rows = list(measure(run, TINY))
+    assert {(row["network"], row["scheme"]) for row in rows} == {
+        (network, scheme) for network in ("can", "cbn") for scheme in TINY.schemes
+    }
+    assert len(run.checks) == 2
+    ours = next(row for row in rows if row["network"] == "cbn" and row["scheme"] == OURS)
+    assert ours["times"] == ours["times_low"] == ours["times_high"] == pytest.approx(1.0)
+    assert ours["last_hop"] >= ours["bytes"]
+    for row in rows:
+        assert row["events"] == (2 if row["scheme"] in UNICAST else 3 if row["scheme"] in ("ref-j", "ref-j+") else 4)
+        assert row["bytes"] <= row["most"] <= row["events"] * row["bytes"]
+    for each in find(["network-fig6", "network-fig9", "network-fig18", "network-fig19"]):
+        for claim in each.claims:
+            assert claim.judge_rows(Rows(rows)).measured
