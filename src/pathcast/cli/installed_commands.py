@@ -9,7 +9,7 @@ from importlib.metadata import entry_points
 import typer
 
 GROUP = "pathcast.commands"
-MISSING = "the laboratory is not installed; in a checkout of Pathcast: pip install -e lab"
+MISSING = "the laboratory is not installed; run this in a checkout of Pathcast: pip install -e lab"
 
 
 def add_installed_commands(app: typer.Typer) -> None:
