@@ -11,11 +11,11 @@ from math import ceil
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from pathcast.kernels import UInt64s
 from pathcast_lab.harness.run import Run
 
 if TYPE_CHECKING:
     from pathcast.documents.reader import Reader
+    from pathcast.kernels import UInt64s
     from pathcast.matching import Subscriptions
     from pathcast.matching.engine_contract import Engine, Entries, Offsets
     from pathcast.matching.table.pattern_table import PatternTable

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pathcast.kernels import Int64s, UInt8s
 from pathcast_lab.harness.claims import Claim, Judgement, judged
 from pathcast_lab.harness.plots import over_subscriptions
 from pathcast_lab.harness.registry import experiment
@@ -21,6 +20,7 @@ from pathcast_lab.harness.run import Run
 from pathcast_lab.harness.timing import Timing, race, ratio
 
 if TYPE_CHECKING:
+    from pathcast.kernels import Int64s, UInt8s
     from pathcast.matching import Matcher
 
     from .matching_rivals import Stage
