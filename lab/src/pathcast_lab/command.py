@@ -33,8 +33,7 @@ def list_experiments() -> None:
     """Name every experiment, what it measures, its claims and its parameters."""
     from rich.console import Console
 
-    from pathcast_lab.harness import experiments
-    from pathcast_lab.harness.parameters import as_dict, as_text
+    from pathcast_lab.harness import as_dict, as_text, experiments
 
     console = Console(highlight=False)
     for experiment in experiments():
@@ -65,8 +64,7 @@ def run(
     from rich.console import Console
 
     from pathcast.errors import PathcastError
-    from pathcast_lab.harness import UnknownExperimentError, default_output, find
-    from pathcast_lab.harness.parameters import ParameterError, changed
+    from pathcast_lab.harness import ParameterError, UnknownExperimentError, changed, default_output, find
 
     errors = Console(stderr=True, highlight=False)
     wanted = changes or []

@@ -14,12 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.measured_process import in_fresh_process
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row, Rows
-from pathcast_lab.harness.run import Run
-from pathcast_lab.harness.timing import Timing
+from pathcast_lab.harness import Claim, Judgement, Row, Rows, Run, Timing, experiment, in_fresh_process, judged
 
 PLAIN, TREES = "plain paths", "with predicates"
 BUILD, SAVE, OPEN, UNVERIFIED = "build", "save", "open", "open, unverified"

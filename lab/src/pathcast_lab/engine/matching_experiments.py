@@ -15,13 +15,19 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.plots import over_subscriptions
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row, Rows
-from pathcast_lab.harness.run import Run
-from pathcast_lab.harness.shared_data import nitf_documents
-from pathcast_lab.harness.timing import Timing, race
+from pathcast_lab.harness import (
+    Claim,
+    Judgement,
+    Row,
+    Rows,
+    Run,
+    Timing,
+    experiment,
+    judged,
+    nitf_documents,
+    over_subscriptions,
+    race,
+)
 
 if TYPE_CHECKING:
     from pathcast.documents.reader import Reader

@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.plots import Plot
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row, Rows
-from pathcast_lab.harness.run import Run
-from pathcast_lab.harness.shared_data import nitf_documents
-from pathcast_lab.harness.timing import race, ratio
+from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, experiment, judged, nitf_documents, race, ratio
 
 if TYPE_CHECKING:
     from pathcast.documents import DocumentBatch

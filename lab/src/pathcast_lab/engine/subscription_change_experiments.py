@@ -7,11 +7,7 @@ from random import Random
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row, Rows
-from pathcast_lab.harness.run import Run
-from pathcast_lab.harness.timing import collector_watched
+from pathcast_lab.harness import Claim, Judgement, Row, Rows, Run, collector_watched, experiment, judged
 
 if TYPE_CHECKING:
     from pathcast.matching import Matcher, Subscriptions

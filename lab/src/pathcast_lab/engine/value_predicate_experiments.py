@@ -9,12 +9,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.plots import Plot
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import MissingRowError, Row, Rows
-from pathcast_lab.harness.run import Run
-from pathcast_lab.harness.timing import race
+from pathcast_lab.harness import Claim, Judgement, MissingRowError, Plot, Row, Rows, Run, experiment, judged, race
 
 if TYPE_CHECKING:
     from pathcast.matching import Matcher

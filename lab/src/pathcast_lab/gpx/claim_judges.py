@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.rows import MissingRowError, Row, Rows, Value
+from pathcast_lab.harness import Claim, Judgement, MissingRowError, Row, Rows, Value, judged
 
 GPX, GPX_AP, GPX_APF, YFILTER, BPA, OURS = "gpx", "gpx-ap", "gpx-apf", "yfilter", "bpa", "automaton"
 # What §5 says of NITF and 90,000 queries, in microseconds a document.

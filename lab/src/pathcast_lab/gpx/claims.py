@@ -1,6 +1,6 @@
 """What the GPX paper claims of its figures, and what we aim at, as data; the judges are in `claim_judges.py`."""
 
-from pathcast_lab.harness.claims import Claim
+from pathcast_lab.harness import Claim
 
 from .claim_judges import (
     BPA,

@@ -10,13 +10,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from pathcast_lab.harness.measured_process import peak_bytes
-from pathcast_lab.harness.parameters import ParameterError
-from pathcast_lab.harness.plots import Plot
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row, Rows
-from pathcast_lab.harness.run import Run
-from pathcast_lab.harness.timing import Timing, race
+from pathcast_lab.harness import ParameterError, Plot, Row, Rows, Run, Timing, experiment, peak_bytes, race
 
 from .claim_judges import OURS, explanations
 from .claims import ALWAYS

@@ -6,7 +6,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pathcast_lab.harness.claims import Claim
+from pathcast_lab.harness import Claim
 
 from .claim_judges import BPA, GPX, GPX_AP, GPX_APF, OURS, YFILTER
 from .claims import (

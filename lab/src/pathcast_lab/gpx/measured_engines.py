@@ -11,7 +11,7 @@ from math import ceil
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from pathcast_lab.harness.run import Run
+from pathcast_lab.harness import Run
 
 if TYPE_CHECKING:
     from pathcast.documents.reader import Reader

@@ -20,7 +20,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from pathcast_lab.harness.run import Run
+from pathcast_lab.harness import Run
 
 if TYPE_CHECKING:
     from pathcast.documents.schema.schema import Schema

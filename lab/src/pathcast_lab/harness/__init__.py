@@ -1,44 +1,50 @@
-"""Experiments: measurements that set a claim beside what this machine shows, and write it down.
-
-`README.md` of this room shows how to write one.
-"""
+"""The harness: declare an experiment, run it, judge its claims, and publish rows, plots and the report."""
 
 from .claims import Claim, Judgement, Verdict, judged
 from .experiment_runner import default_output, perform, run_experiment
-from .measured_process import Outcome, in_fresh_process
-from .plots import Plot
-from .registry import SCALES, Experiment, UnknownExperimentError, experiment, experiments, find
+from .measured_process import in_fresh_process, peak_bytes, resident_bytes
+from .parameters import ParameterError, as_dict, as_text, changed
+from .plots import Plot, over_subscriptions
+from .registry import Experiment, UnknownExperimentError, experiment, experiments, find
 from .result import Result
-from .rows import MissingRowError, Row, Rows
-from .run import CheckError, Observer, Run
-from .timing import Ratio, Timing, race, ratio
+from .rows import MissingRowError, Row, Rows, Value
+from .run import CheckError, Run
+from .shared_data import nitf_documents
+from .timing import Timing, collector_paused, collector_watched, race, ratio
 
 __all__ = [
-    "SCALES",
     "CheckError",
     "Claim",
     "Experiment",
     "Judgement",
     "MissingRowError",
-    "Observer",
-    "Outcome",
+    "ParameterError",
     "Plot",
-    "Ratio",
     "Result",
     "Row",
     "Rows",
     "Run",
     "Timing",
     "UnknownExperimentError",
+    "Value",
     "Verdict",
+    "as_dict",
+    "as_text",
+    "changed",
+    "collector_paused",
+    "collector_watched",
     "default_output",
     "experiment",
     "experiments",
     "find",
     "in_fresh_process",
     "judged",
+    "nitf_documents",
+    "over_subscriptions",
+    "peak_bytes",
     "perform",
     "race",
     "ratio",
+    "resident_bytes",
     "run_experiment",
 ]

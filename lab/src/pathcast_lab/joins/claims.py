@@ -7,8 +7,7 @@ setting that the rows have. Times that differ by less than a tenth are not told 
 
 from collections.abc import Callable, Iterable, Sequence
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.rows import Row, Rows, Value
+from pathcast_lab.harness import Claim, Judgement, Row, Rows, Value, judged
 
 PAPER = "Chandramouli, Yang 2008, §6.1"
 CLU_PLUS, CLU, TUP, SUB, MIN = "ref-sj-clu+", "ref-sj-clu", "ref-sj-tup", "ref-sj-sub", "ref-sj-min"

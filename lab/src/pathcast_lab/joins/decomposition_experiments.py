@@ -11,11 +11,7 @@ from itertools import permutations
 from math import inf
 from typing import TYPE_CHECKING
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.plots import Plot
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row, Rows
-from pathcast_lab.harness.run import Run
+from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, experiment, judged
 
 from . import claims
 from .server_race import Entrant, check_clients, mean_interval, race_changes
@@ -123,7 +119,7 @@ def _costs(workload: "JoinWorkload") -> dict[str, float]:
 
 def _total(parameters: Decompositions, order: tuple[str, ...], costs: dict[str, float]) -> float:
     """The model's cost of all semijoins of S."""
-    from pathcast_lab.workloads.multiway_joins import MIX
+    from pathcast_lab.workloads import MIX
 
     whole = sum(part for _, part in MIX)
     chosen = [(next(name for name in order if name in tables), part) for tables, part in MIX]

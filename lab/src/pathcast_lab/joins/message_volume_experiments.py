@@ -10,11 +10,7 @@ from math import inf
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from pathcast_lab.harness.claims import Claim, Judgement, Verdict
-from pathcast_lab.harness.plots import Plot
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row, Rows
-from pathcast_lab.harness.run import Run
+from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, Verdict, experiment
 
 from . import claims
 from .server_experiments import SCHEMES

@@ -10,11 +10,7 @@ from math import inf
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from pathcast_lab.harness.claims import Claim
-from pathcast_lab.harness.plots import Plot
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row
-from pathcast_lab.harness.run import Run
+from pathcast_lab.harness import Claim, Plot, Row, Run, experiment
 
 from . import claims
 from .join_rivals import Loop, OneQuery, Queries, rivals_of
@@ -153,7 +149,7 @@ def _figures(run: Run, parameters: Joins, size: int, series: str, seeds: list[_F
 
 def memory_of(subscriptions: int, seed: int) -> float:
     """Bytes of memory that a subscription takes at the server under `ref-sj-clu+`."""
-    from pathcast_lab.harness.measured_process import in_fresh_process
+    from pathcast_lab.harness import in_fresh_process
 
     return in_fresh_process(_grown, subscriptions, seed).value
 
@@ -163,7 +159,7 @@ def _grown(subscriptions: int, seed: int) -> float:
     import gc
 
     from pathcast.joins import JoinServer
-    from pathcast_lab.harness.measured_process import resident_bytes
+    from pathcast_lab.harness import resident_bytes
     from pathcast_lab.workloads import binary_joins
 
     workload = binary_joins(subscriptions, 20, seed=seed, base_rows=2_000)

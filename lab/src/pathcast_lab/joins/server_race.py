@@ -18,16 +18,14 @@ from itertools import islice
 from time import thread_time
 from typing import TYPE_CHECKING, Any
 
-from pathcast_lab.harness.run import Run
-from pathcast_lab.harness.timing import collector_paused
+from pathcast_lab.harness import Run, collector_paused
 
 from .join_rivals import Oracle, Rival
 
 if TYPE_CHECKING:
     from pathcast.joins import Client, JoinServer
     from pathcast.messages import Message
-    from pathcast_lab.workloads import JoinWorkload
-    from pathcast_lab.workloads.join_workloads import Change
+    from pathcast_lab.workloads import Change, JoinWorkload
 
 # So many changes of a server before the next one has its turn: the first ones find their memory out of the caches.
 _TURN = 50

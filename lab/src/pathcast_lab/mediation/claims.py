@@ -6,8 +6,7 @@ default engine, those that compare the ways' querying times on `xtrie`, as the p
 
 from collections.abc import Callable, Mapping
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.rows import Rows, Value
+from pathcast_lab.harness import Claim, Judgement, Rows, Value, judged
 
 from .workloads import IDDR, NDDR, QRA, SDR, Way
 

@@ -10,12 +10,7 @@ from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from pathcast_lab.harness.claims import Claim
-from pathcast_lab.harness.plots import Plot
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row
-from pathcast_lab.harness.run import Run
-from pathcast_lab.harness.timing import race
+from pathcast_lab.harness import Claim, Plot, Row, Run, experiment, race
 
 from . import claims
 from .workloads import (
@@ -82,7 +77,7 @@ def topology_of(name: str) -> tuple["Topology", bool]:
 
 def measure(run: Run, parameters: Mediation) -> Iterator[Row]:
     """Every combination of topologies, sizes, subscriptions and bandwidths."""
-    from pathcast_lab.workloads.course_catalogues import GLOBAL, generate_catalogues
+    from pathcast_lab.workloads import GLOBAL, generate_catalogues
 
     catalogues = generate_catalogues(parameters.catalogues, seed=run.seed)
     mediator = mediator_of(catalogues)

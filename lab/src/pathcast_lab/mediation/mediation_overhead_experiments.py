@@ -10,12 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.plots import Plot
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row, Rows
-from pathcast_lab.harness.run import Run
-from pathcast_lab.harness.timing import race, ratio
+from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, experiment, judged, race, ratio
 
 from .workloads import mediator_of, subscriptions_to
 
@@ -25,7 +20,7 @@ if TYPE_CHECKING:
     from pathcast.errors import PathcastError
     from pathcast.matching import Matches, Subscriptions
     from pathcast.mediation import Mediator
-    from pathcast_lab.workloads.course_catalogues import Catalogue
+    from pathcast_lab.workloads import Catalogue
 
 _TWIGS, _PLAIN = "nested paths", "plain paths"
 _NESTED = {_TWIGS: 0.2, _PLAIN: 0.0}
@@ -89,7 +84,7 @@ def cost(run: Run, parameters: Cost) -> Iterator[Row]:
     subscriptions drawn from the publisher's schema; `rewritten document`: the document that mediation stands for, read
     and matched; `held back`: the most elements that a stream would hold back, of those of the document.
     """
-    from pathcast_lab.workloads.course_catalogues import GLOBAL, generate_catalogues
+    from pathcast_lab.workloads import GLOBAL, generate_catalogues
 
     catalogues = generate_catalogues(parameters.catalogues, seed=run.seed)
     mediator = mediator_of(catalogues)

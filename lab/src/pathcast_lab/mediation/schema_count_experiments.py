@@ -13,11 +13,7 @@ from statistics import median
 from time import process_time
 from typing import TYPE_CHECKING
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.plots import Plot
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row, Rows
-from pathcast_lab.harness.run import Run
+from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, experiment, judged
 
 from .workloads import subscriptions_to
 
@@ -25,7 +21,7 @@ if TYPE_CHECKING:
     from pathcast.matching import Subscriptions
     from pathcast.mediation import Mapping, Mediator, Operator
     from pathcast.mediation.mediated_matcher import MediatedMatcher
-    from pathcast_lab.workloads.course_catalogues import Catalogue
+    from pathcast_lab.workloads import Catalogue
 
 _DATA, _QUERIES = "data rewriting", "query rewriting"
 
@@ -107,7 +103,7 @@ def schemas(run: Run, parameters: Schemas) -> Iterator[Row]:
     mapping to the first answer on a document of it. The header is a mapping, the reference its name and fingerprint.
     """
     from pathcast.mediation import Mediator
-    from pathcast_lab.workloads.course_catalogues import GLOBAL, generate_catalogues
+    from pathcast_lab.workloads import GLOBAL, generate_catalogues
 
     catalogues = generate_catalogues(max(parameters.schemas), seed=run.seed)
     asked = subscriptions_to(GLOBAL, parameters.subscriptions, run.seed)
@@ -196,7 +192,7 @@ def _held(mediator: "Mediator", asked: "Subscriptions", way: str) -> int:
 
 def _travelling(mediator: "Mediator", matcher: "MediatedMatcher", document: bytes, name: str) -> dict[str, float]:
     """Bytes that a mapping or a reference adds to a document, and µs to match what comes so."""
-    from pathcast_lab.harness.timing import race
+    from pathcast_lab.harness import race
 
     messages = {kind: mediator.pack(document, name, with_mapping=kind == "header") for kind in ("header", "reference")}
     times = race({kind: partial(matcher.match_message, data) for kind, data in messages.items()}, rounds=7)

@@ -18,11 +18,7 @@ from statistics import fmean, median
 from time import perf_counter
 from typing import Any
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.plots import Plot
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row, Rows
-from pathcast_lab.harness.run import Run
+from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, experiment, judged
 
 from . import claims
 from .workloads import SDR, Sent, Way, matching_by, mediator_of, sent_documents, subscriptions_to
@@ -69,7 +65,7 @@ def _received(link: socket.socket, size: int) -> bytes:
 
 
 def _matchers(place: Place) -> list[Callable[[Sent], list[int]]]:
-    from pathcast_lab.workloads.course_catalogues import GLOBAL, generate_catalogues
+    from pathcast_lab.workloads import GLOBAL, generate_catalogues
 
     mediator = mediator_of(generate_catalogues(place.catalogues, seed=place.seed))
     asked = subscriptions_to(GLOBAL, place.subscriptions, place.seed + place.number)
@@ -163,7 +159,7 @@ def sockets(run: Run, parameters: Sockets) -> Iterator[Row]:
     carries gigabytes a second, so that querying outweighs transmission, as it never does at the paper's bandwidths.
     Under SDR the way from the publisher to the mediator is not counted here.
     """
-    from pathcast_lab.workloads.course_catalogues import generate_catalogues
+    from pathcast_lab.workloads import generate_catalogues
 
     catalogues = generate_catalogues(parameters.catalogues, seed=run.seed)
     sent = sent_documents(mediator_of(catalogues), catalogues, parameters.bytes, run.seed)

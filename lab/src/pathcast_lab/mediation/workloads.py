@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from pathcast.matching import Subscriptions
     from pathcast.mediation import Mediator, SchemaTree
-    from pathcast_lab.workloads.course_catalogues import Catalogue
+    from pathcast_lab.workloads import Catalogue
 
 SDR, NDDR, IDDR, QRA = "SDR", "NDDR", "IDDR", "QRA"
 _REWRITINGS = {NDDR: "events", IDDR: "engine", QRA: "queries"}
@@ -58,7 +58,7 @@ class Sent:
 def mediator_of(catalogues: "Sequence[Catalogue]") -> "Mediator":
     """A mediator that knows these catalogues by the truth about them."""
     from pathcast.mediation import Mediator
-    from pathcast_lab.workloads.course_catalogues import GLOBAL
+    from pathcast_lab.workloads import GLOBAL
 
     made = Mediator(GLOBAL)
     for catalogue in catalogues:

@@ -17,7 +17,7 @@ from pathcast.network.can.address_space import AddressSpace
 from pathcast.network.can.filter_points import Shaped, shape
 from pathcast.network.tree.filter_table import FilterTable
 from pathcast.transmission import Topology, Underlay
-from pathcast_lab.workloads.join_workloads import DOMAIN, JoinBatch, JoinWorkload
+from pathcast_lab.workloads import DOMAIN, JoinBatch, JoinWorkload
 
 # The kinds of messages that an insertion into a table, and a deletion from it, can lead to.
 KINDS = frozenset({ARRIVE, DEPART, EXPOSE, WITHDRAW})

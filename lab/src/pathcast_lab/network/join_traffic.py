@@ -13,9 +13,8 @@ from itertools import product
 
 from pathcast.kernels import Int64s
 from pathcast.transmission import Topology
-from pathcast_lab.harness.rows import Row
-from pathcast_lab.harness.run import Run
-from pathcast_lab.workloads.join_workloads import ALIKE, JoinWorkload, binary_joins, stock_joins
+from pathcast_lab.harness import Row, Run
+from pathcast_lab.workloads import ALIKE, JoinWorkload, binary_joins, stock_joins
 
 from .join_overlay import filter_table, overlay, placed
 from .join_traffic_experiments import Setting

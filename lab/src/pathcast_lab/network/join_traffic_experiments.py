@@ -3,11 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from pathcast_lab.harness.claims import Claim
-from pathcast_lab.harness.plots import Plot
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row
-from pathcast_lab.harness.run import Run
+from pathcast_lab.harness import Claim, Plot, Row, Run, experiment
 
 from .traffic_claims import OURS, STRAWMEN, TARGET, TEN, below, falls, least, saves, selections, usually
 

@@ -16,9 +16,8 @@ from pathcast.network.can.zones import boxes_size
 from pathcast.network.packets import unit_size, units_of
 from pathcast.network.payload_cache import PayloadCounts
 from pathcast.transmission import Topology, Underlay
-from pathcast_lab.harness.rows import Row
-from pathcast_lab.harness.run import Run
-from pathcast_lab.workloads.join_workloads import ALIKE, JoinBatch, JoinWorkload, binary_joins
+from pathcast_lab.harness import Row, Run
+from pathcast_lab.workloads import ALIKE, JoinBatch, JoinWorkload, binary_joins
 
 from .join_overlay import changes_of, filters_of, overlay, space_of, turned, zoned
 from .payload_experiments import ALONE, JUDGED, PLAIN, STARRED, UNBOUNDED, Payloads

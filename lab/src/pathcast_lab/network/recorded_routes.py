@@ -19,7 +19,7 @@ from pathcast.network import ContentNetwork, PayloadLimits, Traffic
 from pathcast.network.can.filter_points import Probe, Shaped
 from pathcast.network.tree.content_node import Step
 from pathcast.transmission import Underlay
-from pathcast_lab.workloads.join_workloads import JoinWorkload
+from pathcast_lab.workloads import JoinWorkload
 
 from .join_overlay import filter_table, points_of, space_of, turned
 from .traffic_counts import Clips, ZoneCounter, matching, probe_of

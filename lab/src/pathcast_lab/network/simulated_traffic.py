@@ -11,8 +11,8 @@ from pathcast.joins import JoinServer
 from pathcast.joins.schemes.message_attributes import FORM, TO
 from pathcast.messages import Filter, In
 from pathcast.network import ContentNetwork
-from pathcast_lab.harness.run import Run
-from pathcast_lab.workloads.join_workloads import JoinWorkload
+from pathcast_lab.harness import Run
+from pathcast_lab.workloads import JoinWorkload
 
 from .join_overlay import changes_of, filters_of, single
 from .traffic_claims import NETWORKS

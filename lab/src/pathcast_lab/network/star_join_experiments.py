@@ -3,11 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.plots import Plot
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import MissingRowError, Row, Rows
-from pathcast_lab.harness.run import Run
+from pathcast_lab.harness import Claim, Judgement, MissingRowError, Plot, Row, Rows, Run, experiment, judged
 
 from .traffic_claims import OURS
 

@@ -13,10 +13,8 @@ from typing import Any
 from pathcast.joins import JoinServer
 from pathcast.kernels import Int64s
 from pathcast.transmission import Topology
-from pathcast_lab.harness.rows import Row
-from pathcast_lab.harness.run import Run
-from pathcast_lab.workloads.join_workloads import ALIKE, STAR, JoinWorkload
-from pathcast_lab.workloads.multiway_joins import mixed_joins, star_joins
+from pathcast_lab.harness import Row, Run
+from pathcast_lab.workloads import ALIKE, STAR, JoinWorkload, mixed_joins, star_joins
 
 from .join_overlay import filter_table, overlay, placed
 from .ratio_interval import times_interval

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from math import inf
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.rows import MissingRowError, Rows
+from pathcast_lab.harness import Claim, Judgement, MissingRowError, Rows, judged
 
 OURS = "ref-sj-clu+"
 STRAWMEN = ("enum-j", "rel-sel", "ref-j", "ref-j+")

@@ -20,8 +20,7 @@ from pathcast.joins.schemes.semijoin_forms import Form
 from pathcast.messages import Message
 from pathcast.network import ContentNetwork, Space, join_space, result_space
 from pathcast.transmission import Topology
-from pathcast_lab.workloads.join_workloads import DOMAIN, JoinBatch, JoinWorkload
-from pathcast_lab.workloads.multiway_joins import SELECTED
+from pathcast_lab.workloads import DOMAIN, SELECTED, JoinBatch, JoinWorkload
 
 from .join_overlay import changes_of, points_of, turned, zoned
 from .traffic_claims import NETWORKS

@@ -8,8 +8,7 @@ than `NOISE` of it is no difference.
 
 from collections.abc import Callable
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.rows import Rows, Value
+from pathcast_lab.harness import Claim, Judgement, Rows, Value, judged
 
 PAPER = "Chan, Ni 2007, §6.2"
 EARLY, LATE = 0.25, 1.0

@@ -11,11 +11,7 @@ from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from pathcast_lab.harness.claims import Claim
-from pathcast_lab.harness.plots import Plot
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row
-from pathcast_lab.harness.run import Run
+from pathcast_lab.harness import Claim, Plot, Row, Run, experiment
 
 from . import claims
 from .overlay_timing import PARTS, Way, mean_parts, seconds_below, seconds_of_routers

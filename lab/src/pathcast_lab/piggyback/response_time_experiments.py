@@ -7,11 +7,7 @@ delivery waited for that kind of step on all of its way; parts add up to the res
 
 from collections.abc import Iterator
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.plots import Plot
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row, Rows
-from pathcast_lab.harness.run import Run
+from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, experiment, judged
 
 from . import claims
 from .figure_experiments import Piggyback, measure

@@ -12,12 +12,20 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.plots import Plot
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import MissingRowError, Row, Rows
-from pathcast_lab.harness.run import Run
-from pathcast_lab.harness.timing import Timing, race, ratio
+from pathcast_lab.harness import (
+    Claim,
+    Judgement,
+    MissingRowError,
+    Plot,
+    Row,
+    Rows,
+    Run,
+    Timing,
+    experiment,
+    judged,
+    race,
+    ratio,
+)
 
 from .document_collections import COLLECTIONS, Profiles, collection, profiles
 

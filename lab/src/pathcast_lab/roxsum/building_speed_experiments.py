@@ -4,12 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.plots import Plot
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row, Rows
-from pathcast_lab.harness.run import Run
-from pathcast_lab.harness.timing import race
+from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, experiment, judged, race
 
 from .document_collections import COLLECTIONS, PROSE, collection
 

@@ -4,11 +4,7 @@ import gzip
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.plots import Plot
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row, Rows
-from pathcast_lab.harness.run import Run
+from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, experiment, judged
 
 from .document_collections import COLLECTIONS, PROSE, collection
 

@@ -12,12 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.plots import over_subscriptions
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row, Rows
-from pathcast_lab.harness.run import Run
-from pathcast_lab.harness.timing import Timing, race, ratio
+from pathcast_lab.harness import (
+    Claim,
+    Judgement,
+    Row,
+    Rows,
+    Run,
+    Timing,
+    experiment,
+    judged,
+    over_subscriptions,
+    race,
+    ratio,
+)
 
 if TYPE_CHECKING:
     from pathcast.kernels import Int64s, UInt8s

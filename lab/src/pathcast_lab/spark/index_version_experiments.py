@@ -12,11 +12,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, NamedTuple
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row, Rows
-from pathcast_lab.harness.run import Run
-from pathcast_lab.harness.timing import Timing
+from pathcast_lab.harness import Claim, Judgement, Row, Rows, Run, Timing, experiment, judged
 
 if TYPE_CHECKING:
     from pathcast.matching.subscriptions.subscriptions import Subscription

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathcast.joins.partition.standing_joins import StandingJoins
-    from pathcast_lab.workloads.join_workloads import JoinBatch
+    from pathcast_lab.workloads import JoinBatch
 
 # A change under its number: number, insert or delete, table, row.
 Numbered = tuple[int, str, str, Mapping[str, Any]]
@@ -35,8 +35,8 @@ def make_tables(subscriptions: int, values: int, base: int, joined: int, changes
 
     from pathcast.joins import Schema
     from pathcast.joins.partition.standing_joins import StandingJoins
-    from pathcast_lab.workloads.join_workloads import JOINING, balanced, binary_joins, zipf_counts
-    from pathcast_lab.workloads.join_workloads import values as drawn
+    from pathcast_lab.workloads import JOINING, balanced, binary_joins, zipf_counts
+    from pathcast_lab.workloads import values as drawn
 
     plain = binary_joins(subscriptions, 0, seed=seed, base_rows=0, joined_rows=0)
     draw = np.random.default_rng((seed, 11))

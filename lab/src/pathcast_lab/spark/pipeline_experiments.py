@@ -13,12 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.plots import Plot
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row, Rows
-from pathcast_lab.harness.run import Run
-from pathcast_lab.harness.timing import race, ratio
+from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, experiment, judged, race, ratio
 from pathcast_lab.mediation.workloads import mediator_of
 
 if TYPE_CHECKING:
@@ -199,7 +194,7 @@ class Workload:
     def make(cls, run: Run, parameters: SparkPipeline) -> "Workload":
         from lxml import etree
 
-        from pathcast_lab.workloads.course_catalogues import generate_catalogues
+        from pathcast_lab.workloads import generate_catalogues
 
         catalogues = generate_catalogues(parameters.publishers, seed=run.seed)
         mediator = mediator_of(catalogues)

@@ -12,10 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from pathcast_lab.harness.claims import Claim, Judgement, judged
-from pathcast_lab.harness.registry import experiment
-from pathcast_lab.harness.rows import Row, Rows
-from pathcast_lab.harness.run import Run
+from pathcast_lab.harness import Claim, Judgement, Row, Rows, Run, experiment, judged
 
 from .join_streams import JoinStream, NativeStream, Numbered, Tables, make_tables, one_server
 
