@@ -163,7 +163,7 @@ def test_recent_states_that_outgrow_their_memory_are_worked_out_with_all_others(
 
 @pytest.mark.parametrize("cells", [1 << 22, 200])
 def test_fresh_paths_are_found_at_any_depth(monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
-    for module in ("engine", "scratch"):
+    for module in ("engine", "paths.walk_scratch"):
         monkeypatch.setattr(f"pathcast.matching.automaton.{module}.LEVEL_CELLS", cells)
     monkeypatch.setattr(room, "FRESH_BITS", 1 << 13)
     subscriptions, matcher = followed(10, 0)
