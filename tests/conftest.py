@@ -1,6 +1,7 @@
 """What all tests share: the option for longer runs, and imports of `tests.…` from wherever pytest is started."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run the differential tests on a million pairs of pattern and document instead of a hundred thousand, the "
         "scanner on a million mutated documents instead of twelve thousand, and what takes minutes or gigabytes",
     )
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-timeout reads its option
+def pytest_configure(config: pytest.Config) -> None:
+    """Long runs take as long as they take."""
+    if config.getoption("--long"):
+        config.option.timeout = 0
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_replacement_stays() -> Iterator[None]:
+    """What a test replaces is there again after it: also in packages, which keep what they look up in their modules.
+
+    A package that looks up a name while a test has replaced it in the module keeps the replacement for good: such a
+    test replaces the name in the package.
+    """
+    yield
+    packages = [module for name, module in sys.modules.items() if name.startswith(("pathcast.", "pathcast_lab."))]
+    left = [
+        f"{package.__name__}.{name}"
+        for package in packages
+        for name in getattr(package, "__all__", ())
+        if getattr(vars(package).get(name), "__module__", "pathcast").startswith("tests.")
+    ]
+    assert not left, f"replaced by a test and not put back: {', '.join(left)}"
 
 
 HERE = Path(__file__).resolve().parent

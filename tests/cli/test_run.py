@@ -215,7 +215,7 @@ def test_spark_starts_where_pyspark_installs_no_handler_of_its_own(folder, monke
         raise pathcast.PipelineError("Spark did not start: no reason")
 
     monkeypatch.setattr("pathcast.spark.session", session)
-    monkeypatch.setattr("pathcast.spark.sessions.session.running", lambda: None)
+    monkeypatch.setattr("pathcast.spark.sessions.running", lambda: None)
     monkeypatch.setattr(sys, "argv", ["pathcast", "run", str(folder / "stream.toml")])
     with pytest.raises(SystemExit) as left:
         main()

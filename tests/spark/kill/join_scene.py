@@ -73,6 +73,13 @@ class JoinScene(Stage):
             if self.files % 2 == 0:
                 self.publish()
 
+    def kill_workers(self) -> int:
+        """As for any stage. A stream that has nothing to do soon has no workers: then one more file comes."""
+        died = super().kill_workers()
+        if not died and self.most is not None and self._taken("joined") >= self.most:
+            self.most += 1
+        return died
+
     def _change(self) -> tuple[Any, ...]:
         """The next change: number, table, change, row and values."""
         draw = self.random

@@ -15,6 +15,7 @@ from typing import Self
 from pathcast.spark.files.file_log import FileLog
 from pathcast.spark.files.file_source import LOG
 from pathcast.spark.publishing.version_pins import pins_of
+from tests.spark.machines import MINUTES
 
 HERE = Path(__file__).parent
 
@@ -90,8 +91,8 @@ class Stage:
         until = time.monotonic() + self.random.uniform(0, longest)
         self.wait_for(lambda: time.monotonic() > until, "the time to pass")
 
-    def wait_for(self, condition, what: str, seconds: float = 120) -> None:
-        deadline = time.monotonic() + seconds
+    def wait_for(self, condition, what: str) -> None:
+        deadline = time.monotonic() + MINUTES
         while not condition():
             assert time.monotonic() < deadline, f"waited in vain for {what}\n{self.log()}"
             assert self.program is not None
@@ -177,7 +178,7 @@ class Stage:
         (self.folder / "stop").touch()
         while True:
             assert self.program is not None
-            code = self.program.wait(timeout=180)
+            code = self.program.wait(timeout=MINUTES)
             if code == 0:
                 break
             self.restarts += 1

@@ -61,7 +61,7 @@ def test_random_kills_of_a_pipeline_file_with_joins(tmp_path, request):
         scene.start()
         for _ in range(4):
             scene.wait_until_streaming()
-            scene.wait_for(lambda: scene.unfinished("joined"), "a batch", seconds=240)  # two streams start
+            scene.wait_for(lambda: scene.unfinished("joined"), "a batch")
             scene.pause(2)
             scene.kill_driver()
             scene.publish()  # a replay must not take this one
