@@ -18,17 +18,21 @@ import pytest
 from pathcast import LimitError, PathcastError, Subscriptions
 from pathcast.documents import Limits, read_batch
 from pathcast.documents.expat_reader import _DocumentReader
-from pathcast.matching import Matcher
+from pathcast.matching import Matcher, Tuning
 from pathcast.matching.automaton.paths.states import States
-from pathcast.matching.automaton.updates import index_updates as automaton
 from tests.documents.collisions import colliding_names, crowding_names
 from tests.hostile.measured import measured
 
 PATTERNS = ("//a", "//b", "//a//a//b", "/a[.//b='x']", "//b[@x]")
 
 
-def matcher(patterns: Iterable[str] = PATTERNS, limits: Limits | None = None, engine: str | None = None) -> Matcher:
-    subscriptions = Subscriptions(max_steps=20_000)
+def matcher(
+    patterns: Iterable[str] = PATTERNS,
+    limits: Limits | None = None,
+    engine: str | None = None,
+    tuning: Tuning | None = None,
+) -> Matcher:
+    subscriptions = Subscriptions(max_steps=20_000, tuning=tuning)
     subscriptions.add_many(patterns)
     return subscriptions.compile(engine, limits=limits)
 
@@ -356,9 +360,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     return watch
 
 
-def test_patterns_that_make_states_explode_are_answered_in_bounded_memory(
-    monkeypatch: pytest.MonkeyPatch, watch: Watch
-) -> None:
+def test_patterns_that_make_states_explode_are_answered_in_bounded_memory(watch: Watch) -> None:
     random = Random(1)
     patterns = explosive(random, 100_000)
     documents = [tree(random, "abc", 7).encode() for _ in range(4)]
@@ -370,8 +372,7 @@ def test_patterns_that_make_states_explode_are_answered_in_bounded_memory(
     needed = it.statistics()["memo bytes"] - empty
     assert needed > 1 << 20, "states do explode"
     for limit in (empty + needed // 2, 1):
-        monkeypatch.setattr(automaton, "MEMORY_LIMIT", limit)
-        it = matcher(patterns)
+        it = matcher(patterns, tuning=Tuning(state_bytes=limit))
         watch.most = 0
         for document, wanted in zip(documents, expected, strict=True):
             found = set(it.match(document).ids.tolist())
@@ -381,16 +382,13 @@ def test_patterns_that_make_states_explode_are_answered_in_bounded_memory(
 
 
 @pytest.mark.parametrize("limit", [1, 300_000, 400_000])
-def test_documents_of_new_label_paths_only_are_answered_in_bounded_memory(
-    monkeypatch: pytest.MonkeyPatch, watch: Watch, limit: int
-) -> None:
+def test_documents_of_new_label_paths_only_are_answered_in_bounded_memory(watch: Watch, limit: int) -> None:
     random = Random(2)
     names = [f"n{number}" for number in range(200)]
     patterns = ["//" + "//".join(random.sample(names, random.randint(1, 3))) for _ in range(400)]
     documents = [tree(random, names, 5).encode() for _ in range(60)]
     expected = answers(matcher(patterns), documents)
-    monkeypatch.setattr(automaton, "MEMORY_LIMIT", limit)
-    it = matcher(patterns)
+    it = matcher(patterns, tuning=Tuning(state_bytes=limit))
     empty = it.statistics()["memo bytes"]
     watch.most = 0
     for document, wanted in zip(documents, expected, strict=True):
@@ -400,15 +398,14 @@ def test_documents_of_new_label_paths_only_are_answered_in_bounded_memory(
 
 
 @pytest.mark.usefixtures("watch")
-def test_a_document_with_more_states_than_memory_allows_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_with_more_states_than_memory_allows_is_answered() -> None:
     random = Random(3)
     names = [f"n{number}" for number in range(100)]
     patterns = ["//" + "//".join(random.sample(names, random.randint(1, 3))) for _ in range(300)]
     large = tree(random, names, 9).encode()
     documents = [b"<n1/>", large, b"<n2><n1/></n2>"]
     expected = answers(matcher(patterns), documents)
-    monkeypatch.setattr(automaton, "MEMORY_LIMIT", 25_000)
-    it = matcher(patterns)
+    it = matcher(patterns, tuning=Tuning(state_bytes=25_000))
     assert answers(it, documents) == expected
     assert it.statistics()["simulated"] == 1
 

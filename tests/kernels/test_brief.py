@@ -16,7 +16,7 @@ def test_brief_kernels_keep_the_gil_and_others_release_it() -> None:
 def test_only_these_are_brief() -> None:
     found = {(path.name, name) for path in kernel_sources() for name in BRIEF.findall(path.read_text())}
     assert found == {
-        ("delta_paths_kernels.py", "put_fresh"),
+        ("pending_paths_kernels.py", "put_pending"),
         ("scanner_kernels.py", "bounds"),
         ("path_trie_kernels.py", "enter_path"),
     }

@@ -7,8 +7,8 @@ import pytest
 
 import pathcast
 from pathcast.errors import DocumentError, PatternError, TopologyError
+from pathcast.matching import Tuning
 from pathcast.routing import Overlay
-from pathcast.routing.table import routing_table as table
 from pathcast.transmission import Topology
 from tests.routing.drawn import delivered
 
@@ -86,9 +86,10 @@ def test_changes_do_not_make_advertisements_anew() -> None:
     assert overlay.router("r2").made["r1"].aggregates[:-1] == made.aggregates
 
 
-def test_a_table_of_mostly_unused_entries_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "FEW_UNUSED", 4)
+def test_a_table_of_mostly_unused_entries_is_made_anew() -> None:
     overlay = Overlay(Topology.chain(3))
+    for name in ("r1", "r2", "r3"):
+        overlay.router(name).table.patterns.tuning = Tuning(unused_entries=4)
     kept = [overlay.subscribe("r2", xpath, xpath) for xpath in ("/a/b/c", "/a/b/d", "//e")]
     ids = overlay.subscribe_many("r2", [f"//x{number}" for number in range(30)], "ada")
     overlay.subscribe("r3", "//c", "bob")

@@ -8,6 +8,7 @@ import pytest
 
 import pathcast
 from pathcast.errors import PipelineError
+from pathcast.matching import Tuning
 from pathcast.spark import publish
 from pathcast.spark.publishing import index_versions as versions
 from pathcast.spark.publishing.compile_shards import default_settings
@@ -190,13 +191,14 @@ def test_what_was_left_for_a_day_goes_and_what_is_at_work_stays(tmp_path):
     assert sorted(path.name for path in home.iterdir() if path.name[0] == ".") == [".parts-new", ".told-new"]
 
 
-def test_changes_that_leave_most_patterns_unused_find_their_own(tmp_path, monkeypatch):
-    monkeypatch.setattr("pathcast.matching.table.pattern_table.FEW_UNUSED", 10)
-    ran(publishing(tmp_path, TABLE), batch([(number, None, f"/a/b{number}[c]") for number in range(1, 61)], TABLE))
-    changes = [(number, None, "", "removed") for number in range(1, 56)]
-    changes += [(number, None, f"/x[@y = {number}]", "added") for number in range(100, 110)]
+def test_changes_that_leave_most_patterns_unused_find_their_own(tmp_path):
+    last = Tuning().unused_entries + 20
+    rows = [(number, None, f"/a/b{number}[c]") for number in range(1, last + 6)]
+    ran(publishing(tmp_path, TABLE), batch(rows, TABLE))
+    changes = [(number, None, "", "removed") for number in range(1, last + 1)]
+    changes += [(number, None, f"/x[@y = {number}]", "added") for number in range(9100, 9110)]
     told = ran(publishing(tmp_path, CHANGES, "changes"), batch(changes, CHANGES))
-    assert [told[0][f"{name}_count"] for name in ("added", "removed", "subscriptions")] == [10, 55, 15]
+    assert [told[0][f"{name}_count"] for name in ("added", "removed", "subscriptions")] == [10, last, 15]
     matcher = pathcast.open_index(version_folder(tmp_path, 2))
-    assert matcher.match("<x y='104'/>").ids.tolist() == [104]
-    assert matcher.match("<a><b58><c/></b58></a>").ids.tolist() == [58]
+    assert matcher.match("<x y='9104'/>").ids.tolist() == [9104]
+    assert matcher.match(f"<a><b{last + 3}><c/></b{last + 3}></a>").ids.tolist() == [last + 3]

@@ -63,10 +63,10 @@ class Router:
         self._entries: dict[str, Int32s] = {}
         self._binders: dict[str, Binder] = {}
         self._numbers: dict[str, dict[int, int]] = {}
-        self._open_table(table)
+        self._open_table(RoutingTable(namespaces, max_steps, limits) if table is None else table)
 
-    def _open_table(self, table: RoutingTable | None = None) -> None:
-        self.table = RoutingTable(self.namespaces, self.max_steps, self.limits) if table is None else table
+    def _open_table(self, table: RoutingTable) -> None:
+        self.table = table
         self._reader = Reader(self.table.patterns.names, self.limits, "refuse")
 
     # Changes.
@@ -134,7 +134,7 @@ class Router:
         if not self.table.is_wasteful:
             return
         old, held = self.table, self.subscriptions
-        self._open_table()
+        self._open_table(RoutingTable(self.namespaces, self.max_steps, self.limits, old.patterns.tuning))
         self._binders.clear()
         self._numbers.clear()
         self.subscriptions = {}

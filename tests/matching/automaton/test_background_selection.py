@@ -6,9 +6,9 @@ from threading import Event
 import pytest
 
 from pathcast import Matcher, Subscriptions
-from pathcast.matching.automaton.updates import index_updates as room
-from pathcast.matching.automaton.verify.candidate_matcher import Layout
-from tests.matching.automaton.renewing import at_rest
+from pathcast.matching import Tuning
+from pathcast.matching.automaton.verify.tree_store import TreeLayout
+from tests.matching.automaton.promotion import at_rest
 
 DOCUMENT = "<a often='v1' seldom='never'/>"
 RARE = "<a often='v1' seldom='1'/>"
@@ -17,23 +17,20 @@ PATTERNS = [f"/a[@often = 'v{number % 50}'][@seldom = '{number % 3}']" for numbe
 PATTERNS += [f"/a[@often = 'w{number}']" for number in range(100)]
 
 
-@pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "FIRST_CHOICE", 32)
-    monkeypatch.setattr(room, "CHOOSE_AT_ONCE", 20)
+SOON = Tuning(first_selection=32, selection_in_background=20, pending_trees=6)
 
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Event]]:
     """From its call on, nobody lays out patterns anew before the event is set."""
-    chosen, go_on = Layout.chosen, Event()
+    selected, go_on = TreeLayout.selected, Event()
 
     def later(*given: object) -> object:
         assert go_on.wait(60)
-        return chosen(*given)  # type: ignore[arg-type]
+        return selected(*given)  # type: ignore[arg-type]
 
     def begin() -> Event:
-        monkeypatch.setattr(Layout, "chosen", later)
+        monkeypatch.setattr(TreeLayout, "selected", later)
         return go_on
 
     yield begin
@@ -41,7 +38,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Event]]:
 
 
 def compiled() -> tuple[Subscriptions, Matcher]:
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=SOON)
     subscriptions.add_many(PATTERNS)
     return subscriptions, subscriptions.compile(engine="automaton")
 
@@ -80,19 +77,16 @@ def test_regions_are_there_when_a_choice_is_made(slow: Callable[[], Event]) -> N
         matcher.match(DOCUMENT)
     go_on.set()
     made = at_rest(matcher)
-    assert made.waiting is not None
-    regions = made.waiting.joins._regions
-    assert regions is not None and regions.of is made.states and (regions.runs.spans[:, 0] >= 0).any()
+    assert made.base.trees is not None
+    regions = made.base.trees.gated.joins._regions
+    assert regions is not None and regions.of is made.base.states and (regions.runs.spans[:, 0] >= 0).any()
     check(subscriptions, matcher)
 
 
-def test_a_choice_that_falls_due_during_a_renewal_is_made_after_it(
-    slow: Callable[[], Event], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(room, "FRESH_TREES", 6)
+def test_a_choice_that_falls_due_during_a_promotion_is_made_after_it(slow: Callable[[], Event]) -> None:
     subscriptions, matcher = compiled()
     go_on = slow()
-    for number in range(8):  # which begins a renewal
+    for number in range(8):  # which begins a promotion
         subscriptions.add(f"/b[@x = {number}]")
         matcher.match(DOCUMENT)
     for _ in range(40):
@@ -100,14 +94,11 @@ def test_a_choice_that_falls_due_during_a_renewal_is_made_after_it(
     go_on.set()
     at_rest(matcher)
     assert candidates(matcher) == 0
-    assert matcher.statistics()["renewals"] == 1
+    assert matcher.statistics()["promotions"] == 1
     check(subscriptions, matcher)
 
 
-def test_patterns_that_become_many_during_a_choice_are_renewed_after_it(
-    slow: Callable[[], Event], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(room, "FRESH_TREES", 6)
+def test_patterns_that_become_many_during_a_choice_are_promoted_after_it(slow: Callable[[], Event]) -> None:
     subscriptions, matcher = compiled()
     go_on = slow()
     for _ in range(40):
@@ -115,9 +106,9 @@ def test_patterns_that_become_many_during_a_choice_are_renewed_after_it(
     for number in range(8):
         subscriptions.add(f"/a[@seldom = '1'][@x != {number}]")
         matcher.match(DOCUMENT)
-    assert matcher.statistics()["fresh patterns"] > 6
+    assert matcher.statistics()["pending patterns"] > 6
     go_on.set()
     made = at_rest(matcher)
-    assert made.lately is not None and matcher.statistics()["fresh patterns"] == 0
+    assert made.delta is not None and matcher.statistics()["pending patterns"] == 0
     assert candidates(matcher) == 0
     check(subscriptions, matcher)

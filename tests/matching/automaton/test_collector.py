@@ -14,7 +14,7 @@ import pytest
 from pathcast import Matcher, Subscriptions, open_index
 from pathcast.matching.automaton import AutomatonEngine
 
-from .renewing import at_rest
+from .promotion import at_rest
 
 FEW = 1_200
 DOCUMENTS = [

@@ -1,6 +1,7 @@
 """The table of patterns gives back what is not used any more, and nobody notices."""
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -9,21 +10,17 @@ import pytest
 import pathcast
 from pathcast import Matcher, Subscriptions
 from pathcast.documents import read as read_document
-from pathcast.matching import engines
+from pathcast.matching import Tuning, engines
 from pathcast.matching.engine_contract import Engine
-from pathcast.matching.table import pattern_table as table
 from pathcast.matching.table.pattern_table import PatternTable
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
 
+# A few unused entries are many.
+FEW = Tuning(unused_entries=20)
 DOCUMENTS = list(generate_documents(news_schema(), 12, seed=5))
 PATTERNS = generate_subscriptions(
     news_schema(), 900, seed=6, max_depth=6, predicate_probability=0.05, nested_probability=0.1, distinct=True
 )
-
-
-@pytest.fixture(autouse=True)
-def _few_are_waste_already(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "FEW_UNUSED", 20)
 
 
 def answers(matcher: pathcast.Matcher) -> list[list[int]]:
@@ -32,7 +29,7 @@ def answers(matcher: pathcast.Matcher) -> list[list[int]]:
 
 def anew(subscriptions: Subscriptions) -> list[list[int]]:
     """What an index built anew says."""
-    fresh = Subscriptions()
+    fresh = Subscriptions(tuning=FEW)
     for each in subscriptions:
         fresh.add(each.xpath, id=each.id)
     return answers(fresh.compile())
@@ -41,7 +38,7 @@ def anew(subscriptions: Subscriptions) -> list[list[int]]:
 @pytest.mark.parametrize("engine", engines())
 def test_patterns_come_and_go_and_the_table_stays_small(engine: str) -> None:
     random = Random(1)
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=FEW)
     kept = list(subscriptions.add_many(PATTERNS[:40]))
     matcher = subscriptions.compile(engine=engine)
     largest = 0
@@ -58,7 +55,7 @@ def test_patterns_come_and_go_and_the_table_stays_small(engine: str) -> None:
 
 
 def test_matches_keep_their_meaning() -> None:
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=FEW)
     ids = subscriptions.add_many(PATTERNS[:200], subscribers=[f"s{place % 5}" for place in range(200)])
     matcher = subscriptions.compile()
     before = [matcher.match(document) for document in DOCUMENTS]
@@ -72,7 +69,7 @@ def test_matches_keep_their_meaning() -> None:
 
 
 def anew_matches(subscriptions: Subscriptions) -> list[pathcast.Matches]:
-    fresh = Subscriptions()
+    fresh = Subscriptions(tuning=FEW)
     for each in subscriptions:
         fresh.add(each.xpath, each.subscriber, id=each.id)
     matcher = fresh.compile()
@@ -80,7 +77,7 @@ def anew_matches(subscriptions: Subscriptions) -> list[pathcast.Matches]:
 
 
 def test_what_documents_have_shown_is_not_forgotten() -> None:
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=FEW)
     ids = subscriptions.add_many(PATTERNS[:300])
     matcher = subscriptions.compile()
     answers(matcher)
@@ -93,7 +90,7 @@ def test_what_documents_have_shown_is_not_forgotten() -> None:
 
 
 def test_a_compacted_index_is_saved_and_opened(tmp_path: Path) -> None:
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=FEW)
     ids = subscriptions.add_many(PATTERNS[:300])
     matcher = subscriptions.compile()
     answers(matcher)
@@ -108,7 +105,7 @@ def test_a_compacted_index_is_saved_and_opened(tmp_path: Path) -> None:
 
 
 def test_names_and_long_paths_survive() -> None:
-    subscriptions = Subscriptions(max_steps=2000)
+    subscriptions = Subscriptions(max_steps=2000, tuning=FEW)
     long = "/a" * 1500
     ids = subscriptions.add_many([long, "/", "//b", *(f"//n{place}" for place in range(60))])
     matcher = subscriptions.compile(limits=pathcast.Limits(depth=5000))
@@ -121,9 +118,8 @@ def test_names_and_long_paths_survive() -> None:
 
 
 @pytest.mark.parametrize("engine", engines())
-def test_names_that_nobody_mentions_any_more_are_given_back(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "MANY_NAMES", 100)
-    subscriptions = Subscriptions({"p": "urn:p"})
+def test_names_that_nobody_mentions_any_more_are_given_back(engine: str) -> None:
+    subscriptions = Subscriptions({"p": "urn:p"}, tuning=replace(FEW, names=100))
     kept = list(subscriptions.add_many(["//a/b", "/a[b = 'x']", "//p:c[@p:k]", "//*[c]"]))
     matcher = subscriptions.compile(engine=engine)
     documents = ["<a><b>x</b></a>", "<q:c xmlns:q='urn:p' q:k='1'/>", "<r><n7/><c/></r>"]
@@ -146,21 +142,19 @@ def test_names_that_nobody_mentions_any_more_are_given_back(engine: str, monkeyp
     assert [each.xpath for each in subscriptions] == ["//a/b", "/a[b = 'x']", "//p:c[@p:k]", "//*[c]"]
 
 
-def test_names_are_given_back_with_the_last_subscription(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "MANY_NAMES", 20)
-    subscriptions = Subscriptions()
+def test_names_are_given_back_with_the_last_subscription() -> None:
+    subscriptions = Subscriptions(tuning=replace(FEW, names=20))
     matcher = subscriptions.compile()
-    for id in subscriptions.add_many([f"//n{number}" for number in range(table.FEW_UNUSED + 1)]):
+    for id in subscriptions.add_many([f"//n{number}" for number in range(FEW.unused_entries + 1)]):
         subscriptions.remove(id)
     assert len(subscriptions.table.names) < 20
     assert not matcher.match("<n1/>")
     subscriptions.add("//n1")
-    assert matcher.match("<n1/>").ids.tolist() == [table.FEW_UNUSED + 2]
+    assert matcher.match("<n1/>").ids.tolist() == [FEW.unused_entries + 2]
 
 
-def test_counts_go_on_when_names_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "MANY_NAMES", 20)
-    subscriptions = Subscriptions()
+def test_counts_go_on_when_names_are_given_back() -> None:
+    subscriptions = Subscriptions(tuning=replace(FEW, names=20))
     subscriptions.add("//a[@b = 1][c]")
     matcher = subscriptions.compile()
     names = subscriptions.table.names
@@ -173,9 +167,8 @@ def test_counts_go_on_when_names_are_given_back(monkeypatch: pytest.MonkeyPatch)
     assert (statistics["elements"], statistics["candidates that match"]) == (4, 2)
 
 
-def test_threads_match_while_names_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "MANY_NAMES", 50)
-    subscriptions = Subscriptions()
+def test_threads_match_while_names_are_given_back() -> None:
+    subscriptions = Subscriptions(tuning=replace(FEW, names=50))
     kept = list(subscriptions.add_many(["//a/b", "/a[b = 'x']"]))
     matcher = subscriptions.compile()
     wrong: list[list[int]] = []
@@ -204,7 +197,7 @@ def test_threads_match_while_names_are_given_back(monkeypatch: pytest.MonkeyPatc
 def test_who_changes_makes_the_engine_for_the_next_table_and_no_match_does(
     monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=FEW)
     ids = list(subscriptions.add_many(PATTERNS[:300]))
     used, unused = (subscriptions.compile(engine=engine) for _ in range(2))
     tables = [subscriptions.table]

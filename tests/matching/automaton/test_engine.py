@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import pathcast
 from pathcast import Subscriptions
 from pathcast.kernels import kernel
-from pathcast.matching.automaton.updates import index_updates as room
+from pathcast.matching import Tuning
 from pathcast.matching.automaton.values.comparison_kernels import number
 from pathcast.patterns.value_comparison import number_of
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
@@ -19,8 +19,8 @@ from pathcast.workloads import generate_documents, generate_subscriptions, news_
 DOCUMENTS = list(generate_documents(news_schema(), 60, seed=11))
 
 
-def matcher_for(xpaths: list[str], engine: str = "automaton") -> pathcast.Matcher:
-    subscriptions = Subscriptions()
+def matcher_for(xpaths: list[str], engine: str = "automaton", tuning: Tuning | None = None) -> pathcast.Matcher:
+    subscriptions = Subscriptions(tuning=tuning)
     subscriptions.add_many(xpaths)
     return subscriptions.compile(engine=engine)
 
@@ -57,12 +57,11 @@ def test_copies_of_a_subscription_are_one_pattern() -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 1 << 16])
-def test_forgetting_states_changes_no_answer(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forgetting_states_changes_no_answer(limit: int) -> None:
     xpaths = generate_subscriptions(news_schema(), 300, seed=4, max_depth=7, predicates=1)
     documents = [*DOCUMENTS, *generate_documents(news_schema(), 200, seed=12)]
     wanted = answers(matcher_for(xpaths), documents)
-    monkeypatch.setattr(room, "MEMORY_LIMIT", limit)
-    matcher = matcher_for(xpaths)
+    matcher = matcher_for(xpaths, tuning=Tuning(state_bytes=limit))
     assert [list(matcher.match(document)) for document in documents] == wanted
     statistics = matcher.statistics()
     assert limit > 1 or statistics["evictions"] == statistics["simulated"] > 10
@@ -152,6 +151,6 @@ def test_a_fresh_pattern_costs_nothing_where_its_gate_is_shut() -> None:
         before = matcher.statistics()["candidates"]
         assert matcher.match(document).ids.tolist() == reference.match(document).ids.tolist()
         looked_at.append(matcher.statistics()["candidates"] - before)
-    assert matcher.statistics()["fresh patterns"] == len(fresh)
+    assert matcher.statistics()["pending patterns"] == len(fresh)
     # Those that any document might match, those whose path it has, and what waits behind "/a[c]/b".
     assert looked_at == [5, 1, 3, 5, 2]

@@ -10,17 +10,19 @@ import pytest
 import pathcast
 from pathcast import SnapshotError, Subscriptions
 from pathcast.documents import Names
+from pathcast.matching import Tuning
 from pathcast.matching import stored_index as index
 from pathcast.matching.automaton.values.value_index import DemandTable
-from pathcast.matching.automaton.verify import candidate_matcher as behind
 from pathcast.matching.automaton.verify.condition_table import Conditions
+from pathcast.matching.automaton.verify.tree_store import TreeStore
 from pathcast.matching.automaton.verify.verifier import renumbered
-from pathcast.matching.table import pattern_table as table
 from pathcast.matching.table import tree_patterns as trees
 from pathcast.patterns import Pattern, parse
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
 from tests.matching.test_differential import Round, drawn
 
+# A few unused entries are many.
+FEW = Tuning(unused_entries=20)
 PATTERNS = [
     "/a[@x = 'one'][b > 5]/c",
     "//a[contains(., 'some text')][not(b = 7 or @x)]/c",
@@ -44,11 +46,8 @@ def expected(this: Round, kept: set[int]) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("memo", [True, False])
 @pytest.mark.parametrize("seed", range(4))
-def test_opened_changed_and_opened_again_it_agrees_with_lxml(
-    seed: int, memo: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_opened_changed_and_opened_again_it_agrees_with_lxml(seed: int, memo: bool, tmp_path: Path) -> None:
     this, random = drawn(seed), Random(seed)
-    monkeypatch.setattr(table, "FEW_UNUSED", 20)
     subscriptions = Subscriptions(namespaces=this.namespaces)
     subscriptions.add_many(this.expressions[:80])
     kept = set(range(80))
@@ -59,6 +58,7 @@ def test_opened_changed_and_opened_again_it_agrees_with_lxml(
         matcher = pathcast.open_index(tmp_path / "index", entities="expand")
         assert answers(matcher, this) == expected(this, kept)
         subscriptions = matcher.subscriptions
+        subscriptions.table.tuning = FEW
         subscriptions.add_many(this.expressions[begin : begin + 20], ids=range(begin + 1, begin + 21))
         for place in range(begin + 20, begin + 40):
             subscriptions.add(this.expressions[place], id=place + 1)
@@ -86,7 +86,7 @@ def test_to_open_and_match_no_pattern_is_parsed_or_compiled(tmp_path: Path, monk
         pytest.fail("a pattern was looked at")
 
     monkeypatch.setattr(trees, "parse_printed", refused)
-    monkeypatch.setattr(behind.Behind, "_add_joined", refused)
+    monkeypatch.setattr(TreeStore, "_add_joined", refused)
     opened = pathcast.open_index(tmp_path / "index")
     assert [found.ids.tolist() for found in opened.match_many(documents)] == wanted  # type: ignore[union-attr]
     assert any(wanted)
@@ -97,20 +97,20 @@ def test_to_open_and_match_no_pattern_is_parsed_or_compiled(tmp_path: Path, monk
 def test_when_the_table_is_compacted_no_pattern_is_compiled_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table, "FEW_UNUSED", 20)
     xpaths = generate_subscriptions(news_schema(), 600, seed=4, predicates=2, nested=1, distinct=True)
     documents = list(generate_documents(news_schema(), 30, seed=4))
     compiled(xpaths).save(tmp_path / "index")
     opened = pathcast.open_index(tmp_path / "index")
     before = opened.subscriptions.table
+    before.tuning = FEW
     taken_up: list[int] = []
-    add = behind.Behind._add_joined
+    add = TreeStore._add_joined
 
-    def counted(self: behind.Behind, patterns: dict[int, Pattern]) -> dict[int, Pattern]:
+    def counted(self: TreeStore, patterns: dict[int, Pattern]) -> dict[int, Pattern]:
         taken_up.extend(patterns)
         return add(self, patterns)
 
-    monkeypatch.setattr(behind.Behind, "_add_joined", counted)
+    monkeypatch.setattr(TreeStore, "_add_joined", counted)
     opened.match(documents[0])
     for id in range(1, 401):
         opened.subscriptions.remove(id)
@@ -122,7 +122,7 @@ def test_when_the_table_is_compacted_no_pattern_is_compiled_again(
     assert any(found) and opened.match("<news kind='never seen'/>").ids.tolist()[-1] == 700
     assert len([entry for entry in taken_up if entry > 200]) <= 1
     sizes = [
-        len(matcher.engine._generations._behind._verifier._conditions)  # type: ignore[attr-defined]
+        len(matcher.engine._updates._trees._verifier._conditions)  # type: ignore[attr-defined]
         for matcher in (opened, compiled(xpaths))
     ]
     assert sizes[0] < 0.6 * sizes[1], "conditions that nobody asked for any more are gone"

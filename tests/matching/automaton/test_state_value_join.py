@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import pathcast
 from pathcast import Subscriptions
 from pathcast.documents import Names
-from pathcast.matching.automaton.updates import index_updates as generations
+from pathcast.matching import Tuning
 from pathcast.matching.automaton.values import state_value_join as joins
 from pathcast.matching.automaton.values.ancestor_tests import bound_tests, demand_at, spine_of
 from pathcast.matching.automaton.values.state_value_join_kernels import DOWN
@@ -103,10 +103,9 @@ def test_however_regions_are_shared_or_forgotten(heavy: int, rows: int, monkeypa
     equal_to_reference(subscriptions, documents)
 
 
-def test_documents_without_states_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generations, "MEMORY_LIMIT", 1)
+def test_documents_without_states_are_verified() -> None:
     patterns, documents = some(3, documents=12)
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=Tuning(state_bytes=1))
     subscriptions.add_many([*patterns, *(f"//b{number}//a[@k = {number % 3}]" for number in range(1200))])
     matcher, reference = subscriptions.compile(), subscriptions.compile(engine="reference")
     deep = ["".join(f"<b{number}>" for number in range(seed, 1200, 3)) for seed in range(3)]
@@ -196,7 +195,7 @@ def test_nothing_is_verified_that_one_element_decides(monkeypatch: pytest.Monkey
     subscriptions.add_many(["/a[@k = 1]/b", "/a/b[@l >= 3][@k = 'x']", "//b[text() = 2]", "//a[@k = 1]//b[@l = 4]"])
     matcher = subscriptions.compile()
     asked: list[int] = []
-    verifier = matcher.engine._generations.current.waiting.verifier  # type: ignore[attr-defined]
+    verifier = matcher.engine._updates.current.base.trees.verifier  # type: ignore[attr-defined]
     verify = verifier.verify
     monkeypatch.setattr(verifier, "verify", lambda batch, *rest: (asked.append(len(rest[1])), verify(batch, *rest))[1])
     assert matcher.match("<a k='1'><b l='4' k='x'/><b>2</b></a>").ids.tolist() == [1, 2, 3, 4]
@@ -204,13 +203,12 @@ def test_nothing_is_verified_that_one_element_decides(monkeypatch: pytest.Monkey
     assert asked == [0, 0]
 
 
-def test_a_chain_from_the_root_does_not_begin_further_down(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chain_from_the_root_does_not_begin_further_down() -> None:
     """It waits for the rare test, below the root; the test of its first step holds at an element that is not the root.
 
     Without the root's place being looked at, that element would do.
     """
-    monkeypatch.setattr(generations, "FIRST_CHOICE", 8)
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=Tuning(first_selection=8))
     subscriptions.add_many(["/a[@k = 1]//b[@l = 2]//c", "//a[@k = 1]//b[@l = 2]//c"])
     matcher = subscriptions.compile()
     for _ in range(20):

@@ -8,11 +8,10 @@ import pytest
 import pathcast
 from pathcast import Subscriptions
 from pathcast.documents import Names
+from pathcast.matching import Tuning
 from pathcast.matching.automaton.twigs import twig_join as twig_joins
 from pathcast.matching.automaton.twigs.twig_patterns import twig_of
-from pathcast.matching.automaton.updates import index_updates as generations
 from pathcast.matching.automaton.values.state_value_join_kernels import ANYWHERE, DOWN
-from pathcast.matching.automaton.verify import candidate_matcher as behind
 from pathcast.matching.automaton.verify.verifier import Verifier
 from pathcast.patterns import parse
 from pathcast.patterns.parsing.plain_paths import PathEncoder
@@ -110,17 +109,16 @@ def test_programs_are_made_for_what_is_verified_alone(tmp_path: Path) -> None:
     deep = "<a><b>" * 40 + documents[0] + "</b></a>" * 40
     wanted = subscriptions.compile(engine="reference").match(deep).ids.tolist()
     for each in (matcher, pathcast.open_index(tmp_path / "index")):
-        verifier = each.engine._generations.current.waiting.verifier  # type: ignore[attr-defined]
+        verifier = each.engine._updates.current.base.trees.verifier  # type: ignore[attr-defined]
         assert verifier._later is None and not len(verifier._conditions)
         for _ in range(2):
             assert each.match(deep).ids.tolist() == wanted
             assert 0 < len(verifier._later) < len(verifier)
 
 
-def test_documents_without_states_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generations, "MEMORY_LIMIT", 1)
+def test_documents_without_states_are_verified() -> None:
     patterns, documents = some(63, documents=12)
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=Tuning(state_bytes=1))
     subscriptions.add_many([*patterns, *(f"//b{number}[a]//c" for number in range(1200))])
     closed = []
     for seed, document in enumerate(documents[:3]):
@@ -139,7 +137,7 @@ def test_gates_that_nobody_asks_for_are_open_when_everything_is_verified(monkeyp
         answer = found(self, *given)  # type: ignore[arg-type]
         return answer._replace(offsets=answer.offsets * 0, entries=answer.entries[:0], unknown=~answer.unknown)
 
-    monkeypatch.setattr(behind.TwigJoins, "match", none)
+    monkeypatch.setattr(twig_joins.TwigJoins, "match", none)
     patterns, documents = some(64)
     subscriptions = Subscriptions()
     subscriptions.add_many([*patterns, "//a[@k = 1]/b", "//b[@k]"])

@@ -7,8 +7,7 @@ import pytest
 
 from pathcast import Subscriptions
 from pathcast.documents import Names
-from pathcast.matching import Matcher
-from pathcast.matching.automaton.updates import index_updates as generations
+from pathcast.matching import Matcher, Tuning
 from pathcast.matching.automaton.values.value_index import DemandTable, demands
 from pathcast.matching.automaton.verify import verifier
 from pathcast.patterns import parse
@@ -63,9 +62,8 @@ def test_patterns_whose_value_a_document_lacks_cost_nothing(kind: str) -> None:
     assert looked_at < 30, "of those that wait for other values hardly any is looked at"
 
 
-def test_the_value_that_documents_hardly_ever_have_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generations, "FIRST_CHOICE", 32)
-    subscriptions = Subscriptions()
+def test_the_value_that_documents_hardly_ever_have_is_waited_for() -> None:
+    subscriptions = Subscriptions(tuning=Tuning(first_selection=32))
     # Before any document, the attribute that is asked for more values seems the rarer one: here it is not.
     subscriptions.add_many([f"/a[@often = 'v{number % 50}'][@seldom = '{number % 3}']" for number in range(300)])
     subscriptions.add_many([f"/a[@often = 'w{number}']" for number in range(100)])
@@ -252,9 +250,8 @@ def test_conditions_that_need_more_room_than_there_is_get_it(monkeypatch: pytest
     assert matcher.match(f"<a>{wide}{tower}<c/><d/><e/></a>").ids.tolist() == [1, 2, 3, 4, 5]
 
 
-def test_of_the_pieces_of_a_text_the_rarest_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generations, "FIRST_CHOICE", 32)
-    subscriptions = Subscriptions()
+def test_of_the_pieces_of_a_text_the_rarest_is_waited_for() -> None:
+    subscriptions = Subscriptions(tuning=Tuning(first_selection=32))
     subscriptions.add_many(["/a[contains(., 'often and seldom')]"])
     matcher = subscriptions.compile()
     for _ in range(40):

@@ -6,7 +6,8 @@
        work the states out     try the patterns behind them on the document
 
 Plain paths are answered by the automaton alone. A pattern with predicates is a candidate for the documents that pass
-its gate and have its value, and is then tried on the element arrays (`candidate_matcher.py`).
+its gate and have its value, and is then tried on the element arrays (`candidate_matcher.py`). Patterns that come while
+documents are matched are pending, then in a small delta, then with all others in the base (`index_updates.py`).
 
 Invariant: an answer is that of one `Generation`, the one that was current when the batch came.
 Cost: one hash look-up an element, one memory access a match; a new label path costs some 10 µs, once.
@@ -14,13 +15,13 @@ Threads: a walk takes no lock; whoever meets a new label path works it out under
 """
 
 import threading
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from pathcast.documents import DocumentBatch, Limits
 from pathcast.errors import LimitError
-from pathcast.kernels import AnyArray, Int32s
+from pathcast.kernels import AnyArray, Int32s, Int64s
 
 from ..engine_contract import Costs, Engine, Entries, Offsets
 from ..table.pattern_table import Moved, PatternTable
@@ -29,25 +30,35 @@ from .paths.simulation import simulated
 from .paths.states import NO_STATES, States
 from .paths.states_kernels import NONE, Automaton
 from .paths.walk_kernels import (
+    C_DELTA_GATES,
     C_ENTRIES,
     C_GATES,
     C_WHY,
     DEEPER,
     FULL,
     MISS,
-    MISS_RECENT,
+    MISS_DELTA,
+    O_DELTA_GATES,
+    O_GATES,
     O_ROWS,
     WalkLimits,
     walk,
 )
-from .paths.walk_scratch import LEVEL_CELLS, Scratch, Scratches
-from .updates import index_updates as generations
-from .updates.generation import Generation
-from .updates.index_updates import Generations
-from .values.open_gates import all_open
+from .paths.walk_scratch import Scratch, Scratches
+from .updates.generation import Generation, Index
+from .updates.index_updates import IndexUpdates
+from .values.open_gates import OpenGates
 
 if TYPE_CHECKING:
-    from .verify.candidate_matcher import Behind
+    from .verify.tree_store import TreeStore
+
+
+class _Walked(NamedTuple):
+    """The entries of plain paths of each document, and what it opens in the base and in the delta, if there is one."""
+
+    offsets: Offsets
+    entries: Entries
+    opened: tuple[OpenGates, ...]
 
 
 class AutomatonEngine:
@@ -60,12 +71,12 @@ class AutomatonEngine:
         self,
         table: PatternTable,
         saved: dict[str, AnyArray] | None = None,
-        behind: "Behind | None" = None,
+        trees: "TreeStore | None" = None,
     ) -> None:
         self.table = table
         self.limits = Limits()
-        self._generations = Generations(table, saved, behind)
-        self._scratch, self._late_scratch = Scratches(), Scratches()
+        self._updates = IndexUpdates(table, saved, trees)
+        self._scratch = Scratches()
         self._counting = threading.Lock()
         self._counts: dict[str, int] = dict.fromkeys(
             ("elements", "new label paths", "simulated", "candidates", "candidates that match"), 0
@@ -81,175 +92,168 @@ class AutomatonEngine:
 
     def arrays(self) -> dict[str, AnyArray]:
         """The patterns as they are laid out, and the states worked out so far: whoever opens the index has them."""
-        return self._generations.arrays(learnt=True)
+        return self._updates.arrays(learnt=True)
 
     def compiled(self) -> dict[str, AnyArray]:
         """Of `arrays`, what follows from the table alone."""
-        return self._generations.arrays(learnt=False)
+        return self._updates.arrays(learnt=False)
 
     def refresh(self) -> None:
-        self._generations.refresh()
+        self._updates.refresh()
 
     @classmethod
     def compile_part(cls, table: PatternTable) -> dict[str, AnyArray]:
         """What the engine makes of a table's patterns with predicates; plain paths are the table's own."""
         if not len(table.trees):
             return {}
-        from .verify.candidate_matcher import Behind
+        from .verify.tree_store import TreeStore
 
-        behind = Behind(table)
-        behind.take_up(len(table))
-        behind.layout()
-        return behind.part()
+        trees = TreeStore(table)
+        trees.take_up(len(table))
+        trees.layout()
+        return trees.part()
 
     def merge(self, arrays: dict[str, AnyArray], moved: Moved) -> None:
         if arrays:
-            self._generations.merge(arrays, moved)
+            self._updates.merge(arrays, moved)
 
     def successor(self, table: PatternTable, entries: Entries) -> "AutomatonEngine":
-        return AutomatonEngine(table, None, self._generations.trees_for(table, entries))
+        return AutomatonEngine(table, None, self._updates.trees_for(table, entries))
 
     def learn_from(self, other: Engine) -> None:
         """Work out the states of the label paths that another engine knows."""
         if isinstance(other, AutomatonEngine):
-            self._generations.learn_from(other._generations)
+            self._updates.learn_from(other._updates)
 
     def count_on(self, other: Engine) -> None:
         if isinstance(other, AutomatonEngine):
             self._counts = dict(other._counts)
-            self._generations.count_on(other._generations)
+            self._updates.count_on(other._updates)
 
     # Matching.
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
-        made = self._generations.current
-        scratch = self._scratch.mine
-        found = self._walked(made, batch, scratch)
-        if found is None:
-            made = self._generations.settled()
-            found = self._walked(made, batch, scratch)
-            assert found is not None
-        offsets, entries, gate_offsets, gates, states = found
-        if made.waiting is None:
-            self._count(elements=len(batch.name))
-        else:
-            offsets, entries, candidates, verified = made.waiting.add_matches(
-                batch, offsets, entries, gate_offsets, gates, made.told_gates, made.entries, states,
-                scratch.buffers.visited.states,
-            )  # fmt: skip
-            if made.lately is not None:
-                offsets, entries, *more = self._with_lately(made, made.lately, batch, offsets, entries)
-                candidates, verified = candidates + more[0], verified + more[1]
-            counts = {"candidates": candidates, "candidates that match": verified}
-            self._count(elements=len(batch.name), **counts)
-            self._generations.seen(len(batch))
+        made = self._updates.current
+        names = made.names_of(batch)
+        walked = self._walked(made, batch, names.symbols)
+        if walked is None:
+            made = self._updates.settled()
+            names = made.names_of(batch)
+            walked = self._walked(made, batch, names.symbols)
+            assert walked is not None
+        offsets, entries, opened = walked
+        counts = dict.fromkeys(("candidates", "candidates that match"), 0)
+        for index, gates in zip(made.indexes, opened, strict=True):
+            if index.trees is not None and names.numbers is not None:
+                offsets, entries, candidates, verified = index.trees.add_matches(
+                    batch, names.numbers, gates, offsets, entries, made.entries
+                )
+                counts["candidates"] += candidates
+                counts["candidates that match"] += verified
+        self._count(elements=len(batch.name), **counts)
+        if made.base.trees is not None:
+            self._updates.seen(len(batch))
         return offsets, entries
 
-    def _with_lately(
-        self, made: Generation, lately: Generation, batch: DocumentBatch, offsets: Offsets, entries: Entries
-    ) -> tuple[Offsets, Entries, int, int]:
-        """A batch's entries and those of the trees that came lately; how many were candidates and matched."""
-        scratch = self._late_scratch.mine
-        found = self._walked(lately, batch, scratch)
-        assert found is not None
-        assert lately.waiting is not None
-        _, _, gate_offsets, gates, states = found
-        return lately.waiting.add_matches(
-            batch,
-            offsets,
-            entries,
-            gate_offsets,
-            gates,
-            lately.told_gates,
-            made.entries,
-            states,
-            scratch.buffers.visited.states,
-        )
-
     def match_paths(self, paths: list[tuple[str, ...]]) -> tuple[Offsets, Entries]:
-        return entries_of_paths(
-            self._generations.settled(), paths, generations.MEMORY_LIMIT, max(self.limits.work // 4, 1)
-        )
+        memory, work = self.table.tuning.state_bytes, max(self.limits.work // 4, 1)
+        return entries_of_paths(self._updates.settled(), paths, memory, work)
 
-    def _walked(
-        self, made: Generation, batch: DocumentBatch, scratch: Scratch
-    ) -> tuple[Offsets, Entries, Offsets, Int32s, States] | None:
+    def _walked(self, made: Generation, batch: DocumentBatch, symbols: Int32s) -> _Walked | None:
         """The entries of plain paths of each document, the gates that it opens, and the states of its elements.
 
-        These are in `scratch`, -1 for the elements of documents that had none, if patterns wait for them.
-        None when that takes a generation without fresh paths.
+        These are -1 for the elements of documents that had none, and there only if trees are found by them.
+        None when that takes a generation with all patterns in its base.
         """
-        count = len(batch)
+        scratch, tuning, count = self._scratch.mine, self.table.tuning, len(batch)
         found = np.zeros((O_ROWS, count + 1), dtype=np.int64)
-        offsets, gate_offsets = found
-        symbols = made.symbols_of(batch)
-        fresh = made.fresh
-        counts = scratch.buffers.counts
-        counts[1:] = 0
-        kept = made.waiting is not None and made.waiting.needs_states
+        pending, base, delta = made.pending, made.base, made.delta
+        scratch.buffers.counts[1:] = 0
+        kept = base.needs_states or (delta is not None and delta.needs_states)
         longest = len(batch.name)
         if not kept and count > 1:
             longest = batch.largest().elements
-        automaton = made.states.automaton
-        recent = NO_STATES if made.recent is None else made.recent.automaton
-        limits = WalkLimits(made.entries, made.patterns, made.told_gates)
+        states = base.states
+        automaton, beside = states.automaton, NO_STATES if delta is None else delta.states.automaton
+        limits = WalkLimits(made.entries, made.patterns, base.listed_gates, 0 if delta is None else delta.listed_gates)
+        scratch.fit_entries(made.entries)
         done = 0
         while done < count:
-            scratch.fit(made.states, automaton.known, made.entries, made.gates, longest)
-            scratch.fit_recent(recent.known, longest)
-            scratch.fit_levels(0, fresh.words)
-            done = walk(batch.elements, symbols, automaton, recent, fresh, limits, scratch.buffers, found, done, kept)
-            why = counts[C_WHY]
+            scratch.fit_base(automaton.known, base.gates, longest)
+            if delta is not None:
+                scratch.fit_delta(beside.known, delta.gates, longest)
+            scratch.fit_levels(0, pending.words, tuning.level_words)
+            done = walk(batch.elements, symbols, automaton, beside, pending, limits, scratch.buffers, found, done, kept)
+            why = scratch.buffers.counts[C_WHY]
             if why == FULL:
                 scratch.enlarge()
             elif why == DEEPER:
                 deepest = int(batch.depth.max())
-                if fresh.words * deepest > LEVEL_CELLS:
+                if pending.words * deepest > tuning.level_words:
                     return None
-                scratch.fit_levels(deepest, fresh.words)
-            elif why == MISS_RECENT and made.recent is not None:
-                learnt = self._learnt(made.recent, batch, symbols, done, generations.MEMORY_LIMIT // 4)
+                scratch.fit_levels(deepest, pending.words, tuning.level_words)
+            elif why == MISS_DELTA and delta is not None:
+                learnt = self._learnt(delta.states, batch, symbols, done, tuning.state_bytes // 4)
                 if learnt is None:
                     return None
-                recent = learnt
+                beside = learnt
             elif why == MISS:
-                learnt = self._learnt(made.states, batch, symbols, done, generations.MEMORY_LIMIT)
-                if learnt is not None:
-                    automaton = learnt
-                    continue
-                if not made.settled:
-                    return None
-                self._simulate(made, batch, symbols, done, offsets, gate_offsets, scratch)
-                states = scratch.buffers.visited.states
-                if kept:
-                    states[batch.offsets[done] : batch.offsets[done + 1]] = NONE
-                done += 1
-                if made.states.full:
-                    if kept:
-                        self._tell_all_gates(made, batch, done, gate_offsets, scratch)
-                    made = made._replace(states=self._generations.forgotten(made.states))
-                    states[: batch.offsets[done]] = NONE  # numbers of states that are forgotten
-                automaton = made.states.automaton
-        return (
-            offsets,
-            scratch.buffers.entries[: counts[C_ENTRIES]].copy(),
-            gate_offsets,
-            scratch.buffers.gates[: counts[C_GATES]],
-            made.states,
-        )
+                learnt = self._learnt(states, batch, symbols, done, tuning.state_bytes)
+                if learnt is None:
+                    if not made.settled:
+                        return None
+                    states = self._simulated(base._replace(states=states), batch, symbols, done, found, kept)
+                    done += 1
+                    learnt = states.automaton
+                automaton = learnt
+        return self._collected(made, states, found, self._scratch.mine)
 
-    def _tell_all_gates(
-        self, made: Generation, batch: DocumentBatch, done: int, gate_offsets: Offsets, scratch: Scratch
-    ) -> None:
-        """Of the documents so far tell all gates, since their states are going to be forgotten."""
-        counts, told = scratch.buffers.counts, scratch.buffers.gates
-        of = scratch.buffers.visited.states
-        offsets, gates = all_open(
-            batch.offsets, gate_offsets[: done + 1], told[: counts[C_GATES]], np.arange(done), of, made.states.automaton
-        )
-        gate_offsets[: done + 1] = offsets
-        counts[C_GATES] = 0
-        scratch.append(np.empty(0, dtype=np.int32), gates)
+    def _collected(self, made: Generation, states: States, found: Int64s, scratch: Scratch) -> _Walked:
+        """What a walk has found, taken out of its buffers."""
+        offsets, gate_offsets, delta_offsets = found
+        buffers, counts = scratch.buffers, scratch.buffers.counts
+        gates, of = buffers.base.gates[: counts[C_GATES]], buffers.base.states
+        opened: tuple[OpenGates, ...] = (OpenGates(gate_offsets, gates, made.base.listed_gates, states, of),)
+        if made.delta is not None:
+            gates, of = buffers.delta.gates[: counts[C_DELTA_GATES]], buffers.delta.states
+            opened += (OpenGates(delta_offsets, gates, made.delta.listed_gates, made.delta.states, of),)
+        return _Walked(offsets, buffers.entries[: counts[C_ENTRIES]].copy(), opened)
+
+    def _simulated(
+        self, base: Index, batch: DocumentBatch, symbols: Int32s, document: int, found: Int64s, kept: bool
+    ) -> States:
+        """Match one document's plain paths without states; those to go on with.
+
+        A document that takes too long gets an error. States that have no room for it are forgotten; with `kept`, the
+        documents before it list all of their gates then, since nobody can find them later.
+        """
+        self._count(simulated=1)
+        scratch, states = self._scratch.mine, base.states
+        try:
+            entries, gates = simulated(
+                states, batch, document, symbols, base.gates, self.limits.work, self.table.tuning.state_bytes
+            )
+        except LimitError as error:
+            error.__traceback__ = None
+            batch.errors[document] = error
+            entries = gates = np.empty(0, dtype=np.int32)
+        scratch.append(entries, gates)
+        counts, of = scratch.buffers.counts, scratch.buffers.base.states
+        found[:O_DELTA_GATES, document + 1] = counts[C_ENTRIES], counts[C_GATES]
+        done = document + 1
+        if kept:
+            of[batch.offsets[document] : batch.offsets[done]] = NONE
+        if not states.full:
+            return states
+        if kept:
+            gate_offsets = found[O_GATES, : done + 1]
+            listed = OpenGates(gate_offsets, scratch.buffers.base.gates[: counts[C_GATES]], 0, states, of)
+            every = listed.with_all(batch.offsets, np.arange(done))
+            gate_offsets[:] = every.offsets
+            counts[C_GATES] = 0
+            scratch.append(np.empty(0, dtype=np.int32), every.gates)
+        of[: batch.offsets[done]] = NONE  # numbers of states that are forgotten
+        return self._updates.forgotten(states)
 
     def _learnt(
         self, states: States, batch: DocumentBatch, symbols: Int32s, document: int, limit: int
@@ -266,30 +270,6 @@ class AutomatonEngine:
         self._count(**{"new label paths": learnt})
         return automaton if complete else None
 
-    def _simulate(
-        self,
-        made: Generation,
-        batch: DocumentBatch,
-        symbols: Int32s,
-        document: int,
-        offsets: Offsets,
-        gate_offsets: Offsets,
-        scratch: Scratch,
-    ) -> None:
-        """Match one document's plain paths without states; a document that takes too long gets an error."""
-        self._count(simulated=1)
-        try:
-            entries, gates = simulated(
-                made.states, batch, document, symbols, made.gates, self.limits.work, generations.MEMORY_LIMIT
-            )
-        except LimitError as error:
-            error.__traceback__ = None
-            batch.errors[document] = error
-            entries = gates = np.empty(0, dtype=np.int32)
-        scratch.append(entries, gates)
-        offsets[document + 1] = scratch.buffers.counts[C_ENTRIES]
-        gate_offsets[document + 1] = scratch.buffers.counts[C_GATES]
-
     def _count(self, **counts: int) -> None:
         with self._counting:
             for name, count in counts.items():
@@ -297,22 +277,20 @@ class AutomatonEngine:
 
     def costs(self) -> Costs:
         """What the patterns that were tried on documents have cost; those that joins decide cost next to nothing."""
-        made = self._generations.current
-        found = [each.waiting.verifier.costs() for each in (made, made.lately) if each is not None and each.waiting]
-        return Costs.of(found)
+        made = self._updates.current
+        return Costs.of([index.trees.verifier.costs() for index in made.indexes if index.trees is not None])
 
     def statistics(self) -> dict[str, int | float]:
-        made = self._generations.current
-        states, waiting = made.states, made.waiting
-        all_states = [each for each in (states, made.recent, made.lately and made.lately.states) if each]
+        made = self._updates.current
+        base, trees = made.base, made.base.trees
         return {
             **self._counts,
-            "evictions": self._generations.evictions,
-            "renewals": self._generations.renewals,
-            "states": len(states),
-            "transitions": states.transitions,
-            "memo bytes": sum(each.bytes for each in all_states),
-            "fresh patterns": made.entries - max(each.entry_limit for each in all_states),
-            "gates": made.gates,
-            "values": waiting.access.values + waiting.joins.values if waiting else 0,
+            "evictions": self._updates.evictions,
+            "promotions": self._updates.promotions,
+            "states": len(base.states),
+            "transitions": base.states.transitions,
+            "memo bytes": sum(index.states.bytes for index in made.indexes),
+            "pending patterns": made.entries - made.indexes[-1].states.entry_limit,
+            "gates": base.gates,
+            "values": trees.gated.access.values + trees.gated.joins.values if trees else 0,
         }

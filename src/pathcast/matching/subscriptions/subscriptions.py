@@ -30,6 +30,7 @@ from pathcast.store import Texts, pack
 from ..results.entry_rows import Rows
 from ..results.match_expansion import Expansion
 from ..table.pattern_table import Entered, PatternTable
+from ..tuning import Tuning
 from .argument_checks import (
     check_count,
     check_namespaces,
@@ -64,7 +65,7 @@ class Subscriptions:
 
     `namespaces` maps the prefixes that expressions use to URIs; `"ignore"` matches local names only. `max_steps` bounds
     the steps of one expression, and its length: 65,536 characters, or 256 per step if that is more. Ids are given out
-    from `first_id` on.
+    from `first_id` on. `tuning` has the sizes at which matching changes how it works; the defaults suit all.
 
     >>> subscriptions = pathcast.Subscriptions(namespaces={"f": "urn:f"})
     >>> subscriptions.add("//f:quote[@price > 5]", subscriber="ada")
@@ -73,12 +74,19 @@ class Subscriptions:
     ['ada']
     """
 
-    def __init__(self, namespaces: Namespaces = None, *, max_steps: int = MAX_STEPS, first_id: int = 1) -> None:
+    def __init__(
+        self,
+        namespaces: Namespaces = None,
+        *,
+        max_steps: int = MAX_STEPS,
+        first_id: int = 1,
+        tuning: Tuning | None = None,
+    ) -> None:
         check_namespaces(namespaces)
         check_count("max_steps", max_steps)
         check_count("first_id", first_id)
         self.namespaces: Namespaces = dict(namespaces) if isinstance(namespaces, Mapping) else namespaces
-        self.table = PatternTable(self.namespaces, max_steps)
+        self.table = PatternTable(self.namespaces, max_steps, tuning)
         self._lock = RLock()
         self._columns = Columns()
         self._owners = Owners()
@@ -448,11 +456,13 @@ class Subscriptions:
             return facts, {**columns.saved(), **named, **laid_out, **table}
 
     @classmethod
-    def restore(cls, facts: dict[str, Any], arrays: dict[str, AnyArray]) -> "Subscriptions":
+    def restore(
+        cls, facts: dict[str, Any], arrays: dict[str, AnyArray], tuning: Tuning | None = None
+    ) -> "Subscriptions":
         """The subscriptions that `state` was taken of."""
-        self = cls(facts["namespaces"], max_steps=facts["max_steps"])
+        self = cls(facts["namespaces"], max_steps=facts["max_steps"], tuning=tuning)
         table = {name.removeprefix(_TABLE): column for name, column in arrays.items() if name.startswith(_TABLE)}
-        self.table = PatternTable.restore(self.namespaces, self.table.max_steps, table)
+        self.table = PatternTable.restore(self.namespaces, self.table.max_steps, table, tuning)
         self._columns = Columns.restore(arrays, count=facts["subscriptions"], ascending=facts["ascending"])
         self._owners = Owners(Texts(arrays["owner_names"], arrays["owner_name_offsets"]))
         begin, ids, owners = (np.asarray(arrays[name]) for name in ("row_begin", "row_ids", "row_owners"))
@@ -462,7 +472,7 @@ class Subscriptions:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Subscriptions.restore, self.state()
+        return Subscriptions.restore, (*self.state(), self.table.tuning)
 
 
 def _set_line(error: PatternError | LimitError, lines: Sequence[int]) -> None:

@@ -25,15 +25,12 @@ from pathcast.patterns.parsing import PathEncoder, Steps, path_text, pattern_of
 from pathcast.store import Texts, pack
 
 from ..arrays.ragged_arrays import part_of
+from ..tuning import Tuning
 from .path_trie import Trie
 from .path_trie_kernels import NONE
 from .tree_patterns import Trees
 
 _TRIE, _TREES = "trie_", "trees_"
-# So many unused entries are no waste.
-FEW_UNUSED = 4096
-# Names are kept, used or not, up to so many.
-MANY_NAMES = 1 << 16
 # Expressions of trees whose entry is remembered, so that adding the same again needs no parsing.
 _REMEMBERED = 1 << 15
 
@@ -67,9 +64,10 @@ class Moved(NamedTuple):
 class PatternTable:
     """Distinct patterns, numbered from 0."""
 
-    def __init__(self, namespaces: Namespaces, max_steps: int) -> None:
+    def __init__(self, namespaces: Namespaces, max_steps: int, tuning: Tuning | None = None) -> None:
         self.namespaces = namespaces
         self.max_steps = max_steps
+        self.tuning = tuning or Tuning()
         self.names = Names()
         self.encoder = PathEncoder(self.names, namespaces, max_steps=max_steps)
         self.trie = Trie()
@@ -164,7 +162,7 @@ class PatternTable:
     @property
     def is_wasteful(self) -> bool:
         """Whether most entries, and not just a few, are unused."""
-        return self.unused > FEW_UNUSED and 2 * self.unused > len(self)
+        return self.unused > self.tuning.unused_entries and 2 * self.unused > len(self)
 
     def compacted(self, used: Bools) -> tuple["PatternTable", Int32s]:
         """A table with the entries that are used, and the new number of each entry (-1: none).
@@ -173,7 +171,7 @@ class PatternTable:
         many that no entry mentions, the table has names of its own, and all begins anew.
         """
         table, moved = self._with_same_names(used)
-        if len(self.names) <= MANY_NAMES:
+        if len(self.names) <= self.tuning.names:
             return table, moved
         other, entries = table._with_own_names()
         if 2 * len(other.names) > len(self.names):
@@ -182,7 +180,7 @@ class PatternTable:
 
     def _with_own_names(self) -> tuple["PatternTable", Int32s]:
         """A table of the same patterns, with no more names than they have, and its number for each entry."""
-        table = PatternTable(self.namespaces, self.max_steps)
+        table = PatternTable(self.namespaces, self.max_steps, self.tuning)
         steps, lengths = array("i"), array("i")
         trees: list[tuple[int, Pattern]] = []
         for entry in range(len(self)):
@@ -196,7 +194,7 @@ class PatternTable:
         return table, table.number(np.array(steps, dtype=np.int32), np.array(lengths, dtype=np.int32), trees)
 
     def _with_same_names(self, used: Bools) -> tuple["PatternTable", Int32s]:
-        table = PatternTable(self.namespaces, self.max_steps)
+        table = PatternTable(self.namespaces, self.max_steps, self.tuning)
         table.names, table.encoder = self.names, self.encoder
         moved = np.where(used, np.cumsum(used) - 1, NONE).astype(np.int32)
         nodes = np.array(self._nodes, dtype=np.int32)
@@ -293,9 +291,11 @@ class PatternTable:
         return arrays | {_TREES + name: column for name, column in self.trees.arrays().items()}
 
     @classmethod
-    def restore(cls, namespaces: Namespaces, max_steps: int, arrays: dict[str, AnyArray]) -> "PatternTable":
+    def restore(
+        cls, namespaces: Namespaces, max_steps: int, arrays: dict[str, AnyArray], tuning: Tuning | None = None
+    ) -> "PatternTable":
         """The table that `arrays` was taken of."""
-        table = cls(namespaces, max_steps)
+        table = cls(namespaces, max_steps, tuning)
         for name in Texts(arrays["names"], arrays["name_offsets"]):
             table.names.add(name)
         table._nodes.frombytes(arrays["nodes"].view(np.uint8).data)

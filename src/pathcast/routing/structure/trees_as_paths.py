@@ -46,7 +46,7 @@ class StructureTrees:
         self._columns: list[tuple[int, int, int]] = []
         self._begins = [0]
         self.names: dict[str, int] = {}
-        paths = PatternTable(table.namespaces, table.max_steps)
+        paths = PatternTable(table.namespaces, table.max_steps, table.tuning)
         self._step = paths.encoder.step
         self.entries = np.array(list(table.trees), dtype=np.int32)
         for entry in self.entries.tolist():

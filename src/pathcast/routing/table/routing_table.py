@@ -21,8 +21,8 @@ import numpy as np
 
 from pathcast.documents import Limits
 from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
-from pathcast.matching import Engine, Limited, engine_class
-from pathcast.matching.table import FEW_UNUSED, PatternTable
+from pathcast.matching import Engine, Limited, Tuning, engine_class
+from pathcast.matching.table import PatternTable
 from pathcast.patterns import Namespaces, Pattern
 
 from .entry_sets_kernels import gather_targets, leave_out, mark_targets
@@ -112,8 +112,8 @@ class View:
 class RoutingTable:
     """Patterns and the targets that want them."""
 
-    def __init__(self, namespaces: Namespaces, max_steps: int, limits: Limits) -> None:
-        self.patterns = PatternTable(namespaces, max_steps)
+    def __init__(self, namespaces: Namespaces, max_steps: int, limits: Limits, tuning: Tuning | None = None) -> None:
+        self.patterns = PatternTable(namespaces, max_steps, tuning)
         self.limits = limits
         self._wanted: list[dict[Target, int]] = []
         self._unused = 0
@@ -126,7 +126,7 @@ class RoutingTable:
     @property
     def is_wasteful(self) -> bool:
         """Whether most entries, and not just a few, are wanted by nobody."""
-        return self._unused > FEW_UNUSED and 2 * self._unused > len(self)
+        return self._unused > self.patterns.tuning.unused_entries and 2 * self._unused > len(self)
 
     def enter(self, patterns: Iterable[Pattern], target: Target) -> list[int]:
         """The entries of patterns that a target wants; each is wanted once more."""

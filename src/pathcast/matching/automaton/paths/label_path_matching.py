@@ -2,7 +2,7 @@
 
 The state of a label path has them: it is worked out, as for a document, and read. All paths are walked as one forest.
 
-Invariant: the answer is that of one generation without fresh paths.
+Invariant: the answer is that of one generation with all patterns in its base.
 Cost: some microseconds for each name of a path whose states are known, some 10 µs for each that is new.
 """
 
@@ -25,7 +25,7 @@ def entries_of_paths(made: Generation, paths: list[tuple[str, ...]], memory: int
     parents[(ends - lengths)[lengths > 0]] = -1
     symbols = np.append(made.symbols[: made.names], np.int32(0))  # the last for names that no subscription mentions
     found = np.zeros(len(names), dtype=np.int32)
-    states = made.states
+    states = made.base.states
     with states.lock:
         if not states.learn(names, parents, symbols, 0, len(names), found, memory, work):
             raise LimitError("the states of so many label paths do not fit into memory")

@@ -1,14 +1,14 @@
 """A generation: everything that matching reads, as of one moment.
 
-    table ──▶ trie, as long as it was ──▶ states, growing with the documents      (plain paths)
-          ──▶ paths that came since ────▶ states of these alone, `recent`         (plain paths)
-          ──▶ paths that came then ─────▶ fresh paths, bits                       (plain paths)
-          ──▶ trees ────────────────────▶ gates, values, conditions               (other patterns)
-          ──▶ trees that came since ────▶ a generation of these alone, `lately`   (other patterns)
+    patterns of the table, in the order in which they came
+
+    ├── base ───────────────────────────────┼── delta ───────────────┼── pending ──┤
+      states of plain paths, trees by gates   the same, small enough   bits of paths and
+                                              to be made often         gates, tried on
+                                                                       every document
 
 Threads that match take a generation and stay with it to the end of their batch. A change of the subscriptions makes a
-new one: mostly with the same states and some more fresh paths, now and then with recent states, or with all states, of
-its own.
+new one: mostly with some more pending patterns, now and then with another delta, seldom with another base.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,57 +20,89 @@ from pathcast.kernels import Int32s
 
 from ...table.pattern_table import PatternTable
 from ..paths.states import States
-from .delta_paths_kernels import FreshPaths
+from .pending_paths_kernels import PendingBits
 
 if TYPE_CHECKING:
-    from ..verify.candidate_matcher import Waiting
+    from ..verify.candidate_matcher import CandidateMatcher
 
 
 # Names of a batch that the table lacks have symbol 0; up to so many are at hand.
 _OTHER_NAMES = 1 << 13
 
 
-class Generation(NamedTuple):
-    """`entries` is how many entries it knows, `names` how many names, `symbols` each name's symbol and many zeros.
+class Index(NamedTuple):
+    """Plain paths as states, and trees behind gates, which are opened by states.
 
-    Of its gates the first `told_gates` have patterns behind them that are not joined. `lately` has trees alone, those
-    that came since the others were laid out and are no longer fresh.
+    Of its gates the first `listed_gates` have patterns behind them that are not found by a join: a walk lists these
+    alone. The trees of a base include those of the delta and pending ones, which have no gate in it.
     """
 
-    table: PatternTable
     states: States
-    recent: States | None
-    fresh: FreshPaths
-    waiting: "Waiting | None"
+    trees: "CandidateMatcher | None"
     gates: int
-    told_gates: int
+    listed_gates: int
+
+    @property
+    def patterns(self) -> int:
+        """How many trees have a gate."""
+        return 0 if self.trees is None else self.trees.gated.patterns
+
+    @property
+    def needs_states(self) -> bool:
+        """Whether trees are found by the states of elements."""
+        return self.trees is not None and self.trees.needs_states
+
+
+class Generation(NamedTuple):
+    """`entries` is how many entries it knows, `names` how many names, `symbols` each name's symbol and many zeros."""
+
+    table: PatternTable
+    base: Index
+    delta: Index | None
+    pending: PendingBits
     entries: int
     names: int
     symbols: Int32s
-    lately: "Generation | None" = None
+
+    @property
+    def indexes(self) -> tuple[Index, ...]:
+        """The base, and the delta if there is one."""
+        return (self.base,) if self.delta is None else (self.base, self.delta)
 
     @property
     def settled(self) -> bool:
-        """Whether `states` has all plain paths, and the gates of all trees."""
-        return self.recent is None and self.lately is None and not self.fresh.words
+        """Whether the base has all patterns."""
+        return self.delta is None and not self.pending.words
 
     @property
     def patterns(self) -> int:
         """How many patterns with predicates it knows."""
-        return 0 if self.waiting is None else self.waiting.patterns
+        return 0 if self.base.trees is None else self.base.trees.patterns
 
-    def symbols_of(self, batch: DocumentBatch) -> Int32s:
-        """For each name of the batch its symbol."""
+    @property
+    def pending_trees(self) -> int:
+        """How many trees have their gates among pending paths."""
+        return self.patterns - sum(index.patterns for index in self.indexes)
+
+    def names_of(self, batch: DocumentBatch) -> "BatchNames":
+        """The names of a batch, as the table and as states know them."""
         table = self.table
         if batch.known is table.names and table.namespaces != "ignore":
             known, count = batch.known_count, batch.name_count
             if known == self.names and count <= len(self.symbols):
                 # Read with the table's own names as they were: what is new in the batch is in no subscription.
-                return self.symbols[:count]
+                return BatchNames(table.translation(batch) if self.patterns else None, self.symbols[:count])
         translation = table.translation(batch)
         # A name that came to the table since belongs to no subscription of this generation.
-        translation[translation >= self.names] = -1
-        return np.where(translation < 0, np.int32(0), self.symbols[translation])
+        known_names = np.where(translation < self.names, translation, np.int32(-1))
+        return BatchNames(translation, np.where(known_names < 0, np.int32(0), self.symbols[known_names]))
+
+
+class BatchNames(NamedTuple):
+    """For each name of a batch its number in the table, -1 for none, if there are trees; and its symbol."""
+
+    numbers: Int32s | None
+    symbols: Int32s
 
 
 def symbols_for(table: PatternTable, names: int) -> Int32s:

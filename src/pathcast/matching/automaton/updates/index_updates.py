@@ -1,17 +1,17 @@
-"""Generations, one after the other: how the engine follows its table while threads match.
+"""Index updates: how the engine follows its table while threads match.
 
-A few new patterns make a generation with the same states: plain paths are fresh ones (`delta_paths.py`), and so are the
-gates of trees. When they have become some hundreds, a thread works out states for them, for the label paths that the
-old generation knows; until it is ready, fresh ones go on to be added. Mostly these are `recent` states, of the plain
-paths alone that the large ones lack, and a small generation of the trees alone that the large one lacks
-(`delta_trees.py`). When such paths or trees have become many, all is worked out anew. A bulk load is taken up at once.
-The same thread lets patterns choose anew what they wait for, as documents show what is rare.
+    new pattern ──refresh──▶ pending ──promotion──▶ delta ──promotion──▶ base
+
+New patterns are pending: tried on every document (`pending_paths.py`). When they have become some hundreds, a thread
+promotes them: mostly by making the delta anew, of all patterns that the base lacks; when these have become many, by
+making the base anew, of all patterns there are. What comes meanwhile stays pending. A bulk load goes into the base at
+once. The same thread lets trees choose anew which test they wait for, as documents show what is rare.
 
 Invariant: `current` is complete for all entries that the table had when `refresh` last returned. It is replaced, never
 changed, and always under the lock; readers take it without one.
-Cost: working out the states of N paths takes N / 2 µs, and that of R recent ones about R µs and a look at each node of
-the trie. With F fresh paths a time, all are worked out when R * R is 2 * F * N: then neither kind takes more than the
-other. A fresh path is work for every document, and where there are few others all is soon worked out; so F grows as the
+Cost: a base of N paths takes N / 2 µs to make, a delta of D paths about D µs and a look at each node of the trie. With
+P pending paths each time, the base is made when D * D is 2 * P * N: then neither kind takes more than the other.
+A pending path is work for every document, and where there are few others all is soon worked out; so P grows as the
 root of N, up to a bound. The same holds for trees, which take some 2 µs each to be laid out, and documents some time to
 get used to them.
 """
@@ -28,60 +28,41 @@ from ...arrays.ragged_arrays import part_of
 from ...table.path_trie_kernels import NONE
 from ...table.pattern_table import Moved, PatternTable
 from ..paths.states import States
-from .delta_paths import Fresh
-from .delta_trees import Lately
-from .generation import Generation, symbols_for
+from .generation import Generation, Index, symbols_for
+from .pending_paths import PendingPaths
 
 if TYPE_CHECKING:
-    from ..verify.candidate_matcher import Behind, Laid, Layout
+    from ..verify.candidate_matcher import GatedTrees
+    from ..verify.tree_store import TreeLayout, TreeStore
 
-# Above this the states are forgotten and worked out anew: a bound on what hostile documents can make us remember.
-MEMORY_LIMIT = 512 << 20
-# With more bits of fresh paths a new generation is begun: `BITS_A_ROOT` for the root of the number of the other paths,
-# not less than a few and not more than `FRESH_BITS`. With twice as many as these it is made at once.
-FRESH_BITS = 1 << 13
-BITS_A_ROOT = 26
-_FEW_BITS = 1 << 10
-# The same with fresh trees: so many, or a part of those that came lately; with `_PATIENCE` times as many it is made at
-# once.
-FRESH_TREES = 1024
-_LATELY_A_FRESH = 8
-_PATIENCE = 4
 # So many plain paths take as long to work out as a tree.
-_PATHS_A_TREE = 4
-# Trees that were taken over are laid out at once if they are so large a part of all: to try them as fresh ones takes
-# their programs, which are made from objects.
-_MERGED = 8
-# So many paths, on an average, are that many bits.
-_BITS_A_PATH = 6
-# After so many documents patterns choose their access predicates again, and then whenever there are twice as many;
-# more patterns than these while matching goes on.
-FIRST_CHOICE = 256
-CHOOSE_AT_ONCE = 10_000
+_PATHS_PER_TREE = 4
+# So many bits a path has on an average.
+_BITS_PER_PATH = 6
 
 _NO_GATES = np.zeros(0, dtype=np.int32)
 _TREES, _STATES = "trees_", "states_"
 
 
-class Generations:
+class IndexUpdates:
     """The current generation of a table, and the way to the next."""
 
     def __init__(
         self,
         table: PatternTable,
         saved: dict[str, AnyArray] | None = None,
-        behind: "Behind | None" = None,
+        trees: "TreeStore | None" = None,
     ) -> None:
         self.table = table
         self.lock = threading.RLock()
-        self.evictions = self.renewals = 0
-        self._fresh = Fresh()
-        self._behind = behind
-        self._lately: Lately | None = None
-        self._merged = 0  # trees that were taken over, and that no generation has yet
-        self._renewing: threading.Thread | None = None
-        self._choice_is_due = False
-        self.current = self._restored(saved) if saved else self._renewed(None)
+        self.evictions = self.promotions = 0
+        self._pending = PendingPaths()
+        self._trees = trees
+        self._delta_trees: TreeStore | None = None  # those of the delta alone
+        self._merged = 0  # trees that were taken over, and that no index has yet
+        self._worker: threading.Thread | None = None
+        self._selection_is_due = False
+        self.current = self._restored(saved) if saved else self._rebuilt(None)
         self.refresh()
 
     # On disk.
@@ -93,32 +74,33 @@ class Generations:
         """
         with self.lock:
             made = self.settled()
-            nodes, names = len(made.states.gate_of_node), made.names
-            whole = np.array([made.entries, names, nodes, made.told_gates], dtype=np.int64)
+            base = made.base
+            nodes = len(base.states.gate_of_node)
+            whole = np.array([made.entries, made.names, nodes, base.listed_gates], dtype=np.int64)
             arrays: dict[str, AnyArray] = {"whole": whole}
-            if made.waiting is not None and self._behind is not None:
-                gate_nodes = np.flatnonzero(made.states.gate_of_node >= 0)
-                order = np.argsort(made.states.gate_of_node[gate_nodes])
+            if base.trees is not None and self._trees is not None:
+                gate_nodes = np.flatnonzero(base.states.gate_of_node >= 0)
+                order = np.argsort(base.states.gate_of_node[gate_nodes])
                 arrays["gate_nodes"] = gate_nodes[order].astype(np.int32)
-                trees = self._behind.saved(made.waiting)
+                trees = self._trees.saved(base.trees)
                 arrays |= {_TREES + name: array for name, array in trees.items()}
             if learnt:
-                arrays |= {_STATES + name: array for name, array in made.states.arrays().items()}
+                arrays |= {_STATES + name: array for name, array in base.states.arrays().items()}
             return arrays
 
     def _restored(self, saved: dict[str, AnyArray]) -> Generation:
         """The generation that a snapshot has, of the entries that its table had then."""
         table = self.table
-        entries, names, nodes, told_gates = saved["whole"].tolist()
+        entries, names, nodes, listed = saved["whole"].tolist()
         gate_of_node = np.full(nodes, NONE, dtype=np.int32)
-        waiting = None
+        trees = None
         gates = np.asarray(saved.get("gate_nodes", _NO_GATES))
         if "gate_nodes" in saved:
-            from ..verify.candidate_matcher import Behind
+            from ..verify.tree_store import TreeStore
 
-            self._behind, by = Behind.restore(table, part_of(saved, _TREES))
-            waiting = self._behind.waiting(by)
-            self._fresh = Fresh(by.patterns)
+            self._trees, gated = TreeStore.restore(table, part_of(saved, _TREES))
+            trees = self._trees.matcher(gated)
+            self._pending = PendingPaths(gated.patterns)
             gate_of_node[gates] = np.arange(len(gates), dtype=np.int32)
         learnt = part_of(saved, _STATES)
         states = (
@@ -126,20 +108,20 @@ class Generations:
             if learnt
             else States(table.trie, gate_of_node, entries)
         )
-        symbols = symbols_for(table, names)
-        return Generation(table, states, None, Fresh().view(), waiting, len(gates), told_gates, entries, names, symbols)
+        base = Index(states, trees, len(gates), listed)
+        return Generation(table, base, None, PendingPaths().view(), entries, names, symbols_for(table, names))
 
-    def learn_from(self, other: "Generations") -> None:
+    def learn_from(self, other: "IndexUpdates") -> None:
         """Work out the states of the label paths that another one knows; names have the same numbers in both tables."""
         with self.lock:
-            made = self.current
-            made.states.relearn(other.current.states, MEMORY_LIMIT // 2, made.symbols)
+            made, limit = self.current, self.table.tuning.state_bytes // 2
+            made.base.states.relearn(other.current.base.states, limit, made.symbols)
 
-    def count_on(self, other: "Generations") -> None:
+    def count_on(self, other: "IndexUpdates") -> None:
         """Go on with the counts of another one."""
-        self.evictions, self.renewals = other.evictions, other.renewals
+        self.evictions, self.promotions = other.evictions, other.promotions
 
-    # Following the table.
+    # New patterns.
 
     def refresh(self) -> None:
         """Take up the entries that the table has gained."""
@@ -147,9 +129,9 @@ class Generations:
             made = self.current
             entries, names = len(self.table), len(self.table.names)
             if entries > made.entries:
-                self.current = made = self._with_fresh(made, entries, names) or self._renewed(made.states)
-                if self._has_many_fresh():
-                    self._meanwhile(self._renew)
+                self.current = made = self._with_pending(made, entries, names) or self._rebuilt(made.base.states)
+                if self._has_many_pending():
+                    self._in_background(self._promote)
 
     def merge(self, arrays: dict[str, AnyArray], moved: Moved) -> None:
         """Take over trees that another process compiled for a table which has just been merged into ours.
@@ -157,230 +139,241 @@ class Generations:
         They are matched from the next `refresh` on.
         """
         with self.lock:
-            behind = self._taken_up(moved.first)
-            before = len(behind)
-            behind.merge(arrays, moved)
-            self._merged += len(behind) - before
+            trees = self._trees_below(moved.first)
+            before = len(trees)
+            trees.merge(arrays, moved)
+            self._merged += len(trees) - before
 
-    def trees_for(self, table: PatternTable, entries: Int32s) -> "Behind | None":
+    def trees_for(self, table: PatternTable, entries: Int32s) -> "TreeStore | None":
         """The trees that another table has, which gave the entries of ours new numbers."""
         with self.lock:
-            return None if self._behind is None else self._taken_up(len(self.table)).successor(table, entries)
+            return None if self._trees is None else self._trees_below(len(self.table)).successor(table, entries)
 
     def settled(self) -> Generation:
-        """The current generation, with nothing in it that is fresh."""
+        """The current generation, with all patterns in the base."""
         with self.lock:
             if not self.current.settled:
-                self.current = self._renewed(self.current.states)
+                self.current = self._rebuilt(self.current.base.states)
             return self.current
 
-    def _with_fresh(self, made: Generation, entries: int, names: int) -> Generation | None:
-        """With the entries from those of `made` on as fresh ones; None when they are too many, or not fit for it."""
-        table = self.table
-        if entries - made.entries > FRESH_BITS or _MERGED * self._merged > made.patterns:
+    def _with_pending(self, made: Generation, entries: int, names: int) -> Generation | None:
+        """With the entries from those of `made` on as pending; None when they are too many, or not fit for it."""
+        table, tuning = self.table, self.table.tuning
+        if entries - made.entries > tuning.most_pending_bits or tuning.trees_per_merged * self._merged > made.patterns:
             return None
-        ends, codes, trees = table.nodes(made.entries, entries), np.arange(made.entries, entries, dtype=np.int32), 0
+        ends, codes, more = table.nodes(made.entries, entries), np.arange(made.entries, entries, dtype=np.int32), 0
         if min(ends.tolist(), default=1) <= 0:
             plain = ends != NONE
-            codes, ends, trees = codes[plain], ends[plain], int(np.count_nonzero(~plain))
+            codes, ends, more = codes[plain], ends[plain], int(np.count_nonzero(~plain))
             # The empty path, which matches every document, has no bit.
-            if not ends.all() or _fresh_trees(made) + trees > _PATIENCE * _most_trees(made):
+            if not ends.all() or made.pending_trees + more > tuning.most_pending_trees * self._most_pending_trees(made):
                 return None
-        waiting, gates = made.waiting, _NO_GATES
-        if trees:
-            behind = self._taken_up(entries)
-            waiting = behind.waiting(None if waiting is None else waiting.by)
-        if waiting is not None and self._behind is not None and self._fresh.patterns < waiting.patterns:
-            gates = self._behind.gates(self._fresh.patterns, waiting.patterns)
-            names = max(names, len(table.names))  # those of its gates are among them
-        symbols = made.symbols
+        trees, gates, pending = made.base.trees, _NO_GATES, self._pending
+        if more:
+            trees = self._trees_below(entries).matcher(None if trees is None else trees.gated)
+        if trees is not None and self._trees is not None and pending.patterns < trees.patterns:
+            gates = self._trees.gates(pending.patterns, trees.patterns)
+            names = len(table.names)  # those of its gates are among them
+        symbols, names = made.symbols, max(names, made.names)
         if names > made.names:
             symbols = np.zeros(len(made.symbols) + names - made.names, dtype=np.int32)
             symbols[: made.names] = made.symbols[: made.names]
         if len(gates):
-            self._fresh.add_gates(gates, table.trie, symbols)
-        if not self._fresh.add(codes, ends, table.trie, symbols, 2 * FRESH_BITS + self._fresh.gate_steps):
+            pending.add_gates(gates, table.trie, symbols)
+        if not pending.add(codes, ends, table.trie, symbols, 2 * tuning.most_pending_bits + pending.gate_steps):
             return None
-        return made._replace(fresh=self._fresh.view(), waiting=waiting, entries=entries, names=names, symbols=symbols)
+        base = made.base._replace(trees=trees)
+        return made._replace(base=base, pending=pending.view(), entries=entries, names=names, symbols=symbols)
 
-    def _taken_up(self, entries: int) -> "Behind":
-        """The store of tree patterns, with all below an entry."""
-        if self._behind is None:
-            # Its kernels are compiled and loaded for those alone who have such patterns.
-            from ..verify.candidate_matcher import Behind
+    def _trees_below(self, entries: int) -> "TreeStore":
+        """The store of trees, with all below an entry."""
+        if self._trees is None:
+            # Its kernels are compiled and loaded for those alone who have trees.
+            from ..verify.tree_store import TreeStore
 
-            self._behind = Behind(self.table)
-        self._behind.take_up(entries)
-        return self._behind
+            self._trees = TreeStore(self.table)
+        self._trees.take_up(entries)
+        return self._trees
 
-    # A generation with states of its own.
+    # From pending to the delta, and from the delta to the base.
 
-    def _renewed(self, old: States | None) -> Generation:
-        """All that the table has, worked out for the label paths that `old` knows."""
-        # First of all: what another thread enters from now on is for the next generation.
-        entries, names = len(self.table), len(self.table.names)
-        made, by = self._laid_out(self._layout(entries), entries, names, old)
-        return self._with_trees(made, by)
+    def _most_pending_trees(self, made: Generation) -> int:
+        """With more pending trees than this they are promoted."""
+        tuning = self.table.tuning
+        of_delta = 0 if made.delta is None else made.delta.patterns
+        return max(tuning.pending_trees, of_delta // tuning.delta_trees_per_pending)
 
-    def _layout(self, entries: int) -> "Layout | None":
-        """The trees below an entry, ready to be laid out."""
-        if self._behind is None and not len(self.table.trees):
-            return None
-        return self._taken_up(entries).layout()
-
-    def _laid_out(
-        self, layout: "Layout | None", entries: int, names: int, old: States | None
-    ) -> tuple[Generation, "Laid | None"]:
-        """A generation without fresh ones and trees, and the latter; the long part, which needs no lock."""
-        table = self.table
-        nodes, told, by = (_NO_GATES, 0, None) if layout is None else layout.by_gates()
-        gate_of_node = np.full(table.trie.count, NONE, dtype=np.int32)
-        gate_of_node[nodes] = np.arange(len(nodes), dtype=np.int32)
-        states = States(table.trie, gate_of_node, entries)
-        symbols = symbols_for(table, names)
-        if old is not None:
-            states.relearn(old, MEMORY_LIMIT // 2, symbols)
-        return Generation(table, states, None, Fresh().view(), None, len(nodes), told, entries, names, symbols), by
-
-    def _with_trees(self, made: Generation, by: "Laid | None") -> Generation:
-        """With all trees that have been taken up, and nothing fresh."""
-        self._fresh = Fresh(0 if by is None else by.patterns)
-        self._lately = None
-        self._merged = 0
-        return made if self._behind is None else made._replace(waiting=self._behind.waiting(by))
-
-    def _has_many_fresh(self) -> bool:
-        """Whether the next generation is to be begun."""
+    def _has_many_pending(self) -> bool:
+        """Whether pending patterns are to be promoted."""
         made = self.current
-        return self._fresh.bits - self._fresh.gate_steps > _most_bits(made) or (
-            made.waiting is not None and _fresh_trees(made) > _most_trees(made)
+        bits = self._pending.bits - self._pending.gate_steps
+        return bits > self.table.tuning.pending_bits(made.base.states.entry_limit) or (
+            made.base.trees is not None and made.pending_trees > self._most_pending_trees(made)
         )
 
-    def _meanwhile(self, work: Callable[[], None]) -> None:
+    def _delta_is_large(self, made: Generation) -> bool:
+        """Whether the patterns that the base lacks are so many that they are better worked out with all others."""
+        tuning, settled, trees = self.table.tuning, made.base.states.entry_limit, made.base.patterns
+        late = made.patterns - trees
+        pending = tuning.pending_bits(settled) // _BITS_PER_PATH
+        many_paths = (made.entries - settled - late) ** 2 > 2 * pending * settled
+        return many_paths or late**2 > 2 * tuning.pending_trees * (trees + settled // _PATHS_PER_TREE)
+
+    def _promote(self) -> None:
+        """Make the delta anew, or the base, while documents are matched."""
+        with self.lock:
+            begun = self.current
+            into_base = self._delta_is_large(begun)
+            layout = self._layout(begun.entries) if into_base else None
+            trees = [] if self._trees is None else self._trees.entries(begun.base.patterns, begun.patterns)
+            if trees and self._delta_trees is None:
+                from ..verify.tree_store import TreeStore
+
+                self._delta_trees = TreeStore(self.table)
+            delta_trees = self._delta_trees
+        if into_base:
+            made, gated = self._base(layout, begun.entries, begun.names, begun.base.states)
+        else:
+            delta, names, symbols = self._delta(begun, trees, delta_trees)
+        with self.lock:
+            latest = self.current
+            if latest.base.states.gate_of_node is not begun.base.states.gate_of_node:
+                return  # somebody could not wait
+            self.promotions += 1
+            # What came meanwhile is pending again; trees have been taken up already.
+            if into_base:
+                made = self._with_trees(made, gated)
+            else:
+                made = latest._replace(delta=delta, entries=begun.entries, names=names, symbols=symbols)
+                self._pending = PendingPaths(made.patterns - made.pending_trees)
+            self.current = self._with_pending(made, latest.entries, latest.names) or self._rebuilt(made.base.states)
+
+    def _delta(self, begun: Generation, trees: list[int], store: "TreeStore | None") -> tuple[Index, int, Int32s]:
+        """An index of the patterns that the base lacks, for the label paths that it knows; names and their symbols.
+
+        The first trees are those that `store` has already.
+        """
+        layout = None
+        if store is not None:
+            store.add(trees[len(store) :])
+            layout = store.layout()
+        names = len(self.table.names)
+        symbols = symbols_for(self.table, names)
+        old, limit = begun.base.states, self.table.tuning.state_bytes // 8
+        delta, gated = self._index(layout, range(old.entry_limit, begun.entries), symbols, old, limit)
+        if store is not None and gated is not None:
+            gated.joins.cover(delta.states)
+            delta = delta._replace(trees=store.matcher(gated))
+        return delta, names, symbols
+
+    def _rebuilt(self, old: States | None) -> Generation:
+        """All that the table has in the base, worked out for the label paths that `old` knows."""
+        # First of all: what another thread enters from now on is for the next generation.
+        entries, names = len(self.table), len(self.table.names)
+        made, gated = self._base(self._layout(entries), entries, names, old)
+        return self._with_trees(made, gated)
+
+    def _layout(self, entries: int) -> "TreeLayout | None":
+        """The trees below an entry, ready to be laid out."""
+        if self._trees is None and not len(self.table.trees):
+            return None
+        return self._trees_below(entries).layout()
+
+    def _base(
+        self, layout: "TreeLayout | None", entries: int, names: int, old: States | None
+    ) -> tuple[Generation, "GatedTrees | None"]:
+        """A generation with all plain paths in its base, and the trees for it; the long part, which needs no lock."""
+        symbols = symbols_for(self.table, names)
+        base, gated = self._index(layout, range(entries), symbols, old, self.table.tuning.state_bytes // 2)
+        return Generation(self.table, base, None, PendingPaths().view(), entries, names, symbols), gated
+
+    def _with_trees(self, made: Generation, gated: "GatedTrees | None") -> Generation:
+        """With all trees that have been taken up, and nothing pending."""
+        self._pending = PendingPaths(0 if gated is None else gated.patterns)
+        self._delta_trees = None
+        self._merged = 0
+        if self._trees is None:
+            return made
+        return made._replace(base=made.base._replace(trees=self._trees.matcher(gated)))
+
+    def _index(
+        self, layout: "TreeLayout | None", entries: range, symbols: Int32s, old: States | None, limit: int
+    ) -> tuple[Index, "GatedTrees | None"]:
+        """An index of the plain paths among some entries, with gates for trees, and these.
+
+        Its states are worked out for the label paths that `old` knows, as far as `limit` bytes allow.
+        """
+        nodes, listed, gated = (_NO_GATES, 0, None) if layout is None else layout.by_gates()
+        gate_of_node = np.full(self.table.trie.count, NONE, dtype=np.int32)
+        gate_of_node[nodes] = np.arange(len(nodes), dtype=np.int32)
+        states = States(self.table.trie, gate_of_node, entries.stop, entries.start)
+        if old is not None:
+            states.relearn(old, limit, symbols)
+        return Index(states, None, len(nodes), listed), gated
+
+    def _in_background(self, work: Callable[[], None]) -> None:
         """Let a thread work on the next generation, unless one does."""
-        if self._renewing is None:
-            self._renewing = threading.Thread(target=self._once, args=(work,), name="pathcast-renewal", daemon=True)
-            self._renewing.start()
+        if self._worker is None:
+            self._worker = threading.Thread(target=self._once, args=(work,), name="pathcast-promotion", daemon=True)
+            self._worker.start()
 
     def _once(self, work: Callable[[], None]) -> None:
         try:
             work()
         finally:  # if it failed, say for want of memory, another one may be begun
             with self.lock:
-                self._renewing = None
-                if self._choice_is_due:
-                    self._meanwhile(self._choose)
-
-    def _renew(self) -> None:
-        with self.lock:
-            begun = self.current
-            whole = _many(begun)
-            layout = self._layout(begun.entries) if whole else None
-            trees = [] if self._behind is None else self._behind.entries(_settled_trees(begun), begun.patterns)
-            if self._lately is None:
-                self._lately = Lately(self.table)
-            lately = self._lately
-        if whole:
-            made, by = self._laid_out(layout, begun.entries, begun.names, begun.states)
-        else:
-            recent = self._recent(begun)
-            late = lately.renewed(trees, begun, MEMORY_LIMIT // 8)
-        with self.lock:
-            latest = self.current
-            if latest.states.gate_of_node is not begun.states.gate_of_node:
-                return  # somebody could not wait
-            self.renewals += 1
-            # What came meanwhile is fresh again; trees have been taken up already.
-            if whole:
-                made = self._with_trees(made, by)
-            else:
-                made = latest._replace(recent=recent, lately=late, entries=begun.entries)
-                self._fresh = Fresh(made.patterns - _fresh_trees(made))
-            self.current = self._with_fresh(made, latest.entries, latest.names) or self._renewed(made.states)
-
-    def _recent(self, begun: Generation) -> States | None:
-        """The states of the paths that the states of a generation lack, for the label paths that these know."""
-        first = begun.states.entry_limit
-        if not (self.table.nodes(first, begun.entries) != NONE).any():
-            return None
-        nowhere = np.full(self.table.trie.count, NONE, dtype=np.int32)
-        recent = States(self.table.trie, nowhere, begun.entries, begun.states.entry_limit)
-        recent.relearn(begun.states, MEMORY_LIMIT // 8, begun.symbols)
-        return recent
+                self._worker = None
+                if self._selection_is_due:
+                    self._in_background(self._select)
 
     # What documents bring about.
 
     def forgotten(self, states: States) -> States:
-        """The states that take the place of those that have become too many."""
+        """The states that take the place of those of the base that have become too many."""
         with self.lock:
-            if self.current.states is states:
+            base = self.current.base
+            if base.states is states:
                 self.evictions += 1
-                self.current = self.current._replace(states=states.emptied())
-            current = self.current.states
-            return current if current.gate_of_node is states.gate_of_node else states.emptied()
+                base = base._replace(states=states.emptied())
+                self.current = self.current._replace(base=base)
+            return base.states if base.states.gate_of_node is states.gate_of_node else states.emptied()
 
     def seen(self, documents: int) -> None:
-        """Count documents; now and then, let patterns wait for what these have shown to be rare."""
-        behind = self._behind
-        if behind is None:
+        """Count documents; now and then, let trees wait for what these have shown to be rare."""
+        trees, tuning = self._trees, self.table.tuning
+        if trees is None:
             return
         with self.lock:
             made = self.current
-            before, behind.documents = behind.documents, behind.documents + documents
-            due = before.bit_length() < behind.documents.bit_length() and behind.documents >= FIRST_CHOICE
-            if due and made.waiting is not None:
-                if made.patterns <= CHOOSE_AT_ONCE:
-                    self.current = made._replace(waiting=behind.waiting(behind.choice(made.waiting.by)()))
+            before, trees.documents = trees.documents, trees.documents + documents
+            due = before.bit_length() < trees.documents.bit_length() and trees.documents >= tuning.first_selection
+            if due and made.base.trees is not None:
+                if made.patterns <= tuning.selection_in_background:
+                    self._replace_trees(trees.selection(made.base.trees.gated)())
                 else:
-                    self._choice_is_due = True
-                    self._meanwhile(self._choose)
+                    self._selection_is_due = True
+                    self._in_background(self._select)
 
-    def _choose(self) -> None:
-        """Let patterns wait for what documents have shown to be rare, while these go on to be matched."""
+    def _select(self) -> None:
+        """Let trees wait for what documents have shown to be rare, while these go on to be matched."""
         with self.lock:
-            begun, behind, self._choice_is_due = self.current, self._behind, False
-            if begun.waiting is None or behind is None:
+            base, trees, self._selection_is_due = self.current.base, self._trees, False
+            if base.trees is None or trees is None:
                 return
-            choice, before = behind.choice(begun.waiting.by), begun.waiting.by
-        by = choice()
-        by.joins.cover_as(before.joins, begun.states)
+            before = base.trees.gated
+            selection = trees.selection(before)
+        gated = selection()
+        gated.joins.cover_as(before.joins, base.states)
         with self.lock:
-            latest = self.current
-            if latest.waiting is not None and latest.waiting.by is before:  # else all were laid out anew
-                self.current = latest._replace(waiting=behind.waiting(by))
-            many = self._has_many_fresh()
+            latest = self.current.base.trees
+            if latest is not None and latest.gated is before:  # else all were laid out anew
+                self._replace_trees(gated)
+            many = self._has_many_pending()
         if many:  # nobody has begun that meanwhile
-            self._renew()
+            self._promote()
 
-
-def _fresh_trees(made: Generation) -> int:
-    """How many trees of a generation have their gates among fresh paths."""
-    return made.patterns - _settled_trees(made) - _late_trees(made)
-
-
-def _settled_trees(made: Generation) -> int:
-    return 0 if made.waiting is None else made.waiting.by.patterns
-
-
-def _late_trees(made: Generation) -> int:
-    return 0 if made.lately is None else made.lately.patterns
-
-
-def _most_trees(made: Generation) -> int:
-    """With how many fresh trees the next generation is begun."""
-    return max(FRESH_TREES, _late_trees(made) // _LATELY_A_FRESH)
-
-
-def _most_bits(made: Generation) -> int:
-    """With how many bits of fresh paths the next generation is begun."""
-    return min(FRESH_BITS, max(_FEW_BITS, int(BITS_A_ROOT * made.states.entry_limit**0.5)))
-
-
-def _many(made: Generation) -> bool:
-    """Whether the paths or trees that a generation's states lack are so many that they are better worked out with all
-    others.
-    """
-    settled, trees = made.states.entry_limit, _settled_trees(made)
-    late = made.patterns - trees
-    many_paths = (made.entries - settled - late) ** 2 > 2 * _most_bits(made) // _BITS_A_PATH * settled
-    return many_paths or late**2 > 2 * FRESH_TREES * (trees + settled // _PATHS_A_TREE)
+    def _replace_trees(self, gated: "GatedTrees") -> None:
+        """Go on with trees of the base that wait for other tests."""
+        assert self._trees is not None
+        base = self.current.base._replace(trees=self._trees.matcher(gated))
+        self.current = self.current._replace(base=base)

@@ -1,63 +1,34 @@
-"""The patterns behind gates: candidates of documents, and which of them match.
+"""The trees that match a document: candidates, and which of them hold.
 
 A pattern that one element decides is found by the states of elements and the tests that they pass
-(`state_value_join.py`), a twig by the states alone (`twig_join.py`). Any other one with predicates waits behind its
-gate (`path_gates.py`) and for its value (`access_predicates.py`); what becomes a candidate is tried on the element
-arrays (`verifier.py`), and so are all patterns on documents that have no states. Patterns are taken up as they come;
-until the next generation, their gates are fresh paths (`delta_paths.py`).
+(`state_value_join.py`), a twig by the states alone (`twig_join.py`). Any other one waits behind its gate and for its
+value (`access_predicates.py`); what becomes a candidate is tried on the element arrays (`verifier.py`), and so are all
+patterns on documents that have no states.
 
-All of it is arrays: a snapshot has them, and the arrays that another process made can be taken over (`merge`).
-
-Invariant: patterns are appended, never changed; a `Waiting` shows those that there were when it was made.
-Cost: some 60 µs to take up a pattern, 10 µs for one that is joined, 1 µs to take either over.
+Invariant: a matcher shows the patterns that its store had when it was made (`tree_store.py`).
+Cost: the look-ups of a document's values and states, and what its candidates take.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from pathcast.documents import DocumentBatch
-from pathcast.kernels import AnyArray, Floats, Int32s
-from pathcast.patterns import Node, Pattern
-from pathcast.patterns.parsing import Steps, normalised
+from pathcast.kernels import Int32s
 
-from ...arrays.ragged_arrays import part_of
 from ...engine_contract import Entries, Offsets
 from ...results.match_expansion_kernels import merge_joined
-from ...table.pattern_table import Moved, PatternTable
-from ..paths.path_nodes import PathNodes
-from ..paths.states import States
+from ...table.pattern_table import PatternTable
 from ..twigs.twig_join import TwigJoins
-from ..twigs.twig_patterns import Part, Tie, Twig, twig_of
-from ..twigs.twig_rows import LIFT, TwigRows, Twigs
-from ..values.access_clauses import ClauseRows, Clauses, some_of
-from ..values.access_predicates import Access, AccessRows, laid_out, no_access
-from ..values.ancestor_test_rows import NO_TESTS, Bound, BoundTests, JoinRows, no_rows
-from ..values.ancestor_tests import spine_of
-from ..values.open_gates import all_open
-from ..values.path_gates import gate, in_order
+from ..values.access_predicates import Access
+from ..values.open_gates import OpenGates
 from ..values.state_value_join import Joins
-from ..values.value_index import DemandTable, Tests
 from .verifier import Programs, Verifier
 
-_DEMANDS, _VERIFIER, _ACCESS, _BOUND, _JOINS = "demands_", "verifier_", "access_", "bound_", "joins_"
-_TWIGS, _TWIG_ROWS, _CLAUSES = "twigs_", "twig_rows_", "clauses_"
-_NONE = np.zeros(0, dtype=np.int32)
-_ANY: Steps = (0,)
-# So many patterns at a time are put in an order in which those stand together that begin alike; for fewer it would
-# cost more than taking them up.
-_MANY = 1_000
-# Up to so many are read and then put into columns: what reading makes of them is gone before the collector promotes it.
-_AT_A_TIME = 1 << 10
-# Fewer than so many at a time are fresh for a while, and are verified then: they get their programs at once.
-_SOON = 64
-_NO_TIES: tuple[Tie, ...] = ()
 
-
-class Laid(NamedTuple):
-    """What patterns with a gate wait for."""
+class GatedTrees(NamedTuple):
+    """Patterns with a gate, by what they wait for."""
 
     joins: Joins
     twigs: TwigJoins
@@ -69,58 +40,55 @@ class Laid(NamedTuple):
         return len(self.access.gate_of)
 
 
+class Matched(NamedTuple):
+    """Entries of the documents of a batch; how many patterns were candidates for them, and how many matched."""
+
+    offsets: Offsets
+    entries: Entries
+    candidates: int
+    verified: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Waiting:
-    """The first `patterns` of them, with the joins and access predicates of those that have a gate (`by`)."""
+class CandidateMatcher:
+    """The first `patterns` of a store, with the joins and access predicates of those that have a gate."""
 
     table: PatternTable
-    by: Laid
+    gated: GatedTrees
     verifier: Verifier
     programs: Programs
     patterns: int
     entries: int
 
     @property
-    def access(self) -> Access:
-        return self.by.access
-
-    @property
-    def joins(self) -> Joins:
-        return self.by.joins
-
-    @property
     def needs_states(self) -> bool:
         """Whether patterns are found by the states of elements."""
-        return len(self.by.joins) > 0 or len(self.by.twigs) > 0
+        return len(self.gated.joins) > 0 or len(self.gated.twigs) > 0
 
     def add_matches(
         self,
         batch: DocumentBatch,
+        names: Int32s,
+        opened: OpenGates,
         offsets: Offsets,
         entries: Entries,
-        gate_offsets: Offsets,
-        gates: Int32s,
-        told_gates: int,
         entry_count: int,
-        states: States,
-        of: Int32s,
-    ) -> tuple[Offsets, Entries, int, int]:
-        """A batch's entries and those of the patterns that match besides; how many were candidates and matched.
+    ) -> Matched:
+        """A batch's entries and those of the patterns that match besides.
 
-        `entry_count` is more than all of the batch's entries, `of` has the state of each element.
+        `names` has the table's number of each name of the batch, `entry_count` is more than all of the batch's entries.
         """
-        translation, largest = self.table.translation(batch), batch.largest()
+        states, of, largest = opened.states, opened.of, batch.largest()
         count = max(self.entries, entry_count)
-        joined = self.joins.match(batch, largest, translation, states, of, count, self.patterns)
-        twigs = self.by.twigs.match(batch, largest.elements, translation, states, of, len(self.table.names))
+        joined = self.gated.joins.match(batch, largest, names, states, of, count, self.patterns)
+        twigs = self.gated.twigs.match(batch, largest.elements, names, states, of, len(self.table.names))
         unknown = joined.unknown | twigs.unknown
         if unknown.any():
-            chosen = np.flatnonzero(unknown)
-            gate_offsets, gates = all_open(batch.offsets, gate_offsets, gates, chosen, of, states.automaton)
-        candidate_offsets, candidates = self.access.candidates(
-            batch, translation, gate_offsets, gates, told_gates, self.patterns, joined._replace(unknown=unknown)
+            opened = opened.with_all(batch.offsets, np.flatnonzero(unknown))
+        candidate_offsets, candidates = self.gated.access.candidates(
+            batch, names, opened.offsets, opened.gates, opened.listed, self.patterns, joined._replace(unknown=unknown)
         )
-        holding = self.verifier.verify(batch, candidate_offsets, candidates, self.programs, translation)
+        holding = self.verifier.verify(batch, candidate_offsets, candidates, self.programs, names)
         verified = int(np.count_nonzero(holding)) + len(joined.entries) + len(twigs.entries)
         out = np.empty(len(entries) + verified + 8, dtype=np.int32)
         out_offsets = np.zeros(len(offsets), dtype=np.int64)
@@ -128,261 +96,8 @@ class Waiting:
         marks = np.zeros(count + 63 >> 6, dtype=np.uint64)
         summary = np.zeros(len(marks) + 63 >> 6, dtype=np.uint64)
         merge_joined(
-            offsets, entries, joined.offsets, joined.entries, twigs.offsets, twigs.entries, candidate_offsets, more,
-            holding, marks, summary, out_offsets, out,
+            offsets, entries, joined.offsets, joined.entries, twigs.offsets, twigs.entries,
+            candidate_offsets, more, holding, marks, summary, out_offsets, out,
         )  # fmt: skip
-        candidate_count = len(candidates) + joined.looked_at + twigs.looked_at
-        return out_offsets, out[: out_offsets[-1]], candidate_count, verified
-
-
-class Behind:
-    """All tree patterns of a table that the engine has taken up; one call at a time."""
-
-    def __init__(self, table: PatternTable) -> None:
-        self.table = table
-        self.documents = 0
-        self._demands = DemandTable(table.names)
-        self._verifier = Verifier(table)
-        self._bound = BoundTests(table.names)
-        self._twigs = Twigs()
-        self._clauses = Clauses()
-        self._laid_twigs: TwigRows | None = None  # with what documents have shown of their branches
-        self._ends = PathNodes()  # the trie node of each pattern's gate
-        self.until = 0  # the first entry that was not looked at yet
-
-    def __len__(self) -> int:
-        return len(self._verifier)
-
-    def take_up(self, entries: int) -> None:
-        """Take up all patterns below an entry that were not looked at yet."""
-        self.add(self.table.trees.between(self.until, entries))
-        self.until = entries
-
-    def add(self, entries: list[int]) -> None:
-        """Take up the patterns of these entries."""
-        trees = self.table.trees
-        others: dict[int, Pattern] = {}
-        for first in range(0, len(entries), _AT_A_TIME):
-            others |= self._add_joined({entry: trees[entry] for entry in entries[first : first + _AT_A_TIME]})
-        order = list(others) if len(others) < _MANY else in_order(others)
-        for first in range(0, len(order), _AT_A_TIME):
-            self._add_others({entry: others[entry] for entry in order[first : first + _AT_A_TIME]})
-
-    def entries(self, first: int, end: int) -> list[int]:
-        """The entries of some patterns."""
-        found: list[int] = self._verifier.entries[first:end].tolist()
-        return found
-
-    def _add_joined(self, patterns: dict[int, Pattern]) -> dict[int, Pattern]:
-        """Take up those that are joined, by a state or by branches; the others.
-
-        They are verified only where they can't be joined, and wait for no other value tests.
-        """
-        encoder = self.table.encoder
-        paths, twigs, others = dict[int, Bound](), dict[int, Twig](), dict[int, Pattern]()
-        gates: list[Steps] = []
-        parts: dict[Node, Part] = {}
-        for entry, pattern in patterns.items():
-            spine = spine_of(pattern, encoder)
-            if spine is not None and (bound := self._bound.read(spine)) is not None:
-                paths[entry] = bound
-                gates.append(normalised(spine.steps))
-            elif spine is None and (twig := twig_of(pattern, encoder, parts)) is not None:
-                twigs[entry] = twig
-            else:
-                others[entry] = pattern
-        if joined := [*paths, *twigs]:
-            if len(joined) < _SOON:
-                for entry in joined:
-                    self._verifier.add(entry)
-            else:
-                self._verifier.add_later(joined)
-            self._bound.extend([*paths.values(), *[NO_TESTS] * len(twigs)])
-            self._twigs.extend([*[_NO_TIES] * len(paths), *(twig.ties for twig in twigs.values())])
-            self._clauses.extend_without(len(joined))
-            self._ends.extend([*gates, *(twig.longest for twig in twigs.values())])
-        return others
-
-    def _add_others(self, patterns: dict[int, Pattern]) -> None:
-        """Take up patterns that are verified wherever they may match."""
-        encoder = self.table.encoder
-        bound = [self._bound.read_any(pattern, encoder) for pattern in patterns.values()]
-        clauses = [self._demands.add(pattern, its.tests) for pattern, its in zip(patterns.values(), bound, strict=True)]
-        for entry in patterns:
-            self._verifier.add(entry)
-        self._bound.extend(bound)
-        self._twigs.extend([_NO_TIES] * len(patterns))
-        self._clauses.extend(clauses)
-        self._ends.extend(gate(pattern, encoder) for pattern in patterns.values())
-
-    def layout(self) -> "Layout":
-        """Give gates to the patterns that have none yet; all that it takes to lay them out."""
-        return self._layout(self._ends.insert(self.table.trie).copy(), self._laid_twigs)
-
-    def gates(self, first: int, end: int) -> Int32s:
-        """The trie nodes of the gates of some patterns, as fresh paths.
-
-        A fresh path has at least one step: where a pattern demands no element any will do, which all documents have.
-        """
-        ends = self._ends.insert(self.table.trie)[first:end].copy()
-        if not ends.all():
-            ends[ends == 0] = self.table.trie.insert_one(_ANY)
-        return ends
-
-    def _layout(self, ends: Int32s, before: TwigRows | None) -> "Layout":
-        return Layout(
-            ends,
-            self._clauses.rows(),
-            self._demands.captured(),
-            self._demands.likely(self.documents),
-            self._bound,
-            self._bound.nodes(self.table.trie).copy(),
-            self._bound.demands.captured(),
-            self._bound.demands.likely(self.documents),
-            self._verifier.entries.copy(),
-            self._twigs,
-            self._twigs.nodes(self.table.trie).copy(),
-            before,
-        )
-
-    def choice(self, by: Laid) -> Callable[[], Laid]:
-        """What lets the same patterns with the same gates wait for the tests that are the rarest by now.
-
-        That is the long part, and another thread may do it.
-        """
-        layout = self._layout(by.access.gate_of, by.twigs.rows)
-        gates_of_tests, gate_nodes = by.joins.rows.gates_of_tests, by.twigs.rows.gate_nodes
-        return lambda: layout.chosen(by.access.gate_of, gate_nodes, gates_of_tests)
-
-    def waiting(self, by: Laid | None = None) -> Waiting:
-        """All patterns as of now; without `by`, all without a gate."""
-        if by is None:
-            access = Access(self._demands.captured(), 0, no_access(self._demands.captured()))
-            twigs = TwigJoins(Twigs().laid_out(_NONE, _NONE, None))
-            by = Laid(Joins(self._bound.demands.captured(), no_rows(0)), twigs, access)
-        self._laid_twigs = by.twigs.rows
-        return Waiting(self.table, by, self._verifier, self._verifier.programs(), len(self), len(self.table))
-
-    # As arrays: on disk, and from other processes.
-
-    def saved(self, waiting: Waiting | None = None) -> dict[str, AnyArray]:
-        """All patterns as arrays, with their gates, which they must have; `restore` takes them back with `waiting`."""
-        assert self._ends.is_complete
-        parts: tuple[tuple[str, dict[str, AnyArray]], ...] = (
-            (_DEMANDS, self._demands.saved()),
-            (_VERIFIER, self._verifier.saved()),
-            (_BOUND, self._bound.saved()),
-            (_TWIGS, self._twigs.saved()),
-            (_CLAUSES, self._clauses.saved()),
-            (_ACCESS, {} if waiting is None else waiting.access.rows._asdict()),
-            (_JOINS, {} if waiting is None else waiting.joins.rows._asdict()),
-            (_TWIG_ROWS, {} if waiting is None else waiting.by.twigs.rows._asdict()),
-        )
-        return {
-            "ends": self._ends.view,
-            "whole": np.array([self.documents, self.until], dtype=np.int64),
-            **{prefix + name: array for prefix, arrays in parts for name, array in arrays.items()},
-        }
-
-    def part(self) -> dict[str, AnyArray]:
-        """Of `saved`, what `merge` needs."""
-        looked_up = (_DEMANDS + name for name in ("rows", "numbers", "literals"))
-        needed = {"ends", *looked_up}
-        taken_over = (_VERIFIER, _BOUND, _TWIGS, _CLAUSES)
-        return {name: array for name, array in self.saved().items() if name in needed or name.startswith(taken_over)}
-
-    @classmethod
-    def restore(cls, table: PatternTable, arrays: dict[str, AnyArray]) -> tuple["Behind", Laid]:
-        """The patterns that `arrays` was taken of, and what they wait for; the same memory until they change."""
-        behind = cls(table)
-        behind._demands = DemandTable.restore(table.names, part_of(arrays, _DEMANDS))
-        behind._verifier = Verifier.restore(table, part_of(arrays, _VERIFIER))
-        behind._bound = BoundTests.restore(table.names, part_of(arrays, _BOUND))
-        behind._twigs = Twigs.restore(part_of(arrays, _TWIGS))
-        behind._clauses = Clauses.restore(part_of(arrays, _CLAUSES))
-        behind._ends = PathNodes(arrays["ends"])
-        behind.documents, behind.until = arrays["whole"].tolist()
-        rows = {name: np.asarray(array) for name, array in part_of(arrays, _ACCESS).items()}
-        gates = len(rows["all_begin"]) - 1
-        joined = {name: np.asarray(array) for name, array in part_of(arrays, _JOINS).items()}
-        joins = Joins(behind._bound.demands.captured(), JoinRows(**joined))
-        twigs = TwigRows(**{name: np.asarray(array) for name, array in part_of(arrays, _TWIG_ROWS).items()})
-        access = Access(behind._demands.captured(), gates, AccessRows(**rows))
-        return behind, Laid(joins, TwigJoins(twigs._replace(hits=twigs.hits.copy())), access)
-
-    def merge(self, arrays: dict[str, AnyArray], moved: Moved) -> None:
-        """Take over the patterns that another process compiled for a table which has just been merged into ours."""
-        self.take_up(moved.first)
-        self.layout()
-        verifier = part_of(arrays, _VERIFIER)
-        entries = moved.entries[verifier["entries"]]
-        fresh = np.flatnonzero(entries >= moved.first)
-        self._verifier.merge(verifier, fresh, entries[fresh], moved.names)
-        self._bound.merge(part_of(arrays, _BOUND), fresh, moved.names, moved.nodes)
-        self._twigs.merge(part_of(arrays, _TWIGS), fresh, moved.names, moved.nodes)
-        clauses = some_of(part_of(arrays, _CLAUSES), fresh)
-        tests = self._demands.merge(part_of(arrays, _DEMANDS), moved.names, clauses.tests)
-        self._clauses.take_over(clauses, tests[clauses.tests])
-        self._ends.take_over(np.asarray(arrays["ends"])[fresh], moved.nodes)
-        self.until = len(self.table)
-
-    def successor(self, table: PatternTable, entries: Int32s) -> "Behind":
-        """The patterns that another table has, which gave those of ours new entries, or (-1) none."""
-        self.take_up(len(self.table))
-        self.layout()
-        bound, twigs = self._bound.nodes(self.table.trie), self._twigs.nodes(self.table.trie)
-        ends = np.unique(np.concatenate([self._ends.view, bound[bound >= 0], twigs[twigs != LIFT]]))
-        nodes = np.full(int(ends.max(initial=0)) + 1, -1, dtype=np.int32)
-        nodes[ends] = table.trie.insert(*self.table.trie.paths(ends))
-        behind = Behind(table)
-        names = np.arange(len(table.names), dtype=np.int32)
-        behind.merge(self.part(), Moved(0, names, nodes, entries))
-        behind.until = int(entries.max(initial=-1)) + 1  # what has come since is still to be taken up
-        return behind
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Layout:
-    """What patterns are laid out by: of each the gate's trie node and the tests, and how likely these are.
-
-    Of patterns that one element decides the tests are `bound`, of the others those that they demand; twigs have none.
-    """
-
-    ends: Int32s
-    clauses: ClauseRows
-    captured: Tests
-    likely: Floats
-    bound: BoundTests
-    bound_ends: Int32s
-    bound_captured: Tests
-    bound_likely: Floats
-    entries: Int32s
-    twigs: Twigs
-    twig_ends: Int32s
-    twigs_before: TwigRows | None
-
-    def by_gates(self) -> tuple[Int32s, int, Laid]:
-        """The trie nodes that are gates, those first behind which patterns wait that are not joined, and how many
-        these are; and the patterns behind them by the rarest of their tests.
-        """
-        joined = self.twigs.are(len(self.ends)) | self.bound.decided(len(self.ends))
-        told = np.unique(self.ends[~joined])
-        others = (self.ends, self.bound_ends[self.bound_ends >= 0], self.twig_ends[self.twig_ends != LIFT])
-        nodes = np.concatenate([told, np.setdiff1d(np.concatenate(others), told)])
-        gate_at = np.full(int(nodes.max(initial=0)) + 1, -1, dtype=np.int32)
-        gate_at[nodes] = np.arange(len(nodes), dtype=np.int32)
-        return nodes, len(told), self.chosen(gate_at[self.ends], nodes, gate_at[np.maximum(self.bound_ends, 0)])
-
-    def chosen(self, gate_of: Int32s, gate_nodes: Int32s, gates_of_tests: Int32s) -> Laid:
-        """Patterns by the rarest of their tests, for those that have gates; bound tests have gates of their own."""
-        count, gates = len(gate_of), len(gate_nodes)
-        choice = self.clauses.rarest(self.likely, count)
-        bound = self.bound.rarest(self.bound_likely, count)
-        joined = np.isfinite(bound) & (bound <= choice.likely)
-        rows = self.bound.laid_out(
-            self.bound_captured, self.bound_likely, gate_of, gates, gates_of_tests, self.entries, joined
-        )
-        decided = joined | self.twigs.are(count)
-        access = Access(self.captured, gates, laid_out(self.captured, gate_of, gates, choice, decided))
-        twigs = self.twigs.laid_out(self.entries[:count], gate_nodes, self.twigs_before)
-        return Laid(Joins(self.bound_captured, rows), TwigJoins(twigs), access)
+        looked_at = len(candidates) + joined.looked_at + twigs.looked_at
+        return Matched(out_offsets, out[: out_offsets[-1]], looked_at, verified)

@@ -12,7 +12,7 @@ def at_rest(matcher: Matcher) -> Generation:
     engine = matcher.engine
     assert isinstance(engine, AutomatonEngine)
     for _ in range(3000):
-        if engine._generations._renewing is None:
+        if engine._updates._worker is None:
             break
         sleep(0.01)
-    return engine._generations.current
+    return engine._updates.current

@@ -1,14 +1,15 @@
-"""Trees that come while documents are matched: fresh ones first, then an index of their own, then with all others."""
+"""Trees that come while documents are matched: pending first, then in the delta, then in the base."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pathcast import Matcher, Subscriptions, open_index
-from pathcast.matching.automaton.updates import index_updates as room
+from pathcast.matching import Tuning
 from pathcast.matching.automaton.verify.verifier import Verifier
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
-from tests.matching.automaton.renewing import at_rest
+from tests.matching.automaton.promotion import at_rest
 
 DOCUMENTS = list(generate_documents(news_schema(), 20, seed=5))
 JOINED = [
@@ -27,15 +28,13 @@ OTHERS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def early_renewals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few fresh trees are many."""
-    monkeypatch.setattr(room, "FRESH_TREES", 6)
+# A few pending trees are many.
+SOON = Tuning(pending_trees=6)
 
 
 def followed(first: list[str], then: list[str]) -> tuple[Subscriptions, Matcher]:
     """Subscriptions, and a matcher that has taken up the latter one by one."""
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=SOON)
     subscriptions.add_many(first)
     matcher = subscriptions.compile(engine="automaton")
     for document in DOCUMENTS[:10]:
@@ -55,19 +54,19 @@ def check(subscriptions: Subscriptions, matcher: Matcher) -> None:
     assert any(found)
 
 
-def test_trees_that_came_lately_are_an_index_of_their_own() -> None:
+def test_a_delta_has_the_trees_that_the_base_lacks() -> None:
     subscriptions, matcher = followed(JOINED[:120], JOINED[120:134])
     made = at_rest(matcher)
-    assert made.lately is not None and made.lately.patterns == 14 and not made.fresh.words
-    assert made.waiting is not None and made.waiting.by.patterns == made.patterns - 14
-    assert made.states.entry_limit == 120
-    assert matcher.statistics()["fresh patterns"] == 0 and matcher.statistics()["renewals"] == 2
+    assert made.delta is not None and made.delta.patterns == 14 and not made.pending.words
+    assert made.base.patterns == made.patterns - 14
+    assert made.base.states.entry_limit == 120
+    assert matcher.statistics()["pending patterns"] == 0 and matcher.statistics()["promotions"] == 2
     check(subscriptions, matcher)
 
 
-def test_what_is_joined_is_not_verified_once_it_is_no_longer_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_joined_is_not_verified_once_it_is_promoted(monkeypatch: pytest.MonkeyPatch) -> None:
     _, matcher = followed(JOINED[:120], JOINED[120:134])
-    assert at_rest(matcher).lately is not None
+    assert at_rest(matcher).delta is not None
     verified = []
     verify = Verifier.verify
     monkeypatch.setattr(Verifier, "verify", lambda *given: verified.append(len(given[3])) or verify(*given))
@@ -78,8 +77,8 @@ def test_what_is_joined_is_not_verified_once_it_is_no_longer_fresh(monkeypatch: 
 def test_when_they_are_many_they_are_laid_out_with_all_others() -> None:
     subscriptions, matcher = followed(JOINED[:100], JOINED[100:145])
     made = at_rest(matcher)
-    assert made.waiting is not None and made.waiting.by.patterns > 100
-    assert made.lately is None or made.lately.patterns < 45
+    assert made.base.patterns > 100
+    assert made.delta is None or made.delta.patterns < 45
     check(subscriptions, matcher)
 
 
@@ -94,7 +93,7 @@ def test_answers_are_the_same_after_each_change(first: int) -> None:
         ids += subscriptions.add(xpath), subscriptions.add(paths[number])
         if number % 3 == 2:
             subscriptions.remove(ids.pop(number % len(ids)))
-        kinds.add(at_rest(matcher).lately is None)
+        kinds.add(at_rest(matcher).delta is None)
         if number % 5 == 4:
             check(subscriptions, matcher)
         else:
@@ -104,7 +103,7 @@ def test_answers_are_the_same_after_each_change(first: int) -> None:
 
 def test_an_index_that_is_saved_has_them_with_all_others(tmp_path: Path) -> None:
     subscriptions, matcher = followed(JOINED[:120], [*OTHERS, *JOINED[120:128]])
-    assert at_rest(matcher).lately is not None
+    assert at_rest(matcher).delta is not None
     matcher.save(tmp_path / "index")
     assert at_rest(matcher).settled
     check(subscriptions, matcher)
@@ -112,9 +111,9 @@ def test_an_index_that_is_saved_has_them_with_all_others(tmp_path: Path) -> None
     check(opened.subscriptions, opened)
 
 
-def test_without_room_for_their_states_documents_are_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_room_for_their_states_documents_are_simulated() -> None:
     subscriptions, matcher = followed(JOINED[:120], [*OTHERS, *JOINED[120:128]])
-    assert at_rest(matcher).lately is not None
-    monkeypatch.setattr(room, "MEMORY_LIMIT", 1)
+    assert at_rest(matcher).delta is not None
+    subscriptions.table.tuning = replace(SOON, state_bytes=1)
     check(subscriptions, matcher)
     assert matcher.statistics()["simulated"] > 0

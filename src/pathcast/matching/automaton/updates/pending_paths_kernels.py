@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Fresh paths in kernels: some thousand plain paths at once, a bit for each of their steps.
+"""Pending paths in kernels: some thousand plain paths at once, a bit for each of their steps.
 
     here  = (above << 1 & CHILD | higher << 1 & DEEP | first steps) & (bits of the element's name | WILD)
 
@@ -26,8 +26,8 @@ ONE = np.uint64(1)
 TOP = np.uint64(63)
 
 
-class FreshPaths(NamedTuple):
-    """What a walk reads of fresh paths.
+class PendingBits(NamedTuple):
+    """What a walk reads of pending paths.
 
     `rows` gives each symbol's row of the table (0: no path asks for it), `entries` the entry whose path ends at each
     bit, or -1 - the pattern whose gate ends there; `words` says how many words of a row are in use.
@@ -43,7 +43,7 @@ class FreshPaths(NamedTuple):
     "int64(ro_i4[::1], ro_i4[::1], int64, ro_i4[::1], ro_i4[::1], i8[::1], u8[:, ::1], i4[::1], i4[::1], i4[::1])",
     brief=True,
 )
-def put_fresh(ends, codes, first, node_parent, node_step, sizes, table, rows, entries, symbols):
+def put_pending(ends, codes, first, node_parent, node_step, sizes, table, rows, entries, symbols):
     """Add paths from number `first` on, given by their last nodes; the first for which there is no room.
 
     A path counts for nobody before its last step has its mark. Names that are asked for get their symbols.
@@ -86,7 +86,7 @@ def put_fresh(ends, codes, first, node_parent, node_step, sizes, table, rows, en
 
 
 @rare
-def follow_fresh(table, row, levels, depth, words):
+def follow_pending(table, row, levels, depth, words):
     """The steps that end at an element, given those that end at its parent and above; `row`: that of its name."""
     above, higher = levels[HERE, depth - 1], levels[HIGHER, depth - 1]
     here, higher_here, seen = levels[HERE, depth], levels[HIGHER, depth], levels[SEEN, 0]
@@ -101,14 +101,14 @@ def follow_fresh(table, row, levels, depth, words):
 
 
 @rare
-def mark_fresh(elements, symbols, begin, end, fresh, limits, scratch, gated):
-    """Mark the entries of the fresh paths that a document matches; how many gates there are with those it opens.
+def mark_pending(elements, symbols, begin, end, pending, limits, scratch, gated):
+    """Mark the entries of the pending paths that a document matches; how many gates there are with those it opens.
 
-    A pattern that waits for a fresh path stands among gates as -1 - its number. `levels` has a row for each level of
+    A pattern that waits for a pending path stands among gates as -1 - its number. `levels` has a row for each level of
     the document and one above; what it has of an element is good for siblings that follow and have the same name, and
     for these the plane `SEEN`, of which the row above alone is needed, says in front which row of the table that was.
     """
-    table, rows, words, levels = fresh.table, fresh.rows, fresh.words, scratch.levels
+    table, rows, words, levels = pending.table, pending.rows, pending.words, scratch.levels
     for plane in range(PLANES):
         for word in range(words + 1):
             levels[plane, 0, word] = 0
@@ -127,7 +127,7 @@ def mark_fresh(elements, symbols, begin, end, fresh, limits, scratch, gated):
         if depth < deepest:
             levels[SEEN, depth + 1, 0] = 0
         levels[HERE, depth, 0] = levels[HIGHER, depth, 0] = 0
-        follow_fresh(table, row, levels, depth, words)
+        follow_pending(table, row, levels, depth, words)
         if depth == 1:
             for word in range(words):
                 found = table[FIRST_CHILD, word] & (table[WILD, word] | table[row, word])
@@ -137,11 +137,11 @@ def mark_fresh(elements, symbols, begin, end, fresh, limits, scratch, gated):
     for word in range(words):
         left = seen[word + 1] & table[LAST, word]
         while left:
-            entry = fresh.entries[64 * word + lowest_bit(left)]
+            entry = pending.entries[64 * word + lowest_bit(left)]
             left &= left - ONE
             if 0 <= entry < limits.entries:
                 mark_with_summary(scratch.marks, scratch.summary, entry)
             elif entry < 0 and -1 - entry < limits.patterns:
-                scratch.gates[gated] = entry
+                scratch.base.gates[gated] = entry
                 gated += 1
     return gated

@@ -1,8 +1,8 @@
-"""Fresh paths: plain paths that came after the states were made, tried on every document until the next generation.
+"""Pending paths: plain paths that came after the states were made, tried on every document until they are promoted.
 
 States can't take up a path without being worked out anew. So a path that is added while matching goes on waits here,
-as some bits of one large word (`delta_paths_kernels.py`), and moves into the trie's automaton with many others at once.
-The gates of fresh patterns with predicates wait here, too: such a pattern is a candidate where its gate is open.
+as some bits of one large word (`pending_paths_kernels.py`), and moves into an index with many others at once.
+The gates of pending trees wait here, too: such a tree is a candidate where its gate is open.
 
 Invariant: what a view shows of older paths never changes; a path that is being added counts only for those who know its
 entry. Cost: some 0.1 µs to add a path; for each element some operations on each word of 64 steps.
@@ -13,12 +13,12 @@ import numpy as np
 from pathcast.kernels import Int32s
 
 from ...table.path_trie import Trie
-from .delta_paths_kernels import F_BITS, F_ROWS, F_SIZES, ROWS, FreshPaths, put_fresh
+from .pending_paths_kernels import F_BITS, F_ROWS, F_SIZES, ROWS, PendingBits, put_pending
 
 _ANY_NUMBER = 1 << 62
 
 
-class Fresh:
+class PendingPaths:
     """A growing set of plain paths of at least one step each.
 
     `patterns` says up to which pattern with predicates their gates are here, `gate_steps` how many steps these have.
@@ -48,7 +48,7 @@ class Fresh:
             self._rows = known
         done = 0
         while self.bits <= most:
-            done = put_fresh(
+            done = put_pending(
                 ends, codes, done, trie.parent, trie.step, self._sizes, self._table, self._rows, self._entries, symbols
             )
             if done == len(ends):
@@ -63,9 +63,9 @@ class Fresh:
         self.add(codes, ends, trie, symbols, _ANY_NUMBER)
         self.patterns, self.gate_steps = self.patterns + len(ends), self.gate_steps + self.bits - before
 
-    def view(self) -> FreshPaths:
+    def view(self) -> PendingBits:
         """All paths as of now."""
-        return FreshPaths(self._table, self._rows, self._entries, self.bits + 63 >> 6)
+        return PendingBits(self._table, self._rows, self._entries, self.bits + 63 >> 6)
 
     def _make_room(self, steps: int) -> None:
         """For a path of so many steps, and for more names if there is room for none."""

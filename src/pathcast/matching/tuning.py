@@ -1,0 +1,53 @@
+"""Tuning: the sizes at which matching changes how it works, never what it answers.
+
+Each default was measured; users have no reason to change one. Tests make them small, so that a few patterns and
+documents go through every change that otherwise takes thousands. `Subscriptions(tuning=…)` hands it to the table of
+patterns, where whoever needs a size reads it.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Sizes and thresholds of matching.
+
+    >>> from pathcast.matching import Tuning
+    >>> pathcast.Subscriptions(tuning=Tuning(pending_trees=16)).table.tuning.pending_trees
+    16
+    """
+
+    # States of label paths may take so many bytes. Beyond that they are forgotten and worked out anew: a bound on what
+    # hostile documents can make us remember.
+    state_bytes: int = 512 << 20
+    # The bits of pending paths for all levels of a document have no more words than this, unless one document needs
+    # them.
+    level_words: int = 1 << 22
+
+    # Pending paths are promoted when they have more bits than `pending_bits_per_root` times the square root of the
+    # number of paths in the base, within these bounds; with twice as many they are not left pending at all.
+    fewest_pending_bits: int = 1 << 10
+    most_pending_bits: int = 1 << 13
+    pending_bits_per_root: int = 26
+    # Pending trees are promoted when there are more than this, or than one in `delta_trees_per_pending` of the delta's;
+    # with `most_pending_trees` times as many they are not left pending at all.
+    pending_trees: int = 1024
+    delta_trees_per_pending: int = 8
+    most_pending_trees: int = 4
+    # Trees that another process compiled go into the base at once when they are more than one in so many: to try them
+    # as pending ones takes their programs, which are made from objects.
+    trees_per_merged: int = 8
+
+    # After so many documents patterns choose the test that they wait for again, and then whenever the documents have
+    # doubled; more patterns than these do so in a thread of their own.
+    first_selection: int = 256
+    selection_in_background: int = 10_000
+
+    # A table of patterns is compacted when more entries than these are unused, and most of them; its names are
+    # numbered anew when there are more than these, and most are unused.
+    unused_entries: int = 4096
+    names: int = 1 << 16
+
+    def pending_bits(self, paths: int) -> int:
+        """With more bits of pending paths than this, a base of so many paths gets a delta."""
+        return min(self.most_pending_bits, max(self.fewest_pending_bits, int(self.pending_bits_per_root * paths**0.5)))
