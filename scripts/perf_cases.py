@@ -78,6 +78,26 @@ def _single() -> Run:
     return lambda: [matcher.match(document) for document in documents]
 
 
+def _changed() -> Run:
+    """Documents matched one at a time after patterns have come: most have been indexed, some are as they came."""
+    import pathcast
+
+    subscriptions = pathcast.Subscriptions()
+    paths, trees = _paths(12_000), _with_values(6_000)
+    subscriptions.add_many([*paths[:10_000], *trees[:4_000]])
+    matcher = subscriptions.compile()
+    documents = _documents(100)
+    for begin in range(0, 2_000, 100):
+        subscriptions.add_many([*paths[10_000 + begin : 10_100 + begin], *trees[4_000 + begin : 4_100 + begin]])
+        for document in documents[:10]:
+            matcher.match(document)
+        time.sleep(0.05)  # a thread indexes them meanwhile
+    for document in documents:
+        matcher.match(document)
+    time.sleep(1)
+    return lambda: [matcher.match(document) for document in documents]
+
+
 def _joins() -> Run:
     from pathcast.joins import JoinServer, Schema
 
@@ -146,6 +166,7 @@ CASES: dict[str, Callable[[], Run]] = {
     "values": lambda: _matching(_with_values(20_000)),
     "alternatives": lambda: _matching(_alternatives(2_000)),
     "single documents": _single,
+    "after changes": _changed,
     "joins": _joins,
     "roxsum": _roxsum,
     "routing": _routing,

@@ -15,7 +15,7 @@ Threads: a walk takes no lock; whoever meets a new label path works it out under
 """
 
 import threading
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -39,12 +39,13 @@ from .paths.walk_kernels import (
     MISS,
     MISS_DELTA,
     O_DELTA_GATES,
+    O_ENTRIES,
     O_GATES,
     O_ROWS,
     WalkLimits,
     walk,
 )
-from .paths.walk_scratch import Scratch, Scratches
+from .paths.walk_scratch import Scratches
 from .updates.generation import Generation, Index
 from .updates.index_updates import IndexUpdates
 from .values.open_gates import OpenGates
@@ -53,12 +54,9 @@ if TYPE_CHECKING:
     from .verify.tree_store import TreeStore
 
 
-class _Walked(NamedTuple):
-    """The entries of plain paths of each document, and what it opens in the base and in the delta, if there is one."""
-
-    offsets: Offsets
-    entries: Entries
-    opened: tuple[OpenGates, ...]
+# The entries of plain paths of each document (offsets and entries), and, where there are trees, the gates that it opens
+# in the base and in the delta.
+Walked = tuple[Offsets, Entries, tuple[OpenGates, ...]]
 
 
 class AutomatonEngine:
@@ -134,32 +132,31 @@ class AutomatonEngine:
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
         made = self._updates.current
-        names = made.names_of(batch)
-        walked = self._walked(made, batch, names.symbols)
+        numbers, symbols = made.names_of(batch)
+        walked = self._walked(made, batch, symbols)
         if walked is None:
             made = self._updates.settled()
-            names = made.names_of(batch)
-            walked = self._walked(made, batch, names.symbols)
+            numbers, symbols = made.names_of(batch)
+            walked = self._walked(made, batch, symbols)
             assert walked is not None
         offsets, entries, opened = walked
-        counts = dict.fromkeys(("candidates", "candidates that match"), 0)
+        if numbers is None or made.base.trees is None:
+            self._count(elements=len(batch.name))
+            return offsets, entries
+        counts = [0, 0]
         for index, gates in zip(made.indexes, opened, strict=True):
-            if index.trees is not None and names.numbers is not None:
-                offsets, entries, candidates, verified = index.trees.add_matches(
-                    batch, names.numbers, gates, offsets, entries, made.entries
-                )
-                counts["candidates"] += candidates
-                counts["candidates that match"] += verified
-        self._count(elements=len(batch.name), **counts)
-        if made.base.trees is not None:
-            self._updates.seen(len(batch))
+            if index.trees is not None:
+                offsets, entries, *more = index.trees.add_matches(batch, numbers, gates, offsets, entries, made.entries)
+                counts = [before + each for before, each in zip(counts, more, strict=True)]
+        self._count(**{"elements": len(batch.name), "candidates": counts[0], "candidates that match": counts[1]})
+        self._updates.seen(len(batch))
         return offsets, entries
 
     def match_paths(self, paths: list[tuple[str, ...]]) -> tuple[Offsets, Entries]:
         memory, work = self.table.tuning.state_bytes, max(self.limits.work // 4, 1)
         return entries_of_paths(self._updates.settled(), paths, memory, work)
 
-    def _walked(self, made: Generation, batch: DocumentBatch, symbols: Int32s) -> _Walked | None:
+    def _walked(self, made: Generation, batch: DocumentBatch, symbols: Int32s) -> Walked | None:
         """The entries of plain paths of each document, the gates that it opens, and the states of its elements.
 
         These are -1 for the elements of documents that had none, and there only if trees are found by them.
@@ -206,18 +203,19 @@ class AutomatonEngine:
                     done += 1
                     learnt = states.automaton
                 automaton = learnt
-        return self._collected(made, states, found, self._scratch.mine)
+        entries = scratch.buffers.entries[: scratch.buffers.counts[C_ENTRIES]].copy()
+        return found[O_ENTRIES], entries, self._opened(made, states, found) if base.trees is not None else ()
 
-    def _collected(self, made: Generation, states: States, found: Int64s, scratch: Scratch) -> _Walked:
-        """What a walk has found, taken out of its buffers."""
-        offsets, gate_offsets, delta_offsets = found
-        buffers, counts = scratch.buffers, scratch.buffers.counts
-        gates, of = buffers.base.gates[: counts[C_GATES]], buffers.base.states
-        opened: tuple[OpenGates, ...] = (OpenGates(gate_offsets, gates, made.base.listed_gates, states, of),)
-        if made.delta is not None:
-            gates, of = buffers.delta.gates[: counts[C_DELTA_GATES]], buffers.delta.states
-            opened += (OpenGates(delta_offsets, gates, made.delta.listed_gates, made.delta.states, of),)
-        return _Walked(offsets, buffers.entries[: counts[C_ENTRIES]].copy(), opened)
+    def _opened(self, made: Generation, states: States, found: Int64s) -> tuple[OpenGates, ...]:
+        """The gates that a walk has found open in the base, which has these states by now, and in the delta."""
+        buffers, counts = self._scratch.mine.buffers, self._scratch.mine.buffers.counts
+        gates = buffers.base.gates[: counts[C_GATES]]
+        base = OpenGates(found[O_GATES], gates, made.base.listed_gates, states, buffers.base.states)
+        delta = made.delta
+        if delta is None:
+            return (base,)
+        gates = buffers.delta.gates[: counts[C_DELTA_GATES]]
+        return base, OpenGates(found[O_DELTA_GATES], gates, delta.listed_gates, delta.states, buffers.delta.states)
 
     def _simulated(
         self, base: Index, batch: DocumentBatch, symbols: Int32s, document: int, found: Int64s, kept: bool

@@ -33,13 +33,15 @@ class Scratch:
 
     def fit_base(self, states: int, gates: int, longest: int) -> None:
         """Make room for states and gates of the base, and for documents of so many elements."""
-        if not _fits(self.buffers.base, states, gates, longest):
-            self.buffers = self.buffers._replace(base=_fitted(self.buffers.base, states, gates, longest))
+        base = self.buffers.base
+        if len(base.stamps) <= states or len(base.states) < longest or len(base.gate_stamps) < gates:
+            self.buffers = self.buffers._replace(base=_fitted(base, states, gates, longest))
 
     def fit_delta(self, states: int, gates: int, longest: int) -> None:
         """Make room for states and gates of the delta, and for documents of so many elements."""
-        if not _fits(self.buffers.delta, states, gates, longest):
-            self.buffers = self.buffers._replace(delta=_fitted(self.buffers.delta, states, gates, longest))
+        delta = self.buffers.delta
+        if len(delta.stamps) <= states or len(delta.states) < longest or len(delta.gate_stamps) < gates:
+            self.buffers = self.buffers._replace(delta=_fitted(delta, states, gates, longest))
 
     def fit_levels(self, depth: int, words: int, most: int) -> None:
         """Make room for pending paths of so many words on documents of this depth; no more than `most` if that does."""
@@ -69,10 +71,6 @@ class Scratch:
         self.buffers.base.gates[gated : gated + len(gates)] = gates
         counts[C_ENTRIES] += len(entries)
         counts[C_GATES] += len(gates)
-
-
-def _fits(visited: Visited, states: int, gates: int, longest: int) -> bool:
-    return len(visited.stamps) > states and len(visited.states) >= longest and len(visited.gate_stamps) >= gates
 
 
 def _fitted(visited: Visited, count: int, gates: int, longest: int) -> Visited:

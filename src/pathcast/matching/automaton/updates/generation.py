@@ -84,25 +84,19 @@ class Generation(NamedTuple):
         """How many trees have their gates among pending paths."""
         return self.patterns - sum(index.patterns for index in self.indexes)
 
-    def names_of(self, batch: DocumentBatch) -> "BatchNames":
-        """The names of a batch, as the table and as states know them."""
+    def names_of(self, batch: DocumentBatch) -> tuple[Int32s | None, Int32s]:
+        """For each name of a batch its number in the table, -1 for none, where there are trees; and its symbol."""
         table = self.table
         if batch.known is table.names and table.namespaces != "ignore":
             known, count = batch.known_count, batch.name_count
             if known == self.names and count <= len(self.symbols):
                 # Read with the table's own names as they were: what is new in the batch is in no subscription.
-                return BatchNames(table.translation(batch) if self.patterns else None, self.symbols[:count])
-        translation = table.translation(batch)
+                numbers = None if self.base.trees is None else table.translation(batch)
+                return numbers, self.symbols[:count]
+        numbers = table.translation(batch)
         # A name that came to the table since belongs to no subscription of this generation.
-        known_names = np.where(translation < self.names, translation, np.int32(-1))
-        return BatchNames(translation, np.where(known_names < 0, np.int32(0), self.symbols[known_names]))
-
-
-class BatchNames(NamedTuple):
-    """For each name of a batch its number in the table, -1 for none, if there are trees; and its symbol."""
-
-    numbers: Int32s | None
-    symbols: Int32s
+        known_numbers = np.where(numbers < self.names, numbers, np.int32(-1))
+        return numbers, np.where(known_numbers < 0, np.int32(0), self.symbols[known_numbers])
 
 
 def symbols_for(table: PatternTable, names: int) -> Int32s:
