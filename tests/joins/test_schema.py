@@ -7,7 +7,7 @@ import pytest
 from pathcast import SchemaError
 from pathcast.joins import Schema
 from pathcast.joins.query.schema import Draft
-from pathcast.joins.query.schema_file import read_schema_file
+from pathcast.joins.query.schema_file import read_schema_file, reference
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,28 @@ def test_a_kind_spreads_along_joins() -> None:
     assert Draft(schema).constant("C", "z", 5.5) is None
 
 
-@pytest.mark.parametrize("said", ["columns = {x = 3}", "columns = {x = '@x'}\nrequired = 3", "columns = '@x'"])
-def test_a_schema_file_says_how_rows_are_given(tmp_path: Path, said: str) -> None:
+@pytest.mark.parametrize(
+    ("said", "line", "problem"),
+    [
+        ("columns = {x = 3}", 5, "rows.A.columns: must be a table of texts, not {'x': 3}"),
+        ("columns = '@x'", 5, 'rows.A.columns: must be a table of texts, not "@x"'),
+        ("columns = {x = '@x'}\nrequired = 3", 6, "rows.A.required: must be a list of texts, not 3"),
+        ("columns = {x = '@x'}\nchanges = '@do'", 6, "rows.A.changes: there is no such key; did you mean change?"),
+        ("columns = {y = '@x'}", 5, "rows.A.columns: 'x' is missing, a column of A"),
+        ("columns = {x = '@x', y = '@y'}", 5, "rows.A.columns: 'y' is no column of A; there are x"),
+        ("columns = {x = '@x'}\n[rows.B]\nrows = '//b'\ncolumns = {}", 6, "rows.B: there is no table 'B'; there are A"),
+        ("", 3, "rows.A.columns: is missing: For each column of the table its path from the row's element."),
+    ],
+)
+def test_a_schema_file_says_how_rows_are_given(tmp_path: Path, said: str, line: int, problem: str) -> None:
     file = tmp_path / "schema.toml"
     file.write_text(f"[tables]\nA = 'x'\n[rows.A]\nrows = '//a'\n{said}\n")
-    with pytest.raises(SchemaError, match=r"schema.toml: rows.A: give rows \(a path\), columns \(name = path\)"):
+    with pytest.raises(SchemaError) as raised:
         read_schema_file(file)
+    assert f"{file}, line {line}: {problem}" in str(raised.value).splitlines()
+
+
+def test_the_reference_of_schema_files_is_that_of_the_code() -> None:
+    """To fix: paste the output of `reference()` in `pathcast.joins.query.schema_file`."""
+    page = (Path(__file__).parents[2] / "docs" / "joins.md").read_text(encoding="utf-8")
+    assert page.partition("<!-- keys -->\n")[2].partition("<!-- end of keys -->")[0].strip() == reference().strip()

@@ -10,8 +10,9 @@ import pytest
 
 from pathcast.documents import Limits
 from pathcast.spark.pipeline.pipeline_file import PipelineFileError, Problem, read_pipeline
-from pathcast.spark.pipeline.pipeline_keys import KEYS, reference
-from pathcast.spark.pipeline.toml_lines import key_lines, line_of
+from pathcast.spark.pipeline.pipeline_sections import Pipeline, reference
+from pathcast.toml_files import RefusedValueError
+from pathcast.toml_files.declared_keys import Key, declared
 
 DOCS = Path(__file__).parents[2] / "docs" / "pipeline.md"
 
@@ -85,8 +86,8 @@ def problems(folder: Path, text: str) -> list[tuple[int | None, str, str]]:
 def test_a_small_file_says_what_and_the_rest_follows(tmp_path):
     pipeline = read_pipeline(written(tmp_path, "\ufeff" + SMALL))  # as some editors write it
     assert pipeline.name == "pipeline"
-    assert pipeline.source.paths == (f"{tmp_path}/documents",)
-    assert (pipeline.source.document, pipeline.source.document_path) == ("xml", None)
+    assert pipeline.source.path == (f"{tmp_path}/documents",)
+    assert (pipeline.source.document_column, pipeline.source.path_column) == ("xml", None)
     assert pipeline.subscriptions.index == f"{tmp_path}/index"
     assert (pipeline.deliveries.format, pipeline.deliveries.per, pipeline.deliveries.mode) == (
         "parquet",
@@ -102,13 +103,13 @@ def test_a_small_file_says_what_and_the_rest_follows(tmp_path):
 def test_every_key_arrives(tmp_path):
     pipeline = read_pipeline(written(tmp_path, FULL))
     assert pipeline.name == "news"
-    assert pipeline.source.paths == ("s3a://bucket/b",)
+    assert pipeline.source.path == ("s3a://bucket/b",)
     assert pipeline.source.schema == "number long, text string"
     assert pipeline.source.document == "text"
     assert pipeline.source.options == {"maxFilesPerTrigger": "1", "recursiveFileLookup": "true"}
     assert pipeline.subscriptions.index == "/var/index"
-    assert pipeline.subscriptions.table_format == "csv"
-    assert pipeline.subscriptions.changes_format == "parquet"
+    assert pipeline.subscriptions.format_of_table == "csv"
+    assert pipeline.subscriptions.format_of_changes == "parquet"
     assert pipeline.subscriptions.namespaces == {"f": "http://example.org/f"}
     assert pipeline.subscriptions.invalid == f"{tmp_path}/invalid"
     assert pipeline.subscriptions.max_invalid == 0.25
@@ -135,11 +136,11 @@ def test_namespaces_have_prefixes_and_uris(tmp_path, given, why):
 
 @pytest.mark.parametrize(
     ("form", "document", "document_path"),
-    [("parquet", "xml", None), ("binaryFile", "content", None), ("text", "value", None), ("files", None, "path")],
+    [("parquet", "xml", None), ("binaryFile", "content", None), ("text", "value", None), ("files", "xml", "path")],
 )
 def test_the_documents_column_follows_from_the_format(tmp_path, form, document, document_path):
     source = read_pipeline(written(tmp_path, SMALL.replace('"parquet"', f'"{form}"'))).source
-    assert (source.document, source.document_path) == (document, document_path)
+    assert (source.document_column, source.path_column) == (document, document_path)
 
 
 def test_nothing_is_written_where_something_else_is(tmp_path):
@@ -250,7 +251,7 @@ def test_a_checkpoint_behind_an_address_is_refused(tmp_path):
 
 def test_a_batch_takes_several_paths_and_a_stream_one(tmp_path):
     text = SMALL.replace('"documents"', '["a", "b"]\nschema = "xml binary"')
-    assert read_pipeline(written(tmp_path, text)).source.paths == (f"{tmp_path}/a", f"{tmp_path}/b")
+    assert read_pipeline(written(tmp_path, text)).source.path == (f"{tmp_path}/a", f"{tmp_path}/b")
     found = problems(tmp_path, text + '[stream]\ncheckpoint = "c"\n')
     assert [one[:2] for one in found] == [(4, "source.path")]
 
@@ -284,38 +285,8 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
     assert raised.value.problems == (Problem(None, "", "can't be read: No such file or directory"),)
 
 
-def test_keys_are_found_behind_strings_lists_and_comments():
-    text = textwrap.dedent('''\
-        a = """
-        b = 1
-        """
-        c = [ # [
-          "]",
-          { d = 1 },
-        ]
-        "quo.ted" = '#'
-        [t . u] # heading
-        e.f = 1
-        [[list]]
-        g = {h = 1}
-    ''')
-    lines = key_lines(text)
-    assert lines == {
-        ("a",): 1,
-        ("c",): 4,
-        ("quo.ted",): 8,
-        ("t", "u"): 9,
-        ("t", "u", "e"): 10,
-        ("t", "u", "e", "f"): 10,
-        ("list",): 11,
-        ("list", "g"): 12,
-    }
-    assert line_of(lines, ("list", "g", "h")) == 12
-    assert line_of(lines, ("nothing",)) is None
-
-
 def test_the_reference_in_the_documentation_is_that_of_the_code():
-    """To fix: paste the output of `reference()` in `pathcast.spark.pipeline.pipeline_keys`."""
+    """To fix: paste the output of `reference()` in `pathcast.spark.pipeline.pipeline_sections`."""
     page = DOCS.read_text(encoding="utf-8")
     begin, end = "<!-- keys -->\n", "<!-- end of keys -->"
     assert page.partition(begin)[2].partition(end)[0].strip() == reference().strip()
@@ -332,10 +303,15 @@ def test_the_example_and_the_errors_of_the_documentation_are_real(tmp_path):
     assert str(raised.value).replace(f"{tmp_path}/", "") == shown
 
 
-def test_every_key_is_described_once():
-    assert len({key.name for key in KEYS}) == len(KEYS)
-    assert all(key.meaning and (key.required or key.default) for key in KEYS)
-    assert not [(key.name, each) for key in KEYS for each in key.choices if f"`{each}`" not in key.meaning]
+def test_a_choice_names_what_may_be_chosen():
+    for name, section in declared(Pipeline).items():
+        for key, each in declared(section.of).items() if not isinstance(section, Key) else ():
+            assert isinstance(each, Key) and each.meaning and each.without, f"{name}.{key}"
+            if each.kind.wanted == "one of the named":
+                with pytest.raises(RefusedValueError) as refused:
+                    each.kind.read("", Path())
+                choices = str(refused.value).removeprefix("must be ").partition(", not")[0].split(" or ")
+                assert not [one for one in choices if f"`{one.strip(chr(34))}`" not in each.meaning], f"{name}.{key}"
 
 
 def test_reading_a_file_needs_no_spark(tmp_path):

@@ -1,4 +1,4 @@
-"""A topology comes from a TOML file; what is wrong with it is said with file and key."""
+"""A topology comes from a TOML file; what is wrong with it is said with file, line and key."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import pytest
 
 from pathcast import TopologyError
 from pathcast.transmission import Topology
+from pathcast.transmission.topology_file import reference
 
 
 def read(folder: Path, text: str) -> Topology:
@@ -61,11 +62,14 @@ def test_an_internet_keeps_its_own_latencies_unless_told(tmp_path):
 @pytest.mark.parametrize(
     ("text", "key", "said"),
     [
-        ('kind = "tre"', "kind", "did you mean 'tree'"),
+        ('kind = "tre"', "kind", 'did you mean "tree"'),
         ('kind = "tree"', "levels", "is missing"),
         ('kind = "tree"\nlevels = "4"', "levels", "must be a whole number"),
-        ('kind = "tree"\nlevels = 0', 'kind = "tree"', "levels is 0"),
-        ('kind = "tree"\nlevels = 2\nfanuot = 3', "fanuot", "did you mean 'fanout'"),
+        ('kind = "tree"\nlevels = 0', "levels", "must be a whole number from 1 up, not 0"),
+        ('kind = "chain"\nnodes = 3\nlevels = 2', "levels", 'goes with kind = "tree"'),
+        ('kind = "chain"\nnodes = ["a"]', "nodes", "give their number"),
+        ('kind = "random"\nnodes = 3\ndegree = 9', "kind", "degree"),
+        ('kind = "tree"\nlevels = 2\nfanuot = 3', "fanuot", "did you mean fanout"),
         ('kind = "chain"\nnodes = 2\nbandwidth = "10MB"', "bandwidth", "no unit of time"),
         ('kind = "chain"\nnodes = 2\nroot = "r9"', "root", "no node 'r9'"),
         ('kind = "chain"\nnodes = 2\n[[link]]\nbetween = ["r1", "x"]', r"link\[0\].between", "no node 'x'"),
@@ -73,20 +77,35 @@ def test_an_internet_keeps_its_own_latencies_unless_told(tmp_path):
         ('[[link]]\nbetween = ["a", "b"]\nlatency = "9"', r"link\[0\].latency", "not a number with a unit"),
         ('[[link]]\nbetween = ["a", "a"]', r"link\[0\].between", "to itself"),
         ('[[link]]\nbetween = "a"', r"link\[0\].between", "two nodes"),
-        ('[[link]]\nfrom = "a"', r"link\[0\].from", "is not known here"),
-        ("link = 3", "link", "are written as"),
+        ('[[link]]\nfrom = "a"', r"link\[0\].from", "there is no such key"),
+        ("link = 3", "link", r"write \[\[link\]\]"),
         ("nodes = 5", "nodes", "needs a kind"),
         ('nodes = ["a", "a"]', "nodes", "twice"),
         ("", "link", "is missing"),
     ],
 )
 def test_what_is_wrong_is_said_with_file_and_key(tmp_path, text, key, said):
-    with pytest.raises(TopologyError, match=rf"overlay\.toml: {key}: .*{said}"):
+    with pytest.raises(TopologyError, match=rf"overlay\.toml(, line \d)?: {key}: .*{said}"):
         read(tmp_path, text)
 
 
+def test_all_that_is_wrong_is_said_at_once_with_its_lines(tmp_path):
+    with pytest.raises(TopologyError) as raised:
+        read(tmp_path, 'kind = "tree"\nlevls = 3\n[[link]]\nbetween = ["r1", "r2"]\n[[link]]\nbetween = 3\n')
+    assert str(raised.value).splitlines() == [
+        f"{tmp_path}/overlay.toml, line 2: levls: there is no such key; did you mean levels?",
+        f"{tmp_path}/overlay.toml, line 6: link[1].between: must be the names of two nodes, not 3",
+    ]
+
+
+def test_the_reference_in_the_documentation_is_that_of_the_code():
+    """To fix: paste the output of `reference()` in `pathcast.transmission.topology_file`."""
+    page = (Path(__file__).parents[2] / "docs" / "routing.md").read_text(encoding="utf-8")
+    assert page.partition("<!-- keys -->\n")[2].partition("<!-- end of keys -->")[0].strip() == reference().strip()
+
+
 def test_what_is_no_toml_has_the_line_and_a_missing_file_its_name(tmp_path):
-    with pytest.raises(TopologyError, match=r"overlay\.toml: is not TOML: .*line 2"):
+    with pytest.raises(TopologyError, match=r"overlay\.toml, line 2: is not TOML: "):
         read(tmp_path, 'kind = "tree"\nlevels = = 3')
     (tmp_path / "bytes.toml").write_bytes(b"\xff")
     with pytest.raises(TopologyError, match=r"bytes\.toml: is not UTF-8"):

@@ -7,6 +7,7 @@ with a `LimitError` that names it and says how to raise it.
 from dataclasses import dataclass, fields
 
 from pathcast.errors import LimitError
+from pathcast.toml_files import NUMBER, key
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +26,13 @@ class Limits:
     pathcast.errors.LimitError: line 1, column 4: elements are nested deeper than 1; at most 1 allowed ...
     """
 
-    depth: int = 1_000
-    size: int = 128 << 20
-    attributes: int = 4_096
-    names: int = 65_536
-    name_length: int = 4_096
-    amplification: int = 20
-    work: int = 1 << 27
+    depth: int = key(NUMBER, "Elements nested in one another.", 1_000)
+    size: int = key(NUMBER, "Bytes of a document.", 128 << 20)
+    attributes: int = key(NUMBER, "Attributes of one element.", 4_096)
+    names: int = key(NUMBER, "Different names of elements and attributes.", 65_536)
+    name_length: int = key(NUMBER, "Characters of a name, and of a namespace if more than 16,384.", 4_096)
+    amplification: int = key(NUMBER, "Bytes of text that entities may make out of one byte.", 20)
+    work: int = key(NUMBER, "Look-ups in the subscriptions' paths, where too many to remember.", 1 << 27)
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -1,29 +1,27 @@
 """A topology as a TOML file: a shape by name, or links one by one, or both.
 
-    kind = "tree"            # or "chain", "star", "random", "internet"; left out when all links are listed
-    levels = 4               # what the shape needs: levels and fanout; nodes; degree, seed
-    fanout = 2
+    kind = "tree"            # left out when all links are listed
+    levels = 4
     bandwidth = "10MB/s"     # of every link that says nothing else
-    latency = "1ms"
-    root = "r1"
 
     [[link]]                 # a link more, or, between two nodes that the shape has linked, another speed
     between = ["r1", "r2"]
     bandwidth = "1GB/s"
 
-Every error names the file and the key; one that TOML itself finds has the line.
+`TopologyFile` declares all keys; docs/routing.md has the table. Every error names the file, the line and the key.
 """
 
-import difflib
-import tomllib
-from collections.abc import Callable, Mapping
-from os import PathLike, fspath
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pathcast.errors import TopologyError
+from pathcast.toml_files import NUMBER, TEXT, Kind, RefusedValueError, TomlFile, choice, key, sections, suggestion
+from pathcast.toml_files import reference as reference_of
 
 from . import units
 from .topology import Topology
@@ -36,126 +34,178 @@ _SHAPES: dict[str, tuple[str, ...]] = {
     "random": ("nodes", "degree", "seed"),
     "internet": ("nodes", "seed"),
 }
-_GENERAL = ("kind", "bandwidth", "latency", "root", "link")
-_LINK = ("between", "bandwidth", "latency")
-_NUMBERS = {"degree": (int, float)}
 
 
-class _Refused(Exception):  # noqa: N818 - never leaves this file
-    def __init__(self, key: str, reason: str) -> None:
-        super().__init__(reason)
-        self.key, self.reason = key, reason
+def _between(value: Any, _: Path) -> tuple[str, str]:
+    is_pair = isinstance(value, list) and len(value) == 2 and all(isinstance(end, str) and end for end in value)
+    if not is_pair:
+        raise _PAIR.refused(value)
+    if value[0] == value[1]:
+        raise RefusedValueError(f"'{value[0]}' has a link to itself")
+    return value[0], value[1]
+
+
+def _nodes(value: Any, _: Path) -> int | tuple[str, ...]:
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    if not isinstance(value, list) or not all(isinstance(node, str) and node for node in value):
+        raise _NODES.refused(value)
+    if len(set(value)) != len(value):
+        raise RefusedValueError("a name stands there twice")
+    return tuple(value)
+
+
+def _numeric(value: Any, kinds: tuple[type, ...], kind: Kind) -> Any:
+    if isinstance(value, bool) or not isinstance(value, kinds):
+        raise kind.refused(value)
+    return value
+
+
+def _speed(read: Callable[[Any], float]) -> Callable[[Any, Path], float]:
+    def speed(value: Any, _: Path) -> float:
+        try:
+            return read(value)
+        except TopologyError as error:
+            raise RefusedValueError(error.reason) from None
+
+    return speed
+
+
+_PAIR = Kind("the names of two nodes", _between)
+_NODES = Kind("a whole number from 1 up, or without `kind` a list of names", _nodes)
+_DEGREE: Kind = Kind("a number", lambda value, _: _numeric(value, (int, float), _DEGREE))
+_SEED: Kind = Kind("a whole number", lambda value, _: _numeric(value, (int,), _SEED))
+_BANDWIDTH = Kind('bytes a second, such as `"10MB/s"`', _speed(units.bandwidth))
+_LATENCY = Kind('a time, such as `"1ms"`', _speed(units.latency))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkPart:
+    """A link between two nodes."""
+
+    between: tuple[str, str] = key(_PAIR, "The nodes that it links.")
+    bandwidth: float | None = key(_BANDWIDTH, "How much it carries, each way.", None, without="that of the file")
+    latency: float | None = key(_LATENCY, "How long a byte is on its way.", None, without="that of the file")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopologyFile:
+    """What a topology file says."""
+
+    kind: str | None = key(
+        choice(*_SHAPES),
+        "The shape: `tree`, `chain`, `star`, `random` (connected, by random links) or `internet` (nodes with places, "
+        "and latencies by distance).",
+        None,
+        without="all links are listed",
+    )
+    levels: int | None = key(NUMBER, "Of a `tree`: the levels, with the root. It needs them.", None)
+    fanout: int = key(NUMBER, "Of a `tree`: how many nodes each node has below it.", 2)
+    nodes: int | tuple[str, ...] | None = key(
+        _NODES, "How many nodes a `chain`, `star`, `random` or `internet` has; or names of nodes, linked or not.", None
+    )
+    degree: float = key(_DEGREE, "Of `random`: how many links a node has on an average.", 3.0)
+    seed: int = key(_SEED, "Of `random` and `internet`: other numbers give other ones.", 0)
+    bandwidth: float = key(
+        _BANDWIDTH, "Of every link that says nothing else.", units.bandwidth("10MB/s"), without="`10MB/s`"
+    )
+    latency: float | None = key(
+        _LATENCY, "Of every link that says nothing else.", None, without="`0ms`; by distance for `internet`"
+    )
+    root: str | None = key(TEXT, "The node from which documents go out.", None, without="the first node")
+    link: tuple[LinkPart, ...] = sections(
+        LinkPart, "A link more; or, between two nodes that the shape has linked, another speed."
+    )
+
+
+def reference() -> str:
+    """The reference of all keys, in Markdown."""
+    return reference_of(TopologyFile, "The shape, and what holds for all links.", "####")
 
 
 def read_topology(file: str | PathLike[str]) -> Topology:
-    """Read a file; what is wrong with it is a `TopologyError` that begins with the file's name and the key."""
-    name = fspath(file)
-    try:
-        table = tomllib.loads(Path(file).read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise TopologyError(f"{name}: can't be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise TopologyError(f"{name}: is not UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
-        raise TopologyError(f"{name}: is not TOML: {error}") from error
-    try:
-        return _topology(table)
-    except _Refused as error:
-        raise TopologyError(f"{name}: {error.key}: {error.reason}") from error
-    except TopologyError as error:
-        raise TopologyError(f"{name}: {error.reason}") from error
+    """Read a file; what is wrong with it is a `TopologyError`, which names file, line and key."""
+    given = TomlFile(file)
+    said, made = given.read(TopologyFile), None
+    if said is not None:
+        for name, reason in _together(given, said):
+            given.wrong(name, reason)
+        if not given.problems:
+            made = _topology(given, said)
+    if made is None:
+        raise TopologyError(given.told())
+    return made
 
 
-def _topology(table: Mapping[str, Any]) -> Topology:
-    kind = table.get("kind")
-    if kind is not None and kind not in _SHAPES:
-        raise _Refused("kind", f"there is no shape {kind!r}; there are {', '.join(_SHAPES)}{_near(kind, _SHAPES)}")
-    _check_keys(table, (*_GENERAL, *(_SHAPES[kind] if kind else ("nodes",))), "")
-    shape = _shape(kind, table) if kind else _listed(table)
-    root = table.get("root", shape.nodes[0])
-    if not isinstance(root, str) or root not in shape.nodes:
-        raise _Refused("root", f"there is no node {root!r}")
-    return _with_links(shape, table, root)
+def _together(file: TomlFile, said: TopologyFile) -> Iterator[tuple[str, str]]:
+    """What no key can tell by itself."""
+    wanted = _SHAPES.get(said.kind or "", ("nodes",))
+    for name in dict.fromkeys(name for names in _SHAPES.values() for name in names):
+        if file.has(name) and name not in wanted:
+            shapes = " or ".join(f'"{shape}"' for shape, names in _SHAPES.items() if name in names)
+            yield name, f"goes with kind = {shapes}"
+    if said.kind is not None and getattr(said, wanted[0]) is None:
+        yield wanted[0], f'is missing; kind = "{said.kind}" needs it'
+    if said.kind is None and isinstance(said.nodes, int):
+        yield "nodes", "must be a list of names; a number of nodes needs a kind"
+    if said.kind is not None and isinstance(said.nodes, tuple):
+        yield "nodes", f'kind = "{said.kind}" names its nodes itself; give their number'
+    if said.kind is None and not said.nodes and not said.link:
+        yield "link", "is missing; a topology has a kind, or links one by one"
+    linked: set[frozenset[str]] = set()
+    for number, link in enumerate(said.link):
+        if frozenset(link.between) in linked:
+            yield f"link[{number}].between", f"'{link.between[0]}' and '{link.between[1]}' are linked twice"
+        linked.add(frozenset(link.between))
 
 
-def _shape(kind: str, table: Mapping[str, Any]) -> Topology:
-    values = {}
-    for key in _SHAPES[kind]:
-        if key in table:
-            kinds = _NUMBERS.get(key, int)
-            if isinstance(table[key], bool) or not isinstance(table[key], kinds):
-                raise _Refused(key, f"must be a {'number' if key in _NUMBERS else 'whole number'}, not {table[key]!r}")
-            values[key] = table[key]
-    first = _SHAPES[kind][0]
-    if first not in values:
-        raise _Refused(first, f'is missing; kind = "{kind}" needs it')
+def _topology(file: TomlFile, said: TopologyFile) -> Topology | None:
+    shape = _listed(said) if said.kind is None else _shape(file, said, said.kind)
+    if shape is None:
+        return None
+    if said.root is not None and said.root not in shape.nodes:
+        file.wrong("root", f"there is no node '{said.root}'")
+    for number, link in enumerate(said.link):
+        for end in link.between:
+            if end not in shape.nodes:
+                file.wrong(f"link[{number}].between", f"there is no node '{end}'{suggestion(end, shape.nodes)}")
+    return None if file.problems else _with_links(shape, said)
+
+
+def _shape(file: TomlFile, said: TopologyFile, kind: str) -> Topology | None:
+    values = {name: getattr(said, name) for name in _SHAPES[kind] if file.has(name)}
     make: Callable[..., Topology] = getattr(Topology, kind)
     try:
         shape = make(**values)
     except TopologyError as error:
-        raise _Refused(f'kind = "{kind}"', error.reason) from error
-    if kind == "internet" and "latency" not in table:
-        return shape.with_speed(bandwidth=_speed(table, "bandwidth", "", "10MB/s"))
-    return shape.with_speed(
-        bandwidth=_speed(table, "bandwidth", "", "10MB/s"), latency=_speed(table, "latency", "", "0ms")
-    )
+        file.wrong("kind", error.reason)
+        return None
+    if kind == "internet" and said.latency is None:
+        return shape.with_speed(bandwidth=said.bandwidth)
+    return shape.with_speed(bandwidth=said.bandwidth, latency=said.latency or 0.0)
 
 
-def _listed(table: Mapping[str, Any]) -> Topology:
+def _listed(said: TopologyFile) -> Topology:
     """The nodes that `nodes` lists, and those that only links name, in the order in which they are named."""
-    nodes = table.get("nodes", [])
-    if not isinstance(nodes, list) or not all(isinstance(node, str) and node for node in nodes):
-        raise _Refused("nodes", f"must be a list of names, not {nodes!r}; a number of nodes needs a kind")
-    if len(set(nodes)) != len(nodes):
-        raise _Refused("nodes", "a name stands there twice")
-    names = list(dict.fromkeys([*nodes, *(end for link in _links(table) for end in link["between"])]))
-    if not names:
-        raise _Refused("link", "is missing; a topology has a kind, or links one by one")
-    return Topology(
-        names,
-        [],
-        bandwidth=_speed(table, "bandwidth", "", "10MB/s"),
-        latency=_speed(table, "latency", "", "0ms"),
-    )
+    nodes = said.nodes if isinstance(said.nodes, tuple) else ()
+    names = dict.fromkeys([*nodes, *(end for link in said.link for end in link.between)])
+    return Topology(list(names), [], bandwidth=said.bandwidth, latency=said.latency or 0.0)
 
 
-def _links(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    links = table.get("link", [])
-    if not isinstance(links, list) or not all(isinstance(link, dict) for link in links):
-        raise _Refused("link", "links are written as [[link]], each with between = [one, other]")
-    for number, link in enumerate(links):
-        where = f"link[{number}]."
-        _check_keys(link, _LINK, where)
-        ends = link.get("between")
-        if not isinstance(ends, list) or len(ends) != 2 or not all(isinstance(end, str) and end for end in ends):
-            raise _Refused(f"{where}between", f"must be the names of two nodes, not {ends!r}")
-        if ends[0] == ends[1]:
-            raise _Refused(f"{where}between", f"'{ends[0]}' has a link to itself")
-    return links
-
-
-def _with_links(shape: Topology, table: Mapping[str, Any], root: str) -> Topology:
+def _with_links(shape: Topology, said: TopologyFile) -> Topology:
     ends, speeds = shape.ends.tolist(), list(zip(shape.bandwidth.tolist(), shape.latency.tolist(), strict=True))
-    general = _speed(table, "bandwidth", "", "10MB/s"), _speed(table, "latency", "", "0ms")
-    written: set[frozenset[str]] = set()
-    for number, link in enumerate(_links(table)):
-        where = f"link[{number}]."
-        one, other = link["between"]
-        if frozenset((one, other)) in written:
-            raise _Refused(f"{where}between", f"'{one}' and '{other}' are linked twice")
-        written.add(frozenset((one, other)))
-        for end in (one, other):
-            if end not in shape.nodes:
-                raise _Refused(f"{where}between", f"there is no node '{end}'{_near(end, shape.nodes)}")
+    for link in said.link:
+        one, other = link.between
         if shape.linked(one, other):
             at = shape.lane(one, other) >> 1
         else:
             at = len(ends)
             ends.append([shape.number(one), shape.number(other)])
-            speeds.append(general)
+            speeds.append((said.bandwidth, said.latency or 0.0))
+        bandwidth, latency = speeds[at]
         speeds[at] = (
-            _speed(link, "bandwidth", where, speeds[at][0]),
-            _speed(link, "latency", where, speeds[at][1]),
+            bandwidth if link.bandwidth is None else link.bandwidth,
+            latency if link.latency is None else link.latency,
         )
     columns = np.array(speeds, np.float64).reshape(-1, 2)
     return Topology(
@@ -163,25 +213,6 @@ def _with_links(shape: Topology, table: Mapping[str, Any], root: str) -> Topolog
         np.array(ends, np.int32).reshape(-1, 2),
         bandwidth=columns[:, 0],
         latency=columns[:, 1],
-        root=root,
+        root=said.root or shape.nodes[0],
         places=shape.places,
     )
-
-
-def _speed(table: Mapping[str, Any], key: str, where: str, otherwise: Any) -> float:
-    read = units.bandwidth if key == "bandwidth" else units.latency
-    try:
-        return read(table.get(key, otherwise))
-    except TopologyError as error:
-        raise _Refused(f"{where}{key}", error.reason) from error
-
-
-def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
-    for key in table:
-        if key not in known:
-            raise _Refused(f"{where}{key}", f"is not known here{_near(key, known)}")
-
-
-def _near(word: Any, known: Any) -> str:
-    near = difflib.get_close_matches(str(word), list(known), n=1)
-    return f"; did you mean '{near[0]}'?" if near else ""

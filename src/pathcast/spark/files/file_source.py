@@ -38,8 +38,8 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from pathcast.errors import PipelineError
+from pathcast.toml_files import is_address
 
-from ..pipeline.pipeline_values import is_address
 from .file_listing import FoundFile, list_files, look_at
 from .file_log import FileLog
 from .file_options import SETTLE, FileOptions, read_options

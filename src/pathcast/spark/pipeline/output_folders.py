@@ -23,11 +23,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pathcast.errors import PipelineError
+from pathcast.toml_files import is_address
 
 from .batch_reports import joins_stream
-from .pipeline_keys import FILE_FORMATS
-from .pipeline_sections import Pipeline, Sink, Stream
-from .pipeline_values import is_address
+from .pipeline_sections import FILE_FORMATS, Pipeline, Sink, Stream
 from .stream_checkpoints import begun, query_id
 
 if TYPE_CHECKING:
@@ -96,15 +95,14 @@ def claim(sink: Sink, stream: Stream, number: int) -> None:
 def _outputs(pipeline: Pipeline) -> Iterator[_Output]:
     """The folders of files that a pipeline writes to."""
     deliveries, dead, joins, overlay = pipeline.deliveries, pipeline.dead_letters, pipeline.joins, pipeline.overlay
-    places = [("deliveries", "path", deliveries, deliveries.path)]
+    places: list[tuple[str, str, Sink, str | None]] = [("deliveries", "path", deliveries, deliveries.path)]
     if overlay is not None:
         places.append(("overlay", "links", deliveries, overlay.links))
     if dead is not None:
         places.append(("dead_letters", "path", dead, dead.path))
     if joins is not None:
-        sink = joins.messages
-        places.append(("joins", "path", sink, sink.path))
-        places += [("joins", key, sink, getattr(joins, key)) for key in ("deliveries", "contents", "dead_letters")]
+        places.append(("joins", "path", joins, joins.path))
+        places += [("joins", key, joins, getattr(joins, key)) for key in ("deliveries", "contents", "dead_letters")]
     for section, key, sink, path in places:
         if path is not None and (key != "path" or sink.format in FILE_FORMATS):
             stream = joins_stream(pipeline.stream) if pipeline.stream and section == "joins" else pipeline.stream

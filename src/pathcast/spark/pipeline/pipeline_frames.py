@@ -19,6 +19,7 @@ from pyspark.sql import types as t
 
 from pathcast.errors import PipelineError
 from pathcast.mediation import Mediator
+from pathcast.toml_files import is_address
 
 from ..files.file_source import stream_files
 from ..files.spark_file_log import check_names
@@ -37,9 +38,16 @@ from ..matching.mediate_documents import Mediating
 from ..matching.summarize_documents import summarize
 from ..overlay.route_documents import route_documents, visits_as_rows
 from ..overlay.routing_hops import VISITS
-from .pipeline_keys import FILE_FORMATS, SOURCE_FILE_FORMATS
-from .pipeline_sections import OverlayPart, Pipeline, Sink, Source, Stream
-from .pipeline_values import is_address
+from .pipeline_sections import (
+    FILE_FORMATS,
+    SOURCE_FILE_FORMATS,
+    DocumentSink,
+    OverlayPart,
+    Pipeline,
+    Sink,
+    Source,
+    Stream,
+)
 
 # A stream of binaryFile must be told, though it has no choice.
 _BINARY_FILE = "path string, modificationTime timestamp, length long, content binary"
@@ -53,7 +61,7 @@ def open_source(spark: SparkSession, source: Source, stream: Stream | None) -> D
         # A stream with the trigger "once" does not say so to its source.
         waits = {"waitForDeferred": stream.trigger == "once"}
         options = {**source.options, **waits}
-        place, content = source.paths[0], source.format != "files"
+        place, content = source.path[0], source.format != "files"
         return stream_files(
             spark, place, checkpoint=stream.checkpoint, settle=source.settle, content=content, **options
         )
@@ -62,11 +70,11 @@ def open_source(spark: SparkSession, source: Source, stream: Stream | None) -> D
     if stream is not None:
         coming = spark.readStream.format(form).options(**source.options)
         coming = coming if schema is None else coming.schema(schema)
-        frame = coming.load(source.paths[0]) if source.paths else coming.load()
+        frame = coming.load(source.path[0]) if source.path else coming.load()
     else:
         reader = spark.read.format(form).options(**source.options)
         reader = reader if schema is None else reader.schema(schema)
-        frame = reader.load(list(source.paths)) if source.paths else reader.load()
+        frame = reader.load(list(source.path)) if source.path else reader.load()
     if source.format == "files":
         return frame.drop("content")  # so Spark lists the files and does not read them
     if form not in SOURCE_FILE_FORMATS or form == "binaryFile" or set(ORIGIN) & set(frame.columns):
@@ -84,7 +92,7 @@ def check_batch(source: Source, stream: Stream, number: int) -> None:
 def match(documents: DataFrame, pipeline: Pipeline, version: int | None) -> DataFrame:
     """The documents with who wants them, or why they can't be read; through an overlay, with the routers' `visits`."""
     source, sink = pipeline.source, pipeline.deliveries
-    document = source.document or "xml"
+    document = source.document_column
     _check_sinks(documents, pipeline)
     if pipeline.overlay is not None:
         return _routed(documents, pipeline, pipeline.overlay, document, version)
@@ -92,7 +100,7 @@ def match(documents: DataFrame, pipeline: Pipeline, version: int | None) -> Data
         documents,
         pipeline.subscriptions.index,
         document=document,
-        document_path=source.document_path,
+        document_path=source.path_column,
         mediation=mediation_of(pipeline),
         by="id" if sink.per == "document" and sink.by == "id" else "subscriber",
         shards=pipeline.subscriptions.shards,
@@ -164,17 +172,21 @@ def deliveries(matched: DataFrame, pipeline: Pipeline) -> DataFrame:
     if sink.per == "subscriber":
         return _columns(rows, sink, *by).drop(*([] if sink.columns else ORIGIN))
     rows = rows.drop(*([] if sink.columns else ORIGIN))
-    kept = dict.fromkeys((*by, *sink.columns, sink.document)) if sink.columns else rows.columns
+    kept = dict.fromkeys((*by, *sink.columns, pipeline.source.document_column)) if sink.columns else rows.columns
     return summarize(
-        rows.select(*kept), by=by, document=sink.document, limits=pipeline.limits, entities=pipeline.source.entities
+        rows.select(*kept),
+        by=by,
+        document=pipeline.source.document_column,
+        limits=pipeline.limits,
+        entities=pipeline.source.entities,
     )
 
 
-def unreadable(matched: DataFrame, pipeline: Pipeline, sink: Sink) -> DataFrame:
+def unreadable(matched: DataFrame, pipeline: Pipeline, sink: DocumentSink) -> DataFrame:
     """What goes to the sink for dead letters; for `files`, with the document."""
     rows = dead_letters(matched).drop(VISITS, SHARD_COLUMN)
     if pipeline.source.format == "files" and (not sink.columns or CONTENT in sink.columns):
-        rows = with_content(rows, pipeline.source.document_path or "path", pipeline.limits)
+        rows = with_content(rows, pipeline.source.path_column or "path", pipeline.limits)
     return _columns(rows, sink, "error")
 
 
@@ -188,7 +200,7 @@ def traffic(matched: DataFrame) -> DataFrame:
     )
 
 
-def _columns(frame: DataFrame, sink: Sink, *added: str) -> DataFrame:
+def _columns(frame: DataFrame, sink: DocumentSink, *added: str) -> DataFrame:
     return frame.select(*sink.columns, *(name for name in added if name not in sink.columns)) if sink.columns else frame
 
 

@@ -9,14 +9,13 @@ from pathlib import Path
 
 from pathcast.errors import PathcastError, PipelineError
 from pathcast.store import MANIFEST
+from pathcast.toml_files import is_address
 from pathcast.transmission import Topology
 
 from ..files.file_listing import roots
 from ..joins.join_files import check_joins
 from ..publishing.index_versions import is_versioned, versions
-from .pipeline_keys import FILE_FORMATS
-from .pipeline_sections import Joins, OverlayPart, Pipeline, Sink
-from .pipeline_values import is_address
+from .pipeline_sections import FILE_FORMATS, Joins, OverlayPart, Pipeline, Sink
 from .stream_checkpoints import begun
 
 _ROWS = {
@@ -30,8 +29,9 @@ def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
     """What is read, matched and written, as (heading, text); `PipelineError` for what is not there."""
     source, stream = pipeline.source, pipeline.stream
     yield "pipeline", f"{pipeline.name}, {'a stream' if stream else 'a batch'}"
-    what = f"column {source.document}" if source.document else f"the files that column {source.document_path} names"
-    yield "documents", f"{source.format}{_places(source.paths)}: {what}"
+    by_path = source.path_column
+    what = f"the files that column {by_path} names" if by_path else f"column {source.document_column}"
+    yield "documents", f"{source.format}{_places(source.path)}: {what}"
     if pipeline.mediation is not None:
         given = pipeline.mediation
         if not Path(given.mediator).is_dir() and not is_address(given.mediator):
@@ -61,7 +61,7 @@ def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
         yield "trigger", f"{stream.trigger}, {ends}"
     for key, value in pipeline.spark.items():
         yield "Spark setting", f"{key} = {value}"
-    for path in source.paths:
+    for path in source.path:
         if not _exists(path):
             raise PipelineError(f"{pipeline.file}: source.path: there is nothing at {path}")
 
@@ -107,7 +107,7 @@ def _joins(pipeline: Pipeline, joins: Joins) -> Iterator[tuple[str, str]]:
         added, removed = sum(map(len, found.add.values())), len(found.remove)
         change = f"; {added:,} added, {removed:,} removed when the run starts" if added or removed else ""
         yield "join versions", f"{joins.versions}, {version}{change}"
-    yield "join messages", _sink(joins.messages, pipeline.stream is not None)
+    yield "join messages", _sink(joins, pipeline.stream is not None)
     if joins.deliveries is not None:
         rows = "a row per message and subscription" if joins.per == "subscription" else "a row per message"
         shards = f", in {joins.shards} shards" if joins.shards is not None else ""

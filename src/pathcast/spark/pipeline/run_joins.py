@@ -93,7 +93,7 @@ class JoinStage:
 
     def _changes(self, documents: DataFrame) -> DataFrame:
         pipeline, joins = self.pipeline, self.joins
-        document, given = pipeline.source.document or "xml", pipeline.mediation
+        document, given = pipeline.source.document_column, pipeline.mediation
         needed = [joins.key, document, *([given.schema, given.version] if given is not None else [])]
         there = ", ".join(documents.columns)
         for column in needed:
@@ -132,7 +132,7 @@ class JoinStage:
         held = messages.observe(counted, *counts).persist()
         deliveries = None
         try:
-            self._put(held.where(~error).select(*_MESSAGE), joins.messages, number)
+            self._put(held.where(~error).select(*_MESSAGE), joins, number)
             found = counted.get
             if joins.dead_letters is not None and (found["dead_letters"] or number is None):
                 letters = held.where(error).select(TABLE, CHANGE, ROW, SEQUENCE, "error")
@@ -185,7 +185,7 @@ class JoinStage:
         return int(counted.get["count"] or 0)
 
     def _sink(self, path: str) -> Sink:
-        return Sink("parquet", path, self.joins.messages.mode, (), {})
+        return Sink(path=path, mode=self.joins.mode)
 
     def _put(self, rows: DataFrame, sink: Sink, number: int | None) -> None:
         if self.stream is not None and number is not None:

@@ -112,8 +112,8 @@ def compile_table(spark: SparkSession, pipeline: Pipeline) -> str:
     if given.table is None:
         return ""
     try:
-        table = read_table(spark, given.table, given.table_format)
-        changes = None if given.changes is None else read_table(spark, given.changes, given.changes_format)
+        table = read_table(spark, given.table, given.format_of_table)
+        changes = None if given.changes is None else read_table(spark, given.changes, given.format_of_changes)
         if pipeline.overlay is None:
             report = compile_subscriptions(
                 table,
@@ -213,7 +213,7 @@ def _batch(spark: SparkSession, pipeline: Pipeline) -> Report:
 
 
 def _links(path: str, mode: str = "append") -> Sink:
-    return Sink("parquet", path, mode, (), {})
+    return Sink(path=path, mode=mode)
 
 
 # A stream.

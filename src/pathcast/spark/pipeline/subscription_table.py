@@ -88,8 +88,8 @@ def outcome(pipeline: Pipeline, counts: Counts, reasons: list[Reason]) -> str:
 def _read(given: SubscriptionSource, small: Small | None) -> tuple[SmallTable, SmallTable | None]:
     """The table, and the changes to it."""
     assert given.table is not None
-    table = read_small(given.table, given.table_format, small)
-    return table, None if given.changes is None else read_small(given.changes, given.changes_format, small)
+    table = read_small(given.table, given.format_of_table, small)
+    return table, None if given.changes is None else read_small(given.changes, given.format_of_changes, small)
 
 
 class _Work(NamedTuple):

@@ -7,11 +7,12 @@ Not done: keys inside inline tables; they have the line of the key that holds th
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 _PART = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
 _NAME = rf"{_PART}(?:\s*\.\s*{_PART})*"
-_HEADING = re.compile(rf"\s*\[\[?\s*({_NAME})\s*\]\]?")
+_HEADING = re.compile(rf"\s*(\[\[?)\s*({_NAME})\s*\]\]?")
 _KEY = re.compile(rf"\s*({_NAME})\s*=")
 # What may hold a bracket, a quote or a line's end that means nothing, and the brackets that do mean something.
 _PIECE = re.compile(
@@ -20,13 +21,21 @@ _PIECE = re.compile(
 
 
 def key_lines(text: str) -> dict[tuple[str, ...], int]:
-    """Key → line, from 1; a key is the parts of its full name. A table has the line of its heading."""
+    """Key → line, from 1; a key is the parts of its full name. A table has the line of its heading.
+
+    The tables of a list (`[[link]]`) have their place in it as a part: `link`, `0`, `between`.
+    """
     lines: dict[tuple[str, ...], int] = {}
     table: tuple[str, ...] = ()
+    listed: Counter[tuple[str, ...]] = Counter()
     for number, line in _statements(text):
         if heading := _HEADING.match(line):
-            table = _parts(heading[1])
+            table = _parts(heading[2])
             lines.setdefault(table, number)
+            if heading[1] == "[[":
+                name, table = table, (*table, str(listed[table]))
+                listed[name] += 1
+                lines[table] = number
         elif key := _KEY.match(line):
             name = table + _parts(key[1])
             for length in range(len(table) + 1, len(name) + 1):

@@ -1,0 +1,136 @@
+"""Reading a TOML file by its declaration: the values, or everything that is wrong with it, each with line and key.
+
+Checked here is what one key can tell by itself. Whoever reads the file checks which keys go together (`wrong` notes
+what does not), and then raises an error of its own with all problems.
+"""
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from .declared_keys import Key, Section, declared, keys_of
+from .toml_lines import key_lines, line_of
+from .value_kinds import RefusedValueError
+
+T = TypeVar("T")
+_INDEX = re.compile(r"\[(\d+)\]")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong: where, and what."""
+
+    line: int | None
+    key: str
+    reason: str
+
+
+class TomlFile:
+    """A file that is read by a declaration; `problems` has what is wrong with it, in the order of lines."""
+
+    def __init__(self, file: str | os.PathLike[str]) -> None:
+        self.path = Path(file)
+        self._problems: list[Problem] = []
+        self._lines: dict[tuple[str, ...], int] = {}
+        self._given: dict[str, Any] = {}
+        try:
+            text = self.path.read_bytes().decode("utf-8-sig")
+            self._given = tomllib.loads(text)
+            self._lines = key_lines(text.replace("\r\n", "\n"))
+        except OSError as error:
+            self._problems.append(Problem(None, "", f"can't be read: {error.strerror}"))
+        except UnicodeDecodeError:
+            self._problems.append(Problem(None, "", "is not UTF-8"))
+        except tomllib.TOMLDecodeError as error:
+            at = re.search(r"\(at line (\d+)", str(error))
+            self._problems.append(Problem(int(at[1]) if at else None, "", f"is not TOML: {error}"))
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return tuple(sorted(self._problems, key=lambda problem: problem.line or 0))
+
+    def told(self) -> str:
+        """All problems, a line each."""
+        return "\n".join(
+            f"{self.path}{f', line {one.line}' if one.line else ''}: {f'{one.key}: ' if one.key else ''}{one.reason}"
+            for one in self.problems
+        )
+
+    def wrong(self, name: str, reason: str) -> None:
+        """Note what is wrong with a key."""
+        parts = tuple(_INDEX.sub(r".\1", name).split("."))
+        self._problems.append(Problem(line_of(self._lines, parts), name, reason))
+
+    def has(self, name: str) -> bool:
+        """Whether a key or section stands in the file."""
+        table: Any = self._given
+        for part in name.split("."):
+            if not isinstance(table, Mapping) or part not in table:
+                return False
+            table = table[part]
+        return True
+
+    def read(self, of: type[T]) -> T | None:
+        """The values of a file; None when there are problems."""
+        if self._problems:
+            return None
+        return self._read(of, self._given, "", of)
+
+    def _read(self, of: type[T], given: Mapping[str, Any], prefix: str, whole: type) -> T | None:
+        before = len(self._problems)
+        known, values = declared(of), dict[str, Any]()
+        for name, value in given.items():
+            each = known.get(name)
+            if each is None:
+                self.wrong(prefix + name, _unknown(name, known, list(keys_of(whole)), top=not prefix))
+            elif isinstance(each, Key):
+                try:
+                    values[name] = each.kind.read(value, self.path.absolute().parent)
+                except RefusedValueError as error:
+                    self.wrong(prefix + name, str(error))
+            else:
+                values[name] = self._section(each, value, prefix + name, whole)
+        for name, each in known.items():
+            if each.required and name not in given:
+                self._missing(each, prefix + name, whole)
+        return None if len(self._problems) > before else of(**values)
+
+    def _section(self, of: Section, value: Any, name: str, whole: type) -> Any:
+        if of.repeated:
+            if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+                self.wrong(name, f"is a list of sections: write [[{name}]]")
+                return ()
+            return tuple(self._read(of.of, one, f"{name}[{at}].", whole) for at, one in enumerate(value))
+        if of.named:
+            if not isinstance(value, dict) or not all(isinstance(one, dict) for one in value.values()):
+                self.wrong(name, f"holds sections: write [{name}.{of.named}]")
+                return {}
+            return {inner: self._read(of.of, one, f"{name}.{inner}.", whole) for inner, one in value.items()}
+        if not isinstance(value, dict):
+            self.wrong(name, f"is a section: write [{name}]")
+            return None
+        return self._read(of.of, value, f"{name}.", whole)
+
+    def _missing(self, each: Key | Section, name: str, whole: type) -> None:
+        if isinstance(each, Key):
+            self.wrong(name, f"is missing: {each.meaning}")
+        elif any(inner.required for inner in declared(each.of).values()):
+            self._read(each.of, {}, f"{name}.", whole)
+        else:
+            self.wrong(name, f"the section is missing: {each.meaning}")
+
+
+def _unknown(name: str, known: Iterable[str], everywhere: list[str], *, top: bool) -> str:
+    known = list(known)
+    near = difflib.get_close_matches(name, known, n=2, cutoff=0.6)
+    elsewhere = [full for full in everywhere if full.rpartition(".")[2] == name and (not top or "." in full)]
+    if near:
+        return f"there is no such key; did you mean {' or '.join(near)}?"
+    if elsewhere:
+        return f"there is no such key here; there is {' and '.join(elsewhere)}"
+    return f"there is no such key; there are: {', '.join(known)}"

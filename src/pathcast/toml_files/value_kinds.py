@@ -1,0 +1,132 @@
+"""Kinds of values: how each is read from TOML, and what should stand there instead of a wrong one.
+
+A reader gets the value and the folder of the file, from which relative paths are taken. A value that is not right
+raises `RefusedValueError` with a sentence to follow the key's name.
+"""
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+
+
+class Kind(NamedTuple):
+    """What may stand behind a key: `wanted` completes "must be …", and is what the reference shows."""
+
+    wanted: str
+    read: Callable[[Any, Path], Any]
+
+    def refused(self, value: Any, hint: str = "") -> "RefusedValueError":
+        """The error for a value that is not of this kind."""
+        return RefusedValueError(f"must be {self.wanted}, not {as_written(value)}{hint}")
+
+
+class RefusedValueError(Exception):
+    """A value that can't stand where it stands."""
+
+
+def is_address(path: str) -> bool:
+    """Whether a path is an address, such as `s3a://…`, rather than a place on this machine's disks."""
+    return _ADDRESS.match(path) is not None
+
+
+def as_written(value: Any) -> str:
+    """A value as it stands in TOML, cut short."""
+    text = f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+    return text if len(text) <= 60 else text[:60] + "…"
+
+
+def suggestion(value: Any, choices: Iterable[str]) -> str:
+    """What may be meant instead, as the end of a sentence."""
+    near = difflib.get_close_matches(value, list(choices), n=1, cutoff=0.5) if isinstance(value, str) else []
+    return f"; did you mean {as_written(near[0])}?" if near else ""
+
+
+def choice(*choices: str) -> Kind:
+    """One of some words."""
+
+    def read(value: Any, _: Path) -> str:
+        if value not in choices:
+            wanted = " or ".join(map(as_written, choices))
+            raise RefusedValueError(f"must be {wanted}, not {as_written(value)}{suggestion(value, choices)}")
+        return str(value)
+
+    return Kind("one of the named", read)
+
+
+def _text(value: Any, _: Path) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise TEXT.refused(value)
+    return value
+
+
+def _path(value: Any, folder: Path) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise PATH.refused(value)
+    return _absolute(value, folder)
+
+
+def _absolute(path: str, folder: Path) -> str:
+    if path.startswith("file:"):
+        path = path.removeprefix("file:").removeprefix("//")
+    return path if is_address(path) else str(folder / path)
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, str) and one for one in value)
+
+
+def _paths(value: Any, folder: Path) -> tuple[str, ...]:
+    values = [value] if isinstance(value, str) else value
+    if not _is_list_of_texts(values):
+        raise PATHS.refused(value)
+    return tuple(_absolute(path, folder) for path in values)
+
+
+def _names(value: Any, _: Path) -> tuple[str, ...]:
+    if not _is_list_of_texts(value):
+        raise NAMES.refused(value)
+    return tuple(value)
+
+
+def _texts(value: Any, _: Path) -> Mapping[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
+        raise TEXTS.refused(value)
+    return value
+
+
+def _number(value: Any, _: Path) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise NUMBER.refused(value)
+    return value
+
+
+def _options(table: Any, _: Path) -> Mapping[str, str]:
+    """Options as Spark takes them: text, with dots in the names of nested ones."""
+    if not isinstance(table, dict):
+        raise OPTIONS.refused(table)
+    return _flat(table, "")
+
+
+def _flat(table: Mapping[str, Any], prefix: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in table.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{prefix}{name}.")
+        elif isinstance(value, list):
+            raise RefusedValueError(f"'{name}' is a list; options are text, numbers or true and false")
+        else:
+            found[prefix + name] = str(value).lower() if isinstance(value, bool) else str(value)
+    return found
+
+
+TEXT = Kind("text", _text)
+PATH = Kind("a path", _path)
+PATHS = Kind("a path or list of paths", _paths)
+NAMES = Kind("a list of names", _names)
+TEXTS = Kind("a table of texts", _texts)
+NUMBER = Kind("a whole number from 1 up", _number)
+OPTIONS = Kind("a table", _options)
