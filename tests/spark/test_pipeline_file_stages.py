@@ -17,7 +17,7 @@ def test_mediation_and_messages_arrive(tmp_path):
     assert pipeline.mediation is not None
     assert pipeline.mediation.mediator == f"{tmp_path}/mediator"
     assert (pipeline.mediation.schema, pipeline.mediation.version) == ("publisher", "edition")
-    assert (pipeline.deliveries.per, pipeline.deliveries.document) == ("message", "xml")
+    assert (pipeline.deliveries.per, pipeline.source.document_column) == ("message", "xml")
     assert read_pipeline(written(tmp_path, SMALL)).mediation is None
 
 

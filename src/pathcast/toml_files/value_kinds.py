@@ -29,7 +29,11 @@ class RefusedValueError(Exception):
 
 
 def is_address(path: str) -> bool:
-    """Whether a path is an address, such as `s3a://…`, rather than a place on this machine's disks."""
+    """Whether a path is an address rather than a place on this machine's disks.
+
+    >>> pathcast.toml_files.is_address("s3a://bucket/news"), pathcast.toml_files.is_address("news")
+    (True, False)
+    """
     return _ADDRESS.match(path) is not None
 
 
