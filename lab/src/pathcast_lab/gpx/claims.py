@@ -38,9 +38,12 @@ YFILTER_FIRST = (
 )
 ABSOLUTE = (
     Claim("90,000 queries take GPX-ap just under 1 ms a document", PAPER, Takes(GPX_AP, 90_000, 0, 1_000)),
-    Claim("… and YFilter 18 ms (within a factor of 1.5): the paper's own implementation", PAPER,
-          Takes(YFILTER, 90_000, 12_000, 27_000)),
-)  # fmt: skip
+    Claim(
+        "… and YFilter 18 ms (within a factor of 1.5): the paper's own implementation",
+        PAPER,
+        Takes(YFILTER, 90_000, 12_000, 27_000),
+    ),
+)
 WILDCARDS = (
     Claim("GPX-ap improves over GPX at least two times", PAPER, Faster(GPX, GPX_AP, 2)),
     Claim("GPX-ap remains the dominant algorithm: ahead of YFilter", PAPER, Faster(YFILTER, GPX_AP, 1)),
@@ -50,18 +53,28 @@ DESCENDANTS = (
     Claim("GPX-ap stays ahead of YFilter", PAPER, Faster(YFILTER, GPX_AP, 1)),
 )
 FILTERS = (
-    Claim("without filters GPX-ap is faster than YFilter by orders of magnitude", PAPER,
-          Faster(YFILTER, GPX_AP, 10, at="smallest")),
+    Claim(
+        "without filters GPX-ap is faster than YFilter by orders of magnitude",
+        PAPER,
+        Faster(YFILTER, GPX_AP, 10, at="smallest"),
+    ),
     Claim("at 10 filters it is still at least 50 % better", PAPER, Faster(YFILTER, GPX_AP, 1.5)),
-)  # fmt: skip
+)
 FEW_FILTERS = (
-    Claim("with one or two filters GPX-ap outperforms YFilter significantly (two times)", PAPER,
-          Faster(YFILTER, GPX_AP, 2)),
-)  # fmt: skip
+    Claim(
+        "with one or two filters GPX-ap outperforms YFilter significantly (two times)",
+        PAPER,
+        Faster(YFILTER, GPX_AP, 2),
+    ),
+)
 SHARED_TUPLES = tuple(
-    Claim(f"to evaluate the tuples that paths share only once improves {engine}'s time", "GPX-Matcher, §4.1",
-          Faster(engine, engine + REUSE, 1)) for engine in (GPX, GPX_AP, GPX_APF)
-)  # fmt: skip
+    Claim(
+        f"to evaluate the tuples that paths share only once improves {engine}'s time",
+        "GPX-Matcher, §4.1",
+        Faster(engine, engine + REUSE, 1),
+    )
+    for engine in (GPX, GPX_AP, GPX_APF)
+)
 MEMORY = (Claim("all of it fits in 16 GB", "target", Fits(16)),)
 ALWAYS = (
     Claim("automaton matches 10 times faster than the best of the others", "target", Ahead(10)),

@@ -62,12 +62,28 @@ class Figure:
     cases: Mapping[str, Case] = field(default_factory=lambda: AS_GENERATED)
 
 
-def _distinct(letter: str, schema: str, title: str, small: tuple[float, ...], paper: tuple[float, ...],
-              claims: tuple[Claim, ...], cases: Mapping[str, Case] = AS_GENERATED) -> Figure:  # fmt: skip
+def _distinct(
+    letter: str,
+    schema: str,
+    title: str,
+    small: tuple[float, ...],
+    paper: tuple[float, ...],
+    claims: tuple[Claim, ...],
+    cases: Mapping[str, Case] = AS_GENERATED,
+) -> Figure:
     return Figure(
-        f"gpx-fig2{letter}", f"GPX, Figure 2({letter}): distinct queries, {title}", schema, "queries",
-        "distinct queries", small, paper, claims, engines=ALL, fixed={"distinct": True}, cases=cases,
-    )  # fmt: skip
+        f"gpx-fig2{letter}",
+        f"GPX, Figure 2({letter}): distinct queries, {title}",
+        schema,
+        "queries",
+        "distinct queries",
+        small,
+        paper,
+        claims,
+        engines=ALL,
+        fixed={"distinct": True},
+        cases=cases,
+    )
 
 
 def _cases(schema: str) -> Mapping[str, Case]:
@@ -76,10 +92,16 @@ def _cases(schema: str) -> Mapping[str, Case]:
 
 def _duplicates(letter: str, schema: str, title: str, claims: tuple[Claim, ...]) -> Figure:
     return Figure(
-        f"gpx-fig3{letter}", f"GPX, Figure 3({letter}): queries with duplicates, {title}", schema, "queries", "queries",
-        (50_000, 100_000, 200_000), (500_000, 1_000_000, 2_000_000, 3_000_000, 4_000_000), claims,
+        f"gpx-fig3{letter}",
+        f"GPX, Figure 3({letter}): queries with duplicates, {title}",
+        schema,
+        "queries",
+        "queries",
+        (50_000, 100_000, 200_000),
+        (500_000, 1_000_000, 2_000_000, 3_000_000, 4_000_000),
+        claims,
         cases=_cases(schema),
-    )  # fmt: skip
+    )
 
 
 def _operators(letter: str, schema: str, title: str, axis: str) -> Figure:
@@ -89,32 +111,70 @@ def _operators(letter: str, schema: str, title: str, axis: str) -> Figure:
     return Figure(
         f"gpx-fig4{letter}",
         f"GPX, Figure 4({letter}): the probability of {'*' if is_wildcard else '//'}, {title}",
-        schema, axis, f"probability of {'*' if is_wildcard else '//'} at a step", small, tenths,
-        WILDCARDS if is_wildcard else DESCENDANTS, (50_000, 2_000_000), cases=_cases(schema),
-    )  # fmt: skip
+        schema,
+        axis,
+        f"probability of {'*' if is_wildcard else '//'} at a step",
+        small,
+        tenths,
+        WILDCARDS if is_wildcard else DESCENDANTS,
+        (50_000, 2_000_000),
+        cases=_cases(schema),
+    )
 
 
 def _filters(letter: str, schema: str, title: str, many: bool) -> Figure:
     if many:
         return Figure(
-            f"gpx-fig6{letter}", f"GPX, Figure 6({letter}): one or two filters a query, {title}", schema, "queries",
-            "queries", (2_000, 5_000, 10_000), (100_000, 200_000, 300_000, 400_000, 500_000), FEW_FILTERS,
+            f"gpx-fig6{letter}",
+            f"GPX, Figure 6({letter}): one or two filters a query, {title}",
+            schema,
+            "queries",
+            "queries",
+            (2_000, 5_000, 10_000),
+            (100_000, 200_000, 300_000, 400_000, 500_000),
+            FEW_FILTERS,
             cases=ONE_OR_TWO,
-        )  # fmt: skip
+        )
     return Figure(
-        f"gpx-fig6{letter}", f"GPX, Figure 6({letter}): filters a query, {title}", schema, "filters",
-        "attribute filters a query", (0, 1, 5, 10), (0, 1, 2, 5, 10), FILTERS, (10_000, 500_000),
-    )  # fmt: skip
+        f"gpx-fig6{letter}",
+        f"GPX, Figure 6({letter}): filters a query, {title}",
+        schema,
+        "filters",
+        "attribute filters a query",
+        (0, 1, 5, 10),
+        (0, 1, 2, 5, 10),
+        FILTERS,
+        (10_000, 500_000),
+    )
 
 
 _PSD, _NASA = "protein (for PSD)", "astronomy (for NASA)"
 FIGURES = (
-    _distinct("a", NITF, "NITF", (5_000, 20_000, 50_000), (10_000, 30_000, 50_000, 70_000, 90_000),
-              ORDER_OF_MAGNITUDE + PAPERS_ORDER + CLUSTERING + YFILTER_FIRST + PARSING + ABSOLUTE, RATES),
-    _distinct("b", PROTEIN, _PSD, (1_000, 3_000, 9_000), (1_000, 3_000, 5_000, 7_000, 9_000),
-              GPX_BEFORE_YFILTER + ORDER_OF_MAGNITUDE[:1] + CLUSTERING),
-    _distinct("c", ASTRONOMY, _NASA, (1_000, 3_000, 9_000), (10_000, 20_000, 30_000, 40_000, 50_000),
-              GPX_BEFORE_YFILTER + ORDER_OF_MAGNITUDE[:1] + CLUSTERING),
+    _distinct(
+        "a",
+        NITF,
+        "NITF",
+        (5_000, 20_000, 50_000),
+        (10_000, 30_000, 50_000, 70_000, 90_000),
+        ORDER_OF_MAGNITUDE + PAPERS_ORDER + CLUSTERING + YFILTER_FIRST + PARSING + ABSOLUTE,
+        RATES,
+    ),
+    _distinct(
+        "b",
+        PROTEIN,
+        _PSD,
+        (1_000, 3_000, 9_000),
+        (1_000, 3_000, 5_000, 7_000, 9_000),
+        GPX_BEFORE_YFILTER + ORDER_OF_MAGNITUDE[:1] + CLUSTERING,
+    ),
+    _distinct(
+        "c",
+        ASTRONOMY,
+        _NASA,
+        (1_000, 3_000, 9_000),
+        (10_000, 20_000, 30_000, 40_000, 50_000),
+        GPX_BEFORE_YFILTER + ORDER_OF_MAGNITUDE[:1] + CLUSTERING,
+    ),
     _duplicates("a", NITF, "NITF", ORDER_OF_MAGNITUDE + MEMORY),
     _duplicates("b", PROTEIN, _PSD, GPX_FIRST + ORDER_OF_MAGNITUDE + MEMORY),
     _duplicates("c", MIX, "a mix of the three schemas", ORDER_OF_MAGNITUDE + MEMORY),
@@ -124,21 +184,59 @@ FIGURES = (
     _operators("d", NITF, "NITF", "descendant"),
     _operators("e", PROTEIN, _PSD, "descendant"),
     _operators("f", ASTRONOMY, _NASA, "descendant"),
-    Figure("gpx-fig5a", "GPX, Figure 5(a): length of queries and depth of documents, NITF", NITF, "length and levels",
-           "longest query, and levels of the documents", (6, 8, 10, 12), (6, 7, 8, 9, 10, 11, 12), ORDER_OF_MAGNITUDE,
-           (20_000, 500_000), documents=20, rounds=3, cases=BOTH_RATES),
-    Figure("gpx-fig5b", "GPX, Figure 5(b): length of queries, NITF documents of 10 levels", NITF, "length",
-           "longest query", (6, 8, 10), (6, 7, 8, 9, 10), ORDER_OF_MAGNITUDE, (20_000, 500_000), fixed={"levels": 10},
-           cases=BOTH_RATES),
+    Figure(
+        "gpx-fig5a",
+        "GPX, Figure 5(a): length of queries and depth of documents, NITF",
+        NITF,
+        "length and levels",
+        "longest query, and levels of the documents",
+        (6, 8, 10, 12),
+        (6, 7, 8, 9, 10, 11, 12),
+        ORDER_OF_MAGNITUDE,
+        (20_000, 500_000),
+        documents=20,
+        rounds=3,
+        cases=BOTH_RATES,
+    ),
+    Figure(
+        "gpx-fig5b",
+        "GPX, Figure 5(b): length of queries, NITF documents of 10 levels",
+        NITF,
+        "length",
+        "longest query",
+        (6, 8, 10),
+        (6, 7, 8, 9, 10),
+        ORDER_OF_MAGNITUDE,
+        (20_000, 500_000),
+        fixed={"levels": 10},
+        cases=BOTH_RATES,
+    ),
     _filters("a", NITF, "NITF", many=False),
     _filters("b", PROTEIN, _PSD, many=False),
     _filters("c", NITF, "NITF", many=True),
     _filters("d", PROTEIN, _PSD, many=True),
-    Figure("gpx-clustering", "GPX: the last predicate as access predicate against the first", NITF, "queries",
-           "distinct queries", (10_000, 50_000), (10_000, 50_000, 90_000), CLUSTERING,
-           engines=(OURS, GPX, GPX_AP, GPX_APF), fixed={"distinct": True, "match_rate": 0.0006}),
-    Figure("gpx-reuse", "GPX: evaluating the tuples that overlapping paths share once (§4.1)", NITF, "queries",
-           "distinct queries", (10_000, 50_000), (10_000, 50_000, 90_000), SHARED_TUPLES,
-           engines=(OURS, *(engine + reuse for engine in (GPX, GPX_AP, GPX_APF) for reuse in ("", REUSE))),
-           fixed={"distinct": True, "match_rate": 0.0006}),
-)  # fmt: skip
+    Figure(
+        "gpx-clustering",
+        "GPX: the last predicate as access predicate against the first",
+        NITF,
+        "queries",
+        "distinct queries",
+        (10_000, 50_000),
+        (10_000, 50_000, 90_000),
+        CLUSTERING,
+        engines=(OURS, GPX, GPX_AP, GPX_APF),
+        fixed={"distinct": True, "match_rate": 0.0006},
+    ),
+    Figure(
+        "gpx-reuse",
+        "GPX: evaluating the tuples that overlapping paths share once (§4.1)",
+        NITF,
+        "queries",
+        "distinct queries",
+        (10_000, 50_000),
+        (10_000, 50_000, 90_000),
+        SHARED_TUPLES,
+        engines=(OURS, *(engine + reuse for engine in (GPX, GPX_AP, GPX_APF) for reuse in ("", REUSE))),
+        fixed={"distinct": True, "match_rate": 0.0006},
+    ),
+)

@@ -58,8 +58,9 @@ def sampled(engine: "Engine", reader: "Reader", documents: list[bytes], seconds:
     return list(range(0, len(documents), ceil(len(documents) / count)))
 
 
-def check_answers(run: Run, engines: dict[str, "Engine"], reader: "Reader", documents: list[bytes],
-                  samples: dict[str, list[int]]) -> "Answers":  # fmt: skip
+def check_answers(
+    run: Run, engines: dict[str, "Engine"], reader: "Reader", documents: list[bytes], samples: dict[str, list[int]]
+) -> "Answers":
     """Compare all engines' answers with those of the first, which answers for all documents, and return those."""
     (first, engine), *others = engines.items()
     batch = reader.read(documents)

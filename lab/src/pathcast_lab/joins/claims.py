@@ -140,36 +140,57 @@ def smallest(column: str, one: str, others: Sequence[str], times: float = 1.0, u
 
 
 TIMES = (
-    Claim("Enum-J is the slowest: the size of its output dominates", PAPER,
-          slower(ENUM_J, [ENUM_SJ, *REFORMULATED])),
+    Claim("Enum-J is the slowest: the size of its output dominates", PAPER, slower(ENUM_J, [ENUM_SJ, *REFORMULATED])),
     Claim("Enum-SJ is slower than all reformulations", PAPER, slower(ENUM_SJ, REFORMULATED)),
     Claim("Ref-J+ is slower than Ref-J: it looks whether somebody wants a result", PAPER, slower(REF_J_PLUS, [REF_J])),
-    Claim("Ref-SJ-Sub is slower than Tup, Clu and Clu+: it computes a skyline of all affected subscriptions", PAPER,
-          slower(SUB, [TUP, CLU, CLU_PLUS])),
+    Claim(
+        "Ref-SJ-Sub is slower than Tup, Clu and Clu+: it computes a skyline of all affected subscriptions",
+        PAPER,
+        slower(SUB, [TUP, CLU, CLU_PLUS]),
+    ),
     Claim("Clu's overhead over Tup is insignificant (we take: at most a half)", PAPER, within(CLU, TUP, 1.5)),
     Claim("so is that of Clu+", PAPER, within(CLU_PLUS, TUP, 1.5)),
-    Claim("a reformulation does not enumerate who is affected: Clu+ grows less with the subscriptions than Enum-SJ",
-          "Chandramouli, Yang 2008, §3.2.3", grows_less(CLU_PLUS, ENUM_SJ, "subscriptions")),
-)  # fmt: skip
+    Claim(
+        "a reformulation does not enumerate who is affected: Clu+ grows less with the subscriptions than Enum-SJ",
+        "Chandramouli, Yang 2008, §3.2.3",
+        grows_less(CLU_PLUS, ENUM_SJ, "subscriptions"),
+    ),
+)
 TARGETS = (
-    Claim("with 1 million subscriptions Clu+ takes at most 200 µs an insertion", "target",
-          at_most("us", 200, "µs", 1_000_000)),
+    Claim(
+        "with 1 million subscriptions Clu+ takes at most 200 µs an insertion",
+        "target",
+        at_most("us", 200, "µs", 1_000_000),
+    ),
     Claim("… and a deletion", "target", at_most("delete_us", 200, "µs", 1_000_000)),
     Claim("… and at most 200 bytes a subscription", "target", at_most("memory", 200, "bytes", 1_000_000)),
-    Claim("Clu+ takes less time than DuckDB with one query for all subscriptions", "target",
-          slower("DuckDB", [CLU_PLUS])),
-)  # fmt: skip
+    Claim(
+        "Clu+ takes less time than DuckDB with one query for all subscriptions", "target", slower("DuckDB", [CLU_PLUS])
+    ),
+)
 RATES = (
-    Claim("Ref-J is very good where an insertion has few results (we take: at most twice the fastest scheme)", PAPER,
-          fastest_at_fewest(REF_J, REFORMULATED, 2)),
+    Claim(
+        "Ref-J is very good where an insertion has few results (we take: at most twice the fastest scheme)",
+        PAPER,
+        fastest_at_fewest(REF_J, REFORMULATED, 2),
+    ),
     Claim("Ref-J degrades quickly with the results, Clu+ scales", PAPER, grows_less(CLU_PLUS, REF_J, "rjor")),
     Claim("with the most results Clu+ is faster than Ref-J", PAPER, slower(REF_J, [CLU_PLUS])),
-)  # fmt: skip
+)
 DESCRIPTIONS = (
-    Claim("Clu+ has the smallest description of the paper's skylines", PAPER,
-          smallest("description", CLU_PLUS, (SUB, TUP, CLU))),
-    Claim("… and beats Sub and Tup by a wide margin (we take: to less than a half)", PAPER,
-          smallest("description", CLU_PLUS, (SUB, TUP), 2)),
-    Claim("… and has at most a tenth more points than the skyline of the fewest points", "target",
-          smallest("points", CLU_PLUS, (MIN,), 1 / 1.1, "points")),
-)  # fmt: skip
+    Claim(
+        "Clu+ has the smallest description of the paper's skylines",
+        PAPER,
+        smallest("description", CLU_PLUS, (SUB, TUP, CLU)),
+    ),
+    Claim(
+        "… and beats Sub and Tup by a wide margin (we take: to less than a half)",
+        PAPER,
+        smallest("description", CLU_PLUS, (SUB, TUP), 2),
+    ),
+    Claim(
+        "… and has at most a tenth more points than the skyline of the fewest points",
+        "target",
+        smallest("points", CLU_PLUS, (MIN,), 1 / 1.1, "points"),
+    ),
+)

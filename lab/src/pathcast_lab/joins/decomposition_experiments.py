@@ -67,15 +67,29 @@ def _saved(rows: Rows) -> Judgement:
         Claim("it sends about a fifth less than the worst (we take: 15 %)", _SECTION, _saved),
     ),
     plots=(
-        Plot("told", "Tuples told to subscriptions an event", "told", "tuples an event", "order", kind="bars",
-             ours=("T U R",), interval=("told_low", "told_high")),
+        Plot(
+            "told",
+            "Tuples told to subscriptions an event",
+            "told",
+            "tuples an event",
+            "order",
+            kind="bars",
+            ours=("T U R",),
+            interval=("told_low", "told_high"),
+        ),
     ),
     show={
-        "order": "neighbours of S", "greedy": "greedy", "model": "cost by the model", "told": "tuples told an event",
-        "told_low": "from", "told_high": "to", "enumerated": "bytes, enum-sj", "bytes": "bytes, ref-sj-clu+",
+        "order": "neighbours of S",
+        "greedy": "greedy",
+        "model": "cost by the model",
+        "told": "tuples told an event",
+        "told_low": "from",
+        "told_high": "to",
+        "enumerated": "bytes, enum-sj",
+        "bytes": "bytes, ref-sj-clu+",
         "messages": "messages, ref-sj-clu+",
     },
-)  # fmt: skip
+)
 def joins_decomposition(run: Run, parameters: Decompositions) -> Iterator[Row]:
     """R, S, T and U have 10, 70, 70 and 30 rows to a join value and change as often as each other.
 
@@ -101,10 +115,15 @@ def joins_decomposition(run: Run, parameters: Decompositions) -> Iterator[Row]:
     for order, seeds in found.items():
         told, low, high = mean_interval([one["told"] for one in seeds])
         yield {
-            "order": " ".join(order), "greedy": order == greedy, "model": _total(parameters, order, costs),
-            **{f"model_{name}": cost for name, cost in costs.items()}, "told": told, "told_low": low, "told_high": high,
+            "order": " ".join(order),
+            "greedy": order == greedy,
+            "model": _total(parameters, order, costs),
+            **{f"model_{name}": cost for name, cost in costs.items()},
+            "told": told,
+            "told_low": low,
+            "told_high": high,
             **{name: mean_interval([one[name] for one in seeds])[0] for name in ("enumerated", "bytes", "messages")},
-        }  # fmt: skip
+        }
 
 
 def _costs(workload: "JoinWorkload") -> dict[str, float]:
@@ -140,8 +159,12 @@ def _measured(
             told += _listed(message)
             size += message.size
     changes = parameters.changes
-    return {"told": told / changes, "enumerated": size / changes, "bytes": tally.each(tally.bytes),
-            "messages": tally.each(tally.messages)}  # fmt: skip
+    return {
+        "told": told / changes,
+        "enumerated": size / changes,
+        "bytes": tally.each(tally.bytes),
+        "messages": tally.each(tally.messages),
+    }
 
 
 def _listed(message: "Message") -> int:

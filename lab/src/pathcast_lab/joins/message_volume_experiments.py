@@ -54,9 +54,14 @@ def _made(name: str, parameters: Messages, seed: int, events: int) -> "JoinWorkl
 
     def star(fact_payload: int) -> "JoinWorkload":
         return workloads.star_joins(
-            many, insertions, seed=seed, events=events, facts=round(25_000 * part), dimension=round(1_000 * part),
+            many,
+            insertions,
+            seed=seed,
+            events=events,
+            facts=round(25_000 * part),
+            dimension=round(1_000 * part),
             fact_payload=fact_payload,
-        )  # fmt: skip
+        )
 
     makers: Mapping[str, Callable[[], JoinWorkload]] = {
         BINARY: lambda: workloads.binary_joins(count, insertions, seed=seed, events=events, base_rows=base_rows),
@@ -92,25 +97,54 @@ def _of_many(judge: Callable[[Rows], Judgement]) -> Callable[[Rows], Judgement]:
     small=Messages(),
     paper=Messages(subscriptions=100_000, part=1.0, changes=300, seeds=10),
     claims=(
-        Claim("Clu+ puts the least load on the server: it injects fewer bytes than Rel-Sel", _TABLE_3,
-              _binary(claims.smallest("bytes", claims.CLU_PLUS, (claims.REL_SEL,)))),
-        Claim("… a tenth of what Ref-J and Ref-J+ inject, or less", _TABLE_3,
-              _binary(claims.smallest("bytes", claims.CLU_PLUS, (claims.REF_J, claims.REF_J_PLUS), 10))),
-        Claim("enumeration takes orders of magnitude more of the server's bandwidth (we take: 100 times)", _TABLE_3,
-              _of_many(_binary(claims.smallest("bytes", claims.CLU_PLUS, (claims.ENUM_J, claims.ENUM_SJ), 100)))),
-        Claim("of the paper's skylines Clu+ makes the smallest messages on every workload of two tables", "target",
-              _binary(claims.smallest("bytes", claims.CLU_PLUS, (claims.SUB, claims.TUP, claims.CLU)))),
+        Claim(
+            "Clu+ puts the least load on the server: it injects fewer bytes than Rel-Sel",
+            _TABLE_3,
+            _binary(claims.smallest("bytes", claims.CLU_PLUS, (claims.REL_SEL,))),
+        ),
+        Claim(
+            "… a tenth of what Ref-J and Ref-J+ inject, or less",
+            _TABLE_3,
+            _binary(claims.smallest("bytes", claims.CLU_PLUS, (claims.REF_J, claims.REF_J_PLUS), 10)),
+        ),
+        Claim(
+            "enumeration takes orders of magnitude more of the server's bandwidth (we take: 100 times)",
+            _TABLE_3,
+            _of_many(_binary(claims.smallest("bytes", claims.CLU_PLUS, (claims.ENUM_J, claims.ENUM_SJ), 100))),
+        ),
+        Claim(
+            "of the paper's skylines Clu+ makes the smallest messages on every workload of two tables",
+            "target",
+            _binary(claims.smallest("bytes", claims.CLU_PLUS, (claims.SUB, claims.TUP, claims.CLU))),
+        ),
     ),
     plots=(
-        Plot("bytes", "Bytes injected an event", "bytes", "bytes an event", "series", kind="bars",
-             ours=(claims.CLU_PLUS,), panel="workload", log="y"),
+        Plot(
+            "bytes",
+            "Bytes injected an event",
+            "bytes",
+            "bytes an event",
+            "series",
+            kind="bars",
+            ours=(claims.CLU_PLUS,),
+            panel="workload",
+            log="y",
+        ),
     ),
     show={
-        "workload": "workload", "subscriptions": "subscriptions", "series": "scheme", "messages": "messages an event",
-        "messages_low": "from", "messages_high": "to", "bytes": "bytes an event", "bytes_low": "from ",
-        "bytes_high": "to ", "us": "µs an insertion", "delete_us": "µs a deletion",
+        "workload": "workload",
+        "subscriptions": "subscriptions",
+        "series": "scheme",
+        "messages": "messages an event",
+        "messages_low": "from",
+        "messages_high": "to",
+        "bytes": "bytes an event",
+        "bytes_low": "from ",
+        "bytes_high": "to ",
+        "us": "µs an insertion",
+        "delete_us": "µs a deletion",
     },
-)  # fmt: skip
+)
 def joins_messages(run: Run, parameters: Messages) -> Iterator[Row]:
     """Every scheme's server takes the same insertions and deletions, and the messages are counted as bytes.
 

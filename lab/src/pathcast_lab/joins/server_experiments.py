@@ -20,9 +20,17 @@ if TYPE_CHECKING:
     from pathcast_lab.workloads import JoinWorkload
 
 SCHEMES = (
-    "enum-j", "rel-sel", "ref-j", "ref-j+", "enum-sj", "ref-sj-sub", "ref-sj-tup", "ref-sj-clu", "ref-sj-clu+",
+    "enum-j",
+    "rel-sel",
+    "ref-j",
+    "ref-j+",
+    "enum-sj",
+    "ref-sj-sub",
+    "ref-sj-tup",
+    "ref-sj-clu",
+    "ref-sj-clu+",
     "ref-sj-min",
-)  # fmt: skip
+)
 _METHOD = """R ⋈ S with 100 join values; the rows of S by Zipf's law; 70 % of the insertions into R join something, and
 each is followed by the deletion of R's oldest row (`pathcast.workloads.binary_joins`). Every scheme's server takes the
 same changes in turn, up to its seconds; a change is timed from the call to the bytes of its messages, in seconds of the
@@ -90,9 +98,13 @@ def _seed(run: Run, parameters: Joins, rjor: int, events: int) -> Iterator[tuple
     sizes = sorted(parameters.subscriptions)
     steps = parameters.changes + _CHECKED + _COMPARED
     whole = binary_joins(
-        sizes[-1], steps * len(sizes), seed=run.seed, events=events, base_rows=parameters.base_rows,
+        sizes[-1],
+        steps * len(sizes),
+        seed=run.seed,
+        events=events,
+        base_rows=parameters.base_rows,
         joined_rows=100 * rjor,
-    )  # fmt: skip
+    )
     (batch,) = whole.batches
     run.begin(f"seed {events + 1} of {parameters.seeds}, {rjor} results an insertion", len(sizes))
     entrants = [Entrant(scheme, JoinServer(whole.schema(), scheme)) for scheme in parameters.schemes]
@@ -198,13 +210,23 @@ _RIVALS = frozenset({claims.CLU_PLUS, claims.ENUM_J, OneQuery.name, Queries.name
 def _times(x: str, x_label: str) -> tuple[Plot, ...]:
     """Times over some column: of the schemes, and of ours beside the rivals."""
     return tuple(
-        Plot(name, title, "us", "µs an insertion", "series", x=x, x_label=x_label, ours=(claims.CLU_PLUS,), log="xy",
-             only=lambda row, shown=shown: row["series"] in shown)  # type: ignore[misc]
+        Plot(
+            name,
+            title,
+            "us",
+            "µs an insertion",
+            "series",
+            x=x,
+            x_label=x_label,
+            ours=(claims.CLU_PLUS,),
+            log="xy",
+            only=lambda row, shown=shown: row["series"] in shown,
+        )  # type: ignore[misc]
         for name, title, shown in (
             ("time", "Time an insertion, one core", _PAPERS),
             ("rivals", "Time an insertion, one core, beside rivals", _RIVALS),
         )
-    )  # fmt: skip
+    )
 
 
 FIGURES = (
@@ -230,17 +252,42 @@ FIGURES = (
         "joins-table4",
         "Select-joins, Table 4: how large descriptions are",
         claims.DESCRIPTIONS,
-        (Plot("description", "Size of a description", "description", "bytes", "series", x="subscriptions",
-              x_label="subscriptions", ours=(claims.CLU_PLUS,), log="xy",
-              interval=("description_low", "description_high")),),
-        {"subscriptions": "subscriptions", "series": "skyline", "description": "bytes a skyline",
-         "description_low": "from", "description_high": "to", "points": "points", "us": "µs an insertion",
-         "bytes": "bytes a change", "changes": "changes"},
-        {"schemes": claims.SKYLINES, "rivals": False, "seeds": 5, "seconds": inf, "changes": 40,
-         "subscriptions": (10_000, 100_000)},
+        (
+            Plot(
+                "description",
+                "Size of a description",
+                "description",
+                "bytes",
+                "series",
+                x="subscriptions",
+                x_label="subscriptions",
+                ours=(claims.CLU_PLUS,),
+                log="xy",
+                interval=("description_low", "description_high"),
+            ),
+        ),
+        {
+            "subscriptions": "subscriptions",
+            "series": "skyline",
+            "description": "bytes a skyline",
+            "description_low": "from",
+            "description_high": "to",
+            "points": "points",
+            "us": "µs an insertion",
+            "bytes": "bytes a change",
+            "changes": "changes",
+        },
+        {
+            "schemes": claims.SKYLINES,
+            "rivals": False,
+            "seeds": 5,
+            "seconds": inf,
+            "changes": 40,
+            "subscriptions": (10_000, 100_000),
+        },
         {"subscriptions": (100_000, 1_000_000), "seconds": inf, "changes": 200},
     ),
-)  # fmt: skip
+)
 
 
 def register(figure: Figure) -> None:

@@ -121,27 +121,46 @@ def same_increase(way: str, over: str, within: float) -> Judge:
 BANDWIDTH = (
     Claim("NDDR is 12 % better than SDR at 100 Mb/s and 41 % at 10", PAPER, saves("mbits", {100.0: 0.12, 10.0: 0.41})),
     Claim("the slower the links, the more NDDR is ahead of SDR", PAPER, grows("mbits", falling=True)),
-    Claim("at 10 Mb/s transmission is about 78 % of SDR's response time", PAPER,
-          share_of_transmission(SDR_DEFAULT, 0.78, mbits=10.0)),
-    Claim("NDDR queries about as long as SDR: rewriting is cheap", PAPER,
-          queries_like(NDDR_XTRIE, SDR_XTRIE, 0.2, "mbits")),
+    Claim(
+        "at 10 Mb/s transmission is about 78 % of SDR's response time",
+        PAPER,
+        share_of_transmission(SDR_DEFAULT, 0.78, mbits=10.0),
+    ),
+    Claim(
+        "NDDR queries about as long as SDR: rewriting is cheap",
+        PAPER,
+        queries_like(NDDR_XTRIE, SDR_XTRIE, 0.2, "mbits"),
+    ),
     Claim("IDDR queries a little longer than NDDR", PAPER, slower(IDDR_XTRIE, NDDR_XTRIE, "mbits")),
-)  # fmt: skip
+)
 SIZES = (
-    Claim("NDDR is 20 % better than SDR at 10 KB, 25 % at 40 KB, 28 % at 1 MB", PAPER,
-          saves("bytes", {10_000: 0.20, 40_000: 0.25, 1_000_000: 0.28})),
+    Claim(
+        "NDDR is 20 % better than SDR at 10 KB, 25 % at 40 KB, 28 % at 1 MB",
+        PAPER,
+        saves("bytes", {10_000: 0.20, 40_000: 0.25, 1_000_000: 0.28}),
+    ),
     Claim("the larger the document, the more NDDR is ahead of SDR", PAPER, grows("bytes")),
-    Claim("NDDR is 10 % better than IDDR at 1 MB", PAPER,
-          saves("bytes", {1_000_000: 0.10}, way=NDDR_XTRIE, over=IDDR_XTRIE)),
-)  # fmt: skip
+    Claim(
+        "NDDR is 10 % better than IDDR at 1 MB",
+        PAPER,
+        saves("bytes", {1_000_000: 0.10}, way=NDDR_XTRIE, over=IDDR_XTRIE),
+    ),
+)
 TOPOLOGIES = (
-    Claim("NDDR is further ahead of SDR where only leaves have subscribers", PAPER,
-          further_apart("topology", "leaf-only", "chain")),
+    Claim(
+        "NDDR is further ahead of SDR where only leaves have subscribers",
+        PAPER,
+        further_apart("topology", "leaf-only", "chain"),
+    ),
     Claim("NDDR is further ahead of SDR in a tree than in a chain", PAPER, further_apart("topology", "tree", "chain")),
-)  # fmt: skip
+)
 SUBSCRIPTIONS = (
-    Claim("with more subscriptions the querying times of NDDR and SDR grow alike", PAPER,
-          same_increase(NDDR_XTRIE, SDR_XTRIE, 0.15)),
-    Claim("the more subscriptions, the more NDDR is ahead of IDDR", PAPER,
-          grows("subscriptions", NDDR_XTRIE, IDDR_XTRIE)),
-)  # fmt: skip
+    Claim(
+        "with more subscriptions the querying times of NDDR and SDR grow alike",
+        PAPER,
+        same_increase(NDDR_XTRIE, SDR_XTRIE, 0.15),
+    ),
+    Claim(
+        "the more subscriptions, the more NDDR is ahead of IDDR", PAPER, grows("subscriptions", NDDR_XTRIE, IDDR_XTRIE)
+    ),
+)

@@ -100,11 +100,16 @@ def measure(run: Run, parameters: Mediation) -> Iterator[Row]:
             for bandwidth in parameters.bandwidths:
                 found = _response(topology, leaves_only, seconds, matched, sent, way, bandwidth)
                 yield {
-                    "topology": name, "bytes": size, "subscriptions": count, "bandwidth": bandwidth,
-                    "mbits": float(bandwidth.removesuffix("Mb/s")), "way": str(way), **found,
+                    "topology": name,
+                    "bytes": size,
+                    "subscriptions": count,
+                    "bandwidth": bandwidth,
+                    "mbits": float(bandwidth.removesuffix("Mb/s")),
+                    "way": str(way),
+                    **found,
                     "matches": fmean(fmean(each) for each in matched),
                     "header": fmean(len(each.message) - len(each.original) for each in sent),
-                }  # fmt: skip
+                }
                 if str(way) == claims.NDDR_DEFAULT and bandwidth == parameters.bandwidths[0]:
                     run.note(_what_decides(name, size, bandwidth, found))
 
@@ -131,9 +136,14 @@ def _checked(run: Run, matching: Mapping[Way, list[Matching]], sent: list[Sent])
 
 
 def _response(
-    topology: "Topology", leaves_only: bool, seconds: float, matched: list[list[int]], sent: list[Sent], way: Way,
+    topology: "Topology",
+    leaves_only: bool,
+    seconds: float,
+    matched: list[list[int]],
+    sent: list[Sent],
+    way: Way,
     bandwidth: str,
-) -> dict[str, float]:  # fmt: skip
+) -> dict[str, float]:
     """Means over deliveries of querying and of transmission, in ms."""
     from pathcast.transmission import bandwidth as read_bandwidth
 
@@ -159,16 +169,39 @@ def _response(
 
 
 FIGURES = (
-    Figure("mediation-fig5a", "Mediation, Figure 5(a): bandwidth", claims.BANDWIDTH, "mbits", "Mb/s",
-           {"bandwidths": ("10Mb/s", "50Mb/s", "100Mb/s", "10000Mb/s"),
-            "ways": (*claims.WAYS, claims.QRA_DEFAULT)}),
-    Figure("mediation-fig5b", "Mediation, Figure 5(b): document size", claims.SIZES, "bytes", "bytes of a document",
-           {"sizes": (10_000, 20_000, 40_000, 1_000_000), "catalogues": 3, "rounds": 3}),
-    Figure("mediation-fig5c", "Mediation, Figure 5(c): topologies", claims.TOPOLOGIES, "topology", "topology",
-           {"topologies": ("chain", "leaf-only", "tree"), "catalogues": 3, "rounds": 3}),
-    Figure("mediation-subscriptions", "Mediation: subscriptions a router", claims.SUBSCRIPTIONS, "subscriptions",
-           "subscriptions a router", {"subscriptions": (1_000, 2_000, 4_000), "catalogues": 3, "rounds": 3}),
-)  # fmt: skip
+    Figure(
+        "mediation-fig5a",
+        "Mediation, Figure 5(a): bandwidth",
+        claims.BANDWIDTH,
+        "mbits",
+        "Mb/s",
+        {"bandwidths": ("10Mb/s", "50Mb/s", "100Mb/s", "10000Mb/s"), "ways": (*claims.WAYS, claims.QRA_DEFAULT)},
+    ),
+    Figure(
+        "mediation-fig5b",
+        "Mediation, Figure 5(b): document size",
+        claims.SIZES,
+        "bytes",
+        "bytes of a document",
+        {"sizes": (10_000, 20_000, 40_000, 1_000_000), "catalogues": 3, "rounds": 3},
+    ),
+    Figure(
+        "mediation-fig5c",
+        "Mediation, Figure 5(c): topologies",
+        claims.TOPOLOGIES,
+        "topology",
+        "topology",
+        {"topologies": ("chain", "leaf-only", "tree"), "catalogues": 3, "rounds": 3},
+    ),
+    Figure(
+        "mediation-subscriptions",
+        "Mediation: subscriptions a router",
+        claims.SUBSCRIPTIONS,
+        "subscriptions",
+        "subscriptions a router",
+        {"subscriptions": (1_000, 2_000, 4_000), "catalogues": 3, "rounds": 3},
+    ),
+)
 
 
 def register(figure: Figure) -> None:

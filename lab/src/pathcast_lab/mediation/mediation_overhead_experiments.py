@@ -72,13 +72,30 @@ def _held(rows: Rows) -> Judgement:
         Claim("what is held back is about 5 % of most documents", "Ni, Chan 2009, §5.2.1", _held),
     ),
     plots=(
-        Plot("times", "Mediation against the publisher's own schema", y="own_times", y_label="times as long",
-             series="kind", x="number", x_label="catalogue", ours=(_TWIGS,)),
+        Plot(
+            "times",
+            "Mediation against the publisher's own schema",
+            y="own_times",
+            y_label="times as long",
+            series="kind",
+            x="number",
+            x_label="catalogue",
+            ours=(_TWIGS,),
+        ),
     ),
-    show={"schema": "schema", "kind": "subscriptions", "subscriptions": "how many", "by_paths": "by label paths",
-          "own_us": "own schema, µs", "global_us": "rewritten document, µs", "mediated_us": "mediated, µs",
-          "own_times": "times own schema", "global_times": "times rewritten", "held_share": "held back"},
-)  # fmt: skip
+    show={
+        "schema": "schema",
+        "kind": "subscriptions",
+        "subscriptions": "how many",
+        "by_paths": "by label paths",
+        "own_us": "own schema, µs",
+        "global_us": "rewritten document, µs",
+        "mediated_us": "mediated, µs",
+        "own_times": "times own schema",
+        "global_times": "times rewritten",
+        "held_share": "held back",
+    },
+)
 def cost(run: Run, parameters: Cost) -> Iterator[Row]:
     """Documents are matched in groups. Times are a document's. `own schema`: the original against as many
     subscriptions drawn from the publisher's schema; `rewritten document`: the document that mediation stands for, read
@@ -99,9 +116,13 @@ def cost(run: Run, parameters: Cost) -> Iterator[Row]:
 
 
 def _measured(
-    run: Run, parameters: Cost, mediator: "Mediator", catalogue: "Catalogue", asked: "Subscriptions",
+    run: Run,
+    parameters: Cost,
+    mediator: "Mediator",
+    catalogue: "Catalogue",
+    asked: "Subscriptions",
     own: "Subscriptions",
-) -> Row:  # fmt: skip
+) -> Row:
     """The documents of one catalogue: by its own schema, in the global schema, and mediated."""
     from pathcast.documents import read_batch
 

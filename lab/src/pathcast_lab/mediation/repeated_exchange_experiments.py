@@ -17,10 +17,25 @@ from .workloads import IDDR, NDDR, SDR, Sent, Way, all_of, matching_by, subscrip
 if TYPE_CHECKING:
     from pathcast.mediation import Mediator
 
-_AUTHOR = ("name/first", "name/last", "born/year", "born/place/city", "born/place/country", "affiliation/institute",
-           "affiliation/address/street", "affiliation/address/city", "affiliation/address/country", "contact/email",
-           "contact/phone", "contact/page", "degree/title", "degree/school", "degree/year", "interest/keyword",
-           "interest/area")  # fmt: skip
+_AUTHOR = (
+    "name/first",
+    "name/last",
+    "born/year",
+    "born/place/city",
+    "born/place/country",
+    "affiliation/institute",
+    "affiliation/address/street",
+    "affiliation/address/city",
+    "affiliation/address/country",
+    "contact/email",
+    "contact/phone",
+    "contact/page",
+    "degree/title",
+    "degree/school",
+    "degree/year",
+    "interest/keyword",
+    "interest/area",
+)
 _ARTICLE = ("title", "year", "pages")
 _WAYS = (Way(SDR, "xtrie"), Way(NDDR, "xtrie"), Way(IDDR, "xtrie"))
 
@@ -119,12 +134,26 @@ def _behind(rows: Rows) -> Judgement:
         Claim("the more repeats, the more IDDR is ahead", "Ni, Chan 2009, §5.2", _grows),
     ),
     plots=(
-        Plot("time", "Querying time as an exchange repeats", y="us", y_label="µs a document", series="way", x="repeats",
-             x_label="articles an author", ours=(str(_WAYS[2]),)),
+        Plot(
+            "time",
+            "Querying time as an exchange repeats",
+            y="us",
+            y_label="µs a document",
+            series="way",
+            x="repeats",
+            x_label="articles an author",
+            ours=(str(_WAYS[2]),),
+        ),
     ),
-    show={"repeats": "repeats", "way": "way", "us": "µs a document", "times": "times IDDR", "elements": "elements read",
-          "rewritten": "elements rewritten"},
-)  # fmt: skip
+    show={
+        "repeats": "repeats",
+        "way": "way",
+        "us": "µs a document",
+        "times": "times IDDR",
+        "elements": "elements read",
+        "rewritten": "elements rewritten",
+    },
+)
 def exchange(run: Run, parameters: Repeats) -> Iterator[Row]:
     """Documents of authors with their articles inside; all ways run `xtrie` over the same subscriptions to a global
     schema that has authors inside articles. SDR reads the rewritten document.
@@ -152,8 +181,10 @@ def exchange(run: Run, parameters: Repeats) -> Iterator[Row]:
         )
         for way in map(str, _WAYS):
             yield {
-                "repeats": repeats, "way": way, "us": 1e6 * times[way].median / len(sent),
+                "repeats": repeats,
+                "way": way,
+                "us": 1e6 * times[way].median / len(sent),
                 "times": ratio(times[way], times[str(_WAYS[2])]).median,
                 "elements": len(read_batch([each.original for each in sent]).name) / len(sent),
                 "rewritten": len(read_batch([each.rewritten for each in sent]).name) / len(sent),
-            }  # fmt: skip
+            }

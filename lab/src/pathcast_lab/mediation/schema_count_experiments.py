@@ -81,22 +81,52 @@ def _header(rows: Rows) -> Judgement:
     paper=Schemas(subscriptions=4_000, rounds=7),
     claims=(
         Claim("query rewriting takes space for each schema, data rewriting does not", "Ni, Chan 2009, §1", _space),
-        Claim("a new schema costs more under query rewriting: all subscriptions are rewritten", "Ni, Chan 2009, §1",
-              _update),
+        Claim(
+            "a new schema costs more under query rewriting: all subscriptions are rewritten",
+            "Ni, Chan 2009, §1",
+            _update,
+        ),
         Claim("mappings as headers cost little", "Ni, Chan 2009, §2.2.2", _header),
         Claim("registering costs the same per schema node for the 40th schema as for the 4th", "target", _registering),
         Claim("derivation recovers the operators of at least 90 % of the nodes", "target", _recovered),
     ),
     plots=(
-        Plot("space", "What a router holds", y="index_bytes", y_label="bytes", series="way", x="schemas",
-             x_label="schemas", ours=(_DATA,), log="xy"),
-        Plot("update", "Until documents of a further schema can be matched", y="update_ms", y_label="ms", series="way",
-             x="schemas", x_label="schemas", ours=(_DATA,), log="xy"),
+        Plot(
+            "space",
+            "What a router holds",
+            y="index_bytes",
+            y_label="bytes",
+            series="way",
+            x="schemas",
+            x_label="schemas",
+            ours=(_DATA,),
+            log="xy",
+        ),
+        Plot(
+            "update",
+            "Until documents of a further schema can be matched",
+            y="update_ms",
+            y_label="ms",
+            series="way",
+            x="schemas",
+            x_label="schemas",
+            ours=(_DATA,),
+            log="xy",
+        ),
     ),
-    show={"schemas": "schemas", "way": "way", "index_bytes": "bytes held", "update_ms": "a further schema, ms",
-          "node_us": "registering, µs a node", "recovered": "recovered", "header_bytes": "header, bytes",
-          "reference_bytes": "reference, bytes", "header_us": "with header, µs", "reference_us": "with reference, µs"},
-)  # fmt: skip
+    show={
+        "schemas": "schemas",
+        "way": "way",
+        "index_bytes": "bytes held",
+        "update_ms": "a further schema, ms",
+        "node_us": "registering, µs a node",
+        "recovered": "recovered",
+        "header_bytes": "header, bytes",
+        "reference_bytes": "reference, bytes",
+        "header_us": "with header, µs",
+        "reference_us": "with reference, µs",
+    },
+)
 def schemas(run: Run, parameters: Schemas) -> Iterator[Row]:
     """Catalogues are registered one after the other, by derivation, with nothing known but the two schemas. Bytes
     held are those of the index, of rewritten subscriptions for each schema, and of mappings. A further schema: from the
@@ -124,12 +154,15 @@ def schemas(run: Run, parameters: Schemas) -> Iterator[Row]:
             continue
         for way, each in matchers.items():
             yield {
-                "schemas": number, "way": way, "index_bytes": _held(mediator, asked, way),
+                "schemas": number,
+                "way": way,
+                "index_bytes": _held(mediator, asked, way),
                 "update_ms": 1e3 * updates[way],
                 **(_travelling(mediator, each, document, catalogue.name) if way == _DATA else {}),
                 "node_us": 1e6 * median(spent[-4:]) if way == _DATA else None,
-                "recovered": right / nodes if way == _DATA else None, "bytes": len(document),
-            }  # fmt: skip
+                "recovered": right / nodes if way == _DATA else None,
+                "bytes": len(document),
+            }
 
 
 def _registered(mediator: "Mediator", catalogue: "Catalogue", rounds: int) -> float:

@@ -105,9 +105,13 @@ class Chain:
         self._processes: list[Any] = []
         for number in range(parameters.routers):
             place = Place(
-                parameters.ways, parameters.subscriptions, parameters.catalogues, seed, number,
+                parameters.ways,
+                parameters.subscriptions,
+                parameters.catalogues,
+                seed,
+                number,
                 number == parameters.routers - 1,
-            )  # fmt: skip
+            )
             ours, theirs = context.Pipe()
             process = context.Process(target=serve, args=(place, theirs), daemon=True)
             process.start()
@@ -147,12 +151,24 @@ def _better(rows: Rows) -> Judgement:
     paper=Sockets(catalogues=40),
     claims=(Claim("on a real network NDDR is ahead of SDR, too", claims.PAPER, _better),),
     plots=(
-        Plot("response", "Four processes in a chain", y="ms", y_label="response time, ms", series="way", kind="bars",
-             ours=(claims.NDDR_DEFAULT,)),
+        Plot(
+            "response",
+            "Four processes in a chain",
+            y="ms",
+            y_label="response time, ms",
+            series="way",
+            kind="bars",
+            ours=(claims.NDDR_DEFAULT,),
+        ),
     ),
-    show={"way": "way", "ms": "response time, ms", "query_ms": "querying, ms", "transmission_ms": "transmission, ms",
-          "bytes": "bytes a link"},
-)  # fmt: skip
+    show={
+        "way": "way",
+        "ms": "response time, ms",
+        "query_ms": "querying, ms",
+        "transmission_ms": "transmission, ms",
+        "bytes": "bytes a link",
+    },
+)
 def sockets(run: Run, parameters: Sockets) -> Iterator[Row]:
     """Four processes, connected by TCP on this machine, each a router with subscriptions of its own; a document goes
     through all of them before the next one comes. Of the rounds the median; means over deliveries. The loopback
@@ -184,9 +200,12 @@ def sockets(run: Run, parameters: Sockets) -> Iterator[Row]:
     for way in ways:
         whole, querying = (median(each[part] for each in samples[way]) for part in (0, 1))
         yield {
-            "way": str(way), "ms": 1e3 * whole, "query_ms": 1e3 * querying, "transmission_ms": 1e3 * (whole - querying),
+            "way": str(way),
+            "ms": 1e3 * whole,
+            "query_ms": 1e3 * querying,
+            "transmission_ms": 1e3 * (whole - querying),
             "bytes": fmean(each.size(way.kind) for each in sent),
-        }  # fmt: skip
+        }
 
 
 def _mean_times(chain: Chain, messages: Sequence[bytes]) -> tuple[float, float]:

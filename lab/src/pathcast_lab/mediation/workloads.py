@@ -84,10 +84,16 @@ def subscriptions_to(tree: "SchemaTree", count: int, seed: int, *, nested: float
     made = Subscriptions()
     made.add_many(
         generate_subscriptions(
-            tree.folded(), count, seed=seed, max_depth=8, wildcard=0.2, descendant=0.2, nested_probability=nested,
+            tree.folded(),
+            count,
+            seed=seed,
+            max_depth=8,
+            wildcard=0.2,
+            descendant=0.2,
+            nested_probability=nested,
             distinct=nested > 0,
         )
-    )  # fmt: skip
+    )
     return made
 
 

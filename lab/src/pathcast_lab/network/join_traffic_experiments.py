@@ -39,9 +39,14 @@ SMALL = Setting()
 FEWER = ("enum-j", "rel-sel", "ref-j", "ref-j+", "enum-sj", "ref-sj-tup", OURS)
 # A hundred insertions have each join value once.
 PAPER = Setting(
-    subscriptions=(100_000,), insertions=400, unicast_events=100, result_events=100, physical=20_000, hosts=1_000,
+    subscriptions=(100_000,),
+    insertions=400,
+    unicast_events=100,
+    result_events=100,
+    physical=20_000,
+    hosts=1_000,
     checked=1_000,
-)  # fmt: skip
+)
 _SHOW = {
     "subscriptions": "subscriptions",
     "base_rows": "R",
@@ -66,8 +71,18 @@ _SHOW = {
 
 
 def _plot(x: str, label: str, y: str = "bytes", y_label: str = "bytes an insertion") -> Plot:
-    return Plot(y, f"{y_label} between nodes", y=y, y_label=y_label, series="scheme", x=x, x_label=label, ours=(OURS,),
-                panel="network", log="xy")  # fmt: skip
+    return Plot(
+        y,
+        f"{y_label} between nodes",
+        y=y,
+        y_label=y_label,
+        series="scheme",
+        x=x,
+        x_label=label,
+        ours=(OURS,),
+        panel="network",
+        log="xy",
+    )
 
 
 def _rows(run: Run, parameters: Setting, workload: str = "binary joins") -> Iterator[Row]:
@@ -140,14 +155,16 @@ def network_fig7(run: Run, parameters: Setting) -> Iterator[Row]:
     small=replace(SMALL, schemes=FEWER, subscriptions=(5_000,), joined_rows=(500, 5_100)),
     paper=replace(PAPER, joined_rows=(500, 1_000, 2_500, 5_100, 10_000, 20_000)),
     claims=(
-        Claim("Ref-SJ-Clu+ is usually 10 times below the strawmen (we take: in more than half of the cases)",
-              "select-join paper, §6.1", usually(10, "bytes", STRAWMEN)),
-        Claim("Ref-J degrades with more joining rows", "select-join paper, §6.1",
-              falls("ref-j", "bytes", rising=True)),
+        Claim(
+            "Ref-SJ-Clu+ is usually 10 times below the strawmen (we take: in more than half of the cases)",
+            "select-join paper, §6.1",
+            usually(10, "bytes", STRAWMEN),
+        ),
+        Claim("Ref-J degrades with more joining rows", "select-join paper, §6.1", falls("ref-j", "bytes", rising=True)),
     ),
     plots=(_plot("joined_rows", "rows of S"),),
     show=_SHOW,
-)  # fmt: skip
+)
 def network_fig9(run: Run, parameters: Setting) -> Iterator[Row]:
     """As Figure 6, with S of several sizes: a hundredth of it is the number of results an insertion (RJOR)."""
     yield from _rows(run, parameters)
@@ -194,15 +211,19 @@ def network_fig18(run: Run, parameters: Setting) -> Iterator[Row]:
     small=replace(SMALL, schemes=FEWER, subscriptions=(5_000,), narrower=(0, 6_000)),
     paper=replace(PAPER, narrower=(0, 1_000, 2_000, 3_000, 4_000, 5_000, 6_000)),
     claims=(
-        Claim("Rel-Sel has more traffic the more subscriptions overlap", "select-join paper, appendix J",
-              falls("rel-sel", "bytes", rising=True)),
+        Claim(
+            "Rel-Sel has more traffic the more subscriptions overlap",
+            "select-join paper, appendix J",
+            falls("rel-sel", "bytes", rising=True),
+        ),
         Claim("… and Ref-SJ-Clu+ less", "select-join paper, appendix J", falls(OURS, "bytes")),
-        Claim("Ref-SJ-Clu+ has at least 10 times less than every strawman with any", "ours",
-              below(10, "bytes", STRAWMEN)),
+        Claim(
+            "Ref-SJ-Clu+ has at least 10 times less than every strawman with any", "ours", below(10, "bytes", STRAWMEN)
+        ),
     ),
     plots=(_plot("narrower", "taken off the deviation of centres on S"),),
     show=_SHOW,
-)  # fmt: skip
+)
 def network_fig19(run: Run, parameters: Setting) -> Iterator[Row]:
     """As Figure 6, with centres of ranges drawn closer and closer: what is taken off their deviation on S is taken off
     twice on R.

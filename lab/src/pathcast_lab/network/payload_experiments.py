@@ -34,8 +34,15 @@ class Payloads:
 
 
 PAPER = Payloads(
-    20_000, 500, 5_100, repositories=(0, 100, 400, 3_100), insertions=1_700, warm=1_500, physical=20_000, hosts=1_000,
-)  # fmt: skip
+    20_000,
+    500,
+    5_100,
+    repositories=(0, 100, 400, 3_100),
+    insertions=1_700,
+    warm=1_500,
+    physical=20_000,
+    hosts=1_000,
+)
 
 
 def _at(rows: Rows, scheme: str, repository: int | None, column: str, network: str | None = None) -> float:
@@ -62,8 +69,10 @@ def _times(
 
 
 def _latency(rows: Rows) -> Judgement:
-    found = {scheme: _at(rows, scheme, 400, "hop_latency") / _at(rows, scheme, None, "hop_latency")
-             for scheme in (OURS, STRAWMAN)}  # fmt: skip
+    found = {
+        scheme: _at(rows, scheme, 400, "hop_latency") / _at(rows, scheme, None, "hop_latency")
+        for scheme in (OURS, STRAWMAN)
+    }
     text = ", ".join(f"{scheme} {value:.2f} ×" for scheme, value in found.items())
     return judged(all(value <= 1.2 for value in found.values()), text)
 
@@ -115,23 +124,57 @@ _SHOW = {
     small=Payloads(),
     paper=PAPER,
     claims=(
-        Claim("a directory alone already has less traffic", "select-join paper, §6.2",
-              _times("less", {OURS: 1.0, STRAWMAN: 1.0}, 0)),
-        Claim("400 entries cut the server's stress by 3 (Ref-SJ-Clu+) and 7 (Ref-J+)", "select-join paper, §6.2",
-              _times("less_stress", {OURS: 3.0, STRAWMAN: 7.0}, 400, "most")),
+        Claim(
+            "a directory alone already has less traffic",
+            "select-join paper, §6.2",
+            _times("less", {OURS: 1.0, STRAWMAN: 1.0}, 0),
+        ),
+        Claim(
+            "400 entries cut the server's stress by 3 (Ref-SJ-Clu+) and 7 (Ref-J+)",
+            "select-join paper, §6.2",
+            _times("less_stress", {OURS: 3.0, STRAWMAN: 7.0}, 400, "most"),
+        ),
         Claim("hop latency stays within a fifth with 400 entries", "select-join paper, §6.2", _latency),
         Claim("CN* is never worse than CN by more than its headers while nothing is evicted", "target", _no_worse),
     ),
     plots=(
-        Plot("bytes", "Traffic between nodes", y="bytes", y_label="bytes a pair of changes", series="scheme",
-             x="repository", x_label="payloads that a node keeps", ours=(OURS,), log="y", only=_starred),
-        Plot("latency", "Hops to a subscriber", y="hop_latency", y_label="hops", series="scheme", x="repository",
-             x_label="payloads that a node keeps", ours=(OURS,), only=_starred),
-        Plot("forgetting", "What forgetting payloads costs", y="purging", y_label="bytes more a pair of changes",
-             series="scheme", x="repository", x_label="payloads that a node keeps", ours=(OURS,), only=_starred),
+        Plot(
+            "bytes",
+            "Traffic between nodes",
+            y="bytes",
+            y_label="bytes a pair of changes",
+            series="scheme",
+            x="repository",
+            x_label="payloads that a node keeps",
+            ours=(OURS,),
+            log="y",
+            only=_starred,
+        ),
+        Plot(
+            "latency",
+            "Hops to a subscriber",
+            y="hop_latency",
+            y_label="hops",
+            series="scheme",
+            x="repository",
+            x_label="payloads that a node keeps",
+            ours=(OURS,),
+            only=_starred,
+        ),
+        Plot(
+            "forgetting",
+            "What forgetting payloads costs",
+            y="purging",
+            y_label="bytes more a pair of changes",
+            series="scheme",
+            x="repository",
+            x_label="payloads that a node keeps",
+            ours=(OURS,),
+            only=_starred,
+        ),
     ),
     show=_SHOW,
-)  # fmt: skip
+)
 def network_fig11(run: Run, parameters: Payloads) -> Iterator[Row]:
     """An insertion and a deletion are a pair of changes; the first `warm` pairs only fill repositories. R is small, so
     that insertions expose many S rows; how many decides what can be saved, since the inserted row is new each time.
@@ -154,22 +197,41 @@ def network_fig11(run: Run, parameters: Payloads) -> Iterator[Row]:
     "network-fig12",
     title="Select-joins, Figure 12: hop latency where R is very small",
     small=replace(
-        Payloads(), base_rows=40, joined_rows=500, repositories=(0, 20, 400), compared=(SELECTIONS,), insertions=2_000,
+        Payloads(),
+        base_rows=40,
+        joined_rows=500,
+        repositories=(0, 20, 400),
+        compared=(SELECTIONS,),
+        insertions=2_000,
         warm=1_000,
     ),
     paper=replace(
-        PAPER, base_rows=200, repositories=(0, 400), compared=(SELECTIONS,), insertions=400, warm=300,
+        PAPER,
+        base_rows=200,
+        repositories=(0, 400),
+        compared=(SELECTIONS,),
+        insertions=400,
+        warm=300,
     ),
     claims=(
         Claim("hop latency stays within a fifth with 400 entries", "select-join paper, §6.2", _latency),
         Claim("Rel-Sel has a higher hop latency than Ref-SJ-Clu+", "select-join paper, §6.2", _higher),
     ),
     plots=(
-        Plot("latency", "Hops to a subscriber", y="hop_latency", y_label="hops", series="scheme", x="repository",
-             x_label="payloads that a node keeps", ours=(OURS,), only=_starred),
+        Plot(
+            "latency",
+            "Hops to a subscriber",
+            y="hop_latency",
+            y_label="hops",
+            series="scheme",
+            x="repository",
+            x_label="payloads that a node keeps",
+            ours=(OURS,),
+            only=_starred,
+        ),
     ),
     show=_SHOW,
-)  # fmt: skip
+)
 def network_fig12(run: Run, parameters: Payloads) -> Iterator[Row]:
     """As Figure 11, with R so small that insertions expose the most; and with Rel-Sel, whose messages reach all who
     select a row, whether it joins or not.

@@ -121,9 +121,14 @@ class PublishedTraffic:
         """All that does not depend on how routes are found."""
         sent, root = self.traffic, self.network.topology.number(self.network.topology.root)
         return [
-            sent.bytes(), sent.bytes("payload"), sent.bytes("control"), int(sent.sent()[root]),
-            sent.messages("message"), self.deliveries, self.delivery_hops,
-        ]  # fmt: skip
+            sent.bytes(),
+            sent.bytes("payload"),
+            sent.bytes("control"),
+            int(sent.sent()[root]),
+            sent.messages("message"),
+            self.deliveries,
+            self.delivery_hops,
+        ]
 
 
 @dataclass

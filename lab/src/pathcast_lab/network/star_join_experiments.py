@@ -75,21 +75,47 @@ def _alone(row: Row) -> float:
     small=Star(),
     paper=replace(Star(), subscriptions=170_000, insertions=400, physical=20_000, hosts=1_000, checked=100),
     claims=(
-        Claim("without payload of facts, Ref-SJ-Clu+ is 5, 9 and 127 times below Rel-Sel, Ref-J and Enum-J",
-              "select-join paper, §6.3", _times({"rel-sel": 5, "ref-j": 9, "enum-j": 127}, 0)),
-        Claim("with payload, it is below all of them still", "select-join paper, §6.3",
-              _times({"rel-sel": 1, "ref-j": 1, "enum-j": 1}, 100)),
+        Claim(
+            "without payload of facts, Ref-SJ-Clu+ is 5, 9 and 127 times below Rel-Sel, Ref-J and Enum-J",
+            "select-join paper, §6.3",
+            _times({"rel-sel": 5, "ref-j": 9, "enum-j": 127}, 0),
+        ),
+        Claim(
+            "with payload, it is below all of them still",
+            "select-join paper, §6.3",
+            _times({"rel-sel": 1, "ref-j": 1, "enum-j": 1}, 100),
+        ),
     ),
     plots=(
-        Plot("bytes", "Bytes an insertion between nodes", y="bytes", y_label="bytes", series="scheme", x="fact_payload",
-             x_label="payload of facts", ours=(OURS,), panel="network", log="y"),
+        Plot(
+            "bytes",
+            "Bytes an insertion between nodes",
+            y="bytes",
+            y_label="bytes",
+            series="scheme",
+            x="fact_payload",
+            x_label="payload of facts",
+            ours=(OURS,),
+            panel="network",
+            log="y",
+        ),
     ),
-    show={"width": "width of dimensions' ranges", "fact_payload": "payload of facts", "network": "network",
-          "scheme": "scheme", "bytes": "bytes an insertion", "hops": "hops", "served": "nodes with recipients",
-          "messages": "messages", "server": "server's bytes", "deletion_bytes": "bytes a deletion",
-          "times": f"times {OURS}",
-          "times_low": "at least", "times_high": "at most"},
-)  # fmt: skip
+    show={
+        "width": "width of dimensions' ranges",
+        "fact_payload": "payload of facts",
+        "network": "network",
+        "scheme": "scheme",
+        "bytes": "bytes an insertion",
+        "hops": "hops",
+        "served": "nodes with recipients",
+        "messages": "messages",
+        "server": "server's bytes",
+        "deletion_bytes": "bytes a deletion",
+        "times": f"times {OURS}",
+        "times_low": "at least",
+        "times_high": "at most",
+    },
+)
 def network_fig14(run: Run, parameters: Star) -> Iterator[Row]:
     """A mix of joins over a fact table, which changes, and three dimensions, on hosts of an internet-like graph: as a
     tree, and as zones with a space a group of filters. Counted from who matches and how nodes route, after networks
@@ -145,15 +171,34 @@ def _relaxed(rows: Rows) -> Judgement:
         Claim("Rel-Sel has around 9 times the traffic of the best decomposition", "select-join paper, §6.3", _relaxed),
     ),
     plots=(
-        Plot("bytes", "Bytes an insertion between nodes", y="bytes", y_label="bytes", series="order", kind="bars",
-             ours=("T U R",), panel="alike", only=lambda row: row["network"] == "can"),
+        Plot(
+            "bytes",
+            "Bytes an insertion between nodes",
+            y="bytes",
+            y_label="bytes",
+            series="order",
+            kind="bars",
+            ours=("T U R",),
+            panel="alike",
+            only=lambda row: row["network"] == "can",
+        ),
     ),
-    show={"alike": "deviation among rows of a join value", "order": "neighbours of S", "greedy": "greedy",
-          "network": "network", "scheme": "scheme",
-          "bytes": "bytes an insertion", "hops": "hops", "messages": "messages", "server": "server's bytes",
-          "deletion_bytes": "bytes a deletion", "times": "times the greedy one",
-          "times_low": "at least", "times_high": "at most"},
-)  # fmt: skip
+    show={
+        "alike": "deviation among rows of a join value",
+        "order": "neighbours of S",
+        "greedy": "greedy",
+        "network": "network",
+        "scheme": "scheme",
+        "bytes": "bytes an insertion",
+        "hops": "hops",
+        "messages": "messages",
+        "server": "server's bytes",
+        "deletion_bytes": "bytes a deletion",
+        "times": "times the greedy one",
+        "times_low": "at least",
+        "times_high": "at most",
+    },
+)
 def network_fig13(run: Run, parameters: Mix) -> Iterator[Row]:
     """R, S, T and U have 10, 70, 70 and 30 rows to a join value and change as often as each other; of an order of S's
     neighbours each subscription takes the first that it joins S with. The greedy order is that of the model's costs.

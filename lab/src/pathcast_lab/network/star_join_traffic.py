@@ -39,9 +39,15 @@ def measure_star(run: Run, parameters: Star) -> Iterator[Row]:
         for fact_payload in parameters.fact_payloads if width == first else parameters.fact_payloads[:1]:
             setting = replace(STAR, width_c=(float(width), 0.15 * width))
             workload = star_joins(
-                parameters.subscriptions, parameters.insertions, seed=run.seed, facts=parameters.facts,
-                dimension=parameters.dimension, payload=parameters.payload, fact_payload=fact_payload, setting=setting,
-            )  # fmt: skip
+                parameters.subscriptions,
+                parameters.insertions,
+                seed=run.seed,
+                facts=parameters.facts,
+                dimension=parameters.dimension,
+                payload=parameters.payload,
+                fact_payload=fact_payload,
+                setting=setting,
+            )
             nodes = placed(len(workload), topology, run.seed)
             # Whatever the payload, subscriptions are the same, and so are zones.
             zones = zones or GroupZones(topology, workload, 4 * parameters.hosts, run.seed)
@@ -62,9 +68,13 @@ def measure_mix(run: Run, parameters: Mix) -> Iterator[Row]:
         assert ALIKE.alike is not None
         setting = replace(ALIKE, alike=(ALIKE.alike[0], float(alike)) if alike else None)
         workload = mixed_joins(
-            parameters.subscriptions, parameters.insertions, seed=run.seed, join_values=parameters.join_values,
-            payload=parameters.payload, setting=setting,
-        )  # fmt: skip
+            parameters.subscriptions,
+            parameters.insertions,
+            seed=run.seed,
+            join_values=parameters.join_values,
+            payload=parameters.payload,
+            setting=setting,
+        )
         yield from _decompositions(run, workload, topology, parameters, alike)
 
 

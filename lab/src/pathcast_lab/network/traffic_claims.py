@@ -112,7 +112,11 @@ def selections(rows: Rows, network: str = "cbn") -> Judgement:
     return judged(times == sorted(times, reverse=True), ", ".join(f"{one:.1f} ×" for one in times))
 
 
-TEN = Claim("Ref-SJ-Clu+ has at least 10 times less overlay traffic than every strawman", "select-join paper, §6.1",
-            below(10, "bytes", STRAWMEN))  # fmt: skip
-TARGET = Claim("overlay traffic of ref-sj-clu+ at least 10 times below the best strawman", "target",
-               below(10, "bytes", STRAWMEN))  # fmt: skip
+TEN = Claim(
+    "Ref-SJ-Clu+ has at least 10 times less overlay traffic than every strawman",
+    "select-join paper, §6.1",
+    below(10, "bytes", STRAWMEN),
+)
+TARGET = Claim(
+    "overlay traffic of ref-sj-clu+ at least 10 times below the best strawman", "target", below(10, "bytes", STRAWMEN)
+)

@@ -198,49 +198,77 @@ KINDS = (
 FORWARDING = (
     Claim("L+s-sd saves 22 % of ES's time at f = 0.25", PAPER, saves(ALL_THREE, ES, {EARLY: 0.22})),
     Claim("L+s-sd saves 42 % of ES's time at f = 1", PAPER, saves(ALL_THREE, ES, {LATE: 0.42})),
-    Claim("… and so it does on the paper's links of 10 MB/s", PAPER,
-          saves(ALL_THREE, ES, {EARLY: 0.22, LATE: 0.42}, bandwidth=PAPERS)),
+    Claim(
+        "… and so it does on the paper's links of 10 MB/s",
+        PAPER,
+        saves(ALL_THREE, ES, {EARLY: 0.22, LATE: 0.42}, bandwidth=PAPERS),
+    ),
     Claim("ES+s takes as long as ES (within 10 %)", PAPER, alike("ES+s", ES, 0.1, eager_knows)),
     Claim("ES+d takes longer than ES", PAPER, loses("ES+d", ES, LATE)),
-    Claim("the throughput of L+s-sd is 72 % of ES's at f = 0.25 and 88 % at f = 1", PAPER,
-          throughput(ALL_THREE, ES, {EARLY: 0.72, LATE: 0.88})),
-)  # fmt: skip
+    Claim(
+        "the throughput of L+s-sd is 72 % of ES's at f = 0.25 and 88 % at f = 1",
+        PAPER,
+        throughput(ALL_THREE, ES, {EARLY: 0.72, LATE: 0.88}),
+    ),
+)
 LARGE_DOCUMENT = (
     Claim("ES is ahead of L+s-sd at f = 0.25 for a large document", PAPER, loses(ALL_THREE, ES, EARLY)),
     Claim("L+s-sd is ahead of ES at f = 1", PAPER, loses(ES, ALL_THREE, LATE)),
     Claim("adaptive is ahead of both (within 3 %)", PAPER, best_of("adaptive", ES, ALL_THREE)),
 )
 BANDWIDTH = (
-    Claim("at 1 MB/s L+s-sd saves 15 % at f = 0.25 and 30 % at f = 1", PAPER,
-          saves(ALL_THREE, ES, {EARLY: 0.15, LATE: 0.3}, bandwidth="1MB/s")),
+    Claim(
+        "at 1 MB/s L+s-sd saves 15 % at f = 0.25 and 30 % at f = 1",
+        PAPER,
+        saves(ALL_THREE, ES, {EARLY: 0.15, LATE: 0.3}, bandwidth="1MB/s"),
+    ),
     Claim("what it saves at f = 1 grows with the bandwidth", PAPER, grows(ALL_THREE, ES, "bandwidth")),
-    Claim("at least 42 % at f = 1 where transmission hardly counts", "target",
-          saves(ALL_THREE, ES, {LATE: 0.42}, bandwidth="10GB/s")),
-)  # fmt: skip
+    Claim(
+        "at least 42 % at f = 1 where transmission hardly counts",
+        "target",
+        saves(ALL_THREE, ES, {LATE: 0.42}, bandwidth="10GB/s"),
+    ),
+)
 SIZES = (
-    Claim("for documents of 200 elements L+s-sd saves 16 % at f = 0.25 and 41 % at f = 1", PAPER,
-          saves(ALL_THREE, ES, {EARLY: 0.16, LATE: 0.41}, set="news 200")),
+    Claim(
+        "for documents of 200 elements L+s-sd saves 16 % at f = 0.25 and 41 % at f = 1",
+        PAPER,
+        saves(ALL_THREE, ES, {EARLY: 0.16, LATE: 0.41}, set="news 200"),
+    ),
     Claim("L+s-sd is ahead of ES on parse trees", PAPER, loses(ES, ALL_THREE, LATE, set="treebank 144")),
     Claim("L+s-sd is ahead of ES on bibliographies", PAPER, loses(ES, ALL_THREE, LATE, set="bibliography 117")),
-)  # fmt: skip
+)
 COMPLEXITY = (
     Claim("the more nested paths, the more L+s-sd saves: 38 % to 44 % at f = 1", PAPER, grows(ALL_THREE, ES, "nested")),
 )
 NUMBERS = (
     Claim("with twice as many subscriptions L+s-sd saves more at f = 1", PAPER, grows(ALL_THREE, ES, "subscriptions")),
-    Claim("L+s-sd saves 42 % at f = 1 with 5,000 subscriptions a router", PAPER,
-          at_many(saves(ALL_THREE, ES, {LATE: 0.42}), 5_000)),
-    Claim("L+s-sd saves 41 % at f = 1 with 50,000 subscriptions a router", PAPER,
-          at_many(saves(ALL_THREE, ES, {LATE: 0.41}), 50_000)),
-    Claim("ES is ahead of L+s-sd at f = 0.25 with 50,000 subscriptions a router", PAPER,
-          at_many(loses(ALL_THREE, ES, EARLY), 50_000)),
-)  # fmt: skip
-BOUNDS = (
-    Claim("annotations take at most 7 % of the document", PAPER, small(ALL_THREE, 0.07)),
-)  # fmt: skip
+    Claim(
+        "L+s-sd saves 42 % at f = 1 with 5,000 subscriptions a router",
+        PAPER,
+        at_many(saves(ALL_THREE, ES, {LATE: 0.42}), 5_000),
+    ),
+    Claim(
+        "L+s-sd saves 41 % at f = 1 with 50,000 subscriptions a router",
+        PAPER,
+        at_many(saves(ALL_THREE, ES, {LATE: 0.41}), 50_000),
+    ),
+    Claim(
+        "ES is ahead of L+s-sd at f = 0.25 with 50,000 subscriptions a router",
+        PAPER,
+        at_many(loses(ALL_THREE, ES, EARLY), 50_000),
+    ),
+)
+BOUNDS = (Claim("annotations take at most 7 % of the document", PAPER, small(ALL_THREE, 0.07)),)
 ENGINES = (
-    Claim("with structure annotations a hop costs automaton a third of what it costs with parsing", "target",
-          downstream("L+t", LAZY, 3.0, "automaton")),
-    Claim("with the paper's kind of engine L+s-sd saves 42 % of ES's time at f = 1", "target",
-          saves(ALL_THREE, ES, {LATE: 0.42}, engine="xtrie")),
-)  # fmt: skip
+    Claim(
+        "with structure annotations a hop costs automaton a third of what it costs with parsing",
+        "target",
+        downstream("L+t", LAZY, 3.0, "automaton"),
+    ),
+    Claim(
+        "with the paper's kind of engine L+s-sd saves 42 % of ES's time at f = 1",
+        "target",
+        saves(ALL_THREE, ES, {LATE: 0.42}, engine="xtrie"),
+    ),
+)

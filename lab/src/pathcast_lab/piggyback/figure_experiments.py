@@ -92,9 +92,14 @@ def measure(run: Run, parameters: Piggyback) -> Iterator[Row]:
 
 
 def _at_place(
-    run: Run, parameters: Piggyback, workload: Workload, overlay: "Overlay", expected: Callable[[bytes], set[str]],
-    documents: list[bytes], f: float,
-) -> Iterator[Row]:  # fmt: skip
+    run: Run,
+    parameters: Piggyback,
+    workload: Workload,
+    overlay: "Overlay",
+    expected: Callable[[bytes], set[str]],
+    documents: list[bytes],
+    f: float,
+) -> Iterator[Row]:
     from pathcast.transmission import bandwidth as read_bandwidth
     from pathcast_lab.workloads import steered_documents
 
@@ -111,19 +116,32 @@ def _at_place(
     for bandwidth, ((engine, policy), gone) in product(parameters.bandwidths, ways.items()):
         parts = mean_parts(gone, read_bandwidth(bandwidth))
         yield {
-            "set": workload.documents_like, "subscriptions": workload.subscriptions, "nested": workload.nested,
-            "skew": workload.skew, "keep": workload.keep, "bandwidth": bandwidth, "engine": engine, "f": f,
-            "policy": policy, "ms": 1e3 * sum(parts.values()), "reading_us": 1e6 * reading,
-            "match_us": 1e6 * matching[engine][0], "match_least_us": 1e6 * matching[engine][1],
+            "set": workload.documents_like,
+            "subscriptions": workload.subscriptions,
+            "nested": workload.nested,
+            "skew": workload.skew,
+            "keep": workload.keep,
+            "bandwidth": bandwidth,
+            "engine": engine,
+            "f": f,
+            "policy": policy,
+            "ms": 1e3 * sum(parts.values()),
+            "reading_us": 1e6 * reading,
+            "match_us": 1e6 * matching[engine][0],
+            "match_least_us": 1e6 * matching[engine][1],
             **{f"{place}: {step}, µs": 1e6 * parts.get((place, step), 0.0) for place, step in PARTS},
             **_figures(gone, steered),
-        }  # fmt: skip
+        }
 
 
 def _ways(
-    run: Run, parameters: Piggyback, overlay: "Overlay", expected: Callable[[bytes], set[str]],
-    documents: list[bytes], runs: list[tuple[str, str]],
-) -> dict[tuple[str, str], list[Way]]:  # fmt: skip
+    run: Run,
+    parameters: Piggyback,
+    overlay: "Overlay",
+    expected: Callable[[bytes], set[str]],
+    documents: list[bytes],
+    runs: list[tuple[str, str]],
+) -> dict[tuple[str, str], list[Way]]:
     """The way of every document under every engine and policy; deliveries of the first round are compared."""
     ways: dict[tuple[str, str], list[Way]] = {each: [] for each in runs}
     for document in documents:
@@ -145,9 +163,12 @@ def _ways(
 
 
 def _explain(
-    run: Run, workload: Workload, reading: float, matching: dict[str, tuple[float, float]],
+    run: Run,
+    workload: Workload,
+    reading: float,
+    matching: dict[str, tuple[float, float]],
     ways: dict[tuple[str, str], list[Way]],
-) -> None:  # fmt: skip
+) -> None:
     """Note what bounds each kind of annotation: what is left to match, and what is known without a look."""
     where = f"{workload.documents_like}, {workload.subscriptions:,} subscriptions a router"
     for engine, (all_of_it, least) in matching.items():
@@ -194,15 +215,17 @@ def _figures(ways: list[Way], documents: list[bytes]) -> dict[str, float | None]
         "bytes": size,
         "header_bytes": fmean(sizes) if sizes else 0.0,
         "annotated": fmean(sizes) / size if sizes else 0.0,
-        **{f"bytes{kind}": fmean(each.annotations.get(kind, 0) for each in below) if below else 0.0
-           for kind in ("+s", "+d", "-s", "-d", "+t")},
+        **{
+            f"bytes{kind}": fmean(each.annotations.get(kind, 0) for each in below) if below else 0.0
+            for kind in ("+s", "+d", "-s", "-d", "+t")
+        },
         "skipped-s": sum(each.skipped.get("-s", 0) for each in below) / entries,
         "skipped-d": sum(each.skipped.get("-d", 0) for each in below) / entries,
         "unread": unread / delivered if delivered else 0.0,
         "parsed": fmean(each.parsed for each in below) if below else 0.0,
         "routers": fmean(len(way.report.per_router) for way in ways),
         "deliveries": fmean(len(way.report.deliveries) for way in ways),
-    }  # fmt: skip
+    }
 
 
 def _rotated(runs: list[tuple[str, str]], by: int) -> list[tuple[str, str]]:
@@ -258,29 +281,74 @@ _LAZY = ("L", "L+d", "L-s", "L+s", "L-d", "L-sd", ALL_THREE)
 _FEW = {"fractions": (0.25, 1.0)}
 FIGURES = (
     Figure("piggyback-fig4a", "Piggyback, Figure 4(a): kinds of annotations", claims.KINDS, {"policies": _LAZY}),
-    Figure("piggyback-fig4b", "Piggyback, Figure 4(b): eager and lazy forwarding", claims.FORWARDING,
-           {"policies": (ES, "ES+s", "ES+d", ALL_THREE, "adaptive")}),
-    Figure("piggyback-fig4c", "Piggyback, Figure 4(c): a large document", claims.LARGE_DOCUMENT,
-           {"policies": (ES, ALL_THREE, "adaptive"), "sets": (LARGE_SMALL,), "subscriptions": (200,), "rounds": 2,
-            "repeats": 1}, {"sets": (LARGE,), "rounds": 3}),
-    Figure("piggyback-fig4d", "Piggyback, Figure 4(d): bandwidth", claims.BANDWIDTH,
-           {"bandwidths": ("1MB/s", "10MB/s", "100MB/s", "1GB/s", "10GB/s"), **_FEW}, panel="bandwidth"),
-    Figure("piggyback-fig5a", "Piggyback, Figure 5(a): documents", claims.SIZES,
-           {"sets": (NEWS_50, NEWS_130, NEWS_200, TREEBANK, BIBLIOGRAPHY), "subscriptions": (300,), **_FEW},
-           panel="set"),
-    Figure("piggyback-fig5b", "Piggyback, Figure 5(b): nested paths", claims.COMPLEXITY,
-           {"nested": (0.1, 0.2, 0.4), "subscriptions": (300,), **_FEW}, panel="nested"),
-    Figure("piggyback-fig6", "Piggyback, Figure 6: subscriptions", claims.NUMBERS,
-           {"subscriptions": (250, 500, 1_000), **_FEW},
-           {"subscriptions": (2_500, 5_000, 50_000), "fractions": (0.25, 0.5, 0.75, 1.0), "rounds": 3},
-           panel="subscriptions"),
-    Figure("piggyback-bounds", "Piggyback: the bound on aggregates, and skewed names", claims.BOUNDS,
-           {"keep": (0.125, 0.25), "skew": (0.0, 0.5), "subscriptions": (300,), **_FEW}, panel="keep"),
-    Figure("piggyback-engines", "Piggyback: engines, and structure annotations", claims.ENGINES,
-           {"engines": ("xtrie", "yfilter", "gpx-ap", "automaton"), "subscriptions": (300,), **_FEW,
-            "policies": (ES, "L", ALL_THREE, "L+t", "L+st-sd", "ES+t")},
-           panel="engine"),
-)  # fmt: skip
+    Figure(
+        "piggyback-fig4b",
+        "Piggyback, Figure 4(b): eager and lazy forwarding",
+        claims.FORWARDING,
+        {"policies": (ES, "ES+s", "ES+d", ALL_THREE, "adaptive")},
+    ),
+    Figure(
+        "piggyback-fig4c",
+        "Piggyback, Figure 4(c): a large document",
+        claims.LARGE_DOCUMENT,
+        {
+            "policies": (ES, ALL_THREE, "adaptive"),
+            "sets": (LARGE_SMALL,),
+            "subscriptions": (200,),
+            "rounds": 2,
+            "repeats": 1,
+        },
+        {"sets": (LARGE,), "rounds": 3},
+    ),
+    Figure(
+        "piggyback-fig4d",
+        "Piggyback, Figure 4(d): bandwidth",
+        claims.BANDWIDTH,
+        {"bandwidths": ("1MB/s", "10MB/s", "100MB/s", "1GB/s", "10GB/s"), **_FEW},
+        panel="bandwidth",
+    ),
+    Figure(
+        "piggyback-fig5a",
+        "Piggyback, Figure 5(a): documents",
+        claims.SIZES,
+        {"sets": (NEWS_50, NEWS_130, NEWS_200, TREEBANK, BIBLIOGRAPHY), "subscriptions": (300,), **_FEW},
+        panel="set",
+    ),
+    Figure(
+        "piggyback-fig5b",
+        "Piggyback, Figure 5(b): nested paths",
+        claims.COMPLEXITY,
+        {"nested": (0.1, 0.2, 0.4), "subscriptions": (300,), **_FEW},
+        panel="nested",
+    ),
+    Figure(
+        "piggyback-fig6",
+        "Piggyback, Figure 6: subscriptions",
+        claims.NUMBERS,
+        {"subscriptions": (250, 500, 1_000), **_FEW},
+        {"subscriptions": (2_500, 5_000, 50_000), "fractions": (0.25, 0.5, 0.75, 1.0), "rounds": 3},
+        panel="subscriptions",
+    ),
+    Figure(
+        "piggyback-bounds",
+        "Piggyback: the bound on aggregates, and skewed names",
+        claims.BOUNDS,
+        {"keep": (0.125, 0.25), "skew": (0.0, 0.5), "subscriptions": (300,), **_FEW},
+        panel="keep",
+    ),
+    Figure(
+        "piggyback-engines",
+        "Piggyback: engines, and structure annotations",
+        claims.ENGINES,
+        {
+            "engines": ("xtrie", "yfilter", "gpx-ap", "automaton"),
+            "subscriptions": (300,),
+            **_FEW,
+            "policies": (ES, "L", ALL_THREE, "L+t", "L+st-sd", "ES+t"),
+        },
+        panel="engine",
+    ),
+)
 
 
 def register(figure: Figure) -> None:
@@ -313,8 +381,11 @@ def register(figure: Figure) -> None:
             ),
         ),
         show={
-            **{name: name for name in ("set", "subscriptions", "nested", "keep", "skew", "bandwidth", "engine")
-               if name == figure.panel or name in {"engine", "bandwidth"}},
+            **{
+                name: name
+                for name in ("set", "subscriptions", "nested", "keep", "skew", "bandwidth", "engine")
+                if name == figure.panel or name in {"engine", "bandwidth"}
+            },
             "f": "f",
             "policy": "policy",
             "ms": "response time, ms",
@@ -329,7 +400,7 @@ def register(figure: Figure) -> None:
             "unread": "unread",
             "parsed": "parsed",
         },
-    )(measured)  # fmt: skip
+    )(measured)
 
 
 def _on_fast_links(row: Row) -> bool:

@@ -50,12 +50,18 @@ def _pays(rows: Rows) -> Judgement:
     "piggyback-profile",
     title="Piggyback: where the response time goes",
     small=Piggyback(
-        policies=(ES, "ES+s", "L", "L+s", "L-sd", ALL_THREE), fractions=(0.25, LATE), bandwidths=(claims.FASTEST,),
+        policies=(ES, "ES+s", "L", "L+s", "L-sd", ALL_THREE),
+        fractions=(0.25, LATE),
+        bandwidths=(claims.FASTEST,),
         rounds=9,
     ),
     paper=Piggyback(
-        policies=(ES, "ES+s", "L", "L+s", "L-sd", ALL_THREE), fractions=(0.25, LATE), bandwidths=(claims.FASTEST,),
-        subscriptions=(5_000,), documents=10, rounds=9,
+        policies=(ES, "ES+s", "L", "L+s", "L-sd", ALL_THREE),
+        fractions=(0.25, LATE),
+        bandwidths=(claims.FASTEST,),
+        subscriptions=(5_000,),
+        documents=10,
+        rounds=9,
     ),
     claims=(
         Claim("where processing outweighs transmission, L+s-sd saves 42 % of ES's time at f = 1", "target", _saves),
@@ -63,15 +69,27 @@ def _pays(rows: Rows) -> Judgement:
     ),
     plots=(
         Plot(
-            "parts", "What the mean delivery waits for, first match at the end", y="us", y_label="µs a delivery",
-            series="part", kind="bars", panel="policy", only=lambda row: row["f"] == LATE and bool(row["us"]),
+            "parts",
+            "What the mean delivery waits for, first match at the end",
+            y="us",
+            y_label="µs a delivery",
+            series="part",
+            kind="bars",
+            panel="policy",
+            only=lambda row: row["f"] == LATE and bool(row["us"]),
         ),
     ),
     show={
-        "engine": "engine", "f": "f", "policy": "policy", "part": "part", "us": "µs a delivery", "share": "share",
-        "ms": "response time, ms", "unread": "unread",
+        "engine": "engine",
+        "f": "f",
+        "policy": "policy",
+        "part": "part",
+        "us": "µs a delivery",
+        "share": "share",
+        "ms": "response time, ms",
+        "unread": "unread",
     },
-)  # fmt: skip
+)
 def profile(run: Run, parameters: Piggyback) -> Iterator[Row]:
     """As in Figure 4(b), on links that hardly count; then the time to the mean delivery by what it went into.
 

@@ -108,9 +108,16 @@ def _measure(run: Run, parameters: Structure, kind: str, name: str, documents: l
 
     subscriptions = Subscriptions()
     drawn = generate_subscriptions(
-        schema_of(NEWS_130), parameters.subscriptions, seed=run.seed, max_depth=8, wildcard=0.1, descendant=0.1,
-        match_rate=0.1, documents=documents, **KINDS[kind],
-    )  # fmt: skip
+        schema_of(NEWS_130),
+        parameters.subscriptions,
+        seed=run.seed,
+        max_depth=8,
+        wildcard=0.1,
+        descendant=0.1,
+        match_rate=0.1,
+        documents=documents,
+        **KINDS[kind],
+    )
     subscriptions.add_many(list(drawn))
     engine = subscriptions.compile(engine=name).engine
     scanner = Reader(engine.table.names, Limits(), "refuse").scanner
@@ -145,10 +152,14 @@ def _measure(run: Run, parameters: Structure, kind: str, name: str, documents: l
     bytes_each, made = sum(map(len, messages)) / len(messages), 1e6 * times.pop("make").median / len(documents)
     for series, time in times.items():
         yield {
-            **common, "how": ONE, "series": series, "us": 1e6 * time.median / len(documents),
-            "times": ratio(times[READ], time).median, "bytes": 0 if series == READ else bytes_each,
+            **common,
+            "how": ONE,
+            "series": series,
+            "us": 1e6 * time.median / len(documents),
+            "times": ratio(times[READ], time).median,
+            "bytes": 0 if series == READ else bytes_each,
             "encode_us": None if series == READ else made,
-        }  # fmt: skip
+        }
     together = {
         READ: lambda: engine.match_batch(scanner.read(documents)),
         DECODE: lambda: engine.match_batch(decoder.decode_many(messages, documents)[0]),
@@ -156,9 +167,14 @@ def _measure(run: Run, parameters: Structure, kind: str, name: str, documents: l
     times = race(together, rounds=parameters.rounds)
     for series, time in times.items():
         yield {
-            **common, "how": BATCH, "series": series, "us": 1e6 * time.median / len(documents),
-            "times": ratio(times[READ], time).median, "bytes": 0 if series == READ else bytes_each, "encode_us": None,
-        }  # fmt: skip
+            **common,
+            "how": BATCH,
+            "series": series,
+            "us": 1e6 * time.median / len(documents),
+            "times": ratio(times[READ], time).median,
+            "bytes": 0 if series == READ else bytes_each,
+            "encode_us": None,
+        }
 
 
 def _decoded(found: object) -> "DocumentBatch":

@@ -75,10 +75,17 @@ def subscriptions_of(workload: Workload, documents: Sequence[bytes], seed: int) 
     # A match rate is measured on documents; one of a large set would cost more than it tells.
     sample = documents if workload.documents_like not in _LARGE_BYTES else [_one(workload, seed)]
     drawn = generate_subscriptions(
-        schema_of(workload.documents_like), routers * workload.subscriptions, seed=seed, max_depth=8, wildcard=0.1,
-        descendant=0.1, nested_probability=workload.nested, skew=workload.skew, match_rate=workload.match_rate,
+        schema_of(workload.documents_like),
+        routers * workload.subscriptions,
+        seed=seed,
+        max_depth=8,
+        wildcard=0.1,
+        descendant=0.1,
+        nested_probability=workload.nested,
+        skew=workload.skew,
+        match_rate=workload.match_rate,
         documents=list(sample),
-    )  # fmt: skip
+    )
     steered = list(steered_subscriptions(drawn))
     return [steered[number::routers] for number in range(routers)]
 

@@ -105,8 +105,10 @@ def spark_joins(run: Run, parameters: SparkJoins) -> Iterator[Row]:
         parameters.subscriptions, parameters.join_values, parameters.base_rows, parameters.joined_rows, most, run.seed
     )
     facts = {
-        "subscriptions": parameters.subscriptions, "join_values": parameters.join_values, "cores": parameters.cores
-    }  # fmt: skip
+        "subscriptions": parameters.subscriptions,
+        "join_values": parameters.join_values,
+        "cores": parameters.cores,
+    }
     # As many parts of the state as cores: each part costs a task and a commit a micro-batch.
     spark = session(
         settings={"spark.master": f"local[{parameters.cores}]", "spark.sql.shuffle.partitions": str(parameters.cores)}
@@ -149,9 +151,12 @@ def _ours(run: Run, parameters: SparkJoins, tables: Tables, stream: JoinStream) 
         for series, times in ((OURS, spent[1:]), (ALONE, alone[1:])):
             took = statistics.median(times)
             yield {
-                "series": series, "changes": size, "changes_s": size / took, "us": took / size * 1e6,
+                "series": series,
+                "changes": size,
+                "changes_s": size / took,
+                "us": took / size * 1e6,
                 "messages": count / size,
-            }  # fmt: skip
+            }
     run.begin("state, and a restart")
     yield {"series": STATE, "bytes": stream.state_bytes() / len(tables.rows)}
     again, seconds = stream.restart(_next(coming, min(parameters.changes)))
@@ -171,9 +176,11 @@ def _native_rows(run: Run, parameters: SparkJoins, tables: Tables, native: Nativ
     for series, changes, ranges in ((NATIVE, part, True), (BARE, inserted[: max(parameters.changes)], False)):
         took = native.seconds(changes, ranges=ranges)
         yield {
-            "series": series, "changes": len(changes), "changes_s": len(changes) / took,
+            "series": series,
+            "changes": len(changes),
+            "changes_s": len(changes) / took,
             "us": took / len(changes) * 1e6,
-        }  # fmt: skip
+        }
         run.advance()
 
 

@@ -174,9 +174,15 @@ def binary_joins(
 
 
 def stock_joins(
-    subscriptions: int, insertions: int, *, seed: int = 0, events: int = 0, days: int = 100, payload: int = 100,
+    subscriptions: int,
+    insertions: int,
+    *,
+    seed: int = 0,
+    events: int = 0,
+    days: int = 100,
+    payload: int = 100,
     setting: JoinSetting = DENSE,
-) -> JoinWorkload:  # fmt: skip
+) -> JoinWorkload:
     """Stocks and ratings like those that the paper took from a finance site, with the subscriptions of §6.1.
 
     100 stocks, whose price-earnings ratio walks by some per cent a day; R has their last `days` days, and an insertion

@@ -59,9 +59,15 @@ _JOINED = {"R": "x", "T": "y", "U": "z"}
 
 
 def mixed_joins(
-    subscriptions: int, insertions: int, *, seed: int = 0, events: int = 0, join_values: int = JOIN_VALUES,
-    payload: int = 100, setting: JoinSetting = DENSE,
-) -> JoinWorkload:  # fmt: skip
+    subscriptions: int,
+    insertions: int,
+    *,
+    seed: int = 0,
+    events: int = 0,
+    join_values: int = JOIN_VALUES,
+    payload: int = 100,
+    setting: JoinSetting = DENSE,
+) -> JoinWorkload:
     """The general mix: every table has several rows to a join value. `subscriptions` are all of them together."""
     draw = np.random.default_rng((seed, events, 5))
     around = {table: _middles(draw, join_values, setting) for table in TABLES}
@@ -81,9 +87,17 @@ def mixed_joins(
 
 
 def star_joins(
-    subscriptions: int, insertions: int, *, seed: int = 0, events: int = 0, facts: int = FACTS,
-    dimension: int = DIMENSION, payload: int = 100, fact_payload: int = 0, setting: JoinSetting = DENSE,
-) -> JoinWorkload:  # fmt: skip
+    subscriptions: int,
+    insertions: int,
+    *,
+    seed: int = 0,
+    events: int = 0,
+    facts: int = FACTS,
+    dimension: int = DIMENSION,
+    payload: int = 100,
+    fact_payload: int = 0,
+    setting: JoinSetting = DENSE,
+) -> JoinWorkload:
     """A star: every insertion into the fact table S joins one row of each dimension, and so has one result."""
     draw = np.random.default_rng((seed, events, 6))
     present = {
@@ -102,9 +116,13 @@ def star_joins(
 
 
 def _workload(
-    subscriptions: int, seed: int, present: dict[str, list[Row]], changed: list[str], draw: Callable[[str], Row],
+    subscriptions: int,
+    seed: int,
+    present: dict[str, list[Row]],
+    changed: list[str],
+    draw: Callable[[str], Row],
     setting: JoinSetting = DENSE,
-) -> JoinWorkload:  # fmt: skip
+) -> JoinWorkload:
     coming = [(table, draw(table)) for table in changed]
     return JoinWorkload(
         TABLES,
@@ -145,7 +163,10 @@ def _drawn(draw: np.random.Generator, table: str, count: int, join_values: int, 
     joined = [draw.integers(0, join_values, count).tolist() for _ in keys]
     numbers = values(draw, count)
     return [
-        {**{key: column[at] for key, column in zip(keys, joined, strict=True)}, selected: numbers[at],
-         bulky: draw.bytes(payload)}
+        {
+            **{key: column[at] for key, column in zip(keys, joined, strict=True)},
+            selected: numbers[at],
+            bulky: draw.bytes(payload),
+        }
         for at in range(count)
-    ]  # fmt: skip
+    ]

@@ -19,9 +19,30 @@ from pathcast.workloads.documents import DocumentGenerator
 from pathcast.workloads.value_pools import TextStyle, Values
 
 _COMMON = (
-    "title", "name", "date", "author", "description", "price", "code", "status", "note", "type", "address", "city",
-    "country", "phone", "size", "weight", "version", "language", "summary", "comment", "link", "source", "total",
-)  # fmt: skip
+    "title",
+    "name",
+    "date",
+    "author",
+    "description",
+    "price",
+    "code",
+    "status",
+    "note",
+    "type",
+    "address",
+    "city",
+    "country",
+    "phone",
+    "size",
+    "weight",
+    "version",
+    "language",
+    "summary",
+    "comment",
+    "link",
+    "source",
+    "total",
+)
 _ONSETS = (
     "b",
     "br",
