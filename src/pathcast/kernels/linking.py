@@ -3,7 +3,8 @@
 Numba optimises every function together with all that it calls, again and again on the way up, and makes machine code of
 it each time: a part at the bottom of five is optimised five times, although it only ever runs as a piece of the kernel
 at the top. Here parts and rare functions are lowered and simplified by themselves and no more. A kernel is optimised
-once, with all of them inside it. What stays *apart* is optimised once for all kernels, and joins a kernel after that.
+once, with all of them inside it. What stays *apart* is optimised once for all kernels, and joins a kernel after that;
+then calls drop the words that no function reads, which is most of a named tuple's.
 
 Invariant: a kernel's module ends up with everything that it calls, so that it can be kept on disk by itself. Machine
 code is made of kernels alone: nothing else can be called from Python.
@@ -24,6 +25,7 @@ joins took 15 to 18 s of processor time with it and 19 s without.
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+import llvmlite.binding as llvm
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_lock import require_global_compiler_lock
@@ -91,8 +93,25 @@ class KernelLibrary(_Library):
         self._raise_if_finalized()  # type: ignore[no-untyped-call]
         outside = _callers_first(self._optimise(), lambda library: library.calls)
         self._take_in(outside)
+        _drop_unused_arguments(self._final_module)
         self._final_module.verify()
         self._finalize_final_module()  # type: ignore[no-untyped-call]
+
+
+def _drop_unused_arguments(module: llvm.ModuleRef) -> None:
+    """Let functions that stay apart take only the words that they use: of most arrays the address alone.
+
+    Numba passes all of a group's arrays, each with its sizes and strides. Once a module is complete, nobody else calls
+    its functions, and LLVM may change how they are called.
+    """
+    for function in module.functions:
+        if not function.is_declaration and function.linkage == llvm.Linkage.linkonce_odr:
+            function.linkage = llvm.Linkage.internal
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_dead_arg_elimination_pass()
+    passes.add_aggressive_dce_pass()
+    machine = llvm.Target.from_default_triple().create_target_machine()
+    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
 
 
 def _inside(library: JITCodeLibrary) -> list[JITCodeLibrary]:
