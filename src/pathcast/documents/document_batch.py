@@ -30,7 +30,7 @@ import numpy as np
 from pathcast.errors import PathcastError
 from pathcast.kernels import Int32s, Int64s, UInt8s
 
-from .document_batch_kernels import Attributes, Elements, Texts, Values
+from .document_batch_kernels import Attributes, Content, Elements, Texts, Values
 from .names import Names
 
 Bytes = UInt8s
@@ -103,7 +103,7 @@ class DocumentBatch:
                 self.attribute_begin, self.attribute_name, self.attribute_start, self.attribute_length
             )
             texts = Texts(self.text_begin, self.text_end, self.text_parent, self.text_start, self.text_length)
-            values = Values(attributes, texts, self.data, self.arena)
+            values = Values(attributes, texts, Content(self.data, self.arena))
             object.__setattr__(self, "_values", values)
             return values
         return self._values

@@ -2,7 +2,7 @@
 
 A document's elements are `offsets[i] : offsets[i + 1]`. An element's attributes are `begins[e] : begins[e + 1]` of
 `Attributes`, the text nodes inside it `begins[e] : ends[e]` of `Texts`. A value is a start and a length: it lies in
-`data`, or, if its start is below 0, in `arena` from `-1 - start` on.
+the content's `data`, or, if its start is below 0, in its `arena` from `-1 - start` on.
 """
 
 from typing import NamedTuple
@@ -39,10 +39,16 @@ class Texts(NamedTuple):
     lengths: Int32s
 
 
+class Content(NamedTuple):
+    """The bytes that values lie in."""
+
+    data: UInt8s
+    arena: UInt8s
+
+
 class Values(NamedTuple):
-    """All values of a batch, and the bytes that they consist of."""
+    """All values of a batch."""
 
     attributes: Attributes
     texts: Texts
-    data: UInt8s
-    arena: UInt8s
+    content: Content

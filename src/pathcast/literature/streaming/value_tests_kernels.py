@@ -9,6 +9,7 @@ data, arena, the translation of names, the table of tests, and room for an eleme
 
 import numpy as np
 
+from pathcast.documents.document_batch_kernels import Attributes, Content, Texts, Values
 from pathcast.kernels import part, rare
 from pathcast.matching.automaton.verify.condition_kernels import (
     ATTRIBUTE,
@@ -16,54 +17,48 @@ from pathcast.matching.automaton.verify.condition_kernels import (
     C_TEST,
     DEEP,
     TEXT_NODE,
+    Tests,
     element_passes,
     passes_all,
 )
 
 
+@part
+def values_of(columns):
+    """Values, given as the columns of attributes, of text nodes, data and arena."""
+    return Values(Attributes(*columns[:4]), Texts(*columns[4:9]), Content(*columns[9:]))
+
+
 @rare
-def selected(
-    element, row, ends, attribute_begin, attribute_names, attribute_start, attribute_length, text_begin, text_end,
-    text_parent, text_start, text_length, data, arena, translation, rows, limits, literals, parts, joined,
-):  # fmt: skip
+def selected(element, row, ends, values, translation, tests, joined):
     """Whether the element passes the selection; `joined` is room for its text."""
-    kind, last = rows[row, C_KIND], element + 1
+    attributes, texts, content = values.attributes, values.texts, values.content
+    kind, last = tests.rows[row, C_KIND], element + 1
     deep = kind >= DEEP
     if deep:
         kind &= DEEP - 1
         last = np.int64(ends[element])
     if kind == ATTRIBUTE:
-        name = rows[row, C_TEST]
-        for index in range(attribute_begin[element], attribute_begin[last]):
-            if translation[attribute_names[index]] == name:
-                length = np.int64(attribute_length[index])
-                if passes_all(attribute_start[index], length, row, rows, limits, literals, parts, data, arena):
+        name = tests.rows[row, C_TEST]
+        for index in range(attributes.begins[element], attributes.begins[last]):
+            if translation[attributes.names[index]] == name:
+                if passes_all(attributes.starts[index], np.int64(attributes.lengths[index]), row, tests, content):
                     return True
         return False
     if kind == TEXT_NODE:
-        for index in range(text_begin[element], text_end[element]):
-            if deep or text_parent[index] == element:
-                length = np.int64(text_length[index])
-                if passes_all(text_start[index], length, row, rows, limits, literals, parts, data, arena):
+        for index in range(texts.begins[element], texts.ends[element]):
+            if deep or texts.parents[index] == element:
+                if passes_all(texts.starts[index], np.int64(texts.lengths[index]), row, tests, content):
                     return True
         return False
-    return element_passes(
-        element, row, rows, limits, literals, text_begin, text_end, text_start, text_length, data, arena, joined
-    )
+    return element_passes(element, row, tests, texts, content, joined)
 
 
 @part
 def all_selected(element, begin, end, selects, content):
     """Whether the element passes the selections from `begin` up to `end` of a list of them."""
-    (
-        ends, attribute_begin, attribute_names, attribute_start, attribute_length, text_begin, text_end, text_parent,
-        text_start, text_length, data, arena, translation, rows, limits, literals, parts, joined,
-    ) = content  # fmt: skip
+    values, tests = values_of(content[1:12]), Tests(*content[13:17])
     for place in range(begin, end):
-        if not selected(
-            element, selects[place], ends, attribute_begin, attribute_names, attribute_start, attribute_length,
-            text_begin, text_end, text_parent, text_start, text_length, data, arena, translation, rows, limits,
-            literals, parts, joined,
-        ):  # fmt: skip
+        if not selected(element, selects[place], content[0], values, content[12], tests, content[17]):
             return False
     return True

@@ -17,6 +17,7 @@ import numpy as np
 
 from pathcast.kernels import part, rare
 from pathcast.matching.arrays.bitset_kernels import mark_with_summary
+from pathcast.matching.automaton.verify.condition_kernels import Tests
 
 from ..streaming.streaming_kernels import (
     DONE,
@@ -30,7 +31,7 @@ from ..streaming.streaming_kernels import (
     announce,
     is_marked,
 )
-from ..streaming.value_tests_kernels import selected
+from ..streaming.value_tests_kernels import selected, values_of
 from .layout_kernels import (
     ALWAYS,
     AT_END,
@@ -174,11 +175,8 @@ def passes(twig, level, ended, state, ends, values, tests, levels, twigs, known,
 
     `known` has for each test the last element that it was tried on, with the answer.
     """
-    (
-        attribute_begin, attribute_names, attribute_start, attribute_length, text_begin, text_end, text_parent,
-        text_start, text_length, data, arena, translation, joined,
-    ) = values  # fmt: skip
-    selects, selection_rows, limits, literals, parts = tests
+    translation, joined = values[11], values[12]
+    found_values, selects, found_tests = values_of(values[:11]), tests[0], Tests(*tests[1:])
     element = np.int64(levels[L_ELEMENT, level])
     if element < 0 and twigs[twig, T_EARLY] < twigs[twig, T_LATE_END]:
         element = element_of(twig, -1 - element, state, twigs, answers[1], answers[4])
@@ -192,11 +190,7 @@ def passes(twig, level, ended, state, ends, values, tests, levels, twigs, known,
         key = state[STAMP] << 33 | element << 1
         if known[number] | 1 != key | 1:
             state[TRIED] += 1
-            held = selected(
-                element, number, ends, attribute_begin, attribute_names, attribute_start, attribute_length,
-                text_begin, text_end, text_parent, text_start, text_length, data, arena, translation,
-                selection_rows, limits, literals, parts, joined,
-            )  # fmt: skip
+            held = selected(element, number, ends, found_values, translation, found_tests, joined)
             known[number] = key | np.int64(held)
         if known[number] & 1 == 0:
             return False

@@ -67,18 +67,16 @@ LOOK = 16
 
 
 @rare
-def narrowed(
-    row, of, enough, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals, parts, parents,
-    ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end,
-    text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers,
-    number_stamps,
-):  # fmt: skip
+def narrowed(row, of, enough, document, values, conditions, scratch):
     """The elements of a set that pass a condition which is tried on them one by one: SELF or FIRST.
 
     With `enough`, the first of them alone.
     """
+    sets, room, texts, content = scratch.sets, scratch.room, values.texts, values.content
+    state, bits = sets.state, sets.bits
+    first, width = document.first, document.width
     word, at = state[T_SETS] * width, of * width
-    kind = rows[row, C_KIND]
+    kind = conditions.rows[row, C_KIND]
     since, found_at, until = NOWHERE, NOWHERE, NOWHERE
     for w in range(width):
         bits[word + w] = 0
@@ -87,79 +85,64 @@ def narrowed(
         while left:
             element = np.int64(64 * w + lowest_bit(left))
             left &= left - ONE
-            begin = text_begin[first + element]
+            begin = texts.begins[first + element]
             state[T_WORK] += LOOK
             if kind == FIRST:
                 held = first_passes(
-                    row, element, first, count, width, stamp, rows, limits, literals, parts, parents, ends, heads,
-                    head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end,
-                    text_parent, text_start, text_length, data, arena, joined, known, bits, scratch,
-                )  # fmt: skip
-            elif rows[row, C_TEST] == CONTAINS:
+                    row, element, document, values, conditions, scratch.occurrences, scratch.known, bits, room
+                )
+            elif conditions.rows[row, C_TEST] == CONTAINS:
                 before = since, found_at, until
                 held, since, found_at, until = contains_further(
-                    first + element, row, since, found_at, until, rows, limits, literals, text_begin, text_end,
-                    text_start, text_length, data, arena, joined,
-                )  # fmt: skip
+                    first + element, row, since, found_at, until, conditions, texts, content, room.joined
+                )
                 if before != (since, found_at, until):
                     for text in range(begin, until + (found_at >= 0)):
-                        state[T_WORK] += text_length[text]
-            elif text_end[first + element] - begin == 1:
+                        state[T_WORK] += texts.lengths[text]
+            elif texts.ends[first + element] - begin == 1:
+                number, length = np.int64(begin - texts.begins[first]), np.int64(texts.lengths[begin])
                 held = known_test_passes(
-                    row, np.int64(begin - text_begin[first]), text_start[begin], np.int64(text_length[begin]), stamp,
-                    rows, limits, literal_hashes, literals, data, arena, hashes[V_TEXT], hash_stamps[V_TEXT],
-                    numbers[V_TEXT], number_stamps[V_TEXT],
-                )  # fmt: skip
+                    row, V_TEXT, number, texts.starts[begin], length, document.stamp, conditions, content, scratch.memo
+                )
             else:
-                held = element_passes(first + element, row, rows, limits, literals, text_begin, text_end, text_start,
-                                      text_length, data, arena, joined)  # fmt: skip
+                held = element_passes(first + element, row, conditions, texts, content, room.joined)
             if held:
                 put_bit(bits, word, element)
                 if enough:
-                    return interned(state, bits, width, slots)
-    return interned(state, bits, width, slots)
+                    return interned(sets, width)
+    return interned(sets, width)
 
 
 @rare
-def tried(
-    row, of, results, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals, parts, parents,
-    ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin, text_end,
-    text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps, numbers,
-    number_stamps,
-):  # fmt: skip
+def tried(row, of, document, values, conditions, scratch):
     """The elements of a set that pass one test of a choice, remembered as operations on sets are."""
+    rows, parts, sets, results = conditions.rows, conditions.parts, scratch.sets, scratch.results
     at = rows[row, C_PARTS]
     if rows[row, C_PARTS_END] > at + X_CONDITION:
         row = np.int64(parts[at + X_CONDITION])
         if rows[row, C_KIND] != FIRST:
-            return made(np.int64(BOTH), of, np.int64(known[row, K_SET]), state, bits, width, slots, results, first,
-                        count, stamp, parents, ends, heads, head_stamps, lists)  # fmt: skip
+            other = np.int64(scratch.known[row, K_SET])
+            return made(np.int64(BOTH), of, other, document, sets, results, scratch.occurrences)
+    state = sets.state
     key = (of << 32 | (row + 1)) * OPERATIONS + TRIED
     place = np.uint64(key) * HASH_A >> np.uint64(40) & np.uint64(len(results) - 1)
     if results[place, 0] == key and results[place, 1] >> 32 == state[T_EPOCH]:
         return results[place, 1] & 0xFFFFFFFF
-    found = narrowed(
-        row, of, False, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals, parts,
-        parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin,
-        text_end, text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps,
-        numbers, number_stamps,
-    )  # fmt: skip
+    found = narrowed(row, of, False, document, values, conditions, scratch)
     results[place, 0] = key
     results[place, 1] = state[T_EPOCH] << 32 | found
     return found
 
 
 @rare
-def chosen(
-    row, of, enough, base, pending, results, first, count, width, stamp, state, slots, rows, limits, literal_hashes,
-    literals, parts, parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length,
-    text_begin, text_end, text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes,
-    hash_stamps, numbers, number_stamps,
-):  # fmt: skip
+def chosen(row, of, enough, base, document, values, conditions, scratch):
     """The elements of a set that pass a CHOICE; with `enough`, some of them, if there are any.
 
-    `pending` is free from `base` on: it gets tests, and the elements at them.
+    `scratch.pending` is free from `base` on: it gets tests, and the elements at them.
     """
+    rows, parts, pending = conditions.rows, conditions.parts, scratch.pending
+    sets, results, occurrences = scratch.sets, scratch.results, scratch.occurrences
+    state = sets.state
     found = np.int64(EMPTY)
     waiting = np.int64(0)
     if base < pending.shape[1]:
@@ -177,20 +160,13 @@ def chosen(
         pending[0, best], pending[1, best] = pending[0, base + waiting], pending[1, base + waiting]
         if rows[test, C_KIND] != SELF:
             if rows[test, C_KIND] == ALL_OF:
-                found = made(np.int64(EITHER), found, left, state, bits, width, slots, results, first, count, stamp,
-                             parents, ends, heads, head_stamps, lists)  # fmt: skip
+                found = made(np.int64(EITHER), found, left, document, sets, results, occurrences)
             continue
-        passed = tried(
-            test, left, results, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals,
-            parts, parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length,
-            text_begin, text_end, text_parent, text_start, text_length, data, arena, joined, known, bits, scratch,
-            hashes, hash_stamps, numbers, number_stamps,
-        )  # fmt: skip
+        passed = tried(test, left, document, values, conditions, scratch)
         for outcome in range(2):
             some = passed
             if outcome == X_FAILED:
-                some = made(np.int64(WITHOUT), left, passed, state, bits, width, slots, results, first, count, stamp,
-                            parents, ends, heads, head_stamps, lists)  # fmt: skip
+                some = made(np.int64(WITHOUT), left, passed, document, sets, results, occurrences)
             if some == EMPTY:
                 continue
             goes_to = parts[rows[test, C_PARTS] + outcome]
@@ -200,8 +176,8 @@ def chosen(
             while k < base + waiting and pending[0, k] != goes_to:
                 k += 1
             if k < base + waiting:
-                some = made(np.int64(EITHER), np.int64(pending[1, k]), some, state, bits, width, slots, results, first,
-                            count, stamp, parents, ends, heads, head_stamps, lists)  # fmt: skip
+                there = np.int64(pending[1, k])
+                some = made(np.int64(EITHER), there, some, document, sets, results, occurrences)
             elif k == pending.shape[1]:
                 state[T_FULL] = 1
                 break
@@ -212,26 +188,11 @@ def chosen(
 
 
 @rare
-def passing(
-    row, of, enough, base, pending, results, first, count, width, stamp, state, slots, rows, limits, literal_hashes,
-    literals, parts, parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length,
-    text_begin, text_end, text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes,
-    hash_stamps, numbers, number_stamps,
-):  # fmt: skip
+def passing(row, of, enough, base, document, values, conditions, scratch):
     """The elements of a set that pass a condition which is tried on them: SELF, FIRST or CHOICE.
 
     With `enough`, it is enough to find some of them.
     """
-    if rows[row, C_KIND] == CHOICE:
-        return chosen(
-            row, of, enough, base, pending, results, first, count, width, stamp, state, slots, rows, limits,
-            literal_hashes, literals, parts, parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start,
-            attribute_length, text_begin, text_end, text_parent, text_start, text_length, data, arena, joined, known,
-            bits, scratch, hashes, hash_stamps, numbers, number_stamps,
-        )  # fmt: skip
-    return narrowed(
-        row, of, enough, first, count, width, stamp, state, slots, rows, limits, literal_hashes, literals, parts,
-        parents, ends, heads, head_stamps, lists, attribute_begin, attribute_start, attribute_length, text_begin,
-        text_end, text_parent, text_start, text_length, data, arena, joined, known, bits, scratch, hashes, hash_stamps,
-        numbers, number_stamps,
-    )  # fmt: skip
+    if conditions.rows[row, C_KIND] == CHOICE:
+        return chosen(row, of, enough, base, document, values, conditions, scratch)
+    return narrowed(row, of, enough, document, values, conditions, scratch)

@@ -24,7 +24,7 @@ from ..twigs.twig_join import TwigJoins
 from ..values.access_predicates import Access
 from ..values.open_gates import OpenGates
 from ..values.state_value_join import Joins
-from .verifier import Programs, Verifier
+from .verifier import Patterns, Verifier
 
 
 class GatedTrees(NamedTuple):
@@ -56,7 +56,7 @@ class CandidateMatcher:
     table: PatternTable
     gated: GatedTrees
     verifier: Verifier
-    programs: Programs
+    programs: Patterns
     patterns: int
     entries: int
 

@@ -6,9 +6,11 @@ name's occurrences and not the document's size. A value's hash and its number ar
 for. Sets of elements are bits, `width` words each, one after the other in `bits`.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import apart, part, rare
+from pathcast.kernels import Floats, Int32s, Int64s, Matrix, UInt8s, UInt64s, Writable, apart, part, rare
 
 from ..values.comparison_kernels import (
     CONTAINS,
@@ -33,9 +35,9 @@ ELEMENT, ATTRIBUTE, TEXT_NODE, ROOT, SELF, CHOICE, ALL_OF, ANY_OF, NOT, STEP, FI
 PATH_ELEMENT, PATH_ATTRIBUTE, PATH_TEXT = 12, 13, 14
 DEEP = 16
 ANY_NAME = -1
-# Columns of the condition table: `test` is the name of a node, or the kind of a value test. A step has the step before
-# it (-1: the document) in the place of a literal. The first part (NO_PART: there is none) stands in the row itself; two
-# rows are a cache line.
+# Columns of `ConditionTable.rows`: `test` is the name of a node, or the kind of a value test. A step has the step
+# before it (-1: the document) in the place of a literal. The first part (NO_PART: there is none) stands in the row
+# itself; two rows are a cache line.
 C_KIND, C_TEST, C_LITERAL, C_LENGTH, C_PARTS, C_PARTS_END, C_PART, C_COLUMNS = 0, 1, 2, 3, 4, 5, 6, 8
 NO_PART = -1
 C_BEFORE = C_LITERAL
@@ -45,14 +47,74 @@ K_EPOCH, K_SET, K_COLUMNS = range(3)
 EMPTY, ALL, DOCUMENT, SETS = range(4)
 # Parts of a choice: where it goes on if its test is passed, where if not; and the condition in the place of its test.
 X_PASSED, X_FAILED, X_CONDITION = range(3)
-# Rows of `lists`: the next element of the name, the next attribute, and each attribute's element.
+# Rows of `Occurrences.lists`: the next element of the name, the next attribute, and each attribute's element.
 L_ELEMENT, L_ATTRIBUTE, L_OWNER, L_ROWS = range(4)
-# Rows of `heads`, each twice, for elements and for attributes: the first one of a name; the first from some element on,
-# when it was last asked for; and that element. Rows of their stamps: the first two.
+# Rows of `Occurrences.heads`, each twice, for elements and for attributes: the first one of a name; the first from some
+# element on, when it was last asked for; and that element. Rows of their stamps: the first two.
 H_FIRST, H_LATER, H_FROM, H_ROWS, H_STAMPS = 0, 2, 4, 6, 4
 # Rows of the values that were worked out: of attributes and of text nodes; and of their stamps.
 V_ATTRIBUTE, V_TEXT, V_ROWS = range(3)
 ONE = np.uint64(1)
+
+
+class ConditionTable(NamedTuple):
+    """The conditions of all patterns: a row of columns each, the limit of a test of numbers, the hash of a literal.
+
+    `literals` has the texts of literals one after the other, `parts` the numbers of the conditions' parts.
+    """
+
+    rows: Matrix[Int32s]
+    limits: Floats
+    hashes: UInt64s
+    literals: UInt8s
+    parts: Int32s
+
+
+class Tests(NamedTuple):
+    """The fields of a `ConditionTable` that tests of values need, where nothing is worked out ahead."""
+
+    rows: Matrix[Int32s]
+    limits: Floats
+    literals: UInt8s
+    parts: Int32s
+
+
+class DocumentTree(NamedTuple):
+    """One document: its first element, how many elements it has, words of a set of these, and its stamp.
+
+    `parents` and `ends` are those of all documents.
+    """
+
+    first: int
+    size: int
+    width: int
+    stamp: int
+    parents: Int32s
+    ends: Int32s
+
+
+class Occurrences(NamedTuple):
+    """The elements and the attributes of each name in the document, as lists; a head with an older stamp is none."""
+
+    heads: Writable[Matrix[Int32s]]
+    stamps: Writable[Matrix[Int64s]]
+    lists: Writable[Matrix[Int32s]]
+
+
+class ValueMemo(NamedTuple):
+    """Hashes and numbers of values that were worked out for the document that has their stamp."""
+
+    hashes: Writable[Matrix[UInt64s]]
+    numbers: Writable[Matrix[Floats]]
+    hash_stamps: Writable[Matrix[Int64s]]
+    number_stamps: Writable[Matrix[Int64s]]
+
+
+class PathRoom(NamedTuple):
+    """Room for two sets of elements, and for an element's text."""
+
+    sets: Writable[UInt64s]
+    joined: Writable[UInt8s]
 
 
 @part
@@ -101,43 +163,42 @@ def number_of(data, arena, start, length):
 
 
 @rare
-def test_passes(row, start, length, rows, limits, literals, data, arena):
+def test_passes(row, start, length, tests, content):
     """Whether a value passes the test of condition `row`, with nothing worked out before."""
+    rows, limit, literals = tests.rows, tests.limits[row], tests.literals
     test, literal, wanted = rows[row, C_TEST], rows[row, C_LITERAL], rows[row, C_LENGTH]
     if start >= 0:
-        return passes(test, limits[row], literals, literal, wanted, data, start, length)
-    return passes(test, limits[row], literals, literal, wanted, arena, -1 - start, length)
+        return passes(test, limit, literals, literal, wanted, content.data, start, length)
+    return passes(test, limit, literals, literal, wanted, content.arena, -1 - start, length)
 
 
 @part
-def known_test_passes(
-    row, value, start, length, stamp, rows, limits, literal_hashes, literals, data, arena, hashes, hash_stamps, numbers,
-    number_stamps,
-):  # fmt: skip
+def known_test_passes(row, which, value, start, length, stamp, conditions, content, memo):
     """As `test_passes`; the value's hash and number are those of `value`, kept for the document."""
-    test = rows[row, C_TEST]
+    test = conditions.rows[row, C_TEST]
     if test <= DIFFERENT_TEXT:
-        if hash_stamps[value] != stamp:
-            hash_stamps[value] = stamp
-            hashes[value] = hash_of(data, arena, start, length)
-        if hashes[value] != literal_hashes[row]:
+        if memo.hash_stamps[which, value] != stamp:
+            memo.hash_stamps[which, value] = stamp
+            memo.hashes[which, value] = hash_of(content.data, content.arena, start, length)
+        if memo.hashes[which, value] != conditions.hashes[row]:
             return test == DIFFERENT_TEXT
     elif test < CONTAINS:
-        if number_stamps[value] != stamp:
-            number_stamps[value] = stamp
-            numbers[value] = number_of(data, arena, start, length)
-        return compares(test, numbers[value], limits[row])
-    return test_passes(row, start, length, rows, limits, literals, data, arena)
+        if memo.number_stamps[which, value] != stamp:
+            memo.number_stamps[which, value] = stamp
+            memo.numbers[which, value] = number_of(content.data, content.arena, start, length)
+        return compares(test, memo.numbers[which, value], conditions.limits[row])
+    return test_passes(row, start, length, conditions, content)
 
 
 @apart
-def choice_passes(row, start, length, rows, limits, literals, parts, data, arena, known):
+def choice_passes(row, start, length, tests, content, known):
     """Whether a value passes a choice: `and`, `or` and `not` of tests, one after the other.
 
     Each test says which one comes next, if it is passed and if not; ALL_OF without parts ends that with yes, ANY_OF
     without parts with no. A condition on the document, which holds everywhere or nowhere, may stand for a test. By
     itself, beside choices that ask about it, it excludes nothing.
     """
+    rows, parts = tests.rows, tests.parts
     if rows[row, C_KIND] != SELF:
         return True
     while rows[row, C_KIND] == SELF:
@@ -145,64 +206,62 @@ def choice_passes(row, start, length, rows, limits, literals, parts, data, arena
         if rows[row, C_PARTS_END] > at + X_CONDITION:
             held = known[parts[at + X_CONDITION], K_SET] != EMPTY
         else:
-            held = test_passes(row, start, length, rows, limits, literals, data, arena)
+            held = test_passes(row, start, length, tests, content)
         row = np.int64(parts[at + (X_PASSED if held else X_FAILED)])
     return rows[row, C_KIND] == ALL_OF
 
 
 @part
-def value_passes(
-    row, value, start, length, stamp, rows, limits, literal_hashes, literals, parts, data, arena, known, hashes,
-    hash_stamps, numbers, number_stamps,
-):  # fmt: skip
-    """Whether attribute or text node `value` of the document passes all tests of condition `row`."""
+def value_passes(row, which, value, start, length, stamp, conditions, content, known, memo):
+    """Whether attribute or text node (`which`) number `value` of the document passes all tests of condition `row`."""
+    rows, parts = conditions.rows, conditions.parts
     for k in range(rows[row, C_PARTS], rows[row, C_PARTS_END]):
         test = np.int64(parts[k])
         if rows[test, C_PART] != NO_PART:
-            passed = choice_passes(test, start, length, rows, limits, literals, parts, data, arena, known)
+            passed = choice_passes(test, start, length, conditions, content, known)
         else:
-            passed = known_test_passes(test, value, start, length, stamp, rows, limits, literal_hashes, literals, data,
-                                       arena, hashes, hash_stamps, numbers, number_stamps)  # fmt: skip
+            passed = known_test_passes(test, which, value, start, length, stamp, conditions, content, memo)
         if not passed:
             return False
     return True
 
 
 @rare
-def passes_all(start, length, row, rows, limits, literals, parts, data, arena):
+def passes_all(start, length, row, tests, content):
     """As `value_passes`, for those who ask once and have no choices."""
+    rows, parts = tests.rows, tests.parts
     for k in range(rows[row, C_PARTS], rows[row, C_PARTS_END]):
-        if not test_passes(np.int64(parts[k]), start, length, rows, limits, literals, data, arena):
+        if not test_passes(np.int64(parts[k]), start, length, tests, content):
             return False
     return True
 
 
 @rare
-def step_passes(start, length, row, rows, limits, literals, parts, data, arena, known):
+def step_passes(start, length, row, tests, content, known):
     """As `value_passes`, for a step of a path whose first node is looked for."""
+    rows, parts = tests.rows, tests.parts
     for k in range(rows[row, C_PARTS], rows[row, C_PARTS_END]):
         test = np.int64(parts[k])
         if rows[test, C_PART] != NO_PART:
-            passed = choice_passes(test, start, length, rows, limits, literals, parts, data, arena, known)
+            passed = choice_passes(test, start, length, tests, content, known)
         else:
-            passed = test_passes(test, start, length, rows, limits, literals, data, arena)
+            passed = test_passes(test, start, length, tests, content)
         if not passed:
             return False
     return True
 
 
 @rare
-def element_passes(
-    element, row, rows, limits, literals, text_begin, text_end, text_start, text_length, data, arena, joined
-):
+def element_passes(element, row, tests, texts, content, joined):
     """Whether an element's string-value passes the test of condition `row`; no more of it is read than that takes."""
-    begin, end = text_begin[element], text_end[element]
+    rows, data, arena = tests.rows, content.data, content.arena
+    begin, end = texts.begins[element], texts.ends[element]
     if end - begin == 1:
-        return test_passes(row, text_start[begin], np.int64(text_length[begin]), rows, limits, literals, data, arena)
+        return test_passes(row, texts.starts[begin], np.int64(texts.lengths[begin]), tests, content)
     test, wanted = rows[row, C_TEST], np.int64(rows[row, C_LENGTH])
     length = np.int64(0)
     for index in range(begin, end):
-        start, size = text_start[index], np.int64(text_length[index])
+        start, size = texts.starts[index], np.int64(texts.lengths[index])
         if test <= DIFFERENT_TEXT or test == STARTS_WITH:
             size = min(size, wanted + 1 - length)
         for k in range(size):
@@ -211,94 +270,84 @@ def element_passes(
                 return test == DIFFERENT
             joined[length + k] = byte
         length += size
-    return passes(test, limits[row], literals, rows[row, C_LITERAL], wanted, joined, np.int64(0), length)
+    literals, literal = tests.literals, rows[row, C_LITERAL]
+    return passes(test, tests.limits[row], literals, literal, wanted, joined, np.int64(0), length)
 
 
 @rare
-def contains_further(
-    element,
-    row,
-    since,
-    at,
-    until,
-    rows,
-    limits,
-    literals,
-    text_begin,
-    text_end,
-    text_start,
-    text_length,
-    data,
-    arena,
-    joined,
-):
+def contains_further(element, row, since, at, until, tests, texts, content, joined):
     """Whether an element's string-value contains the text of condition `row`, and what is known by then.
 
     That is: from text node `since` on, the text is first found from node `at` to node `until`; or, if `at` is -1,
     nowhere before node `until`. Elements come in document order, so all together cost what the document has of text.
     """
-    begin, end = np.int64(text_begin[element]), np.int64(text_end[element])
+    begin, end = np.int64(texts.begins[element]), np.int64(texts.ends[element])
     if since <= begin <= at:
         return until < end, since, at, until
     if at < 0 and since <= begin and end <= until:
         return False, since, at, until
-    literal, wanted = rows[row, C_LITERAL], np.int64(rows[row, C_LENGTH])
+    literal, wanted = tests.rows[row, C_LITERAL], np.int64(tests.rows[row, C_LENGTH])
     if end - begin == 1:
-        if test_passes(row, text_start[begin], np.int64(text_length[begin]), rows, limits, literals, data, arena):
+        if test_passes(row, texts.starts[begin], np.int64(texts.lengths[begin]), tests, content):
             return True, begin, begin, begin
         return False, begin, np.int64(-1), end
+    data, arena = content.data, content.arena
     length = np.int64(0)
     for index in range(begin, end):
-        start, size = text_start[index], np.int64(text_length[index])
+        start, size = texts.starts[index], np.int64(texts.lengths[index])
         for k in range(size):
             joined[length + k] = data[start + k] if start >= 0 else arena[-1 - start + k]
         low = max(np.int64(0), length - wanted + 1)
-        found = find(joined, low, length + size - low, literals, literal, wanted)
+        found = find(joined, low, length + size - low, tests.literals, literal, wanted)
         if found >= 0:
             at = np.int64(index)
             while found < length:
                 at -= 1
-                length -= text_length[at]
+                length -= texts.lengths[at]
             return True, begin, at, np.int64(index)
         length += size
     return False, begin, np.int64(-1), end
 
 
 @apart
-def link(first, count, names, translation, attribute_begin, attribute_names, stamp, heads, head_stamps, lists):
+def link(document, names, attributes, translation, occurrences):
     """Make the lists of elements and of attributes of each name, in document order."""
-    base = attribute_begin[first]
-    for element in range(count - 1, -1, -1):
+    heads, stamps, lists = occurrences
+    first, stamp = document.first, document.stamp
+    base = attributes.begins[first]
+    for element in range(document.size - 1, -1, -1):
         name = translation[names[first + element]]
         if 0 <= name < heads.shape[1]:
-            lists[L_ELEMENT, element] = heads[0, name] if head_stamps[0, name] == stamp else -1
+            lists[L_ELEMENT, element] = heads[0, name] if stamps[0, name] == stamp else -1
             heads[0, name] = element
-            head_stamps[0, name] = stamp
-        for attribute in range(attribute_begin[first + element + 1] - 1, attribute_begin[first + element] - 1, -1):
-            name = translation[attribute_names[attribute]]
+            stamps[0, name] = stamp
+        begin, end = attributes.begins[first + element], attributes.begins[first + element + 1]
+        for attribute in range(end - 1, begin - 1, -1):
+            name = translation[attributes.names[attribute]]
             if 0 <= name < heads.shape[1]:
                 k = attribute - base
-                lists[L_ATTRIBUTE, k] = heads[1, name] if head_stamps[1, name] == stamp else -1
+                lists[L_ATTRIBUTE, k] = heads[1, name] if stamps[1, name] == stamp else -1
                 heads[1, name] = k
-                head_stamps[1, name] = stamp
+                stamps[1, name] = stamp
                 lists[L_OWNER, k] = element
 
 
 @part
-def first_from(which, name, low, stamp, heads, head_stamps, lists):
+def first_from(which, name, low, stamp, occurrences):
     """The first element (`which` 0) or attribute (1) of a name from element `low` on, or -1.
 
     Contexts come in document order, so what was found for the last one is where the search goes on.
     """
-    if head_stamps[H_FIRST + which, name] != stamp:
+    heads, stamps, lists = occurrences
+    if stamps[H_FIRST + which, name] != stamp:
         return np.int64(-1)
     at = np.int64(heads[H_FIRST + which, name])
-    if head_stamps[H_LATER + which, name] == stamp and heads[H_FROM + which, name] <= low:
+    if stamps[H_LATER + which, name] == stamp and heads[H_FROM + which, name] <= low:
         at = np.int64(heads[H_LATER + which, name])
     while at >= 0 and (lists[L_OWNER, at] if which else at) < low:
         at = np.int64(lists[L_ATTRIBUTE if which else L_ELEMENT, at])
     heads[H_LATER + which, name], heads[H_FROM + which, name] = at, low
-    head_stamps[H_LATER + which, name] = stamp
+    stamps[H_LATER + which, name] = stamp
     return at
 
 
@@ -322,27 +371,25 @@ def is_inside(element, context, own, axis_deep, parents, first, bits, word):
 
 
 @apart
-def first_passes(
-    row, context, first, count, width, stamp, rows, limits, literals, parts, parents, ends, heads, head_stamps, lists,
-    attribute_begin, attribute_start, attribute_length, text_begin, text_end, text_parent, text_start, text_length,
-    data, arena, joined, known, bits, scratch,
-):  # fmt: skip
+def first_passes(row, context, document, values, tests, occurrences, known, bits, room):
     """Whether the first node of the path of condition `row` passes its test; `context` -1 is the document.
 
-    The path's element steps are sets inside the context, in `scratch` by turns.
+    The path's element steps are sets inside the context, in `room.sets` by turns.
     """
+    first, width, stamp = document.first, document.width, document.stamp
+    parents, rows, parts, lists = document.parents, tests.rows, tests.parts, occurrences.lists
+    attributes, texts, content, sets, joined = values.attributes, values.texts, values.content, room.sets, room.joined
     here, there = np.int64(0), width
-    low, high = np.int64(0), count
+    low, high = np.int64(0), document.size
     steps, last = rows[row, C_PARTS], rows[row, C_PARTS_END]
     at_document = context < 0
     if not at_document:
-        low, high = context, np.int64(ends[first + context] - first)
+        low, high = context, np.int64(document.ends[first + context] - first)
         for w in range(low >> 6, ((high - 1) >> 6) + 1):
-            scratch[here + w] = 0
-        put_bit(scratch, here, context)
+            sets[here + w] = 0
+        put_bit(sets, here, context)
     elif steps == last:
-        return element_passes(first, row, rows, limits, literals, text_begin, text_end, text_start, text_length, data,
-                              arena, joined)  # fmt: skip
+        return element_passes(first, row, tests, texts, content, joined)
     for k in range(steps, last):
         step = np.int64(parts[k])
         kind, name, is_last = rows[step, C_KIND], rows[step, C_TEST], k == last - 1
@@ -350,48 +397,41 @@ def first_passes(
         kind &= DEEP - 1
         if kind == PATH_ELEMENT:
             for w in range(low >> 6, ((high - 1) >> 6) + 1):
-                scratch[there + w] = 0
-            if name == ANY_NAME:
-                element = low
-            else:
-                element = first_from(0, name, low, stamp, heads, head_stamps, lists)
+                sets[there + w] = 0
+            element = low if name == ANY_NAME else first_from(0, name, low, stamp, occurrences)
             found = False
             while 0 <= element < high:
                 if at_document:
                     held = deep or element == 0
                 else:
-                    held = element > low and is_inside(element, low, False, deep, parents, first, scratch, here)
+                    held = element > low and is_inside(element, low, False, deep, parents, first, sets, here)
                 if held and has_bit(bits, width * np.int64(known[step, K_SET]), element):
                     if is_last:
-                        return element_passes(first + element, row, rows, limits, literals, text_begin, text_end,
-                                              text_start, text_length, data, arena, joined)  # fmt: skip
+                        return element_passes(first + element, row, tests, texts, content, joined)
                     found = True
-                    put_bit(scratch, there, element)
+                    put_bit(sets, there, element)
                 element = element + 1 if name == ANY_NAME else np.int64(lists[L_ELEMENT, element])
             if not found:
                 return False
             here, there = there, here
             at_document = False
         elif kind == PATH_ATTRIBUTE:
-            base = attribute_begin[first]
-            attribute = first_from(1, name, low, stamp, heads, head_stamps, lists)
+            base = attributes.begins[first]
+            attribute = first_from(1, name, low, stamp, occurrences)
             while attribute >= 0 and lists[L_OWNER, attribute] < high:
                 owner = np.int64(lists[L_OWNER, attribute])
-                if at_document:
-                    held = deep
-                else:
-                    held = is_inside(owner, low, True, deep, parents, first, scratch, here)
-                start, length = attribute_start[base + attribute], np.int64(attribute_length[base + attribute])
-                if held and step_passes(start, length, step, rows, limits, literals, parts, data, arena, known):
-                    return test_passes(row, start, length, rows, limits, literals, data, arena)
+                held = deep if at_document else is_inside(owner, low, True, deep, parents, first, sets, here)
+                start, length = attributes.starts[base + attribute], np.int64(attributes.lengths[base + attribute])
+                if held and step_passes(start, length, step, tests, content, known):
+                    return test_passes(row, start, length, tests, content)
                 attribute = np.int64(lists[L_ATTRIBUTE, attribute])
             return False
         else:
-            for index in range(text_begin[first + low], text_end[first + low]):
-                owner = np.int64(text_parent[index] - first)
-                held = deep if at_document else is_inside(owner, low, True, deep, parents, first, scratch, here)
-                start, length = text_start[index], np.int64(text_length[index])
-                if held and step_passes(start, length, step, rows, limits, literals, parts, data, arena, known):
-                    return test_passes(row, start, length, rows, limits, literals, data, arena)
+            for index in range(texts.begins[first + low], texts.ends[first + low]):
+                owner = np.int64(texts.parents[index] - first)
+                held = deep if at_document else is_inside(owner, low, True, deep, parents, first, sets, here)
+                start, length = texts.starts[index], np.int64(texts.lengths[index])
+                if held and step_passes(start, length, step, tests, content, known):
+                    return test_passes(row, start, length, tests, content)
             return False
     return False

@@ -21,12 +21,11 @@ track.
 
 import itertools
 from array import array
-from typing import NamedTuple
 
 import numpy as np
 
 from pathcast.documents import Names
-from pathcast.kernels import AnyArray, Floats, Int32s, UInt8s, UInt64s
+from pathcast.kernels import AnyArray, Int32s
 from pathcast.patterns import (
     ALWAYS,
     NEVER,
@@ -81,6 +80,7 @@ from .condition_kernels import (
     SELF,
     STEP,
     TEXT_NODE,
+    ConditionTable,
 )
 from .verifier_kernels import MOST_ASKS, NOTHING, SAME
 
@@ -92,18 +92,8 @@ _NUMBER_TESTS = {"=": EQUAL, "!=": DIFFERENT, "<": LESS, "<=": AT_MOST, ">": MOR
 _TEXT_TESTS = {"=": EQUAL_TEXT, "!=": DIFFERENT_TEXT, "contains": CONTAINS, "starts-with": STARTS_WITH}
 
 
-class ConditionArrays(NamedTuple):
-    """Rows (see `condition_kernels.py`), limits, hashes and texts of literals, parts."""
-
-    rows: Int32s
-    limits: Floats
-    hashes: UInt64s
-    literals: UInt8s
-    parts: Int32s
-
-
 class _Pending:
-    """Conditions that were added one by one, laid out as `ConditionArrays` has them."""
+    """Conditions that were added one by one, laid out as `ConditionTable` has them."""
 
     __slots__ = ("hashes", "limits", "literals", "parts", "rows")
 
@@ -307,7 +297,7 @@ class Conditions:
         self._kinds.append(kind)
         return len(self) - 1
 
-    def arrays(self) -> ConditionArrays:
+    def arrays(self) -> ConditionTable:
         """The table as of now; what earlier ones show stays as it is."""
         if self._pending.rows:
             for column, values in zip(self._columns, self._pending.columns(), strict=True):
@@ -316,8 +306,8 @@ class Conditions:
             self._arrays = self._captured()
         return self._arrays
 
-    def _captured(self) -> ConditionArrays:
-        return ConditionArrays(*(column.room for column in self._columns))
+    def _captured(self) -> ConditionTable:
+        return ConditionTable(*(column.room for column in self._columns))
 
     @property
     def _columns(self) -> tuple[Growing, ...]:
@@ -328,14 +318,14 @@ class Conditions:
     def saved(self) -> dict[str, AnyArray]:
         """The table as arrays; `restore` takes them back, `merge` takes them over."""
         self.arrays()
-        return dict(zip(ConditionArrays._fields, (column.view for column in self._columns), strict=True))
+        return dict(zip(ConditionTable._fields, (column.view for column in self._columns), strict=True))
 
     @classmethod
     def restore(cls, names: Names, arrays: dict[str, AnyArray]) -> "Conditions":
         """The table that `arrays` was taken of, on the same memory until it changes."""
         table = cls(names)
         table._rows, table._limits, table._hashes, table._literals, table._parts = (
-            Growing.over(arrays[name]) for name in ConditionArrays._fields
+            Growing.over(arrays[name]) for name in ConditionTable._fields
         )
         table._first = table._rows.size
         table._arrays = table._captured()
@@ -351,10 +341,10 @@ class Conditions:
 
         `wanted`: only these and their parts.
         """
-        theirs = ConditionArrays(*(np.asarray(arrays[name]) for name in ConditionArrays._fields))
+        theirs = ConditionTable(*(np.asarray(arrays[name]) for name in ConditionTable._fields))
         self.arrays()
         self._first, self._kinds = self._rows.size, array("i")
-        for column, name in zip(self._columns, ConditionArrays._fields, strict=True):
+        for column, name in zip(self._columns, ConditionTable._fields, strict=True):
             column.make_room(len(arrays[name]))
         self._index(len(theirs.rows))
         is_wanted = np.full(len(theirs.rows), wanted is None, dtype=np.bool_)

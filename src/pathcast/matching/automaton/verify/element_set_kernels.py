@@ -14,9 +14,11 @@ and what is known of conditions count for one, and a new one begins with each do
 sets any more.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import apart, lowest_bit, part
+from pathcast.kernels import Int64s, UInt64s, Writable, apart, lowest_bit, part
 
 from .condition_kernels import (
     ALL,
@@ -45,12 +47,25 @@ T_STAMP, T_EPOCH, T_SETS, T_CAPACITY, T_FULL, T_WORK, T_COUNTS = range(7)
 HASH_A, HASH_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 
 
+class ElementSets(NamedTuple):
+    """Sets of elements: their bits one after the other, and a hash table of them.
+
+    A slot is an epoch and the number of a set. Results of operations on sets lie beside: a row is an operation with its
+    operands, and an epoch with the set.
+    """
+
+    state: Writable[Int64s]
+    bits: Writable[UInt64s]
+    slots: Writable[Int64s]
+
+
 @part
-def interned(state, bits, width, slots):
+def interned(sets, width):
     """The number of the set that lies behind the last one: its own from now on, if there is no equal one.
 
     Without room for one more it is EMPTY, and `state` says so: nothing that was made since then counts.
     """
+    state, bits, slots = sets.state, sets.bits, sets.slots
     count, epoch = state[T_SETS], state[T_EPOCH]
     word = count * width
     hashed = np.uint64(0)
@@ -79,8 +94,9 @@ def interned(state, bits, width, slots):
 
 
 @apart
-def begin_epoch(state, bits, width, count, slots):
+def begin_epoch(sets, width, count):
     """Forget all sets but those that are always there."""
+    state, bits, slots = sets.state, sets.bits, sets.slots
     state[T_STAMP] += 1
     state[T_EPOCH] = state[T_STAMP]
     state[T_FULL] = 0
@@ -93,14 +109,17 @@ def begin_epoch(state, bits, width, count, slots):
         bits[ALL * width + (count >> 6)] = (ONE << np.uint64(count & 63)) - ONE
     for number in range(2):
         state[T_SETS] = number
-        interned(state, bits, width, slots)
+        interned(sets, width)
     state[T_SETS] = SETS
 
 
 @apart
-def worked_out(operation, a, b, state, bits, width, slots, first, count, stamp, parents, ends, heads, head_stamps,
-               lists):  # fmt: skip
+def worked_out(operation, a, b, document, sets, occurrences):
     """The set that an operation gives; `b` is a name, or of `both`, `either` and `without` a set."""
+    state, bits = sets.state, sets.bits
+    heads, stamps, lists = occurrences
+    first, width, stamp = document.first, document.width, document.stamp
+    parents, ends = document.parents, document.ends
     word, of = state[T_SETS] * width, a * width
     for k in range(word, word + width):
         bits[k] = 0
@@ -113,7 +132,7 @@ def worked_out(operation, a, b, state, bits, width, slots, first, count, stamp, 
                 bits[word + k] = bits[of + k] | other
             else:
                 bits[word + k] = bits[of + k] & ~other
-        return interned(state, bits, width, slots)
+        return interned(sets, width)
     if operation == UP or operation == ALL_UP:
         for w in range(width):
             left = bits[of + w]
@@ -123,18 +142,18 @@ def worked_out(operation, a, b, state, bits, width, slots, first, count, stamp, 
                 above = parents[first + element]
                 if above >= 0:
                     mark_up(bits, word, np.int64(above - first), parents, first, operation == ALL_UP)
-        return interned(state, bits, width, slots)
+        return interned(sets, width)
     if a == DOCUMENT:
         if b == ANY_NAME:
-            for each in range(count if operation == BELOW else 1):
+            for each in range(document.size if operation == BELOW else 1):
                 put_bit(bits, word, np.int64(each))
         else:
-            element = np.int64(heads[0, b] if head_stamps[0, b] == stamp else -1)
+            element = np.int64(heads[0, b] if stamps[0, b] == stamp else -1)
             while element >= 0 and (operation == BELOW or element == 0):
                 put_bit(bits, word, element)
                 element = np.int64(lists[L_ELEMENT, element])
     elif b != ANY_NAME:
-        element = np.int64(heads[0, b] if head_stamps[0, b] == stamp else -1)
+        element = np.int64(heads[0, b] if stamps[0, b] == stamp else -1)
         while element >= 0:
             if operation == BELOW:
                 held = has_bit(bits, of, element)
@@ -166,13 +185,13 @@ def worked_out(operation, a, b, state, bits, width, slots, first, count, stamp, 
                         bits[word + (begin >> 6)] |= ONE << np.uint64(begin & 63)
                         begin += 1
                 reach = max(reach, end)
-    return interned(state, bits, width, slots)
+    return interned(sets, width)
 
 
 @part
-def made(operation, a, b, state, bits, width, slots, results, first, count, stamp, parents, ends, heads, head_stamps,
-         lists):  # fmt: skip
+def made(operation, a, b, document, sets, results, occurrences):
     """The set that an operation gives, remembered or worked out."""
+    state = sets.state
     key = (a << 32 | (b + 1)) * OPERATIONS + operation
     place = np.uint64(key) * HASH_A >> np.uint64(40) & np.uint64(len(results) - 1)
     if results[place, 0] == key and results[place, 1] >> 32 == state[T_EPOCH]:
@@ -185,21 +204,20 @@ def made(operation, a, b, state, bits, width, slots, results, first, count, stam
         if results[at, 0] == whole and results[at, 1] >> 32 == state[T_EPOCH]:
             of = results[at, 1] & 0xFFFFFFFF
         else:
-            of = worked_out(BELOW, a, np.int64(ANY_NAME), state, bits, width, slots, first, count, stamp, parents, ends,
-                            heads, head_stamps, lists)  # fmt: skip
+            of = worked_out(BELOW, a, np.int64(ANY_NAME), document, sets, occurrences)
             results[at, 0] = whole
             results[at, 1] = state[T_EPOCH] << 32 | of
-    found = worked_out(operation, of, b, state, bits, width, slots, first, count, stamp, parents, ends, heads,
-                       head_stamps, lists)  # fmt: skip
+    found = worked_out(operation, of, b, document, sets, occurrences)
     results[place, 0] = key
     results[place, 1] = state[T_EPOCH] << 32 | found
     return found
 
 
 @apart
-def word_by_word(kind, row, width, state, slots, rows, parts, known, bits):
+def word_by_word(kind, row, width, rows, parts, known, sets):
     """The set of an `or` or a `not`."""
-    word = state[T_SETS] * width
+    bits = sets.bits
+    word = sets.state[T_SETS] * width
     for k in range(width):
         bits[word + k] = 0
     for k in range(rows[row, C_PARTS], rows[row, C_PARTS_END]):
@@ -209,4 +227,4 @@ def word_by_word(kind, row, width, state, slots, rows, parts, known, bits):
     if kind == NOT:
         for w in range(width):
             bits[word + w] = ~bits[word + w] & bits[ALL * width + w]
-    return interned(state, bits, width, slots)
+    return interned(sets, width)

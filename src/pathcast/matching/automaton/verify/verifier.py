@@ -23,9 +23,19 @@ from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered, part_of
 from ...engine_contract import Costs
 from ...table.pattern_table import PatternTable
-from .condition_kernels import H_ROWS, H_STAMPS, K_COLUMNS, L_ROWS, V_ROWS
-from .condition_table import ConditionArrays, Conditions
-from .element_set_kernels import T_COUNTS, T_STAMP
+from .condition_kernels import (
+    H_ROWS,
+    H_STAMPS,
+    K_COLUMNS,
+    L_ROWS,
+    V_ROWS,
+    ConditionTable,
+    Occurrences,
+    PathRoom,
+    ValueMemo,
+)
+from .condition_table import Conditions
+from .element_set_kernels import T_COUNTS, T_STAMP, ElementSets
 from .verifier_kernels import (
     BYTES,
     COSTS,
@@ -37,6 +47,9 @@ from .verifier_kernels import (
     P_NAME,
     P_STEP,
     TRIES,
+    Candidates,
+    Programs,
+    VerifyScratch,
     verify,
 )
 
@@ -57,66 +70,91 @@ class _Scratch(threading.local):
     """Buffers of a verification; one set a thread."""
 
     def __init__(self) -> None:
-        self.state = np.zeros(T_COUNTS, dtype=np.int64)
-        self.known = np.zeros((0, K_COLUMNS), dtype=np.int32)
-        self.bits = np.zeros(_SETS, dtype=np.uint64)
-        self.slots = np.zeros(2 * _SETS, dtype=np.int64)
-        self.results = np.zeros((_RESULTS, 2), dtype=np.int64)
-        self.width = np.zeros(0, dtype=np.uint64)
-        self.heads = np.zeros((H_ROWS, 0), dtype=np.int32)
-        self.head_stamps = np.zeros((H_STAMPS, 0), dtype=np.int64)
-        self.lists = np.zeros((L_ROWS, 0), dtype=np.int32)
-        self.hashes = np.zeros((V_ROWS, 0), dtype=np.uint64)
-        self.numbers = np.zeros((V_ROWS, 0), dtype=np.float64)
-        self.hash_stamps, self.number_stamps = (np.zeros((V_ROWS, 0), dtype=np.int64) for _ in range(2))
-        self.joined = np.zeros(0, dtype=np.uint8)
-        self.memory = np.zeros((0, M_COLUMNS), dtype=np.int32)
-        self.pending = np.zeros((2, _DEEPEST), dtype=np.int32)
+        self.buffers = VerifyScratch(
+            sets=ElementSets(
+                state=np.zeros(T_COUNTS, dtype=np.int64),
+                bits=np.zeros(_SETS, dtype=np.uint64),
+                slots=np.zeros(2 * _SETS, dtype=np.int64),
+            ),
+            results=np.zeros((_RESULTS, 2), dtype=np.int64),
+            occurrences=_occurrences(0, 0),
+            memo=_memo(0),
+            room=PathRoom(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint8)),
+            known=np.zeros((0, K_COLUMNS), dtype=np.int32),
+            levels=np.zeros((0, M_COLUMNS), dtype=np.int32),
+            pending=np.zeros((2, _DEEPEST), dtype=np.int32),
+        )
 
-    def fit(self, programs: "Programs", width: int, names: int, rows: int, text: int) -> None:
-        """Make room; stamps are kept or begin again with room that is all unstamped."""
-        if self.state[T_STAMP] > _LAST_STAMP:
-            stamped = (self.known, self.slots, self.results, self.head_stamps, self.hash_stamps, self.number_stamps)
-            for stamps in (self.state, *stamped):
+    def fit(self, programs: "Patterns", width: int, names: int, rows: int, text: int) -> VerifyScratch:
+        """Buffers with enough room; stamps are kept or begin again with room that is all unstamped."""
+        buffers = self.buffers
+        sets, occurrences, memo, room = buffers.sets, buffers.occurrences, buffers.memo, buffers.room
+        if sets.state[T_STAMP] > _LAST_STAMP:
+            stamped = (
+                sets.state,
+                sets.slots,
+                buffers.results,
+                occurrences.stamps,
+                memo.hash_stamps,
+                memo.number_stamps,
+            )
+            for stamps in (buffers.known, *stamped):
                 stamps.fill(0)
-        if len(self.known) < len(programs.conditions.rows):
-            self.known = np.zeros((len(programs.conditions.rows), K_COLUMNS), dtype=np.int32)
+        if len(buffers.known) < len(programs.conditions.rows):
+            known = np.zeros((len(programs.conditions.rows), K_COLUMNS), dtype=np.int32)
+            self.buffers = self.buffers._replace(known=known)
         words = min(_SETS * width, max(_WORDS, 16 * width))
-        if len(self.bits) < words:
-            self.bits = np.zeros(words, dtype=np.uint64)
-        if len(self.width) < 2 * width:
-            self.width = np.zeros(4 * width, dtype=np.uint64)
-        if self.heads.shape[1] < names:
-            self.heads = np.zeros((H_ROWS, 2 * names), dtype=np.int32)
-            self.head_stamps = np.zeros((H_STAMPS, 2 * names), dtype=np.int64)
-        if self.lists.shape[1] < rows:
-            self.lists = np.zeros((L_ROWS, 2 * rows), dtype=np.int32)
-            self.hashes = np.zeros((V_ROWS, 2 * rows), dtype=np.uint64)
-            self.numbers = np.zeros((V_ROWS, 2 * rows), dtype=np.float64)
-            self.hash_stamps, self.number_stamps = (np.zeros((V_ROWS, 2 * rows), dtype=np.int64) for _ in range(2))
-        if len(self.joined) < text:
-            self.joined = np.zeros(2 * text, dtype=np.uint8)
-        if len(self.memory) != programs.levels:
-            self.memory = np.zeros((programs.levels, M_COLUMNS), dtype=np.int32)
+        if len(sets.bits) < words:
+            self.buffers = self.buffers._replace(sets=sets._replace(bits=np.zeros(words, dtype=np.uint64)))
+        if occurrences.heads.shape[1] < names or occurrences.lists.shape[1] < rows:
+            larger = _occurrences(max(2 * names, occurrences.heads.shape[1]), max(2 * rows, occurrences.lists.shape[1]))
+            self.buffers = self.buffers._replace(occurrences=larger)
+        if memo.hashes.shape[1] < rows:
+            self.buffers = self.buffers._replace(memo=_memo(2 * rows))
+        if len(room.sets) < 2 * width or len(room.joined) < text:
+            path_sets = np.zeros(max(4 * width, len(room.sets)), dtype=np.uint64)
+            joined = np.zeros(max(2 * text, len(room.joined)), dtype=np.uint8)
+            self.buffers = self.buffers._replace(room=PathRoom(path_sets, joined))
+        if len(buffers.levels) != programs.levels:
+            levels = np.zeros((programs.levels, M_COLUMNS), dtype=np.int32)
+            self.buffers = self.buffers._replace(levels=levels)
+        return self.buffers
 
-    def enlarge(self) -> None:
+    def enlarge(self) -> VerifyScratch:
         """More room for sets, and for conditions inside each other."""
-        self.bits = np.zeros(2 * len(self.bits), dtype=np.uint64)
-        self.slots = np.zeros(2 * len(self.slots), dtype=np.int64)
-        self.pending = np.zeros((2, 2 * self.pending.shape[1]), dtype=np.int32)
+        sets, pending = self.buffers.sets, self.buffers.pending
+        sets = sets._replace(
+            bits=np.zeros(2 * len(sets.bits), dtype=np.uint64), slots=np.zeros(2 * len(sets.slots), dtype=np.int64)
+        )
+        pending = np.zeros((2, 2 * pending.shape[1]), dtype=np.int32)
+        self.buffers = self.buffers._replace(sets=sets, pending=pending)
+        return self.buffers
 
 
-class Programs(NamedTuple):
-    """Patterns as the kernel takes them: of each its steps, of which one has at most `levels`, its entry, and what it
-    has cost so far.
-    """
+def _occurrences(names: int, rows: int) -> Occurrences:
+    return Occurrences(
+        heads=np.zeros((H_ROWS, names), dtype=np.int32),
+        stamps=np.zeros((H_STAMPS, names), dtype=np.int64),
+        lists=np.zeros((L_ROWS, rows), dtype=np.int32),
+    )
 
-    conditions: ConditionArrays
-    programs: Int32s
-    begin: Int64s
+
+def _memo(rows: int) -> ValueMemo:
+    return ValueMemo(
+        hashes=np.zeros((V_ROWS, rows), dtype=np.uint64),
+        numbers=np.zeros((V_ROWS, rows), dtype=np.float64),
+        hash_stamps=np.zeros((V_ROWS, rows), dtype=np.int64),
+        number_stamps=np.zeros((V_ROWS, rows), dtype=np.int64),
+    )
+
+
+class Patterns(NamedTuple):
+    """Patterns as the kernel takes them: of each its steps, of which one has at most `levels`, and its entry."""
+
+    conditions: ConditionTable
+    programs: Programs
     entries: Int32s
     levels: int
-    costs: Int64s
 
 
 class Verifier:
@@ -192,13 +230,13 @@ class Verifier:
         """The entry of each pattern."""
         return self._entries.view
 
-    def programs(self) -> Programs:
+    def programs(self) -> Patterns:
         """The patterns as of now, for `verify`; what earlier ones show stays as it is."""
         conditions = self._conditions.arrays()
         if self._costs.size < len(self):
             self._costs.extend(np.zeros((len(self) - self._costs.size, COSTS), dtype=np.int64))
-        costs = self._costs.room
-        return Programs(conditions, self._programs.room, self._begin.room, self._entries.room, self._levels, costs)
+        programs = Programs(self._programs.room, self._begin.room, self._costs.room)
+        return Patterns(conditions, programs, self._entries.room, self._levels)
 
     def costs(self) -> Costs:
         """What the patterns that were tried have cost so far."""
@@ -212,7 +250,7 @@ class Verifier:
         batch: DocumentBatch,
         offsets: Int64s,
         candidates: Int32s,
-        programs: Programs | None = None,
+        programs: Patterns | None = None,
         translation: Int32s | None = None,
     ) -> Bools:
         """Which candidates (numbers of patterns; those of document `i` are `offsets[i] : offsets[i + 1]`) match.
@@ -250,7 +288,7 @@ class Verifier:
 
     def _by_kernel(
         self,
-        programs: Programs,
+        programs: Patterns,
         batch: DocumentBatch,
         translation: Int32s,
         offsets: Int64s,
@@ -260,23 +298,15 @@ class Verifier:
         largest = batch.largest()
         rows, text = max(largest[:3]), largest.size + len(batch.arena)
         scratch, done = self._scratch, 0
-        scratch.fit(programs, largest.elements + 63 >> 6, len(self.table.names), rows, text)
+        buffers = scratch.fit(programs, largest.elements + 63 >> 6, len(self.table.names), rows, text)
+        tried = Candidates(offsets, candidates, answers)
         while True:
             done = verify(
-                batch.offsets, batch.name, batch.parent, batch.end,
-                batch.attribute_begin, batch.attribute_name, batch.attribute_start, batch.attribute_length,
-                batch.text_begin, batch.text_end, batch.text_parent, batch.text_start,
-                batch.text_length, batch.data, batch.arena, translation,
-                *programs.conditions, programs.programs, programs.begin, offsets, candidates, done, answers,
-                programs.costs,
-                scratch.state, scratch.known, scratch.bits, scratch.slots, scratch.results, scratch.width,
-                scratch.heads, scratch.head_stamps, scratch.lists, scratch.joined,
-                scratch.hashes, scratch.numbers, scratch.hash_stamps, scratch.number_stamps,
-                scratch.memory, scratch.pending,
-            )  # fmt: skip
+                batch.elements, batch.values, translation, programs.conditions, programs.programs, tried, buffers, done
+            )
             if done == len(candidates):
                 return
-            scratch.enlarge()
+            buffers = scratch.enlarge()
 
 
 def steps_in(programs: Int32s) -> Int32s:
