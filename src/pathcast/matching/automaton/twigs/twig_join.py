@@ -24,9 +24,12 @@ from .twig_join_kernels import (
     X_LOOKED,
     X_STAMP,
     X_WHY,
+    LastElements,
+    OpenPath,
+    TwigRows,
+    TwigScratch,
     join_twigs,
 )
-from .twig_rows import TwigRows
 
 _LISTED = 1 << 13
 _OUT = 1 << 14
@@ -39,35 +42,51 @@ class _Scratch(threading.local):
 
     def __init__(self) -> None:
         self.of: States | None = None
-        self.counts = np.zeros(X_COUNTS, dtype=np.int64)
-        self.known = np.zeros((0, K_COLUMNS), dtype=np.int32)
-        self.listed = np.zeros((_LISTED, 2), dtype=np.int32)
-        self.touched = np.zeros(0, dtype=np.int32)
-        self.marks = np.zeros((2, 0), dtype=np.int64)
-        self.queue = np.zeros((QUEUED, 2), dtype=np.int32)
-        self.next_twig = np.zeros(2, dtype=np.int64)
-        self.path, self.path_names = (np.zeros(DEEPEST + 2, dtype=np.int32) for _ in range(2))
-        self.depths_of = np.zeros(0, dtype=np.uint64)
-        self.last_of, self.last_stamps = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64)
+        self.buffers = TwigScratch(
+            counts=np.zeros(X_COUNTS, dtype=np.int64),
+            known=np.zeros((0, K_COLUMNS), dtype=np.int32),
+            listed=np.zeros((_LISTED, 2), dtype=np.int32),
+            touched=np.zeros(0, dtype=np.int32),
+            marks=np.zeros((2, 0), dtype=np.int64),
+            queue=np.zeros((QUEUED, 2), dtype=np.int32),
+            next_twig=np.zeros(2, dtype=np.int64),
+            path=OpenPath(
+                elements=np.zeros(DEEPEST + 2, dtype=np.int32),
+                names=np.zeros(DEEPEST + 2, dtype=np.int32),
+                depths_of=np.zeros(0, dtype=np.uint64),
+            ),
+            last=_last_elements(0),
+        )
         self.out = np.zeros(_OUT, dtype=np.int32)
 
     def fit(self, states: States, rows: TwigRows, elements: int, names: int) -> None:
         """Make room; stamps begin again with other states."""
-        if self.of is not states or self.counts[X_STAMP] > _LAST_STAMP:
+        counts = self.buffers.counts
+        if self.of is not states or counts[X_STAMP] > _LAST_STAMP:
             self.of = states
-            self.counts[X_STAMP] = 0
-            self.known = np.zeros((len(rows.keys), K_COLUMNS), dtype=np.int32)
-            self.known[:, K_TWIG] = rows.waiting
-            self.touched = np.zeros(len(rows.keys) + 1, dtype=np.int32)
-            self.last_of, self.last_stamps = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64)
-        if len(self.last_of) < len(states):
-            self.last_of = np.zeros(2 * len(states), dtype=np.int32)
-            self.last_stamps = np.zeros(2 * len(states), dtype=np.int64)
-        if len(self.depths_of) < names + 1:
-            self.depths_of = np.zeros(2 * names + 1, dtype=np.uint64)
-            self.path_names.fill(NONE)
-        if self.marks.shape[1] < elements:
-            self.marks = np.zeros((2, 2 * elements), dtype=np.int64)
+            counts[X_STAMP] = 0
+            known = np.zeros((len(rows.keys), K_COLUMNS), dtype=np.int32)
+            known[:, K_TWIG] = rows.waiting
+            touched = np.zeros(len(rows.keys) + 1, dtype=np.int32)
+            self.buffers = self.buffers._replace(known=known, touched=touched, last=_last_elements(0))
+        if len(self.buffers.last.elements) < len(states):
+            self.buffers = self.buffers._replace(last=_last_elements(2 * len(states)))
+        path = self.buffers.path
+        if len(path.depths_of) < names + 1:
+            path.names.fill(NONE)
+            path = path._replace(depths_of=np.zeros(2 * names + 1, dtype=np.uint64))
+            self.buffers = self.buffers._replace(path=path)
+        if self.buffers.marks.shape[1] < elements:
+            self.buffers = self.buffers._replace(marks=np.zeros((2, 2 * elements), dtype=np.int64))
+
+    def enlarge_lists(self) -> None:
+        """Double the room for lists of elements; the document that needs it begins again."""
+        listed = np.zeros((2 * len(self.buffers.listed), 2), dtype=np.int32)
+        self.buffers = self.buffers._replace(listed=listed)
+
+
+def _last_elements(states: int) -> LastElements:
+    return LastElements(np.zeros(states, dtype=np.int32), np.zeros(states, dtype=np.int64))
 
 
 class TwigsFound(NamedTuple):
@@ -103,19 +122,24 @@ class TwigJoins:
             return TwigsFound(offsets, of[:0], unknown, 0)
         scratch, automaton = self._scratch, states.automaton
         scratch.fit(states, self.rows, longest, names)
-        scratch.counts[X_LOOKED] = 0
+        counts = scratch.buffers.counts
+        counts[X_LOOKED] = 0
         done = 0
         while done < count:
             done = join_twigs(
-                batch.offsets, batch.name, batch.parent, batch.depth, translation, of, automaton.gates_begin,
-                automaton.gates, *self.rows[:-3],
-                scratch.counts, scratch.known, scratch.listed, scratch.touched, scratch.marks, scratch.queue,
-                scratch.next_twig, scratch.path, scratch.path_names, scratch.depths_of, scratch.last_of,
-                scratch.last_stamps,
-                unknown, offsets, scratch.out, done,
-            )  # fmt: skip
-            if done < count and scratch.counts[X_WHY] == CROWDED:
-                scratch.listed = np.zeros((2 * len(scratch.listed), 2), dtype=np.int32)
+                batch.elements,
+                translation,
+                of,
+                automaton,
+                self.rows,
+                scratch.buffers,
+                unknown,
+                offsets,
+                scratch.out,
+                done,
+            )
+            if done < count and counts[X_WHY] == CROWDED:
+                scratch.enlarge_lists()
             elif done < count:
                 scratch.out = np.resize(scratch.out, 2 * len(scratch.out))
-        return TwigsFound(offsets, scratch.out[: offsets[-1]], unknown, int(scratch.counts[X_LOOKED]))
+        return TwigsFound(offsets, scratch.out[: offsets[-1]], unknown, int(counts[X_LOOKED]))

@@ -13,10 +13,14 @@ An element with the state and the parent of one before adds nothing but trunks. 
 an element has no state, or lies deeper than DEEPEST.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, lowest_bit, part, prefetch, rare
+from pathcast.documents.document_batch_kernels import Elements
+from pathcast.kernels import Bools, Int32s, Int64s, Matrix, UInt64s, Writable, kernel, lowest_bit, part, prefetch, rare
 
+from ..paths.states_kernels import Automaton
 from ..values.state_value_join_kernels import ANYWHERE, DEEPEST, DOWN, depths_up
 
 # Columns of twigs: the entry (LAST - entry for the last of those that wait for one branch), two branches besides the
@@ -41,9 +45,67 @@ SHOWN, SELDOM = 512, 8
 ONE = np.uint64(1)
 
 
+class TwigRows(NamedTuple):
+    """Twigs by what they wait for.
+
+    Of each branch, in the order of their keys: its place, its climb or NONE, in how many documents it was seen, and the
+    first of the twigs that wait for it, or NONE (`waiting`). Of each gate its branches: the number of the first one,
+    its place (PLACE_BITS), and how many there are (COUNT_BITS); and its node. The program of a twig is its branches,
+    lifts (END - 1 - lift) and END. Climbs are steps one after the other.
+    """
+
+    places: Int32s
+    climbs: Int32s
+    hits: Writable[Int64s]
+    twigs: Matrix[Int32s]
+    of_gate: Int64s
+    programs: Int32s
+    lift_places: Int32s
+    lift_climbs: Int32s
+    climb_begin: Int64s
+    climb_steps: Int32s
+    waiting: Int32s
+    keys: Int64s
+    gate_nodes: Int32s
+
+
+class OpenPath(NamedTuple):
+    """The path to an element: the element and the name at each depth; `depths_of` each name in the path, as bits."""
+
+    elements: Writable[Int32s]
+    names: Writable[Int32s]
+    depths_of: Writable[UInt64s]
+
+
+class LastElements(NamedTuple):
+    """The last element of each state, and the stamp of its document."""
+
+    elements: Writable[Int32s]
+    stamps: Writable[Int64s]
+
+
+class TwigScratch(NamedTuple):
+    """The buffers of a join.
+
+    `known` is what is known of each branch, `listed` has the lists of elements, `touched` the branches that are there,
+    `marks` two planes of marks of elements, `next_twig` the branch and the twig to queue next.
+    """
+
+    counts: Writable[Int64s]
+    known: Writable[Matrix[Int32s]]
+    listed: Writable[Matrix[Int32s]]
+    touched: Writable[Int32s]
+    marks: Writable[Matrix[Int64s]]
+    queue: Writable[Matrix[Int32s]]
+    next_twig: Writable[Int64s]
+    path: OpenPath
+    last: LastElements
+
+
 @part
-def list_element(branch, element, stamp, shows, known, listed, touched, hits, counts):
+def list_element(branch, element, stamp, shows, hits, scratch):
     """Put an element into the list of a branch, unless it is the last one; False when there is no room for that."""
+    known, listed, touched, counts = scratch.known, scratch.listed, scratch.touched, scratch.counts
     if known[branch, K_STAMP] != stamp:
         known[branch, K_STAMP] = stamp
         known[branch, K_ELEMENT] = element
@@ -66,20 +128,22 @@ def list_element(branch, element, stamp, shows, known, listed, touched, hits, co
 
 
 @part
-def go_to(depth, element, name, path, path_names, depths_of):
-    """Put an element into the path at a depth; `depths_of` has the depths of each name in the path, as bits."""
+def go_to(depth, element, name, path):
+    """Put an element into the path at a depth."""
+    depths_of, names = path.depths_of, path.names
     bit = ONE << np.uint64(depth)
-    depths_of[path_names[depth] + 1] &= ~bit
+    depths_of[names[depth] + 1] &= ~bit
     depths_of[name + 1] |= bit
-    path[depth] = element
-    path_names[depth] = name
+    path.elements[depth] = element
+    names[depth] = name
 
 
 @part
-def depths_above(depth, begin, end, steps, depths_of):
-    """From which elements of the path steps lead to the one at this depth: their depths as bits."""
+def depths_above(depth, climb, rows, depths_of):
+    """From which elements of the path a climb leads to the one at this depth: their depths as bits."""
+    steps = rows.climb_steps
     found = ONE << np.uint64(depth)
-    for k in range(end - 1, begin - 1, -1):
+    for k in range(rows.climb_begin[climb + 1] - 1, rows.climb_begin[climb] - 1, -1):
         symbol = steps[k] >> 1
         if symbol:
             found &= depths_of[symbol]
@@ -88,18 +152,16 @@ def depths_above(depth, begin, end, steps, depths_of):
 
 
 @part
-def list_branches(
-    depth, is_alike, stamp, shows, begin, end, gates, of_gate, places, climbs, climb_begin, climb_steps, path,
-    depths_of, known, listed, touched, hits, counts,
-):  # fmt: skip
-    """List the elements at which the branches hold that end at the last element of `path`, of this depth.
+def list_branches(depth, is_alike, stamp, shows, begin, end, gates, rows, scratch):
+    """List the elements at which the branches hold that end at the last element of the path, of this depth.
 
-    `is_alike`: only trunks are new.
+    `begin` and `end`: the gates of that element. `is_alike`: only trunks are new.
     """
+    of_gate, path = rows.of_gate, scratch.path
     for g in range(begin, end):
         if g + AHEAD < end:
             prefetch(of_gate, np.int64(gates[g + AHEAD]))
-            prefetch(known, (of_gate[gates[g + NEAR]] >> (PLACE_BITS + COUNT_BITS)) * K_COLUMNS)
+            prefetch(scratch.known, (of_gate[gates[g + NEAR]] >> (PLACE_BITS + COUNT_BITS)) * K_COLUMNS)
         branches = of_gate[gates[g]]
         branch = branches >> (PLACE_BITS + COUNT_BITS)
         last = branch + (branches & ((1 << COUNT_BITS) - 1))
@@ -107,20 +169,19 @@ def list_branches(
         while branch < last:
             if place != ANYWHERE:
                 if place == 0 or not is_alike:
-                    at = path[depth - place if place < DOWN else place - DOWN]
-                    if not list_element(branch, at, stamp, shows, known, listed, touched, hits, counts):
+                    at = path.elements[depth - place if place < DOWN else place - DOWN]
+                    if not list_element(branch, at, stamp, shows, rows.hits, scratch):
                         return False
             elif not is_alike:
-                climb = climbs[branch]
-                found = depths_above(depth, climb_begin[climb], climb_begin[climb + 1], climb_steps, depths_of)
+                found = depths_above(depth, rows.climbs[branch], rows, path.depths_of)
                 while found:
-                    at = path[np.uint64(lowest_bit(found))]
+                    at = path.elements[np.uint64(lowest_bit(found))]
                     found &= found - ONE
-                    if not list_element(branch, at, stamp, shows, known, listed, touched, hits, counts):
+                    if not list_element(branch, at, stamp, shows, rows.hits, scratch):
                         return False
             branch += 1
             if branch < last:
-                place = places[branch]
+                place = rows.places[branch]
     return True
 
 
@@ -132,8 +193,9 @@ def fetch_gates(begin, end, gates, of_gate):
 
 
 @part
-def kept_marks(branch, plane, token, known, listed, marks):
+def kept_marks(branch, plane, token, scratch):
     """Of the elements marked with a number leave those of a branch, with the next number; whether there are any."""
+    known, listed, marks = scratch.known, scratch.listed, scratch.marks
     element, more = known[branch, K_ELEMENT], known[branch, K_MORE]
     found = False
     while True:
@@ -146,8 +208,9 @@ def kept_marks(branch, plane, token, known, listed, marks):
 
 
 @part
-def set_marks(branch, token, known, listed, marks):
+def set_marks(branch, token, scratch):
     """Mark the elements of a branch."""
+    known, listed, marks = scratch.known, scratch.listed, scratch.marks
     element, more = known[branch, K_ELEMENT], known[branch, K_MORE]
     marks[0, element] = token
     while more != NONE:
@@ -156,11 +219,11 @@ def set_marks(branch, token, known, listed, marks):
 
 
 @rare
-def lift_marks(
-    branch, place, climb, plane, token, first, climb_begin, climb_steps, names, parents, depths, translation, path,
-    path_names, depths_of, known, listed, marks,
-):  # fmt: skip
+def lift_marks(branch, lift, plane, token, first, elements, translation, rows, scratch):
     """Mark with the next number, in the other plane, the elements that a lift leads to from those with a number."""
+    known, listed, marks, path = scratch.known, scratch.listed, scratch.marks, scratch.path
+    parents, depths = elements.parents, elements.depths
+    place, climb = rows.lift_places[lift], np.int64(rows.lift_climbs[lift])
     element, more = np.int64(known[branch, K_ELEMENT]), known[branch, K_MORE]
     while True:
         if marks[plane, element] == token:
@@ -172,12 +235,11 @@ def lift_marks(
             else:
                 depth = depths[above]
                 while above >= 0:
-                    go_to(depths[above], np.int32(above - first), translation[names[above]], path, path_names,
-                          depths_of)  # fmt: skip
+                    go_to(depths[above], np.int32(above - first), translation[elements.names[above]], path)
                     above = np.int64(parents[above])
-                found = depths_above(depth, climb_begin[climb], climb_begin[climb + 1], climb_steps, depths_of)
+                found = depths_above(depth, climb, rows, path.depths_of)
                 while found:
-                    marks[1 - plane, path[np.uint64(lowest_bit(found))]] = token + 1
+                    marks[1 - plane, path.elements[np.uint64(lowest_bit(found))]] = token + 1
                     found &= found - ONE
         if more == NONE:
             return
@@ -185,65 +247,56 @@ def lift_marks(
 
 
 @rare
-def program_holds(
-    program, stamp, first, programs, lift_places, lift_climbs, climb_begin, climb_steps, names, parents, depths,
-    translation, path, path_names, depths_of, known, listed, marks, counts,
-):  # fmt: skip
+def program_holds(program, stamp, first, elements, translation, rows, scratch):
     """Whether the branches and lifts of a program hold."""
+    programs = rows.programs
     k = program
     while programs[k] != END:
-        if programs[k] > END and known[programs[k], K_STAMP] != stamp:
+        if programs[k] > END and scratch.known[programs[k], K_STAMP] != stamp:
             return False
         k += 1
-    plane, token = np.int64(0), counts[X_MARK] + 1
+    plane, token = np.int64(0), scratch.counts[X_MARK] + 1
     branch = np.int64(programs[program])
-    set_marks(branch, token, known, listed, marks)
+    set_marks(branch, token, scratch)
     held = True
     k = program + 1
     while held and programs[k] != END:
         code = np.int64(programs[k])
         if code > END:
             branch = code
-            held = kept_marks(branch, plane, token, known, listed, marks)
+            held = kept_marks(branch, plane, token, scratch)
         else:
-            lift = END - 1 - code
-            lift_marks(
-                branch, lift_places[lift], np.int64(lift_climbs[lift]), plane, token, first, climb_begin, climb_steps,
-                names, parents, depths, translation, path, path_names, depths_of, known, listed, marks,
-            )  # fmt: skip
+            lift_marks(branch, END - 1 - code, plane, token, first, elements, translation, rows, scratch)
             plane = 1 - plane
         token += 1
         k += 1
-    counts[X_MARK] = token
+    scratch.counts[X_MARK] = token
     return held
 
 
 @part
-def twig_holds(
-    twig, branch, stamp, first, twigs, programs, lift_places, lift_climbs, climb_begin, climb_steps, names, parents,
-    depths, translation, path, path_names, depths_of, known, listed, marks, counts,
-):  # fmt: skip
+def twig_holds(twig, branch, stamp, first, elements, translation, rows, scratch):
     """Whether a twig matches; the branch that it waits for is there."""
+    twigs, known, counts = rows.twigs, scratch.known, scratch.counts
     other, third, program = np.int64(twigs[twig, T_OTHER]), np.int64(twigs[twig, T_THIRD]), twigs[twig, T_PROGRAM]
     if known[other, K_STAMP] != stamp or (third != NONE and known[third, K_STAMP] != stamp):
         return False
     if program != NONE:
-        return program_holds(np.int64(program), stamp, first, programs, lift_places, lift_climbs, climb_begin,
-                             climb_steps, names, parents, depths, translation, path, path_names, depths_of, known,
-                             listed, marks, counts)  # fmt: skip
+        return program_holds(np.int64(program), stamp, first, elements, translation, rows, scratch)
     if third == NONE and known[branch, K_MORE] == NONE and known[other, K_MORE] == NONE:
         return known[branch, K_ELEMENT] == known[other, K_ELEMENT]
     token = counts[X_MARK] + 1
     counts[X_MARK] = token + 2
-    set_marks(branch, token, known, listed, marks)
-    held = kept_marks(other, np.int64(0), token, known, listed, marks)
-    return held and (third == NONE or kept_marks(third, np.int64(0), token + 1, known, listed, marks))
+    set_marks(branch, token, scratch)
+    held = kept_marks(other, np.int64(0), token, scratch)
+    return held and (third == NONE or kept_marks(third, np.int64(0), token + 1, scratch))
 
 
 @part
-def queue_twigs(state, touched, twigs, known, queue, counts):
-    """Queue twigs that wait for what is there, from the branch and twig in `state` on; how many."""
-    at, twig, last = state[0], state[1], counts[X_TOUCHED]
+def queue_twigs(twigs, scratch):
+    """Queue twigs that wait for what is there, from the branch and twig in `next_twig` on; how many."""
+    state, touched, known, queue = scratch.next_twig, scratch.touched, scratch.known, scratch.queue
+    at, twig, last = state[0], state[1], scratch.counts[X_TOUCHED]
     queued = np.int64(0)
     while at < last and queued < QUEUED:
         branch = touched[at]
@@ -265,25 +318,28 @@ def queue_twigs(state, touched, twigs, known, queue, counts):
     return queued
 
 
-@kernel(
-    "int64(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
-    " ro_i4[::1], ro_i4[::1], i8[::1], ro_i4[:, ::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1],"
-    " ro_i8[::1], ro_i4[::1],"
-    " i8[::1], i4[:, ::1], i4[:, ::1], i4[::1], i8[:, ::1], i4[:, ::1], i8[::1], i4[::1], i4[::1], u8[::1],"
-    " i4[::1], i8[::1], b1[::1], i8[::1], i4[::1], int64)"
-)
+@kernel
 def join_twigs(
-    offsets, names, parents, depths, translation, states, gates_begin, gates,
-    places, climbs, hits, twigs, of_gate, programs, lift_places, lift_climbs, climb_begin, climb_steps,
-    counts, known, listed, touched, marks, queue, next_twig, path, path_names, depths_of,
-    last_of, last_stamps, unknown, out_offsets, out, start,
-):  # fmt: skip
+    elements: Elements,
+    translation: Int32s,
+    states: Int32s,
+    automaton: Automaton,
+    rows: TwigRows,
+    scratch: TwigScratch,
+    unknown: Writable[Bools],
+    out_offsets: Writable[Int64s],
+    out: Writable[Int32s],
+    start: int,
+) -> int:
     """The entries of each document from `start` on, in no order; the first document that is not done, with why.
 
-    `unknown` marks the documents that are left to the verifier.
+    `states` has the state of each element. `unknown` marks the documents that are left to the verifier.
     """
-    for document in range(start, len(offsets) - 1):
-        first, end = offsets[document], offsets[document + 1]
+    counts, (last_of, last_stamps) = scratch.counts, scratch.last
+    twigs, queue, next_twig = rows.twigs, scratch.queue, scratch.next_twig
+    gates, begins, parents, depths = automaton.gates, automaton.gates_begin, elements.parents, elements.depths
+    for document in range(start, len(elements.offsets) - 1):
+        first, end = elements.offsets[document], elements.offsets[document + 1]
         written = out_offsets[document]
         out_offsets[document + 1] = written
         counts[X_STAMP] += 1
@@ -298,39 +354,33 @@ def join_twigs(
             continue
         for element in range(first, end):
             state, depth = states[element], depths[element]
-            go_to(depth, np.int32(element - first), translation[names[element]], path, path_names, depths_of)
+            go_to(depth, np.int32(element - first), translation[elements.names[element]], scratch.path)
             if element + 1 < end:
-                fetch_gates(gates_begin[states[element + 1]], gates_begin[states[element + 1] + 1], gates, of_gate)
+                fetch_gates(begins[states[element + 1]], begins[states[element + 1] + 1], gates, rows.of_gate)
             is_alike = last_stamps[state] == stamp and parents[last_of[state]] == parents[element]
             last_stamps[state] = stamp
             last_of[state] = element
-            if not list_branches(
-                depth, is_alike, stamp, shows, gates_begin[state], gates_begin[state + 1], gates, of_gate, places,
-                climbs, climb_begin, climb_steps, path, depths_of, known, listed, touched, hits, counts,
-            ):  # fmt: skip
+            begin, last = begins[state], begins[state + 1]
+            if not list_branches(depth, is_alike, stamp, shows, begin, last, gates, rows, scratch):
                 counts[X_WHY] = CROWDED
-                return np.int64(document)
+                return document
         next_twig[0], next_twig[1] = 0, NONE
-        looked = np.int64(0)
+        looked = 0
         while next_twig[0] < counts[X_TOUCHED]:
-            queued = queue_twigs(next_twig, touched, twigs, known, queue, counts)
+            queued = queue_twigs(twigs, scratch)
             if written + queued > len(out):
                 counts[X_WHY] = FULL
-                return np.int64(document)
+                return document
             looked += queued
             for k in range(queued):
-                twig = np.int64(queue[k, 0])
+                twig, branch = np.int64(queue[k, 0]), np.int64(queue[k, 1])
                 if k + NEAR < queued and twigs[queue[k + NEAR, 0], T_PROGRAM] != NONE:
-                    prefetch(programs, np.int64(twigs[queue[k + NEAR, 0], T_PROGRAM]))
-                if twig_holds(
-                    twig, np.int64(queue[k, 1]), stamp, first, twigs, programs, lift_places, lift_climbs, climb_begin,
-                    climb_steps, names, parents, depths, translation, path, path_names, depths_of, known, listed, marks,
-                    counts,
-                ):  # fmt: skip
+                    prefetch(rows.programs, np.int64(twigs[queue[k + NEAR, 0], T_PROGRAM]))
+                if twig_holds(twig, branch, stamp, first, elements, translation, rows, scratch):
                     entry = twigs[twig, T_ENTRY]
                     out[written] = entry if entry >= 0 else LAST - entry
                     written += 1
         out_offsets[document + 1] = written
         counts[X_LOOKED] += looked
     counts[X_WHY] = DONE
-    return np.int64(len(offsets) - 1)
+    return len(elements.offsets) - 1

@@ -9,7 +9,6 @@ branch, 16 for a twig, and 4 for each branch and lift of one with several nodes 
 
 from array import array
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -32,6 +31,7 @@ from .twig_join_kernels import (
     T_OTHER,
     T_PROGRAM,
     T_THIRD,
+    TwigRows,
 )
 from .twig_patterns import Tie
 
@@ -39,30 +39,6 @@ from .twig_patterns import Tie
 LIFT = -1
 # A key is a node, a place and a climb, of so many bits.
 _CLIMB_BITS = 28
-
-
-class TwigRows(NamedTuple):
-    """Twigs by what they wait for.
-
-    Of each branch, in the order of their keys: its place, its climb or NONE, in how many documents it was seen, and the
-    first of the twigs that wait for it, or NONE (`waiting`). Of each gate its branches: the number of the first one,
-    its place (PLACE_BITS), and how many there are (COUNT_BITS); and its node. The program of a twig is its branches,
-    lifts (END - 1 - lift) and END. Climbs are steps one after the other.
-    """
-
-    places: Int32s
-    climbs: Int32s
-    hits: Int64s
-    twigs: Int32s
-    of_gate: Int64s
-    programs: Int32s
-    lift_places: Int32s
-    lift_climbs: Int32s
-    climb_begin: Int64s
-    climb_steps: Int32s
-    waiting: Int32s
-    keys: Int64s
-    gate_nodes: Int32s
 
 
 class Twigs:
@@ -127,9 +103,20 @@ class Twigs:
         places = _place(keys)
         of_gate = first << PLACE_BITS | np.append(places, 0)[first]
         return TwigRows(
-            places, _climb(keys), hits, twigs, of_gate << COUNT_BITS | last - first, programs, _place(lifts),
-            _climb(lifts), self._climb_begin.view.copy(), self._climb_steps.view.copy(), waiting, keys, gate_nodes,
-        )  # fmt: skip
+            places=places,
+            climbs=_climb(keys),
+            hits=hits,
+            twigs=twigs,
+            of_gate=of_gate << COUNT_BITS | last - first,
+            programs=programs,
+            lift_places=_place(lifts),
+            lift_climbs=_climb(lifts),
+            climb_begin=self._climb_begin.view.copy(),
+            climb_steps=self._climb_steps.view.copy(),
+            waiting=waiting,
+            keys=keys,
+            gate_nodes=gate_nodes,
+        )
 
     # As arrays: on disk, and from other processes.
 

@@ -23,8 +23,9 @@ from ...arrays.ragged_arrays import part_of
 from ...table.pattern_table import Moved, PatternTable
 from ..paths.path_nodes import PathNodes
 from ..twigs.twig_join import TwigJoins
+from ..twigs.twig_join_kernels import TwigRows
 from ..twigs.twig_patterns import Part, Tie, Twig, twig_of
-from ..twigs.twig_rows import LIFT, TwigRows, Twigs
+from ..twigs.twig_rows import LIFT, Twigs
 from ..values.access_clauses import ClauseRows, Clauses, some_of
 from ..values.access_predicates import Access, AccessRows, laid_out, no_access
 from ..values.ancestor_test_rows import NO_TESTS, Bound, BoundTests, JoinRows, no_rows
