@@ -6,7 +6,7 @@ from pathcast.documents import DocumentBatch
 from pathcast.errors import LimitError
 from pathcast.kernels import Int32s
 
-from .simulation_kernels import FINISHED, P_COUNTS, P_GATES, TOO_MUCH, simulate
+from .simulation_kernels import FINISHED, P_COUNTS, P_GATES, TOO_MUCH, Simulation, simulate
 from .states import States
 from .states_kernels import DEEP_STEPS
 
@@ -23,24 +23,20 @@ def simulated(
     nodes = len(states.below)
     marks = np.zeros(states.entry_limit + 63 >> 6, dtype=np.uint64)
     gates = np.empty(gate_count, dtype=np.int32)
-    stamps = np.zeros(gate_count, dtype=np.int64)
-    progress = np.zeros(P_COUNTS, dtype=np.int64)
-    stack, stack_begin = np.zeros(1 << 14, dtype=np.int32), np.zeros(depth + 2, dtype=np.int64)
-    deep, deep_end, is_deep = (
-        np.zeros(nodes + 1, dtype=np.int32),
-        np.zeros(depth + 2, dtype=np.int64),
-        np.zeros(nodes, dtype=np.bool_),
+    is_open = np.zeros(gate_count, dtype=np.bool_)
+    simulation = Simulation(
+        progress=np.zeros(P_COUNTS, dtype=np.int64),
+        stack=np.zeros(1 << 14, dtype=np.int32),
+        stack_begin=np.zeros(depth + 2, dtype=np.int64),
+        deep=np.zeros(nodes + 1, dtype=np.int32),
+        deep_end=np.zeros(depth + 2, dtype=np.int64),
+        is_deep=np.zeros(nodes, dtype=np.bool_),
     )
-    stack_begin[1] = 1  # the document node alone
+    simulation.stack_begin[1] = 1  # the document node alone
     if states.below[0] & DEEP_STEPS:
-        deep_end[0], is_deep[0] = 1, True
+        simulation.deep_end[0], simulation.is_deep[0] = 1, True
     while True:
-        why = simulate(
-            begin, end, batch.name, batch.depth, symbols,
-            states.slots, states.parent, states.step, states.entry, states.below, states.gate_of_node,
-            states.entry_limit, work,
-            progress, stack, stack_begin, deep, deep_end, is_deep, marks, stamps, 1, gates,
-        )  # fmt: skip
+        why = simulate(batch.elements, begin, end, symbols, states.trie, work, simulation, marks, is_open, gates)
         if why == FINISHED:
             break
         if why == TOO_MUCH:
@@ -48,16 +44,17 @@ def simulated(
                 f"matching it takes more than {work:,} look-ups in the subscriptions' paths"
                 " (raise it with Limits(work=…))"
             )
+        stack = simulation.stack
         if 2 * stack.nbytes > memory:
             raise LimitError(
                 f"matching it takes more than {memory:,} bytes for the subscriptions that its open elements may"
                 " still satisfy (remove subscriptions with many '//' and '*', or nest less deeply)"
             )
-        stack = np.concatenate([stack, np.zeros_like(stack)])
+        simulation = simulation._replace(stack=np.concatenate([stack, np.zeros_like(stack)]))
     entries = np.flatnonzero(np.unpackbits(marks.view(np.uint8), bitorder="little")).astype(np.int32)
     # The document node itself, before any element.
-    entry, gate = int(states.entry[0]), int(states.gate_of_node[0])
+    entry, gate = int(states.trie.entry[0]), int(states.gate_of_node[0])
     if 0 <= entry < states.entry_limit:
         entries = np.union1d(entries, np.array([entry], dtype=np.int32))
-    opened = gates[: progress[P_GATES]]
+    opened = gates[: simulation.progress[P_GATES]]
     return entries, opened if gate < 0 else np.append(opened, np.int32(gate))

@@ -8,12 +8,15 @@ level; the deep set only grows on the way down, so one list serves all levels.
 Cost: for each element one look-up for each reached and deep node above it, counted and bounded.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel
+from pathcast.documents.document_batch_kernels import Elements
+from pathcast.kernels import Bools, Int32s, Int64s, UInt64s, Writable, kernel
 
 from ...arrays.bitset_kernels import mark
-from .states_kernels import DEEP_STEPS, child_below
+from .states_kernels import DEEP_STEPS, PathTrie, child_below
 
 # Where it stands: done, no room on the stack, or more look-ups than allowed.
 FINISHED, STACK_FULL, TOO_MUCH = 0, 1, 2
@@ -21,23 +24,39 @@ FINISHED, STACK_FULL, TOO_MUCH = 0, 1, 2
 P_ELEMENT, P_DEEP, P_LEVEL, P_WORK, P_GATES, P_COUNTS = range(6)
 
 
-@kernel(
-    "int64(int64, int64, ro_i4[::1], ro_i4[::1], ro_i4[::1],"
-    " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_u8[::1], ro_i4[::1], int64, int64,"
-    " i8[::1], i4[::1], i8[::1], i4[::1], i8[::1], b1[::1], u8[::1], i8[::1], int64, i4[::1])",
-    late=True,
-)
+class Simulation(NamedTuple):
+    """Where a simulation stands: the reached sets on a stack, one for each level, and the deep set, as nodes and marks.
+
+    Level `i` has `stack[stack_begin[i] : stack_begin[i + 1]]`, and of the deep set the first `deep_end[i]` nodes.
+    """
+
+    progress: Writable[Int64s]
+    stack: Writable[Int32s]
+    stack_begin: Writable[Int64s]
+    deep: Writable[Int32s]
+    deep_end: Writable[Int64s]
+    is_deep: Writable[Bools]
+
+
+@kernel(late=True)
 def simulate(
-    begin, end, names, depths, symbols,
-    slots, node_parent, node_step, entries, below, gate_of_node, entry_limit, most_work,
-    progress, stack, stack_begin, deep, deep_end, is_deep, marks, gate_stamps, stamp, gates,
-):  # fmt: skip
-    """Mark the entries and gates of a document, from the element in `progress` on."""
-    count = len(below)
+    elements: Elements,
+    begin: int,
+    end: int,
+    symbols: Int32s,
+    trie: PathTrie,
+    most_work: int,
+    simulation: Simulation,
+    marks: Writable[UInt64s],
+    is_open: Writable[Bools],
+    gates: Writable[Int32s],
+) -> int:
+    """Mark the entries of a document, and list its gates, from the element in `progress` on."""
+    progress, stack, stack_begin, deep, deep_end, is_deep = simulation
     work, gated = progress[P_WORK], progress[P_GATES]
     for element in range(begin + progress[P_ELEMENT], end):
-        depth = depths[element]
-        symbol = symbols[names[element]]
+        depth = elements.depths[element]
+        symbol = symbols[elements.names[element]]
         # Leave the levels that have ended.
         level = progress[P_LEVEL]
         while level >= depth:
@@ -56,32 +75,32 @@ def simulate(
         if work > most_work:
             return TOO_MUCH
         for index in range(first, last):
-            found = child_below(slots, node_parent, node_step, count, stack[index], np.int32(0))
+            found = child_below(trie, stack[index], np.int32(0))
             if found >= 0:
                 stack[n] = found
                 n += 1
             if symbol > 0:
-                found = child_below(slots, node_parent, node_step, count, stack[index], np.int32(2 * symbol))
+                found = child_below(trie, stack[index], np.int32(2 * symbol))
                 if found >= 0:
                     stack[n] = found
                     n += 1
         waiting = deep_end[depth - 1]
         if symbol > 0:
             for index in range(waiting):
-                found = child_below(slots, node_parent, node_step, count, deep[index], np.int32(2 * symbol + 1))
+                found = child_below(trie, deep[index], np.int32(2 * symbol + 1))
                 if found >= 0:
                     stack[n] = found
                     n += 1
         for index in range(last, n):
             node = stack[index]
-            entry, gate = entries[node], gate_of_node[node]
-            if 0 <= entry < entry_limit:
+            entry, gate = trie.entry[node], trie.gate_of_node[node]
+            if 0 <= entry < trie.entry_limit:
                 mark(marks, entry)
-            if gate >= 0 and gate_stamps[gate] != stamp:
-                gate_stamps[gate] = stamp
+            if gate >= 0 and not is_open[gate]:
+                is_open[gate] = True
                 gates[gated] = gate
                 gated += 1
-            if below[node] & DEEP_STEPS != 0 and not is_deep[node]:
+            if trie.below[node] & DEEP_STEPS != 0 and not is_deep[node]:
                 is_deep[node] = True
                 deep[waiting] = node
                 waiting += 1

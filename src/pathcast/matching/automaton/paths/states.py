@@ -26,14 +26,17 @@ from .states_kernels import (
     N_WORK,
     NONE,
     Automaton,
+    NodeSets,
+    PathTrie,
+    StatePools,
     copy_transitions,
     index_rows,
     learn,
     mark_below,
 )
 
-# The pools in the order in which kernels take them, each with its kind of number and the size that says how far it is
-# filled (and how many places more are in use: rows end where the next begins). None: tables and scratch.
+# The pools, each with its kind of number and the size that says how far it is filled (and how many places more are in
+# use: rows end where the next begins). None: tables and scratch.
 _POOLS: dict[str, tuple[type[np.generic], int | None, int]] = {
     "reached": (np.int32, N_REACHED, 0),
     "reached_begin": (np.int64, N_STATES, 1),
@@ -69,15 +72,21 @@ class States:
     `entry_limit` count, and of the trie what leads to them.
     """
 
-    def __init__(self, trie: "Trie | States", gate_of_node: Int32s, entry_limit: int, first_entry: int = 0) -> None:
-        self.slots: Int32s = trie.slots
-        self.parent: Int32s = trie.parent
-        self.step: Int32s = trie.step
-        self.entry: Int32s = trie.entry
+    def __init__(self, trie: Trie | PathTrie, gate_of_node: Int32s, entry_limit: int, first_entry: int = 0) -> None:
         self.gate_of_node = gate_of_node
         self.first_entry, self.entry_limit = first_entry, entry_limit
         self.below = np.zeros(len(gate_of_node), dtype=np.uint64)
-        mark_below(self.parent, self.step, self.entry, gate_of_node, first_entry, entry_limit, self.below)
+        mark_below(trie.parent, trie.step, trie.entry, gate_of_node, first_entry, entry_limit, self.below)
+        self.trie = PathTrie(
+            slots=trie.slots,
+            parent=trie.parent,
+            step=trie.step,
+            entry=trie.entry,
+            below=self.below,
+            gate_of_node=gate_of_node,
+            first_entry=first_entry,
+            entry_limit=entry_limit,
+        )
         self.lock = threading.Lock()
         self._sizes = np.zeros(N_SIZES, dtype=np.int64)
         self._pools: dict[str, AnyArray] = {name: np.zeros(_FIRST, dtype=kind) for name, (kind, _, _) in _POOLS.items()}
@@ -90,7 +99,7 @@ class States:
 
     def emptied(self) -> "States":
         """States for the same paths, with nothing worked out."""
-        return States(self, self.gate_of_node, self.entry_limit, self.first_entry)
+        return States(self.trie, self.gate_of_node, self.entry_limit, self.first_entry)
 
     def _make_document(self) -> None:
         """State 0: the document node, before any element."""
@@ -105,8 +114,9 @@ class States:
             pools["deep_begin"][1] = sizes[N_DEEP_POOL] = sizes[N_DEEPS] = 1
             pools["deep_parent"][0] = NONE
             pools["deep_of"][0] = 0
-        if self.first_entry <= self.entry[0] < self.entry_limit:
-            pools["accepted"][0] = self.entry[0]
+        entry = self.trie.entry[0]
+        if self.first_entry <= entry < self.entry_limit:
+            pools["accepted"][0] = entry
             pools["accepted_begin"][1] = sizes[N_ACCEPTED] = 1
         if self.gate_of_node[0] >= 0:
             pools["gates"][0] = self.gate_of_node[0]
@@ -157,19 +167,41 @@ class States:
         self.full = False
         done = begin
         while done < end:
-            pools = self._pools.values()
-            done = learn(
-                begin, names, parents, symbols, done, end, states, work,
-                self.slots, self.parent, self.step, self.entry, self.below, self.gate_of_node,
-                self.first_entry, self.entry_limit,
-                self._sizes, *pools,
-            )  # fmt: skip
+            done = learn(names, parents, symbols, begin, done, end, work, self.trie, self._writable(), states)
             if done < end:
                 self.full = self._sizes[N_WORK] <= work and not self._grow(limit)
                 if self.full or self._sizes[N_WORK] > work:
                     break
         self._publish()
         return done == end
+
+    def _writable(self) -> StatePools:
+        """The pools as a kernel adds to them."""
+        pools = self._pools
+        return StatePools(
+            sizes=self._sizes,
+            states=NodeSets(
+                nodes=pools["reached"],
+                begins=pools["reached_begin"],
+                above=pools["deep_of"],
+                hashes=pools["hashes"],
+                slots=pools["state_slots"],
+            ),
+            deeps=NodeSets(
+                nodes=pools["deep_pool"],
+                begins=pools["deep_begin"],
+                above=pools["deep_parent"],
+                hashes=pools["deep_hashes"],
+                slots=pools["deep_slots"],
+            ),
+            accepted=pools["accepted"],
+            accepted_begin=pools["accepted_begin"],
+            gates=pools["gates"],
+            gates_begin=pools["gates_begin"],
+            keys=pools["keys"],
+            targets=pools["targets"],
+            stamps=pools["stamps"],
+        )
 
     def _grow(self, limit: int) -> bool:
         """Double the pools that are more than half full; False when that would be too much."""

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.kernels import Int32s, Int64s, kernel, part, rare
+from pathcast.kernels import Int32s, Int64s, UInt64s, Writable, kernel, part, rare
 
 from ...table.path_trie_kernels import edge_slot
 
@@ -54,6 +54,52 @@ class Automaton(NamedTuple):
     known: int
 
 
+class PathTrie(NamedTuple):
+    """The trie as a generation of states sees it, as many nodes as `below` has.
+
+    `below` has the marks of each node, `gate_of_node` its gate or NONE. Entries from `first_entry` to `entry_limit`
+    count.
+    """
+
+    slots: Int32s
+    parent: Int32s
+    step: Int32s
+    entry: Int32s
+    below: UInt64s
+    gate_of_node: Int32s
+    first_entry: int
+    entry_limit: int
+
+
+class NodeSets(NamedTuple):
+    """Sets of nodes, `nodes[begins[i] : begins[i + 1]]`, each with the number of a set above, and a hash table."""
+
+    nodes: Writable[Int32s]
+    begins: Writable[Int64s]
+    above: Writable[Int32s]
+    hashes: Writable[UInt64s]
+    slots: Writable[Int32s]
+
+
+class StatePools(NamedTuple):
+    """All of a generation, to be added to.
+
+    A state is its reached nodes with the deep set above; a deep set is what it adds to the one above. `stamps` are
+    those of nodes.
+    """
+
+    sizes: Writable[Int64s]
+    states: NodeSets
+    deeps: NodeSets
+    accepted: Writable[Int32s]
+    accepted_begin: Writable[Int64s]
+    gates: Writable[Int32s]
+    gates_begin: Writable[Int64s]
+    keys: Writable[Int64s]
+    targets: Writable[Int32s]
+    stamps: Writable[Int64s]
+
+
 @part
 def step_mark(step):
     """The mark of a step."""
@@ -71,13 +117,14 @@ def mark_below(node_parent, node_step, entries, gate_of_node, first, limit, belo
 
 
 @part
-def child_below(slots, node_parent, node_step, count, parent, step):
-    """The node below `parent` by `step` among the first `count`, or NONE; later ones may be in the making."""
+def child_below(trie, parent, step):
+    """The node below `parent` by `step` among those that count, or NONE; later ones may be in the making."""
+    slots, count = trie.slots, len(trie.below)
     mask = len(slots) - 1
     slot = edge_slot(parent, step, mask)
     while True:
         node = slots[slot]
-        if node < 0 or (node < count and node_parent[node] == parent and node_step[node] == step):
+        if node < 0 or (node < count and trie.parent[node] == parent and trie.step[node] == step):
             return node
         slot = (slot + 1) & mask
 
@@ -113,21 +160,23 @@ def next_state(keys, targets, state, symbol):
 
 
 @rare
-def find_row(slots, hashes, hashed, pool, begin, above_of, above, fresh, fresh_end, stamps, stamp):
-    """The row with this hash, this `above` and just the nodes fresh to fresh_end of the pool; -1 - slot for none.
+def find_row(sets, hashed, above, fresh, fresh_end, stamps, stamp):
+    """The set with this hash, this set above and just the nodes fresh to fresh_end; -1 - slot for none.
 
     The fresh nodes bear `stamp`.
     """
+    slots, begins = sets.slots, sets.begins
     mask = len(slots) - 1
     slot = np.int64(hashed >> np.uint64(20) & np.uint64(mask))
     while True:
         row = np.int64(slots[slot])
         if row < 0:
             return -1 - slot
-        if hashes[row] == hashed and above_of[row] == above and begin[row + 1] - begin[row] == fresh_end - fresh:
+        size = begins[row + 1] - begins[row]
+        if sets.hashes[row] == hashed and sets.above[row] == above and size == fresh_end - fresh:
             same = True
-            for index in range(begin[row], begin[row + 1]):
-                if stamps[pool[index]] != stamp:
+            for index in range(begins[row], begins[row + 1]):
+                if stamps[sets.nodes[index]] != stamp:
                     same = False
                     break
             if same:
@@ -136,15 +185,13 @@ def find_row(slots, hashes, hashed, pool, begin, above_of, above, fresh, fresh_e
 
 
 @rare
-def reach(
-    slots, node_parent, node_step, below, symbol, reached, reached_begin, state, deep_pool, deep_parent,
-    deep_begin, deep, stamps, stamp, end, sizes,
-):  # fmt: skip
+def reach(state, symbol, deep, stamp, end, trie, pools):
     """Write the nodes reached from `state` on `symbol` behind the pool's `end`; its new end, or NO_ROOM.
 
     The nodes of the deep set get `stamp`.
     """
-    room, node_count = len(reached), len(below)
+    reached, reached_begin, below, sizes = pools.states.nodes, pools.states.begins, trie.below, pools.sizes
+    deeps, stamps, room = pools.deeps, pools.stamps, len(reached)
     any_name, named, deeper = step_mark(np.int64(0)), step_mark(2 * symbol), step_mark(2 * symbol + 1)
     sizes[N_WORK] += 2 * (reached_begin[state + 1] - reached_begin[state])
     for index in range(reached_begin[state], reached_begin[state + 1]):
@@ -153,109 +200,115 @@ def reach(
         if end + 2 > room:
             return np.int64(NO_ROOM)
         if steps & any_name != 0:
-            found = child_below(slots, node_parent, node_step, node_count, node, np.int32(0))
+            found = child_below(trie, node, np.int32(0))
             if found >= 0 and below[found] != 0:
                 reached[end] = found
                 end += 1
         if symbol > 0 and steps & named != 0:
-            found = child_below(slots, node_parent, node_step, node_count, node, np.int32(2 * symbol))
+            found = child_below(trie, node, np.int32(2 * symbol))
             if found >= 0 and below[found] != 0:
                 reached[end] = found
                 end += 1
     current = deep
     while current >= 0:
-        sizes[N_WORK] += deep_begin[current + 1] - deep_begin[current]
-        for index in range(deep_begin[current], deep_begin[current + 1]):
-            node = deep_pool[index]
+        sizes[N_WORK] += deeps.begins[current + 1] - deeps.begins[current]
+        for index in range(deeps.begins[current], deeps.begins[current + 1]):
+            node = deeps.nodes[index]
             stamps[node] = stamp
             if symbol > 0 and below[node] & deeper != 0:
                 if end + 1 > room:
                     return np.int64(NO_ROOM)
-                found = child_below(slots, node_parent, node_step, node_count, node, np.int32(2 * symbol + 1))
+                found = child_below(trie, node, np.int32(2 * symbol + 1))
                 if found >= 0 and below[found] != 0:
                     reached[end] = found
                     end += 1
-        current = deep_parent[current]
+        current = deeps.above[current]
     return end
 
 
 @rare
-def follow(
-    slots, node_parent, node_step, entries, below, gate_of_node, first_entry, entry_limit, state, symbol,
-    sizes, reached, reached_begin, accepted, accepted_begin, gates, gates_begin, deep_of, hashes, state_slots,
-    deep_pool, deep_begin, deep_parent, deep_hashes, deep_slots, stamps,
-):  # fmt: skip
-    """The state that `state` becomes on `symbol`, made now if there is none; NO_ROOM leaves all as it was."""
-    states, begin = sizes[N_STATES], sizes[N_REACHED]
-    deep = np.int64(deep_of[state])
-    sizes[N_STAMP] += 1
-    stamp = sizes[N_STAMP]
-    end = reach(slots, node_parent, node_step, below, symbol, reached, reached_begin, state, deep_pool,
-                deep_parent, deep_begin, deep, stamps, stamp, begin, sizes)  # fmt: skip
-    # Room for one state more, for its rows at their largest, and for one deep set: tables stay half empty.
-    fits = (
-        end >= 0
-        and states + 2 < len(reached_begin)
-        and 2 * states + 2 < len(state_slots)
-        and sizes[N_ACCEPTED] + (end - begin) <= len(accepted)
-        and sizes[N_GATES] + (end - begin) <= len(gates)
-        and sizes[N_DEEPS] + 2 < len(deep_begin)
-        and 2 * sizes[N_DEEPS] + 2 < len(deep_slots)
-        and sizes[N_DEEP_POOL] + (end - begin) <= len(deep_pool)
+def has_room(more, pools):
+    """Whether there is room for one state and one deep set with `more` nodes, so that tables stay half empty."""
+    sizes, states = pools.sizes, pools.sizes[N_STATES]
+    return (
+        states + 2 < len(pools.states.begins)
+        and 2 * states + 2 < len(pools.states.slots)
+        and sizes[N_ACCEPTED] + more <= len(pools.accepted)
+        and sizes[N_GATES] + more <= len(pools.gates)
+        and sizes[N_DEEPS] + 2 < len(pools.deeps.begins)
+        and 2 * sizes[N_DEEPS] + 2 < len(pools.deeps.slots)
+        and sizes[N_DEEP_POOL] + more <= len(pools.deeps.nodes)
     )
-    if not fits:
-        return np.int64(NO_ROOM)
-    # The deep set, with those of the reached nodes that are new to it.
+
+
+@rare
+def deepened(deep, stamp, begin, end, below, pools):
+    """The deep set with those of the reached nodes, begin to end, that are new to it: they don't bear `stamp`."""
+    sizes, deeps, stamps, reached = pools.sizes, pools.deeps, pools.stamps, pools.states.nodes
     first, last = sizes[N_DEEP_POOL], sizes[N_DEEP_POOL]
     hashed = np.uint64(deep + 1) * KEY_B
     for index in range(begin, end):
         node = reached[index]
         if below[node] & DEEP_STEPS != 0 and stamps[node] != stamp:
-            deep_pool[last] = node
+            deeps.nodes[last] = node
             last += 1
             hashed += mixed(node)
-    if last > first:
-        sizes[N_STAMP] += 1
-        stamp = sizes[N_STAMP]
-        for index in range(first, last):
-            stamps[deep_pool[index]] = stamp
-        found = find_row(deep_slots, deep_hashes, hashed, deep_pool, deep_begin, deep_parent, deep, first, last,
-                         stamps, stamp)  # fmt: skip
-        if found < 0:
-            row = sizes[N_DEEPS]
-            deep_parent[row] = deep
-            deep_hashes[row] = hashed
-            deep_begin[row + 1] = last
-            deep_slots[-1 - found] = row
-            sizes[N_DEEP_POOL] = last
-            sizes[N_DEEPS] = row + 1
-            found = row
-        deep = found
-    # The state.
+    if last == first:
+        return deep
+    sizes[N_STAMP] += 1
+    stamp = sizes[N_STAMP]
+    for index in range(first, last):
+        stamps[deeps.nodes[index]] = stamp
+    found = find_row(deeps, hashed, deep, first, last, stamps, stamp)
+    if found < 0:
+        row = sizes[N_DEEPS]
+        deeps.above[row] = deep
+        deeps.hashes[row] = hashed
+        deeps.begins[row + 1] = last
+        deeps.slots[-1 - found] = row
+        sizes[N_DEEP_POOL] = last
+        sizes[N_DEEPS] = row + 1
+        found = row
+    return found
+
+
+@rare
+def follow(state, symbol, trie, pools):
+    """The state that `state` becomes on `symbol`, made now if there is none; NO_ROOM leaves all as it was."""
+    sizes, sets, stamps = pools.sizes, pools.states, pools.stamps
+    reached = sets.nodes
+    states, begin = sizes[N_STATES], sizes[N_REACHED]
+    deep = np.int64(sets.above[state])
+    sizes[N_STAMP] += 1
+    stamp = sizes[N_STAMP]
+    end = reach(state, symbol, deep, stamp, begin, trie, pools)
+    if end < 0 or not has_room(end - begin, pools):
+        return np.int64(NO_ROOM)
+    deep = deepened(deep, stamp, begin, end, trie.below, pools)
     sizes[N_STAMP] += 1
     stamp = sizes[N_STAMP]
     hashed = np.uint64(deep + 1) * KEY_B
     for index in range(begin, end):
         stamps[reached[index]] = stamp
         hashed += mixed(reached[index])
-    found = find_row(state_slots, hashes, hashed, reached, reached_begin, deep_of, deep, begin, end, stamps, stamp)
+    found = find_row(sets, hashed, deep, begin, end, stamps, stamp)
     if found >= 0:
         return found
     n, m = sizes[N_ACCEPTED], sizes[N_GATES]
     for index in range(begin, end):
         node = reached[index]
-        entry, gate = entries[node], gate_of_node[node]
-        if first_entry <= entry < entry_limit:
-            accepted[n] = entry
+        entry, gate = trie.entry[node], trie.gate_of_node[node]
+        if trie.first_entry <= entry < trie.entry_limit:
+            pools.accepted[n] = entry
             n += 1
         if gate >= 0:
-            gates[m] = gate
+            pools.gates[m] = gate
             m += 1
     sizes[N_REACHED], sizes[N_ACCEPTED], sizes[N_GATES] = end, n, m
-    reached_begin[states + 1], accepted_begin[states + 1], gates_begin[states + 1] = end, n, m
-    deep_of[states] = deep
-    hashes[states] = hashed
-    state_slots[-1 - found] = states
+    sets.begins[states + 1], pools.accepted_begin[states + 1], pools.gates_begin[states + 1] = end, n, m
+    sets.above[states] = deep
+    sets.hashes[states] = hashed
+    sets.slots[-1 - found] = states
     sizes[N_STATES] = states + 1
     return states
 
@@ -271,26 +324,24 @@ def put_transition(keys, targets, state, symbol, target):
     keys[slot] = np.int64(state) << 32 | np.int64(symbol)
 
 
-_POOLS = (
-    " i8[::1], i4[::1], i8[::1], i4[::1], i8[::1], i4[::1], i8[::1], i4[::1], u8[::1], i4[::1],"
-    " i4[::1], i8[::1], i4[::1], u8[::1], i4[::1], i8[::1], i8[::1], i4[::1]"
-)
-
-
-@kernel(
-    "int64(int64, ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, int64, i4[::1], int64,"
-    " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_u8[::1], ro_i4[::1], int64, int64," + _POOLS + ")"
-)
+@kernel
 def learn(
-    begin, names, parents, symbols, first, end, states, most_work,
-    slots, node_parent, node_step, entries, below, gate_of_node, first_entry, entry_limit,
-    sizes, reached, reached_begin, accepted, accepted_begin, gates, gates_begin, deep_of, hashes, state_slots,
-    deep_pool, deep_begin, deep_parent, deep_hashes, deep_slots, stamps, keys, targets,
-):  # fmt: skip
+    names: Int32s,
+    parents: Int32s,
+    symbols: Int32s,
+    begin: int,
+    first: int,
+    end: int,
+    most_work: int,
+    trie: PathTrie,
+    pools: StatePools,
+    states: Writable[Int32s],
+) -> int:
     """Work out the states of a document's elements from `first` to `end`; the first there was no room or work for.
 
     `begin` is the document's first element, `states` gets each element's state.
     """
+    sizes, keys, targets = pools.sizes, pools.keys, pools.targets
     for element in range(first, end):
         parent = parents[element]
         above = np.int64(0) if parent < 0 else np.int64(states[parent - begin])
@@ -298,13 +349,10 @@ def learn(
         state = np.int64(next_state(keys, targets, above, symbol))
         if state < 0:
             if 2 * sizes[N_TRANSITIONS] + 2 > len(keys) or sizes[N_WORK] > most_work:
-                return np.int64(element)
-            state = follow(slots, node_parent, node_step, entries, below, gate_of_node, first_entry, entry_limit,
-                           above, symbol, sizes, reached, reached_begin, accepted, accepted_begin, gates, gates_begin,
-                           deep_of, hashes, state_slots, deep_pool, deep_begin, deep_parent, deep_hashes, deep_slots,
-                           stamps)  # fmt: skip
+                return element
+            state = follow(above, symbol, trie, pools)
             if state < 0:
-                return np.int64(element)
+                return element
             put_transition(keys, targets, above, symbol, state)
             sizes[N_TRANSITIONS] += 1
         states[element - begin] = state
