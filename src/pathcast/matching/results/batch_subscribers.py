@@ -18,7 +18,7 @@ import numpy as np
 from pathcast.kernels import Int32s, Int64s, UInt64s
 
 from .entry_rows import Rows
-from .entry_rows_kernels import distinct_visible_rows
+from .entry_rows_kernels import EntryRanks, distinct_visible_rows
 from .match_expansion import Expansion
 from .match_expansion_kernels import distinct_rows
 
@@ -127,8 +127,8 @@ class SubscriberRows:
         ranked, rows = self._ranked, self._expansion.rows
         if self._expansion.are_laid_out(offsets, entries):
             return int(distinct_rows(offsets, entries, ranked.begin, ranked.ranks, marks, out_offsets, out, first))
-        done = distinct_visible_rows(
-            offsets, entries, ranked.begin, ranked.ranks, rows.begin, rows.owners, ranked.order.rank,
-            *rows.changes(), self._expansion.stamp, self._expansion.added, marks, out_offsets, out, first,
-        )  # fmt: skip
-        return int(done)
+        known = EntryRanks(ranked.begin, ranked.ranks, ranked.order.rank)
+        published = self._expansion.stamp, self._expansion.added
+        return distinct_visible_rows(
+            offsets, entries, rows.laid_owners, known, rows.changes, published, marks, out_offsets, out, first
+        )

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pathcast.kernels import Int32s, Int64s, UInt8s
+from pathcast.kernels import Int32s, Int64s
 from pathcast.store import Texts
 
-from .entry_rows_kernels import CELLS, ID, NEXT, OWNER, append_rows, lay_out
+from .entry_rows_kernels import CELLS, ID, NEXT, OWNER, EntryValues, RowChanges, append_rows, lay_out
 
 if TYPE_CHECKING:
     from ..table.pattern_table import PatternTable
@@ -55,6 +55,9 @@ class Rows:
         self.published = 0, 0  # the last stamp that is complete, and how many rows were added by then
         self.head = self.tail = self.added = self.died = self.live = _NOTHING  # made by the first change
         self.touched = _NO_BITS
+        # As kernels take them.
+        self.laid_ids, self.laid_owners = (EntryValues(begin, values, self.single) for values in (ids, owners))
+        self.changes = RowChanges(self.touched, self.head, self.added, self.died)
         # Of `batch_subscribers.py`, once somebody asks; the order may come from the rows that these follow.
         self.ranked: RankedRows | None = None
         self.name_order: NameOrder | None = None
@@ -83,10 +86,6 @@ class Rows:
         return cls(begin, row_ids, row_owners, names, version)
 
     # Reading.
-
-    def changes(self) -> tuple[UInt8s, Int32s, Int32s, Int32s]:
-        """What has changed, as kernels take it."""
-        return self.touched, self.head, self.added, self.died
 
     @property
     def version(self) -> int:
@@ -139,9 +138,9 @@ class Rows:
         touched = np.zeros(len(live) + 7 >> 3, dtype=np.uint8)
         self._died, self._added, self._head, self._tail = died.data, added.data, head.data, tail.data
         self._touched = touched.data
-        # `touched` leads to all others, so it comes last, and readers take it first.
         self.live, self.died, self.added, self.head, self.tail = live, died, added, head, tail
         self.touched = touched
+        self.changes = RowChanges(touched, head, added, died)
 
     def add(self, entry: int, id: int, owner: int) -> int:
         """Add a row; how many the entry had before."""

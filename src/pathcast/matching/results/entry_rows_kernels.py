@@ -11,13 +11,43 @@ added. `touched` has a bit for each entry that anything has happened to since it
 what is known of all others by a bit needs no look at the larger arrays.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, part, rare
+from pathcast.kernels import Int32s, Int64s, UInt8s, UInt64s, Writable, kernel, part, rare
 
 from ..arrays.bitset_kernels import mark, read_marks
 
 NEXT, ID, OWNER, CELLS = 0, 1, 2, 3
+
+
+class EntryValues(NamedTuple):
+    """The ids or owners of the rows that were laid out, `begin[e] : begin[e + 1]` those of entry `e`.
+
+    `single`: each entry has one row.
+    """
+
+    begin: Int64s
+    values: Int32s
+    single: bool
+
+
+class EntryRanks(NamedTuple):
+    """The distinct ranks behind each entry's laid-out rows, `begin[e] : begin[e + 1]`; and the rank of each owner."""
+
+    begin: Int64s
+    ranks: Int32s
+    of_owner: Int32s
+
+
+class RowChanges(NamedTuple):
+    """What has happened to rows since they were laid out: entries touched, rows added, and when rows died."""
+
+    touched: UInt8s
+    head: Int32s
+    added: Int32s
+    died: Int32s
 
 
 @kernel("void(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], i8[::1], i4[::1], i4[::1])")
@@ -113,38 +143,31 @@ def merge_sorted(out, start, end, added, more):
         place -= 1
 
 
-@kernel(
-    "int64(ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], boolean, ro_u1[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1],"
-    " int64, int64, int64, i8[::1], i4[::1], i4[::1], int64)",
-    late=True,
-)
+@kernel(late=True)
 def visible_rows(
-    offsets,
-    entries,
-    begin,
-    values,
-    single,
-    touched,
-    head,
-    rows,
-    died,
-    stamp,
-    count,
-    cell,
-    out_offsets,
-    out,
-    added,
-    first,
-):
+    offsets: Int64s,
+    entries: Int32s,
+    rows: EntryValues,
+    changes: RowChanges,
+    published: tuple[int, int],
+    cell: int,
+    out_offsets: Writable[Int64s],
+    out: Writable[Int32s],
+    room: Writable[Int32s],
+    first: int,
+) -> int:
     """The values of the rows behind each document's entries that are visible at a stamp, from document `first` on.
 
-    `values` are those of the rows that were laid out (`single`: one an entry), `cell` says where an added row has its
-    own. With room in `added`, for all added rows, these are sorted and merged into the laid-out ones, which must
-    ascend; with none, values come in any order. Gives the first document whose values do not fit into `out`, or the
-    number of documents. Entries that are newer than the rows have no rows.
+    `published` is the stamp, and how many rows were added by then; `cell` says where an added row has its value. With
+    `room`, for all added rows, these are sorted and merged into the laid-out ones, which must ascend; with none, values
+    come in any order. Gives the first document whose values do not fit into `out`, or the number of documents. Entries
+    that are newer than the rows have no rows.
     """
+    begin, values, single = rows
+    added, died = changes.added, changes.died
+    stamp, count = published
     laid_out = len(begin) - 1
-    merging = len(added) > 0
+    merging = len(room) > 0
     written = out_offsets[first]
     for document in range(first, len(offsets) - 1):
         start = written
@@ -156,7 +179,7 @@ def visible_rows(
                 row, end = (entry, entry + 1) if single else (begin[entry], begin[entry + 1])
             if written + more + end - row > len(out):
                 return document
-            if not is_touched(touched, entry):
+            if not is_touched(changes.touched, entry):
                 while row < end:
                     out[np.uint64(written)] = values[np.uint64(row)]
                     written += 1
@@ -167,33 +190,35 @@ def visible_rows(
                     out[written] = values[row]
                     written += 1
                 row += 1
-            link = head[entry]
+            link = changes.head[entry]
             while 0 < link <= count:
                 at = np.int64(link - 1) * CELLS
                 if lives(died, len(values) + link - 1, stamp):
                     if written + more == len(out):
                         return document
                     if merging:
-                        added[more] = rows[at + cell]
+                        room[more] = added[at + cell]
                         more += 1
                     else:
-                        out[written] = rows[at + cell]
+                        out[written] = added[at + cell]
                         written += 1
-                link = rows[at + NEXT]
+                link = added[at + NEXT]
         if more > 0:
-            merge_sorted(out, start, written, added, more)
+            merge_sorted(out, start, written, room, more)
             written += more
         out_offsets[document + 1] = written
     return len(offsets) - 1
 
 
-@kernel("int64(ro_i4[::1], ro_i8[::1], ro_u1[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, int64, int64)", late=True)
-def count_visible_rows(entries, begin, touched, head, rows, died, stamp, count, laid_out):
-    """How many rows behind these entries are visible at a stamp, with `count` rows added to those `laid_out`."""
+@kernel(late=True)
+def count_visible_rows(entries: Int32s, rows: EntryValues, changes: RowChanges, published: tuple[int, int]) -> int:
+    """How many rows behind these entries are visible at a stamp; `published`: that, and how many were added by then."""
+    begin, died = rows.begin, changes.died
+    stamp, count = published
     total = 0
     for index in range(len(entries)):
         entry = entries[index]
-        changed = is_touched(touched, entry)
+        changed = is_touched(changes.touched, entry)
         if entry < len(begin) - 1:
             if changed:
                 for row in range(begin[entry], begin[entry + 1]):
@@ -201,68 +226,59 @@ def count_visible_rows(entries, begin, touched, head, rows, died, stamp, count, 
             else:
                 total += begin[entry + 1] - begin[entry]
         if changed:
-            link = head[entry]
+            link = changes.head[entry]
             while 0 < link <= count:
-                total += lives(died, laid_out + link - 1, stamp)
-                link = rows[np.int64(link - 1) * CELLS + NEXT]
+                total += lives(died, len(rows.values) + link - 1, stamp)
+                link = changes.added[np.int64(link - 1) * CELLS + NEXT]
     return total
 
 
-@kernel(
-    "int64(ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_u1[::1], ro_i4[::1],"
-    " ro_i4[::1], ro_i4[::1], int64, int64, u8[::1], i8[::1], i4[::1], int64)",
-    late=True,
-)
+@kernel(late=True)
 def distinct_visible_rows(
-    offsets,
-    entries,
-    rank_begin,
-    ranks,
-    begin,
-    owners,
-    rank,
-    touched,
-    head,
-    rows,
-    died,
-    stamp,
-    count,
-    marks,
-    out_offsets,
-    out,
-    first,
-):
+    offsets: Int64s,
+    entries: Int32s,
+    owners: EntryValues,
+    ranked: EntryRanks,
+    changes: RowChanges,
+    published: tuple[int, int],
+    marks: Writable[UInt64s],
+    out_offsets: Writable[Int64s],
+    out: Writable[Int32s],
+    first: int,
+) -> int:
     """For each document from `first` on the distinct ranks of the owners that are visible at a stamp, ascending.
 
-    `ranks` are those of each entry's laid-out rows, for entries that nothing has happened to; for the others `rank` is
-    asked for each row's owner. `marks` is all zero. Gives the first document whose ranks do not fit any more, or the
-    number of documents.
+    `published` is the stamp, and how many rows were added by then. Of entries that nothing has happened to, the ranks
+    are known; of the others each row's owner is looked at. `marks` is all zero. Gives the first document whose ranks do
+    not fit any more, or the number of documents.
     """
+    begin, values, added, died = owners.begin, owners.values, changes.added, changes.died
+    stamp, count = published
     laid_out = len(begin) - 1
     written = out_offsets[first]
     for document in range(first, len(offsets) - 1):
         total = 0
         for index in range(offsets[document], offsets[document + 1]):
             entry = entries[index]
-            changed = is_touched(touched, entry)
+            changed = is_touched(changes.touched, entry)
             if entry < laid_out:
                 if not changed:
-                    for row in range(rank_begin[entry], rank_begin[entry + 1]):
-                        mark(marks, ranks[row])
-                    total += rank_begin[entry + 1] - rank_begin[entry]
+                    for row in range(ranked.begin[entry], ranked.begin[entry + 1]):
+                        mark(marks, ranked.ranks[row])
+                    total += ranked.begin[entry + 1] - ranked.begin[entry]
                 else:
                     for row in range(begin[entry], begin[entry + 1]):
-                        if owners[row] >= 0 and lives(died, row, stamp):
-                            mark(marks, rank[owners[row]])
+                        if values[row] >= 0 and lives(died, row, stamp):
+                            mark(marks, ranked.of_owner[values[row]])
                             total += 1
-            link = head[entry] if changed else 0
+            link = changes.head[entry] if changed else 0
             while 0 < link <= count:
                 at = np.int64(link - 1) * CELLS
-                owner = rows[at + OWNER]
-                if owner >= 0 and lives(died, len(owners) + link - 1, stamp):
-                    mark(marks, rank[owner])
+                owner = added[at + OWNER]
+                if owner >= 0 and lives(died, len(values) + link - 1, stamp):
+                    mark(marks, ranked.of_owner[owner])
                     total += 1
-                link = rows[at + NEXT]
+                link = added[at + NEXT]
         if written + min(total, 64 * len(marks)) + 8 > len(out):
             for word in range(len(marks)):
                 marks[word] = 0

@@ -75,7 +75,7 @@ class Expansion:
             offsets = np.array([0, len(entries)], dtype=np.int64)
             return int(measure_rows(offsets, entries, self.rows.begin, np.empty(2, dtype=np.int64)))
         rows = self.rows
-        return int(count_visible_rows(entries, rows.begin, *rows.changes(), self.stamp, self.added, len(rows.ids)))
+        return count_visible_rows(entries, rows.laid_ids, rows.changes, (self.stamp, self.added))
 
     def ids_of(self, entries: Int32s) -> Int32s:
         """Their ids, ascending, read-only."""
@@ -151,17 +151,14 @@ class Expansion:
     def _visible(self, offsets: Int64s, entries: Int32s, cell: int) -> tuple[Int64s, Int32s]:
         """The visible rows' ids or owners; ids ascend if the laid-out ones do."""
         rows = self.rows
-        changes = rows.changes()
-        values = rows.ids if cell == ID else rows.owners
+        laid_out, changes = rows.laid_ids if cell == ID else rows.laid_owners, rows.changes
         room = np.empty(self.added, dtype=np.int32) if cell == ID and rows.ascending else _NONE
         out_offsets = np.zeros(len(offsets), dtype=np.int64)
-        out = np.empty(64 + len(entries) * (1 + len(values) // max(1, rows.entry_count)), dtype=np.int32)
+        out = np.empty(64 + len(entries) * (1 + len(laid_out.values) // max(1, rows.entry_count)), dtype=np.int32)
         done = 0
         while True:
-            done = visible_rows(
-                offsets, entries, rows.begin, values, rows.single, *changes, self.stamp, self.added, cell,
-                out_offsets, out, room, done,
-            )  # fmt: skip
+            published = self.stamp, self.added
+            done = visible_rows(offsets, entries, laid_out, changes, published, cell, out_offsets, out, room, done)
             if done == len(offsets) - 1:
                 return out_offsets, out[: out_offsets[-1]]
             larger = np.empty(2 * len(out), dtype=np.int32)

@@ -1,11 +1,20 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Writing out the rows behind entries: ids or subscribers of whole batches."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel
+from pathcast.kernels import Bools, Int32s, Int64s, UInt64s, Writable, kernel, part
 
 from ..arrays.bitset_kernels import mark, mark_with_summary, read_few_marks, read_marks
+
+
+class DocumentEntries(NamedTuple):
+    """The entries of documents, `offsets[i] : offsets[i + 1]` those of document `i`."""
+
+    offsets: Int64s
+    entries: Int32s
 
 
 @kernel("int64(ro_i8[::1], ro_i4[::1], ro_i8[::1], i8[::1])")
@@ -66,29 +75,37 @@ def merge_entries(offsets, entries, more_offsets, more, holding, marks, summary,
         out_offsets[document + 1] = written
 
 
-@kernel(
-    "void(ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_b1[::1],"
-    " u8[::1], u8[::1], i8[::1], i4[::1])"
-)
+@part
+def mark_entries(found, document, marks, summary):
+    """Mark the entries of a document."""
+    for index in range(found.offsets[document], found.offsets[document + 1]):
+        mark_with_summary(marks, summary, found.entries[index])
+
+
+@kernel
 def merge_joined(
-    offsets, entries, joined_offsets, joined, twig_offsets, twigs, more_offsets, more, holding, marks, summary,
-    out_offsets, out,
-):  # fmt: skip
-    """Each document's entries, those of `joined` and `twigs`, and of `more` that hold, ascending.
+    paths: DocumentEntries,
+    joined: DocumentEntries,
+    twigs: DocumentEntries,
+    candidates: DocumentEntries,
+    holding: Bools,
+    marks: Writable[UInt64s],
+    summary: Writable[UInt64s],
+    out_offsets: Writable[Int64s],
+    out: Writable[Int32s],
+) -> None:
+    """Each document's entries of `paths`, `joined` and `twigs`, and those of `candidates` that hold, ascending.
 
     `out` has room for all and 8 besides.
     """
     written = np.int64(0)
-    for document in range(len(offsets) - 1):
-        for index in range(offsets[document], offsets[document + 1]):
-            mark_with_summary(marks, summary, entries[index])
-        for index in range(joined_offsets[document], joined_offsets[document + 1]):
-            mark_with_summary(marks, summary, joined[index])
-        for index in range(twig_offsets[document], twig_offsets[document + 1]):
-            mark_with_summary(marks, summary, twigs[index])
-        for index in range(more_offsets[document], more_offsets[document + 1]):
+    for document in range(len(paths.offsets) - 1):
+        mark_entries(paths, document, marks, summary)
+        mark_entries(joined, document, marks, summary)
+        mark_entries(twigs, document, marks, summary)
+        for index in range(candidates.offsets[document], candidates.offsets[document + 1]):
             if holding[index]:
-                mark_with_summary(marks, summary, more[index])
+                mark_with_summary(marks, summary, candidates.entries[index])
         written = read_few_marks(marks, summary, out, written)
         out_offsets[document + 1] = written
 

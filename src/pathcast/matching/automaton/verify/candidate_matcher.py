@@ -18,7 +18,7 @@ from pathcast.documents import DocumentBatch
 from pathcast.kernels import Int32s
 
 from ...engine_contract import Entries, Offsets
-from ...results.match_expansion_kernels import merge_joined
+from ...results.match_expansion_kernels import DocumentEntries, merge_joined
 from ...table.pattern_table import PatternTable
 from ..twigs.twig_join import TwigJoins
 from ..values.access_predicates import Access
@@ -96,8 +96,15 @@ class CandidateMatcher:
         marks = np.zeros(count + 63 >> 6, dtype=np.uint64)
         summary = np.zeros(len(marks) + 63 >> 6, dtype=np.uint64)
         merge_joined(
-            offsets, entries, joined.offsets, joined.entries, twigs.offsets, twigs.entries,
-            candidate_offsets, more, holding, marks, summary, out_offsets, out,
-        )  # fmt: skip
+            DocumentEntries(offsets, entries),
+            DocumentEntries(joined.offsets, joined.entries),
+            DocumentEntries(twigs.offsets, twigs.entries),
+            DocumentEntries(candidate_offsets, more),
+            holding,
+            marks,
+            summary,
+            out_offsets,
+            out,
+        )
         looked_at = len(candidates) + joined.looked_at + twigs.looked_at
         return Matched(out_offsets, out[: out_offsets[-1]], looked_at, verified)
