@@ -41,7 +41,6 @@ from .condition_kernels import (
     X_FAILED,
     contains_further,
     element_passes,
-    first_passes,
     known_test_passes,
     put_bit,
 )
@@ -59,6 +58,7 @@ from .element_set_kernels import (
     interned,
     made,
 )
+from .first_node_kernels import first_passes
 
 # Before a text has been looked for: no text node comes after this one.
 NOWHERE = np.int64(1 << 62)

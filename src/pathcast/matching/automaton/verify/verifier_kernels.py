@@ -65,7 +65,6 @@ from .condition_kernels import (
     Occurrences,
     PathRoom,
     ValueMemo,
-    first_passes,
     is_tried,
     link,
     mark_up,
@@ -88,6 +87,7 @@ from .element_set_kernels import (
     made,
     word_by_word,
 )
+from .first_node_kernels import first_passes
 
 # A step in `Programs.steps`: its number, its name and axis (2 · name, + 1 for //), and what it asks: NOTHING, a
 # condition, or (below NOTHING: NOTHING - 1 - condition) one that is tried on elements one by one. A step that asks
