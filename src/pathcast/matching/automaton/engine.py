@@ -260,10 +260,8 @@ class AutomatonEngine:
         begin, end = batch.offsets[document : document + 2].tolist()
         with states.lock:
             before = states.transitions
-            complete = states.learn(
-                batch.name, batch.parent, symbols, begin, end, np.empty(end - begin, dtype=np.int32),
-                limit, self.limits.work // 4,
-            )  # fmt: skip
+            found, work = np.empty(end - begin, dtype=np.int32), self.limits.work // 4
+            complete = states.learn(batch.name, batch.parent, symbols, begin, end, found, limit, work)
             learnt, automaton = states.transitions - before, states.automaton
         self._count(**{"new label paths": learnt})
         return automaton if complete else None
