@@ -220,8 +220,8 @@ def _times(x: str, x_label: str) -> tuple[Plot, ...]:
             x_label=x_label,
             ours=(claims.CLU_PLUS,),
             log="xy",
-            only=lambda row, shown=shown: row["series"] in shown,
-        )  # type: ignore[misc]
+            only=lambda row, shown=shown: row["series"] in shown,  # type: ignore[misc]
+        )
         for name, title, shown in (
             ("time", "Time an insertion, one core", _PAPERS),
             ("rivals", "Time an insertion, one core, beside rivals", _RIVALS),
