@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -148,6 +148,14 @@ class Matcher:
         cost = cost_of(self.engine, self.subscriptions.expansion(), id)
         return explanation if cost is None else replace(explanation, cost=str(cost))
 
+    @overload
+    def match_many(
+        self, documents: Iterable[Readable | Document], errors: Literal["raise"] = ..., *, threads: int = ...
+    ) -> Iterator[Matches]: ...
+    @overload
+    def match_many(
+        self, documents: Iterable[Readable | Document], errors: Literal["return"], *, threads: int = ...
+    ) -> Iterator[Matches | PathcastError]: ...
     def match_many(
         self,
         documents: Iterable[Readable | Document],

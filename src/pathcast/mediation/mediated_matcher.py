@@ -14,7 +14,7 @@ that the documents of many publishers do not share a large one.
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -91,6 +91,14 @@ class MediatedMatcher:
             raise found
         return found, envelope.document
 
+    @overload
+    def match_many(
+        self, documents: Iterable[Readable], schemas: str | Sequence[str], errors: Literal["raise"] = ...
+    ) -> Iterator[Matches]: ...
+    @overload
+    def match_many(
+        self, documents: Iterable[Readable], schemas: str | Sequence[str], errors: Literal["return"]
+    ) -> Iterator[Matches | PathcastError]: ...
     def match_many(
         self,
         documents: Iterable[Readable],

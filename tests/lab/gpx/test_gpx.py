@@ -15,7 +15,18 @@ from pathcast_lab.gpx import claims as gpx_claims
 from pathcast_lab.gpx import workloads as gpx_workloads
 from pathcast_lab.gpx.bit_vector_kernels import collect_bits
 from pathcast_lab.gpx.workloads import Workload
-from pathcast_lab.harness import CheckError, Claim, Experiment, Rows, Run, Verdict, experiments, find, perform
+from pathcast_lab.harness import (
+    CheckError,
+    Claim,
+    Experiment,
+    Rows,
+    Run,
+    Verdict,
+    experiments,
+    find,
+    number_in,
+    perform,
+)
 from pathcast_lab.harness.parameters import ParameterError
 
 TINY = ["documents=4", "rounds=1", "engines=automaton,yfilter,bpa"]
@@ -43,10 +54,10 @@ def test_a_figure_gives_a_row_for_each_place_and_engine() -> None:
     ]
     assert result.rows.distinct("distinct") == [30, 60]
     for row in result.rows:
-        assert row["us"] > 0 and row["match_us"] > 0 and row["reading_us"] > 0 and row["memory_mb"] > 0
+        assert all(number_in(row, column) > 0 for column in ("us", "match_us", "reading_us", "memory_mb"))
         assert row["delegated_patterns"] == row["delegated_documents"] == 0
     assert "active states visited" in str(result.rows.one(engine="yfilter", x=60)["work"])
-    assert all(row["ns_step"] > 0 and row["steps"] > 0 for row in result.rows)  # type: ignore[operator]
+    assert all(number_in(row, "ns_step") > 0 and number_in(row, "steps") > 0 for row in result.rows)
     assert result.checks["all engines find the same matches"] == 4
     verdicts = {claim.statement: claim.verdict for claim in result.claims}
     assert verdicts["no engine hands patterns or documents to another"] is Verdict.HELD
@@ -89,7 +100,7 @@ def test_a_match_rate_is_held_on_some_documents_and_that_is_told(monkeypatch: py
     subscriptions = Subscriptions()
     subscriptions.add_many(queries)
     matcher = subscriptions.compile()
-    held = sum(len(found) for found in matcher.match_many(documents[::3])) / 4 / 60  # type: ignore[arg-type]
+    held = sum(len(found) for found in matcher.match_many(documents[::3])) / 4 / 60
     assert held == pytest.approx(0.2, abs=0.03)
     assert run.notes == [
         "The match rate of 20.00% is held on 4 of the 12 documents; on all of them it is what the table says."

@@ -2,9 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from pathcast_lab.harness import Rows, Run, find
+from pathcast_lab.harness import Rows, Run, find, number_in
 from pathcast_lab.network.join_traffic import UNICAST, measure
-from pathcast_lab.network.join_traffic_experiments import OURS, SMALL
+from pathcast_lab.network.join_traffic_experiments import SMALL
+from pathcast_lab.network.traffic_claims import OURS
 
 TINY = replace(
     SMALL, subscriptions=(300,), base_rows=(300,), joined_rows=(200,), insertions=4, unicast_events=2, result_events=3,
@@ -21,10 +22,11 @@ def test_rows_come_after_counts_were_checked_on_both_networks() -> None:
     assert len(run.checks) == 2
     ours = next(row for row in rows if row["network"] == "cbn" and row["scheme"] == OURS)
     assert ours["times"] == ours["times_low"] == ours["times_high"] == pytest.approx(1.0)
-    assert ours["last_hop"] >= ours["bytes"]
+    assert number_in(ours, "last_hop") >= number_in(ours, "bytes")
     for row in rows:
         assert row["events"] == (2 if row["scheme"] in UNICAST else 3 if row["scheme"] in ("ref-j", "ref-j+") else 4)
-        assert row["bytes"] <= row["most"] <= row["events"] * row["bytes"]
+        events, size, most = (number_in(row, column) for column in ("events", "bytes", "most"))
+        assert size <= most <= events * size
     for each in find(["network-fig6", "network-fig9", "network-fig18", "network-fig19"]):
         for claim in each.claims:
             assert claim.judge_rows(Rows(rows)).measured

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from pathcast.joins.partition.join_parts import Parts
+from pathcast.joins.partition.join_parts import Key, Parts
 from pathcast_lab.harness import Rows, find
 from pathcast_lab.spark.join_streams import make_tables, one_server
 from pathcast_lab.spark.standing_join_experiments import NATIVE, OURS, RECOVERY
@@ -15,7 +15,9 @@ def test_tables_are_over_all_join_values_and_one_server_says_what_the_parts_say(
     assert Counter(table for _, _, table, _ in tables.rows) == {"S": 100, "R": 200}
     assert {row["b"] for _, _, table, row in tables.rows if table == "S"} == set(range(28))
     assert [change[1] for change in tables.changes[:4]] == ["insert", "delete", "insert", "delete"]
-    parts, states, found = Parts(tables.standing), {}, {}
+    parts = Parts(tables.standing)
+    states: dict[Key, bytes | None] = {}
+    found: dict[int, Counter[bytes]] = {}
     for number, verb, table, row in (*tables.rows, *tables.changes):
         ((key, event),) = parts.events(number, verb, table, row)
         states[key], (answer,) = parts.run(key.edge, states.get(key), [event])
@@ -40,7 +42,7 @@ def rows(speed: float = 20_000, native: float = 500, again: int = 1) -> Rows:
 def test_each_target_is_judged_by_its_own_figure(changed, place):
     (experiment,) = find(["spark-joins"])
     assert [claim.judge_rows(rows()).verdict for claim in experiment.claims] == ["held"] * 3
-    verdicts = [claim.judge_rows(rows(**changed)).verdict for claim in experiment.claims]
+    verdicts: list[str] = [claim.judge_rows(rows(**changed)).verdict for claim in experiment.claims]
     if place == 0:
         verdicts[1] = "held"  # ours is in both
     assert verdicts == ["not held" if number == place else "held" for number in range(3)]

@@ -106,8 +106,9 @@ def test_a_million_subscriptions_make_some_fifty_clusters_and_a_twentieth_is_aff
 
 
 def test_where_rows_of_a_join_value_are_alike_the_join_filters_and_closer_centres_are_affected_less() -> None:
-    def shares(**given: float) -> tuple[float, float, float]:
-        return tuple(map(np.mean, reached(binary_joins(20_000, 100, seed=5, setting=ALIKE, payload=1, **given))))  # type: ignore[return-value]
+    def shares(base_rows: int, narrower: float = 0.0) -> list[float]:
+        workload = binary_joins(20_000, 100, seed=5, setting=ALIKE, payload=1, base_rows=base_rows, narrower=narrower)
+        return [float(np.mean(share)) for share in reached(workload)]
 
     selected, affected, exposed = shares(base_rows=4_000)
     assert selected == pytest.approx(0.21, abs=0.03) and 10 < selected / affected < 60

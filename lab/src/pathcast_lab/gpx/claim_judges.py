@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from pathcast_lab.harness import Claim, Judgement, MissingRowError, Row, Rows, Value, judged
+from pathcast_lab.harness import Claim, Judgement, MissingRowError, Row, Rows, Value, judged, number_in
 
 GPX, GPX_AP, GPX_APF, YFILTER, BPA, OURS = "gpx", "gpx-ap", "gpx-apf", "yfilter", "bpa", "automaton"
 # What §5 says of NITF and 90,000 queries, in microseconds a document.
@@ -100,7 +100,7 @@ class Faster:
             )
             text += _compared(slow, fast)
             aim = "To be no faster" if self.least == 1 else f"For a factor of {self.least:g}"
-            text += _needed(slow, _number(fast, "us") * self.least, aim)
+            text += _needed(slow, number_in(fast, "us") * self.least, aim)
             if self.slow in PAPER_US and x == PAPER_QUERIES:
                 text += " " + _needed(slow, PAPER_US[self.slow], f"For the paper's {PAPER_US[self.slow] / 1e3:g} ms")
             yield text
@@ -108,8 +108,8 @@ class Faster:
 
 def _compared(slow: Row, fast: Row) -> str:
     """Two engines' times as steps and nanoseconds."""
-    steps = _number(slow, "steps") / _number(fast, "steps")
-    ns = _number(slow, "ns_step") / _number(fast, "ns_step")
+    steps = number_in(slow, "steps") / number_in(fast, "steps")
+    ns = number_in(slow, "ns_step") / number_in(fast, "ns_step")
     return (
         f"A document takes {_profile(slow)}, and {_profile(fast)}: {_rounded(steps)} times the steps, each "
         f"{_rounded(ns)} times as long. Reading ({_short(fast, 'reading_us')} µs) and collecting "
@@ -119,16 +119,17 @@ def _compared(slow: Row, fast: Row) -> str:
 
 def _profile(row: Row) -> str:
     return (
-        f"{row['engine']} {_short(row, 'match_us')} µs, {_number(row, 'steps'):,.0f} steps ({row['work']}) of "
+        f"{row['engine']} {_short(row, 'match_us')} µs, {number_in(row, 'steps'):,.0f} steps ({row['work']}) of "
         f"{_short(row, 'ns_step')} ns"
     )
 
 
 def _needed(row: Row, whole_us: float, beginning: str) -> str:
     """How long a step of an engine would have to be for its time to be this."""
-    rest = whole_us - _number(row, "us") + _number(row, "match_us")
+    rest = whole_us - number_in(row, "us") + number_in(row, "match_us")
+    needed = 1e3 * rest / number_in(row, "steps")
     return (
-        f"{beginning}, a step of {row['engine']} would have to take {_rounded(1e3 * rest / _number(row, 'steps'))} ns "
+        f"{beginning}, a step of {row['engine']} would have to take {_rounded(needed)} ns "
         f"instead of {_short(row, 'ns_step')}: what lies between the two is implementation, not the algorithm."
     )
 
@@ -152,12 +153,12 @@ class Steady:
     def explain(self, rows: Rows) -> Iterator[str]:
         for case, those in cases(rows):
             low, high = (those.one(engine=self.engine, x=x) for x in ends(those))
-            if _number(high, "us") <= self.most * _number(low, "us"):
+            if number_in(high, "us") <= self.most * number_in(low, "us"):
                 continue
             yield (
                 f"{self.engine} does not stay as it is{_of(case)}. At {low['x']:g}, with {low['distinct']:,} distinct "
-                f"queries of which {_number(low, 'matched'):.2g} % match, a document takes {_profile(low)}; at "
-                f"{high['x']:g}, with {high['distinct']:,} and {_number(high, 'matched'):.2g} %, {_profile(high)}."
+                f"queries of which {number_in(low, 'matched'):.2g} % match, a document takes {_profile(low)}; at "
+                f"{high['x']:g}, with {high['distinct']:,} and {number_in(high, 'matched'):.2g} %, {_profile(high)}."
             )
 
 
@@ -179,8 +180,8 @@ class ReadingNegligible:
     def explain(self, rows: Rows) -> Iterator[str]:
         for case, those in cases(rows):
             row = those.one(engine=self.engine, x=ends(those)[1])
-            reading = _number(row, "reading_us")
-            if reading <= self.most * _number(row, "us"):
+            reading = number_in(row, "reading_us")
+            if reading <= self.most * number_in(row, "us"):
                 continue
             paper = PAPER_US[self.engine]
             yield (
@@ -200,9 +201,9 @@ class Ahead:
         x = ends(rows)[1]
         ours = rows.one(engine=OURS, x=x)
         best = min(
-            (row for row in rows if row["x"] == x and row["engine"] != OURS), key=lambda row: _number(row, "match_us")
+            (row for row in rows if row["x"] == x and row["engine"] != OURS), key=lambda row: number_in(row, "match_us")
         )
-        return ours, best, _number(best, "match_us") / _number(ours, "match_us")
+        return ours, best, number_in(best, "match_us") / number_in(ours, "match_us")
 
     def __call__(self, rows: Rows) -> Judgement:
         found = []
@@ -263,15 +264,8 @@ class Fits:
         return judged(peak <= self.gigabytes, f"{peak:.2g} GB, with all engines in one process")
 
 
-def _number(row: Row, column: str) -> float:
-    value = row.get(column)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise MissingRowError(f"no number in column {column!r}")
-    return value
-
-
 def _short(row: Row, column: str) -> str:
-    return _rounded(_number(row, column))
+    return _rounded(number_in(row, column))
 
 
 def _rounded(number: float) -> str:

@@ -7,7 +7,7 @@ from .parameters import ParameterError, as_dict, as_text, changed
 from .plots import Plot, over_subscriptions
 from .registry import Experiment, UnknownExperimentError, experiment, experiments, find
 from .result import Result
-from .rows import MissingRowError, Row, Rows, Value
+from .rows import MissingRowError, Row, Rows, Value, number_in
 from .run import CheckError, Run
 from .shared_data import nitf_documents
 from .timing import Timing, collector_paused, collector_watched, race, ratio
@@ -40,6 +40,7 @@ __all__ = [
     "in_fresh_process",
     "judged",
     "nitf_documents",
+    "number_in",
     "over_subscriptions",
     "peak_bytes",
     "perform",

@@ -57,10 +57,7 @@ class Rows(Sequence[Row]):
 
     def number(self, column: str, **values: Value) -> float:
         """The number in this column of the only row that has these values."""
-        value = self.one(**values).get(column)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise MissingRowError(f"no number in column {column!r}")
-        return value
+        return number_in(self.one(**values), column)
 
     def numbers(self, column: str) -> list[float]:
         """All numbers of a column; rows without one are left out."""
@@ -70,6 +67,14 @@ class Rows(Sequence[Row]):
     def distinct(self, column: str) -> list[Value]:
         """The different values of a column, in order of first appearance."""
         return list(dict.fromkeys(row[column] for row in self._rows if column in row))
+
+
+def number_in(row: Row, column: str) -> float:
+    """The number in this column of a row."""
+    value = row.get(column)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise MissingRowError(f"no number in column {column!r}")
+    return value
 
 
 def _plain(name: str, value: object) -> Value:

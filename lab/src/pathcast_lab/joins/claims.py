@@ -7,7 +7,7 @@ setting that the rows have. Times that differ by less than a tenth are not told 
 
 from collections.abc import Callable, Iterable, Sequence
 
-from pathcast_lab.harness import Claim, Judgement, Row, Rows, Value, judged
+from pathcast_lab.harness import Claim, Judgement, Row, Rows, Value, judged, number_in
 
 PAPER = "Chandramouli, Yang 2008, §6.1"
 CLU_PLUS, CLU, TUP, SUB, MIN = "ref-sj-clu+", "ref-sj-clu", "ref-sj-tup", "ref-sj-sub", "ref-sj-min"
@@ -50,7 +50,7 @@ def _us(row: Row) -> str:
 
 def _longer(one: Row, other: Row) -> bool | None:
     """Whether one takes longer; None when they differ by less than noise."""
-    ratio = _number(one, "us") / _number(other, "us")
+    ratio = number_in(one, "us") / number_in(other, "us")
     return None if 1 / NOISE < ratio < NOISE else ratio > 1
 
 
@@ -59,12 +59,6 @@ def _all(answers: Iterable[bool | None]) -> bool | None:
     if False in found:
         return False
     return None if None in found else True
-
-
-def _number(row: Row, column: str) -> float:
-    value = row[column]
-    assert isinstance(value, int | float)
-    return value
 
 
 def within(one: str, other: str, times: float) -> Judge:

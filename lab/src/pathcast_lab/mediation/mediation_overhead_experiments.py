@@ -15,10 +15,7 @@ from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, experim
 from .workloads import mediator_of, subscriptions_to
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from pathcast.errors import PathcastError
-    from pathcast.matching import Matches, Subscriptions
+    from pathcast.matching import Subscriptions
     from pathcast.mediation import Mediator
     from pathcast_lab.workloads import Catalogue
 
@@ -131,9 +128,9 @@ def _measured(
     rewritten = [mediator.rewrite(document, name) for document in documents]
     mediated, plain, apart = mediator.compile(asked), asked.compile(), own.compile()
     rivals = {
-        "own": lambda: [each.ids.tolist() for each in _good(apart.match_many(documents))],
-        "global": lambda: [each.ids.tolist() for each in _good(plain.match_many(rewritten))],
-        "mediated": lambda: [each.ids.tolist() for each in _good(mediated.match_many(documents, name))],
+        "own": lambda: [each.ids.tolist() for each in apart.match_many(documents)],
+        "global": lambda: [each.ids.tolist() for each in plain.match_many(rewritten)],
+        "mediated": lambda: [each.ids.tolist() for each in mediated.match_many(documents, name)],
     }
     run.check_equal(
         "mediation matches what the rewritten document matches",
@@ -148,9 +145,3 @@ def _measured(
         "global_times": ratio(times["mediated"], times["global"]).median,
         "held_share": found["held"] * len(documents) / len(read_batch(documents).name),
     }
-
-
-def _good(answers: "Iterable[Matches | PathcastError]") -> "Iterator[Matches]":
-    from pathcast.matching import Matches
-
-    return (each for each in answers if isinstance(each, Matches))

@@ -194,7 +194,7 @@ class Workload:
         subscriptions.add_many(paths)
         counts = np.zeros(len(paths) + 1, dtype=np.int64)
         for answer in subscriptions.compile().match_many(documents):
-            counts[answer.ids] += 1  # type: ignore[union-attr]
+            counts[answer.ids] += 1
         return cls(documents, paths, (counts[1:] / len(documents)).tolist(), run.seed)
 
     def matcher(self, size: int, wanted: int) -> "Matcher":

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 # A change under its number: number, insert or delete, table, row.
 Numbered = tuple[int, str, str, Mapping[str, Any]]
-Messages = Mapping[int, Mapping[bytes, int]]
+Messages = Mapping[int, Counter[bytes]]
 # Sessions, frames and queries of Spark, which only its room imports.
 _Spark = Any
 _CHANGES = "sequence long, table string, change string, row string"
