@@ -2,6 +2,7 @@
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -59,7 +60,7 @@ def test_the_last_id_is_the_last() -> None:
 
 def test_numpy_ids_are_ids() -> None:
     subscriptions = Subscriptions()
-    subscriptions.add_many(["//a", "//b"], ids=np.array([3, 9], dtype=np.int64))  # type: ignore[arg-type]
+    subscriptions.add_many(["//a", "//b"], ids=np.array([3, 9], dtype=np.int64))
     assert [s.id for s in subscriptions] == [3, 9] and subscriptions[9].xpath == "//b"
     assert np.int32(9) in subscriptions and "9" not in subscriptions
 
@@ -109,14 +110,14 @@ def test_collecting_errors_adds_the_good_ones() -> None:
         (lambda s: s.replace(1, "//a["), PatternError),
         (lambda s: s[99], KeyError),
         (lambda s: s.compile(engine="warp"), ValueError),
-        (lambda s: Subscriptions(namespaces="all"), TypeError),
-        (lambda s: Subscriptions(namespaces={"f": 5}), TypeError),
+        (lambda s: Subscriptions(namespaces="all"), TypeError),  # type: ignore[arg-type]
+        (lambda s: Subscriptions(namespaces={"f": 5}), TypeError),  # type: ignore[dict-item]
         (lambda s: Subscriptions(namespaces={"": "http://example.org"}), ValueError),
         (lambda s: s.add("//a", subscriber="\ud800"), ValueError),
         (lambda s: s.add("//a[. = '\ud800']"), PatternError),
     ],
 )
-def test_a_wrong_call_says_so_and_changes_nothing(call, error) -> None:  # type: ignore[no-untyped-def]
+def test_a_wrong_call_says_so_and_changes_nothing(call, error) -> None:
     subscriptions = Subscriptions()
     subscriptions.add("//kept", subscriber="ada")
     with pytest.raises(error):
@@ -216,11 +217,11 @@ def test_a_file_without_ids_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, 5, b"/a"], ids=str)
-def test_what_is_no_text_is_no_subscription(wrong: object) -> None:
+def test_what_is_no_text_is_no_subscription(wrong: Any) -> None:
     subscriptions = Subscriptions()
     with pytest.raises(PatternError, match="a subscription is a str, not "):
-        subscriptions.add(wrong)  # type: ignore[arg-type]
-    refused = subscriptions.add_many(["/a", wrong], errors="collect")  # type: ignore[list-item]
+        subscriptions.add(wrong)
+    refused = subscriptions.add_many(["/a", wrong], errors="collect")
     assert [error.index for error in refused] == [1] and len(subscriptions) == 1
 
 

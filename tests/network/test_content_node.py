@@ -2,6 +2,7 @@
 
 import pickle
 import random
+from typing import Any
 
 import pytest
 
@@ -9,8 +10,15 @@ from pathcast.errors import MessageError, TopologyError
 from pathcast.messages import Filter, In, Interval, Message, compare
 from pathcast.network import ContentNetwork, Crash, Faults, PayloadLimits
 from pathcast.network.can.filter_points import Probe
+from pathcast.network.tree.content_tree import ContentTree
 from pathcast.transmission import Topology
 from tests.network.world import World, draw_filter, draw_message, draw_tree
+
+
+def tree_of(network: ContentNetwork) -> ContentTree:
+    """The nodes of a content-based network."""
+    assert isinstance(network.substrate, ContentTree)
+    return network.substrate
 
 
 def covered_on_every_lane(network):
@@ -45,7 +53,7 @@ def test_deliveries_are_the_flat_matchers_while_subscriptions_come_and_go(seed):
     while world.registered:
         world.unregister(draw.randrange(len(world.registered)))
     covered_on_every_lane(world.network)
-    assert all(not len(node.table) for node in world.network.substrate.nodes)
+    assert all(not len(node.table) for node in tree_of(world.network).nodes)
 
 
 def test_many_registrations_at_once_are_the_same_as_one_after_the_other():
@@ -70,7 +78,7 @@ def test_a_covered_filter_is_not_told_and_is_told_when_the_wide_one_goes():
     wide = network.register("r3", In("a", Interval(0, 9)), "wide")
     network.register("r3", In("a", Interval(2, 3)), "narrow")
     network.register("r3", Filter((In("a", Interval(4, 5)), compare("k", "=", 1))), "other terms too")
-    first = network.substrate.nodes[0].table
+    first = tree_of(network).nodes[0].table
     assert [str(first.filter(entry)) for entry in first.entries()] == ["a in [0, 9]"]
     network.unregister(wide)
     assert sorted(str(first.filter(entry)) for entry in first.entries()) == ["a in [2, 3]", "a in [4, 5] and k = 1"]
@@ -144,7 +152,7 @@ def test_what_cannot_be_is_refused_by_name():
     with pytest.raises(TopologyError, match="registration 0 is one of another network"):
         network.unregister(other)
     with pytest.raises(TopologyError, match=r"known by its hash, and \['ada'\] has none"):
-        network.register("r2", compare("a", "=", 1), ["ada"])
+        network.register("r2", compare("a", "=", 1), ["ada"])  # type: ignore[arg-type]
     assert network.registrations == {0: mine}
     for options, reason in (({"payloads": 400}, "payloads is True, False or"), ({"sample": [Filter()]}, "or sample")):
         with pytest.raises(TopologyError, match=reason):
@@ -158,12 +166,13 @@ def test_what_is_not_published_does_not_come_with_the_next_message():
     network.register("r3", compare("a", ">", 0), "ada")
     good, crash = Message({"a": 1, "p": b"payload"}, ["p"]), Crash("r2", 0.0, 9.0)
     broken = iter([good, 1 / 2])
-    for messages, faults, reason in (
+    refused: list[tuple[Any, Faults | None, str]] = [
         ([good, {"a": 1}], None, "what is published is a Message"),
         (broken, None, "not 0.5"),
         ([good], Faults(crashes=[crash, Crash("r9", 0, 1)]), "no node 'r9'"),
         ([good], Faults(crashes=[crash, Crash("r3", 0, None)]), "only a CAN"),
-    ):
+    ]
+    for messages, faults, reason in refused:
         with pytest.raises((MessageError, TopologyError), match=reason):
             network.publish_all(messages, faults=faults)
         assert len(network.publish(good).deliveries) == 1

@@ -16,7 +16,8 @@ def run_schedule(seed):
     topology = draw_tree(draw)
     limits = PayloadLimits(draw.choice([None, 60]), draw.choice([0, 1, 4, None]))
     plain = [node for node in topology.nodes if draw.random() < 0.2]
-    world = World(ContentNetwork.build(topology, payloads=draw.choice([False, limits]), plain=plain))
+    choices: list[bool | PayloadLimits] = [False, limits]
+    world = World(ContentNetwork.build(topology, payloads=draw.choice(choices), plain=plain))
     for _ in range(20):
         world.register(draw.choice(topology.nodes), draw_filter(draw), draw.randrange(10))
     at = draw.choice([None, draw.choice(topology.nodes)])

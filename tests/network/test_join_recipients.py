@@ -34,8 +34,9 @@ def test_recipients_are_those_whose_filters_match(shares):
     tables = [Recipients(standing, share, shares) for share in range(shares)]
     messages = [message for each in expected.values() for message in each]
     # The same tables, told by a server that knows the batches as well.
-    for table, row in [("R", {"k": 1, "a": 4, "p": "x"}), ("S", {"k": 1, "m": 0, "c": 2.5, "d": None})] * 2:
-        messages += server.insert(table, row)
+    for _ in range(2):
+        messages += server.insert("R", {"k": 1, "a": 4, "p": "x"})
+        messages += server.insert("S", {"k": 1, "m": 0, "c": 2.5, "d": None})
     subscriptions = standing.server().subscriptions
     filters = {id: subscriptions[id] for id in sorted(standing)}
     assert any(len(tables[0].of(message)) > 3 for message in messages)

@@ -1,6 +1,7 @@
 """CN*: payloads that are not sent twice, and what is lost when soft state is."""
 
 import random
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from pathcast.network import ContentNetwork, Faults, PayloadLimits
 from pathcast.network.packets import Letter, Publication, Supply, unit_size, units_of
 from pathcast.network.payload_cache import PayloadState
 from pathcast.transmission import Topology
-from tests.network.world import World, draw_filter, draw_message, draw_tree
+from tests.network.world import World, draw_filter, draw_message, draw_tree, payloads_of
 
 PHOTO = b"x" * 1_000
 
@@ -84,28 +85,28 @@ def test_a_payload_is_fetched_from_the_last_node_that_has_it():
     network.register("r3", compare("per", ">", 45), "bob")
     network.publish(news(50))
     for node in (3, 4):
-        network.forwarders[node].payloads.clear()
+        payloads_of(network, node).clear()
     trace = network.publish(news(51))
     assert trace.subscribers == ["ada", "bob"]
     # r4 has lost its directory too, so it fetches for its link; r5 then gets the payload with the message.
     assert set(trace.traffic.links("payload")) == {("r4", "r3"), ("r3", "r4")}
 
 
-def test_a_source_that_has_dropped_the_payload_sends_to_the_server():
+def test_a_source_that_has_dropped_the_payload_sends_to_the_server(monkeypatch):
     network = ContentNetwork.build(Topology.chain(4), payloads=PayloadLimits(homes=False))
     network.register("r4", compare("per", ">", 45), "ada")
     network.publish(news(50))
-    late = network.forwarders[2]
+    late, held = network.forwarders[2], payloads_of(network, 2)
     send = late._send
 
     def send_and_drop(*arguments):
         send(*arguments)
-        for id in [*late.payloads._once, *late.payloads._again]:
-            late.payloads._drop(id)
+        for id in [*held._once, *held._again]:
+            held._drop(id)
 
-    late._send = send_and_drop
-    network.forwarders[3].payloads.clear()
-    late.payloads.keep(news(50).payload_id(), news(50).payload_message())
+    monkeypatch.setattr(late, "_send", send_and_drop)
+    payloads_of(network, 3).clear()
+    held.keep(news(50).payload_id(), news(50).payload_message())
     trace = network.publish(news(51))
     assert trace.subscribers == ["ada"]
     assert {("r4", "r3"), ("r3", "r4"), ("r4", "r1"), ("r1", "r4")} == set(trace.traffic.links("payload"))
@@ -145,17 +146,17 @@ def test_nodes_count_the_bytes_of_payloads_that_messages_carry():
     size = unit_size(*units_of(news(50)).values())
     for publications in (1, 2):
         network.publish(news(50))
-        assert [one.payloads.counts.sent_bytes for one in network.forwarders] == [size, size, 0], publications
+        assert [payloads_of(network, node).counts.sent_bytes for node in range(3)] == [size, size, 0], publications
     network.publish(news(50, b"y"))
-    assert network.forwarders[0].payloads.counts.sent_bytes == size + unit_size(*units_of(news(50, b"y")).values())
+    assert payloads_of(network, 0).counts.sent_bytes == size + unit_size(*units_of(news(50, b"y")).values())
 
 
 def test_a_payload_that_all_links_have_is_purged_where_nobody_subscribes():
     network = ContentNetwork.build(Topology.chain(3), payloads=True)
     network.register("r3", compare("per", ">", 45), "ada")
     network.publish(news(50))
-    assert [len(one.payloads) for one in network.forwarders] == [0, 0, 1]
-    assert network.forwarders[1].payloads.counts.purged == 1
+    assert [len(payloads_of(network, node)) for node in range(3)] == [0, 0, 1]
+    assert payloads_of(network, 1).counts.purged == 1
 
 
 def test_repositories_are_capped_by_entries_and_bytes_and_forget_the_oldest_use():
@@ -191,7 +192,10 @@ def test_sizes_are_those_of_the_encoded_message():
         # The source is left out where it is the node that sends, here the server's, or the server.
         for carried, source in (({}, None), (units, 0), (units, 1)):
             whole = message if carried else message.bare()
-            extra = {**({} if carried else {"*i": b"".join(units)}), **({"*o": "node"} if source else {})}
+            extra: dict[str, Any] = {
+                **({} if carried else {"*i": b"".join(units)}),
+                **({"*o": "node"} if source else {}),
+            }
             encoded = Message({**whole, **(extra if message.payload else {})}, whole.payload).size
             packet = Publication(letter, carried, source, (), 0, (0, 0, 0))
             assert packet.size(names, starred=True) == encoded
@@ -205,9 +209,14 @@ def test_sizes_are_those_of_the_encoded_message():
 def test_the_server_keeps_payloads_only_while_publications_with_them_are_under_way():
     network = ContentNetwork.build(Topology.chain(3, latency=0.1), payloads=PayloadLimits(repository_entries=0))
     network.register("r3", compare("per", ">", 45), "ada")
-    kept = []
+    kept: list[int] = []
     deliver = network.forwarders[2]._deliver
-    network.forwarders[2]._deliver = lambda *given: (kept.append(len(network._payloads)), deliver(*given))
+
+    def count_and_deliver(*given: Any) -> None:
+        kept.append(len(network._payloads))
+        deliver(*given)
+
+    network.forwarders[2]._deliver = count_and_deliver
     for faults in (None, Faults(seed=1, drop=0.3)):
         for number in range(20):
             message = news(50 + number % 2, bytes([number % 10]) * 300)
@@ -271,7 +280,7 @@ def test_a_payload_whose_reference_only_passes_gives_way_to_those_that_are_neede
     for per, photo in ((50, passing), (5, needed), (5, needed), (50, passing), (5, new), (50, passing), (5, needed)):
         trace = network.publish(news(per, photo))
         assert not trace.traffic.messages("payload")
-    assert [(news(1, photo).payload_id() in network.forwarders[1].payloads) for photo in (needed, passing, new)] == [
+    assert [(news(1, photo).payload_id() in payloads_of(network, 1)) for photo in (needed, passing, new)] == [
         True,
         False,
         True,

@@ -1,11 +1,15 @@
 """Homes of payloads, and nodes that answer when they have been answered: few questions are the server's to answer."""
 
+from collections.abc import Callable
+from typing import Any
+
 from pathcast.messages import Message, compare
 from pathcast.network import ContentNetwork, PayloadLimits
 from pathcast.network.packets import Fetch, Supply
 from pathcast.network.payload_cache import PayloadState
 from pathcast.network.payload_homes import Homes
 from pathcast.transmission import Topology
+from tests.network.world import payloads_of
 
 
 def news(per, number):
@@ -17,7 +21,7 @@ def ids(count):
 
 
 def test_what_a_node_has_forgotten_comes_from_homes():
-    sent = {}
+    sent: dict[bool, int] = {}
     for homes in (False, True):
         limits = PayloadLimits(repository_entries=12, homes=homes)
         network = ContentNetwork.build(Topology.tree(4), payloads=limits)
@@ -41,7 +45,7 @@ def test_a_question_is_passed_on_once_and_a_home_gets_a_copy():
     network.publish(news(50, number))
 
     def forgotten():
-        network.forwarders[6].payloads._drop(id)
+        payloads_of(network, 6)._drop(id)
         return network.publish(news(51, number))
 
     first, second = forgotten(), forgotten()
@@ -84,11 +88,14 @@ def test_a_server_without_homes_answers_itself():
         assert homes.answer(fetch, 5, news(1, 0), 1) == (5, Supply(id, news(1, 0), 0, server=True, everywhere=1))
     homes = Homes(range(9), PayloadLimits())
     home = homes.of_payload(id, 0)
+    assert home is not None
     asker = 1 if home != 1 else 2
     assert homes.answer(fetch, asker, news(1, 0), 1) == (home, Fetch(id, False, 0, asker=asker))
-    assert homes.answer(fetch, home, news(1, 0), 1)[1].home
+    supply = homes.answer(fetch, home, news(1, 0), 1)[1]
+    assert isinstance(supply, Supply) and supply.home
     assert isinstance(homes.answer(Fetch(id, True, 0, again=True), asker, news(1, 0), 1)[1], Supply)
-    assert homes.answer(fetch, asker, None, 1)[1].content is None
+    supply = homes.answer(fetch, asker, None, 1)[1]
+    assert isinstance(supply, Supply) and supply.content is None
 
 
 def test_a_quarter_of_a_repository_is_for_others_and_goes_last():
@@ -124,14 +131,14 @@ def test_a_node_that_has_asked_the_server_answers_when_it_is_answered():
     network.publish(news(50, 0))
     (id,) = ids(1)
     for node in (1, 3):
-        network.forwarders[node].payloads._drop(id)
+        payloads_of(network, node)._drop(id)
     trace = network.publish(news(51, 0))
     assert [(one.subscriber, one.hops) for one in trace.deliveries] == [("bob", 1 + 2), ("ada", 3 + 2)]
     assert {("r2", "r1"), ("r1", "r2"), ("r4", "r2"), ("r2", "r4")} == set(trace.traffic.links("payload"))
     assert all(not one._askers and not one._waits and not one._homeless for one in network.forwarders)
 
 
-def test_nodes_that_ask_each_other_do_not_wait_for_each_other():
+def test_nodes_that_ask_each_other_do_not_wait_for_each_other(monkeypatch):
     network = ContentNetwork.build(Topology.chain(4, latency=0.1), payloads=PayloadLimits(homes=False))
     for node in ("r2", "r3"):
         network.register(node, compare("per", ">", 45), node)
@@ -139,21 +146,21 @@ def test_nodes_that_ask_each_other_do_not_wait_for_each_other():
         network.publish(news(50, 0), at)
     (id,) = ids(1)
 
-    def forgetting(forwarder):
-        send = forwarder._send
+    def forgetting(number: int) -> Callable[..., None]:
+        send, held = network.forwarders[number]._send, payloads_of(network, number)
 
-        def send_and_forget(*arguments):
+        def send_and_forget(*arguments: Any) -> None:
             send(*arguments)
-            if id in forwarder.payloads:
-                forwarder.payloads._drop(id)
+            if id in held:
+                held._drop(id)
 
         return send_and_forget
 
-    for node in (1, 2):
-        network.forwarders[node]._send = forgetting(network.forwarders[node])
+    for number in (1, 2):
+        monkeypatch.setattr(network.forwarders[number], "_send", forgetting(number))
     # From both ends at once: each says to the other that it has the payload, and has it no more when it is asked.
     network._inject(0, news(51, 0))
     network._inject(3, news(52, 0))
     trace = network.publish_all([])
     assert trace.traffic.messages("payload") == 8
-    assert sorted(one.subscriber for one in trace.deliveries) == ["r2", "r2", "r3", "r3"]
+    assert sorted(str(one.subscriber) for one in trace.deliveries) == ["r2", "r2", "r3", "r3"]

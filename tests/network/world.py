@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Hashable
+from typing import Any
 
 from pathcast.messages import (
     Between,
@@ -19,6 +20,8 @@ from pathcast.messages import (
     compare,
 )
 from pathcast.network import ContentNetwork, Faults, Registration, Trace
+from pathcast.network.can.address_space import AddressSpace
+from pathcast.network.payload_cache import PayloadState
 from pathcast.transmission import Topology
 
 
@@ -49,17 +52,17 @@ def draw_filter(draw: random.Random) -> Filter:
 
 
 def draw_message(draw: random.Random, payloads: int = 3) -> Message:
-    values: dict[str, object] = {name: draw.randrange(10) for name in "abk" if draw.random() < 0.8}
+    values: dict[str, Any] = {name: draw.randrange(10) for name in "abk" if draw.random() < 0.8}
     if draw.random() < 0.7:
         values["s"] = Points.of(["c"], [(draw.randrange(10), draw.randrange(10)) for _ in range(3)], pairs=True)
     if draw.random() < 0.7:
         values |= {"l": draw.choice([None, draw.randrange(10)]), "h": draw.choice([None, draw.randrange(10)])}
     if not payloads or draw.random() < 0.2:
-        return Message(values)  # type: ignore[arg-type]
+        return Message(values)
     values["photo"] = bytes([draw.randrange(payloads)]) * 200
     if draw.random() < 0.5:
-        return Message(values, ["photo"])  # type: ignore[arg-type]
-    return Message({**values, "text": draw.choice("xyz") * 100}, ["photo", "text"])  # type: ignore[dict-item]
+        return Message(values, ["photo"])
+    return Message({**values, "text": draw.choice("xyz") * 100}, ["photo", "text"])
 
 
 def draw_tree(draw: random.Random) -> Topology:
@@ -67,6 +70,19 @@ def draw_tree(draw: random.Random) -> Topology:
     ends = [(draw.randrange(node), node) for node in range(1, count)]
     names = [f"n{node}" for node in range(count)]
     return Topology(names, ends, latency=[draw.choice([0.001, 0.02, 0.1]) for _ in ends])
+
+
+def addresses_of(network: ContentNetwork) -> AddressSpace:
+    """The nodes of a content-addressable network."""
+    assert isinstance(network.substrate, AddressSpace)
+    return network.substrate
+
+
+def payloads_of(network: ContentNetwork, node: int) -> PayloadState:
+    """What a node of a CN* knows of payloads."""
+    found = network.forwarders[node].payloads
+    assert found is not None
+    return found
 
 
 class World:

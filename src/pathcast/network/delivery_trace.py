@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from pathcast.messages import Message
+from pathcast.messages import Filter, Message
 
 from .link_traffic import Traffic
 
@@ -16,7 +16,7 @@ class Registration:
 
     number: int
     node: str
-    filter: object
+    filter: Filter
     subscriber: Hashable
 
 

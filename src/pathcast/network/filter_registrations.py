@@ -78,7 +78,6 @@ class Registrations:
     def remove(self, found: Registration) -> tuple[int, Shaped]:
         """Forget a registration; its filter's number and shape."""
         del self.all[found.number]
-        assert isinstance(found.filter, Filter)
         wanted = self._numbers[found.filter]
         shaped, count = self._shapes[wanted]
         if count > 1:

@@ -3,11 +3,18 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from pathcast.errors import LimitError
 from pathcast.patterns import Namespaces
 
 from .subscription_files import LARGEST_ID
+
+# Numbers of subscriptions, as a caller gives them.
+Ids = Sequence[int] | npt.NDArray[np.integer[Any]]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -54,7 +61,7 @@ def check_count(name: str, number: object) -> None:
         raise ValueError(f"{name}={number!r}: must be a whole number from 1 up")
 
 
-def checked_ids(ids: Sequence[int], count: int) -> list[int]:
+def checked_ids(ids: Ids, count: int) -> list[int]:
     """Ids, one for each expression, no two alike."""
     if len(ids) != count:
         raise ValueError(f"{count} expressions, but {len(ids)} ids")

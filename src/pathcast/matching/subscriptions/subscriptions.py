@@ -32,6 +32,7 @@ from ..results.match_expansion import Expansion
 from ..table.pattern_table import Entered, PatternTable
 from ..tuning import Tuning
 from .argument_checks import (
+    Ids,
     check_count,
     check_namespaces,
     check_next,
@@ -125,7 +126,7 @@ class Subscriptions:
         self,
         xpaths: Iterable[str],
         subscribers: Sequence[str | None] | None = None,
-        ids: Sequence[int] | None = None,
+        ids: Ids | None = None,
         errors: Literal["raise"] = "raise",
     ) -> Sequence[int]: ...
 
@@ -134,7 +135,7 @@ class Subscriptions:
         self,
         xpaths: Iterable[str],
         subscribers: Sequence[str | None] | None = None,
-        ids: Sequence[int] | None = None,
+        ids: Ids | None = None,
         *,
         errors: Literal["collect"],
     ) -> list[PatternError | LimitError]: ...
@@ -143,7 +144,7 @@ class Subscriptions:
         self,
         xpaths: Iterable[str],
         subscribers: Sequence[str | None] | None = None,
-        ids: Sequence[int] | None = None,
+        ids: Ids | None = None,
         errors: Literal["raise", "collect"] = "raise",
     ) -> Sequence[int] | list[PatternError | LimitError]:
         """Add many subscriptions.
