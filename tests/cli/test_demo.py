@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -56,8 +57,9 @@ def versions(folder: Path) -> dict[int, int]:
     return {batch: report["version"] for batch, report in reports(folder).items()}
 
 
-def rows(folder: Path, name: str) -> list[dict]:
-    return pq.read_table(folder / name).to_pylist()
+def rows(folder: Path, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pq.read_table(folder / name).to_pylist()
+    return found
 
 
 def test_newcomers_come_while_it_runs_and_a_micro_batch_is_repeated(ran):

@@ -1,6 +1,7 @@
 """`pathcast doctor`: it says what is there, what is wrong, and how to mend it."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -129,7 +130,7 @@ class TestLimitsOfContainers:
     @pytest.fixture
     def cgroups(self, monkeypatch, tmp_path):
         monkeypatch.setattr(resources, "CGROUPS", tmp_path)
-        monkeypatch.setattr(resources.os, "sched_getaffinity", lambda process: set(range(8)), raising=False)
+        monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(8)), raising=False)
 
         def write(**files):
             for name, text in files.items():

@@ -1,4 +1,4 @@
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
 
 import pytest
 import typer
@@ -44,8 +44,6 @@ def test_an_installed_package_adds_its_command(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_laboratorys_entry_point_leads_to_its_command() -> None:
-    [experiment] = [
-        one for one in installed_commands.entry_points(group="pathcast.commands") if one.name == "experiment"
-    ]
+    [experiment] = entry_points(group="pathcast.commands", name="experiment")
     assert experiment.value == "pathcast_lab.command:app"
     assert isinstance(experiment.load(), typer.Typer)

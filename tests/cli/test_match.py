@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import typer
@@ -382,9 +383,9 @@ def test_documents_are_not_all_held_in_memory(
     groups: list[int] = []
     original = Matcher.match_many
 
-    def counted(self: Matcher, documents: list[object], errors: str) -> object:
+    def counted(self: Matcher, documents: list[Path | bytes], errors: Literal["return"]) -> object:
         groups.append(len(documents))
-        return original(self, documents, errors)  # type: ignore[arg-type]
+        return original(self, documents, errors)
 
     monkeypatch.setattr(Matcher, "match_many", counted)
     size = (stories / "a.xml").stat().st_size

@@ -68,7 +68,7 @@ def test_files_are_read_in_groups_by_what_they_may_decompress_to(tmp_path: Path)
     assert content_bound(tmp_path / "absent.xml", 1000) == 0
     with os.scandir(os.fsencode(tmp_path)) as entries:
         assert all(content_bound(entry, 1000) == 1000 for entry in entries)  # type: ignore[arg-type]
-    assert [len(group) for group in _groups([file, file, file], 128 << 20)] == [1, 1, 1]  # type: ignore[arg-type]
+    assert [len(group) for group in _groups([file, file, file], 128 << 20)] == [1, 1, 1]
 
 
 def test_a_folder_is_listed_with_its_subfolders_in_order(tmp_path: Path) -> None:

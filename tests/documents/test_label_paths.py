@@ -31,17 +31,18 @@ def test_hostile_documents_cannot_grow_the_tree_for_ever() -> None:
         paths.add(read_batch([b"<a>" + b"".join(b"<n%d/>" % k for k in range(20)) + b"</a>"]))
 
 
-trees = st.recursive(
+Tree = tuple[str, list["Tree"]]
+trees: st.SearchStrategy[Tree] = st.recursive(
     st.sampled_from("abc").map(lambda n: (n, [])), lambda t: st.tuples(st.sampled_from("abc"), st.lists(t))
 )
 
 
-def xml(tree: tuple[str, list]) -> str:  # type: ignore[type-arg]
+def xml(tree: Tree) -> str:
     return f"<{tree[0]}>{''.join(map(xml, tree[1]))}</{tree[0]}>"
 
 
 @given(st.lists(trees, min_size=1, max_size=4))
-def test_an_elements_path_is_its_ancestors_names(forest: list[tuple[str, list]]) -> None:  # type: ignore[type-arg]
+def test_an_elements_path_is_its_ancestors_names(forest: list[Tree]) -> None:
     paths = LabelPaths()
     for tree in forest:
         document = read(xml(tree))
@@ -83,7 +84,7 @@ def test_a_tree_takes_in_part_of_another() -> None:
 
 
 @given(st.lists(trees, min_size=1, max_size=4))
-def test_many_documents_at_once_have_the_paths_of_one_after_the_other(forest: list[tuple[str, list]]) -> None:  # type: ignore[type-arg]
+def test_many_documents_at_once_have_the_paths_of_one_after_the_other(forest: list[Tree]) -> None:
     together, apart = LabelPaths(), LabelPaths()
     texts = list(map(xml, forest))
     numbers = together.add(read_batch(texts)).tolist()

@@ -3,6 +3,7 @@
 import gzip
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -363,5 +364,6 @@ def test_an_entry_of_a_folder_listed_as_bytes_is_a_path(tmp_path: Path) -> None:
     (tmp_path / "b.xml.gz").write_bytes(gzip.compress(b"<b/>"))
     (tmp_path / "c.xml").mkdir()
     with os.scandir(os.fsencode(tmp_path)) as entries:
-        batch = read_batch(sorted(entries, key=lambda entry: entry.name), errors="return")  # type: ignore[arg-type]
+        given: list[Any] = sorted(entries, key=lambda entry: entry.name)
+        batch = read_batch(given, errors="return")
     assert [len(document) for document in batch] == [1, 1, 0] and list(batch.errors) == [2]

@@ -67,8 +67,12 @@ def test_a_document_with_any_declared_encoding_is_published_or_refused() -> None
     overlay.subscribe("r2", "//*", "ada")
     for document in SOME:
         got: list[bytes] = []
+
+        def receive(_: object, data: bytes, got: list[bytes] = got) -> None:
+            got.append(data)
+
         try:
-            overlay.publish(document, receive=lambda _, data, got=got: got.append(data))
+            overlay.publish(document, receive=receive)
         except (DocumentError, LimitError):
             assert refused([document]) == [True]
         else:

@@ -104,7 +104,7 @@ def test_the_limit_is_that_of_the_documentation_and_grows_with_the_steps() -> No
 
 def many(unit: str, between: str = "", before: str = "/a[", after: str = "]") -> Callable[[int], str]:
     def made(length: int) -> str:
-        parts = []
+        parts: list[str] = []
         size = len(before) + len(after)
         while size < length:
             parts.append(unit.format(len(parts)))

@@ -61,7 +61,8 @@ def least_anchors(boxes: list[Box]) -> int:
 
 @pytest.mark.parametrize("width", [3, 60, 900])
 def test_a_forest_holds_what_came_and_did_not_go(width: int) -> None:
-    random, forest, known = Random(width), Forest(), {}
+    random, forest = Random(width), Forest()
+    known: dict[int, Box] = {}
     for phase, share in enumerate([1.0, 0.5, 0.1, 0.9, 0.0]):
         for step in range(700):
             if known and random.random() >= share:

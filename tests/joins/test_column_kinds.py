@@ -44,8 +44,9 @@ def test_float_keys_sort_as_floats(one: float, other: float) -> None:
 
 
 def test_ends_next_to_zero_are_keys_of_floats() -> None:
-    assert FLOAT.ends(Interval(None, 0, high_open=True))[1] == float_key(-5e-324)
-    assert FLOAT.ends(Interval(-5e-324, None, low_open=True))[0] == float_key(0.0) == float_key(-0.0)
+    below, above = FLOAT.ends(Interval(None, 0, high_open=True)), FLOAT.ends(Interval(-5e-324, None, low_open=True))
+    assert below is not None and below[1] == float_key(-5e-324)
+    assert above is not None and above[0] == float_key(0.0) == float_key(-0.0)
     assert FLOAT.ends(Interval(-5e-324, 0, low_open=True, high_open=True)) is None
 
 

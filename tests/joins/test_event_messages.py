@@ -2,6 +2,7 @@
 
 from datetime import date, datetime, timedelta
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -78,9 +79,11 @@ def test_messages_told_at_once_are_those_of_the_server(left, right):
     joins = standing(left, right, random)
     telling, serving = Parts(joins), Parts(joins)
     assert telling.site(0).teller is not None
-    there = {"R": [], "S": []}
-    sequence, states, kinds = 0, [None, None], {"R": left, "S": right}
-    seen = set()
+    there: dict[str, list[dict[str, Any]]] = {"R": [], "S": []}
+    sequence, kinds = 0, {"R": left, "S": right}
+    told_state: bytes | None = None
+    served_state: bytes | None = None
+    seen: set[object] = set()
     for batch in range(25):
         events = []
         for _ in range(random.choice([1, 5, 40])):
@@ -95,11 +98,12 @@ def test_messages_told_at_once_are_those_of_the_server(left, right):
         if batch % 6 == 5:  # another process goes on from the state
             telling = Parts(joins)
         random.shuffle(events)
-        states[0], found = telling.tell(0, states[0], events, batch)
-        states[1], answers = serving.run(0, states[1], events, batch)
+        told_state, found = telling.tell(0, told_state, events, batch)
+        served_state, answers = serving.run(0, served_state, events, batch)
         assert told(found) == answered(answers), batch
         read = telling.codec(0).read_state
-        assert read(states[0]) == read(states[1]), batch
+        assert told_state is not None and served_state is not None
+        assert read(told_state) == read(served_state), batch
         seen.update(decode(message)["#k"] for _, _, message in told(found)[0])
     assert {"a", "d", "e", "w"} <= seen
 
@@ -141,7 +145,7 @@ def test_semijoins_of_other_shapes_are_told_by_the_server(where):
     schema = Schema({"R": "k int, a int", "S": "k int, c int, d int, e string"}, joins=["R.k = S.k"])
     parts = Parts(StandingJoins(schema, [select("R", "S", where=where)]))
     assert parts.site(0).teller is None
-    changes = [("S", {"k": 1, "c": 1, "d": 2, "e": "x"}), ("R", {"k": 1, "a": 2})]
+    changes: list[tuple[str, dict[str, Any]]] = [("S", {"k": 1, "c": 1, "d": 2, "e": "x"}), ("R", {"k": 1, "a": 2})]
     events = [event for n, change in enumerate(changes) for _, event in parts.events(n, "insert", *change)]
     _, found = parts.tell(0, None, events)
     assert [number for number, _, _ in told(found)[0]] == [1, 1]

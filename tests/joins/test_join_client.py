@@ -82,13 +82,14 @@ def test_damaged_messages_are_refused_and_change_nothing(scheme: str) -> None:
 
 def test_forms_must_be_those_of_the_query() -> None:
     client, _ = story("ref-sj-clu+")
-    for rows in [
+    wrong: list[list[tuple[Any, ...]]] = [
         [(1, "R", 0, "c")],
         [(1, "R", 0, "c"), (1, "S", 0, "a"), (3, "T", 1, "c")],
         [(1, "R", 1, "c"), (2, "S", 0, "a"), (3, "T", 1, "c")],
         [(1, "R", 0, "d"), (2, "S", 0, "a"), (3, "T", 1, "c")],
         [("x", "R", 0, "c"), (2, "S", 0, "a"), (3, "T", 1, "c")],
-    ]:
+    ]
+    for rows in wrong:
         before = state(client)
         with pytest.raises(MessageError):
             client.receive(Message({"#to": 1, "#forms": Points.of(["number", "table", "edge", "axes"], rows)}))

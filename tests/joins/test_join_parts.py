@@ -71,7 +71,8 @@ def test_messages_are_those_of_one_server(scheme, seed):
     world, changes, expected = history(random, 120, queries, scheme)
     standing = StandingJoins(Schema(TABLES, JOINS), queries, scheme)
     clients = [Client(standing.schema, one) for one in standing.server().subscriptions.values()]
-    pieces, found = Pieces(standing), defaultdict(Counter)
+    pieces = Pieces(standing)
+    found: defaultdict[int, Counter[bytes]] = defaultdict(Counter)
     at = 0
     while at < len(changes):
         size = random.choice([1, 3, 20])
@@ -175,7 +176,7 @@ def test_a_part_is_run_from_the_state_that_it_is_given():
     again, (answer,) = run(first, 2, "delete", "Stocks", stock(50))  # an attempt that came to nothing
     assert (again, answer.error) == (given_up, None)
     _, (answer,) = run(again, 3, "delete", "Stocks", stock(50))
-    assert "has no row" in answer.error.reason
+    assert answer.error is not None and "has no row" in answer.error.reason
     _, (answer,) = run(first, 4, "insert", "Reviews", {"symbol": "G", "rating": 7})
     assert len(answer.messages) == 2
     _, (answer,) = run(None, 5, "insert", "Reviews", {"symbol": "G", "rating": 7})
@@ -193,7 +194,7 @@ def test_a_part_that_failed_is_read_anew(monkeypatch):
             parts.run(key.edge, state, [more])
     ((_, gone),) = parts.events(3, "delete", "Stocks", stock(60))
     _, (answer,) = parts.run(key.edge, state, [gone])
-    assert "has no row" in answer.error.reason
+    assert answer.error is not None and "has no row" in answer.error.reason
 
 
 def test_what_was_seen_is_remembered_for_some_batches():
@@ -238,6 +239,7 @@ def test_an_update_of_a_row_that_is_not_there_is_an_error_and_an_insertion():
 def test_values_may_be_as_json_has_them():
     parts = Parts(StandingJoins(Schema({"T": "d date, n int, x float"}), ["select * from T where n > 3"]))
     ((key, event),) = parts.events(1, "insert", "T", {"d": "2026-01-31", "n": 4.0, "x": 1})
+    assert event.new is not None
     assert write_row(dict(zip("dnx", event.new, strict=True))) == '{"d": "2026-01-31", "n": 4, "x": 1}'
     assert key == Key(-1, '["T", "2026-01-31", 4, 1]')
     assert parts.events(2, "insert", "T", {"n": 4})[0][1].new == (None, 4, None)

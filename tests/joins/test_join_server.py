@@ -71,7 +71,8 @@ def test_a_message_carries_its_tuple_as_payload_and_columns() -> None:
     server.subscribe(X1)
     (message,) = server.insert("Stocks", stock("GOOG", 52.1))
     assert message.payload == {"name"} and message["per"] == 52.1
-    assert isinstance(message[SKYLINE], Points) and message[SKYLINE].axes == ("rating",)
+    skyline = message[SKYLINE]
+    assert isinstance(skyline, Points) and skyline.axes == ("rating",)
 
 
 @pytest.mark.parametrize("scheme", REFORMULATED)
@@ -84,12 +85,12 @@ def test_an_update_sends_what_changed_to_those_who_stay(scheme: str) -> None:
     # To 47: the first keeps it, the second loses it, reviews and all.
     messages = server.update("Stocks", stock("GOOG", 60.0), {"per": 47.0})
     assert sorted(kinds(messages)) == [LEAVE, PATCH, WITHDRAW]
-    taken = [[message[KIND] for message in messages if client.receive(message)] for client in clients]
+    taken = [[str(message[KIND]) for message in messages if client.receive(message)] for client in clients]
     assert [sorted(one) for one in taken] == [[PATCH], [LEAVE, WITHDRAW]]
     assert len(clients[1].content("Reviews")) == 1
     # And back: the second gets all of it, the first a patch.
     messages = server.update("Stocks", stock("GOOG", 47.0), {"per": 52.0})
-    taken = [[message[KIND] for message in messages if client.receive(message)] for client in clients]
+    taken = [[str(message[KIND]) for message in messages if client.receive(message)] for client in clients]
     assert taken[0] == [PATCH] and set(taken[1]) == {ENTER, EXPOSE}
     assert server.update("Stocks", stock("GOOG", 52.0), {"per": 52.0}) == []
 
@@ -127,15 +128,14 @@ def test_equal_rows_come_and_go_one_by_one(scheme: str) -> None:
 
 def test_of_many_rows_of_one_join_value_the_right_ones_go() -> None:
     server = stocks()
-    rows = [{"symbol": "GOOG", "per": number % 2, "name": str(number)} for number in range(100)]
+    rows: list[dict[str, Any]] = [{"symbol": "GOOG", "per": number % 2, "name": str(number)} for number in range(100)]
     server.apply([("insert", "Stocks", row) for row in rows])
     server.subscribe("select * from Stocks natural join Reviews where per >= 0 and rating > 1")
     gone = Random(1).sample(rows, 60)
     server.apply([("delete", "Stocks", row) for row in gone])
     bag = server.bags["Stocks"]
-    assert sorted(row[2] for row in bag.rows.values() if row[2].isdigit()) == sorted(
-        row["name"] for row in rows if row not in gone
-    )
+    names = [str(row[2]) for row in bag.rows.values()]
+    assert sorted(name for name in names if name.isdigit()) == sorted(row["name"] for row in rows if row not in gone)
     for view in bag.views().values():
         run = view.run(("GOOG",))
         assert sorted(run.rows) == [number for number, row in sorted(bag) if row[0] == "GOOG"]
@@ -155,7 +155,9 @@ def test_the_initial_content_is_a_message_too() -> None:
     server = stocks()
     subscription = server.subscribe(X1, subscriber="x1")
     assert subscription.subscriber == "x1" and subscription.matches(subscription.initial)
-    assert len(subscription.initial["+Stocks"]) == 2 and len(subscription.initial["+Reviews"]) == 18
+    stocks_sent, reviews_sent = subscription.initial["+Stocks"], subscription.initial["+Reviews"]
+    assert isinstance(stocks_sent, Points) and isinstance(reviews_sent, Points)
+    assert len(stocks_sent) == 2 and len(reviews_sent) == 18
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -182,7 +184,7 @@ def test_after_the_last_subscription_nothing_is_sent_and_no_view_is_kept(scheme:
     with pytest.raises(QueryError, match="there is no subscription 1"):
         server.unsubscribe(subscriptions[0])
     with pytest.raises(QueryError, match="there is no subscription None"):
-        server.unsubscribe(None)
+        server.unsubscribe(None)  # type: ignore[arg-type]
 
 
 GOOD = ("insert", "Stocks", stock("GOOG", 60.0))
@@ -290,7 +292,8 @@ def test_kinds_settle_by_the_first_value_and_not_by_a_refused_one() -> None:
         server.insert("A", {"x": 1, "y": []})
     assert schema.kind("A", "x") is None
     server.insert("A", {"x": 1, "y": date(2026, 1, 1)})
-    assert schema.kind("B", "x").name == "float"
+    kind = schema.kind("B", "x")
+    assert kind is not None and kind.name == "float"
     with pytest.raises(ChangeError, match="a float belongs there, not 'one'"):
         server.insert("B", {"x": "one"})
     with pytest.raises(ChangeError, match="a date belongs there"):
@@ -299,12 +302,13 @@ def test_kinds_settle_by_the_first_value_and_not_by_a_refused_one() -> None:
 
 def test_options_that_do_not_exist() -> None:
     schema = Schema({"A": "x"})
-    for options, reason in [
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"scheme": "nope"}, "there is no scheme 'nope'; there are enum-j, rel-sel"),
         ({"index": "nope"}, "there is no index 'nope'"),
         ({"axes": 0}, "from 1 up"),
         ({"regroup_every": 0}, "from 1 up"),
-    ]:
+    ]
+    for options, reason in wrong:
         with pytest.raises(QueryError, match=reason):
             JoinServer(schema, **options)
     with pytest.raises(QueryError, match="not from 'guess'"):
@@ -374,8 +378,9 @@ def test_an_update_carries_no_payload_to_those_who_have_the_row(scheme: str) -> 
     server = stocks(scheme)
     client = Client(server.schema, server.subscribe(X1))
     for values in ({"per": 60.0}, {"per": 45.0}):
-        old = next(row for row in server.bags["Stocks"].rows.values() if row[0] == "GOOG")
-        messages = server.update("Stocks", stock("GOOG", old[1]), values)
+        per = next(row[1] for row in server.bags["Stocks"].rows.values() if row[0] == "GOOG")
+        assert isinstance(per, float)
+        messages = server.update("Stocks", stock("GOOG", per), values)
         taken = [message for message in messages if client.receive(message)]
         assert len(taken) == 1 and b"a long name" not in taken[0].encode()
     assert ("GOOG", 45.0, "a long name, which is payload", 9.3, "review 19") in client.rows()

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from math import inf, nan
 from random import Random
+from typing import Any
 
 import msgspec
 import pytest
@@ -72,7 +73,7 @@ STANDING = StandingJoins(
 )
 NOON = datetime.fromisoformat("2026-01-02T12:00:00")
 R_ROW, S_ROW = (1, 2.5, NOON), (1, date(2026, 1, 2), b"data", "text")
-TABLES = {"R": {4: R_ROW, 7: (1, 3, None)}, "S": {5: S_ROW}}
+TABLES: dict[str, dict[int, tuple[Any, ...]]] = {"R": {4: R_ROW, 7: (1, 3, None)}, "S": {5: S_ROW}}
 SEEN = {2: [4, 5], 3: [7]}
 CODEC = Parts(STANDING).codec(0)
 STATE = CODEC.write_state(TABLES, SEEN)
@@ -93,6 +94,7 @@ def test_whatever_a_change_brings_is_refused_or_kept_exactly(value, column):
         event = Parts(STANDING).events(1, "insert", table, {"k": 1, name: value})[0][1]
     except ChangeError:
         return
+    assert kind is not None and event.new is not None
     assert type(event.new[place]) in kind.types
     assert repr(CODEC.read_events(CODEC.write_events([event]))) == repr([event])
 
@@ -155,7 +157,7 @@ def test_rows_of_another_join_value_are_refused_and_leave_nothing():
     with pytest.raises(SnapshotError, match="rows of 'S' with another join value"):
         parts.run(0, other, [event])
     state, (answer,) = parts.run(0, None, [event])
-    assert answer.error is None
+    assert answer.error is None and state is not None
     assert CODEC.read_state(state) == ({"R": {9: (1, 3, None)}}, {0: [9]})
 
 
@@ -165,6 +167,7 @@ def test_states_with_the_same_numbers_do_not_mix():
         ((_, event),) = parts.events(9, "insert", "R", {"k": value, "a": 3, "t": None})
         given = CODEC.write_state({"R": {4: (value, 2.5, None)}}, {})
         state, _ = parts.run(0, given, [event])
+        assert state is not None
         assert CODEC.read_state(state)[0] == {"R": {4: (value, 2.5, None), 9: (value, 3, None)}}
 
 
@@ -172,14 +175,15 @@ def test_tables_without_an_edge_have_states_of_their_own():
     parts = Parts(StandingJoins(Schema({"R": "a int", "S": "b string"}), ["select * from R where a > 1"]))
     ((key, event),) = parts.events(1, "insert", "S", {"b": "x"})
     state, _ = parts.run(key.edge, None, [event])
-    assert key.edge == NO_EDGE
+    assert key.edge == NO_EDGE and state is not None
     assert parts.codec(NO_EDGE).read_state(state) == ({"S": {1: ("x",)}}, {0: [1]})
 
 
 def test_events_that_make_no_sense_are_refused():
-    for events in ([(0, 1, None, True)], [(9, 1, R_ROW, True)], [(0, 1, R_ROW)], [("R", 1, R_ROW, True)], [[]]):
+    wrong: list[Any] = [(0, 1, None, True), (9, 1, R_ROW, True), (0, 1, R_ROW), ("R", 1, R_ROW, True), []]
+    for event in wrong:
         with pytest.raises(SnapshotError, match="cannot read the events of a join"):
-            CODEC.read_events(EVENTS[:2] + msgspec.msgpack.encode(events))
+            CODEC.read_events(EVENTS[:2] + msgspec.msgpack.encode([event]))
 
 
 @pytest.mark.parametrize("read", [CODEC.read_state, CODEC.read_events])

@@ -83,7 +83,7 @@ def drawn(random, depth=0):
 
 
 def by_lxml(rows, path, root):
-    values = []
+    values: list[str | None] = []
     for element in root.getroottree().xpath(rows):
         nodes = element.xpath(path)
         if not nodes:

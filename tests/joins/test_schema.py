@@ -45,7 +45,8 @@ def test_columns_may_be_given_in_three_ways() -> None:
     ways = ["x int, y", {"x": "int", "y": None}, ["x int", "y"]]
     for columns in ways:
         schema = Schema({"A": columns})
-        assert schema.columns == {"A": ("x", "y")} and schema.kind("A", "x").name == "int"
+        kind = schema.kind("A", "x")
+        assert schema.columns == {"A": ("x", "y")} and kind is not None and kind.name == "int"
         assert schema.kind("A", "y") is None and str(schema) == "A(x, y)"
 
 
@@ -63,7 +64,8 @@ def test_a_kind_spreads_along_joins() -> None:
     assert schema.kind("B", "y") is None
     assert "does not compare" in (draft.constant("B", "y", 5) or "")
     draft.settle()
-    assert schema.kind("B", "y").name == "string"
+    kind = schema.kind("B", "y")
+    assert kind is not None and kind.name == "string"
     assert Draft(schema).constant("C", "z", 5.5) is None
 
 

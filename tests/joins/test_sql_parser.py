@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date, datetime
+from typing import Any
 
 import duckdb
 import pytest
@@ -23,7 +24,7 @@ JOINS = [
     "Reviews.symbol = Trades.symbol",
     "Reviews.symbol = Trades.symbol and Reviews.day = Trades.day",
 ]
-ROWS = {
+ROWS: dict[str, list[tuple[Any, ...]]] = {
     "Stocks": [("GOOG", 51.7, "Alphabet"), ("YHOO", 51.2, "Yahoo"), ("AMZN", 92.8, None), ("HUGE", 2.0**53, "")],
     "Reviews": [
         ("GOOG", 5.5, date(2026, 1, 1), "so"),

@@ -40,7 +40,7 @@ def changes(count: int, seed: int) -> list[tuple[Any, ...]]:
         what = random.random()
         if what < 0.6 or not rows:
             value = float(random.randrange(60))
-            row = (
+            row: dict[str, Any] = (
                 {"b": random.randrange(3), "a": value, "p": "x"}
                 if what < 0.3
                 else {"b": random.randrange(3), "c": value}

@@ -24,7 +24,8 @@ def run_versions(seed, scheme="ref-sj-clu+"):
     world.database.close()
     schema = Schema(TABLES, JOINS)
     standing = StandingJoins(schema, [draw_query(random.choice) for _ in range(4)], scheme)
-    pieces, clients = Pieces(standing), {}
+    pieces = Pieces(standing)
+    clients: dict[int, Client] = {}
     for version in range(3):
         first = 1
         if version:

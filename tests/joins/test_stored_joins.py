@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathcast.errors import PathcastError, QueryError, SnapshotError
-from pathcast.joins import Schema, select
+from pathcast.joins import Schema, Selection, select
 from pathcast.joins.partition.standing_joins import StandingJoins
 from pathcast.joins.partition.stored_joins import KIND, describe, next_id_in, open_standing, save_standing
 from pathcast.messages import Interval
@@ -36,7 +36,7 @@ def descriptions(draw):
     """Single subscriptions and batches, some of which have gone."""
     choose = lambda options: draw(st.sampled_from(options))  # noqa: E731
     names = st.sampled_from([None, "ada", "bøb", "", 7, -(1 << 70)])
-    asked = {}
+    asked: dict[str | int | None, list[str | Selection]] = {}
     for _ in range(draw(st.integers(0, 4))):
         query = choose(SELECTIONS) if draw(st.booleans()) else draw_query(choose)
         asked.setdefault(draw(names), []).append(query)
@@ -71,15 +71,17 @@ def test_what_was_saved_comes_back(tmp_path_factory, standing):
     opened = open_standing(folder / "one")
     assert facts_of(opened) == facts_of(standing)
     assert next_id_in(folder / "one") == standing.next_id
-    more = ["select * from R where a > 3"], [], [(select("T"), {"m": ([1], [2])})]
-    assert facts_of(opened.changed(*more)) == facts_of(standing.changed(*more))
-    save_standing(opened.changed(*more), folder / "two")
-    assert facts_of(open_standing(folder / "two")) == facts_of(standing.changed(*more))
+    queries, batches = ["select * from R where a > 3"], [(select("T"), {"m": ([1], [2])})]
+    more = standing.changed(queries, batches=batches)
+    assert facts_of(opened.changed(queries, batches=batches)) == facts_of(more)
+    save_standing(opened.changed(queries, batches=batches), folder / "two")
+    assert facts_of(open_standing(folder / "two")) == facts_of(more)
 
 
 def small():
     ranges = {"per": (np.array([40, 50, 60]), np.array([60.0, 70, 80]))}
-    first = StandingJoins(STOCKS, {"ada": "select * from Stocks", 3: BOTH}, batches=[(BOTH, ranges)])
+    asked: dict[str | int, str | Selection] = {"ada": "select * from Stocks", 3: BOTH}
+    first = StandingJoins(STOCKS, asked, batches=[(BOTH, ranges)])
     return first.changed(remove=[4])
 
 

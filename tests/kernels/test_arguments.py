@@ -132,7 +132,7 @@ def test_a_signature_is_read_off_the_annotations() -> None:
 
 
 def test_a_function_without_annotations_is_rejected_by_name() -> None:
-    def function(some: int, other) -> int:  # type: ignore[no-untyped-def]
+    def function(some: int, other) -> int:
         raise NotImplementedError
 
     with pytest.raises(TypeError, match=r"kernel .*function\(\) needs annotations for other$"):

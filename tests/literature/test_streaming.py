@@ -124,7 +124,8 @@ def test_an_entry_is_not_looked_for_past_its_expiry(name: str) -> None:
 
 def first_tags(document: bytes, count: int) -> bytes:
     """The document as far as its first `count` start tags go, with what is open closed."""
-    kept, still_open, seen = b"", [], 0
+    kept, seen = b"", 0
+    still_open: list[bytes] = []
     for tag in re.finditer(rb"<(/?)([\w.-]+)[^>]*?(/?)>", document):
         if tag[1]:
             still_open.pop()

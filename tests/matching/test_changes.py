@@ -107,7 +107,10 @@ class Model(RuleBasedStateMachine):
             assert entry not in self.unused
             self.unused.add(entry)
 
-        table.released, table.taken = released, self.unused.remove  # type: ignore[method-assign]
+        def taken(entry: int) -> None:
+            self.unused.remove(entry)
+
+        table.released, table.taken = released, taken  # type: ignore[method-assign]
 
     def entry(self, xpath: str) -> int:
         known = len(self.subscriptions.table)

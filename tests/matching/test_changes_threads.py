@@ -51,7 +51,7 @@ def run(*calls: object) -> None:
     """All at once, to the end; the first error of any."""
     errors: list[BaseException] = []
 
-    def guarded(call) -> None:  # type: ignore[no-untyped-def]
+    def guarded(call) -> None:
         try:
             call()
         except BaseException as error:  # noqa: BLE001 - raised in the main thread

@@ -31,16 +31,17 @@ def add_merged(matcher: pathcast.Matcher, expressions: list[str], shards: list[t
     """Add all good expressions, their ids their places and one; the reasons why others are none."""
     subscriptions = matcher.subscriptions
     known = len(subscriptions.table)
-    entries, reasons = np.full(len(expressions), -1, dtype=np.int32), {}
+    entries = np.full(len(expressions), -1, dtype=np.int32)
+    reasons: dict[int, str] = {}
     for begin, shard in shards:
         merged = merge_shard(subscriptions.table, matcher.engine, unpacked(shard))  # type: ignore[arg-type]
         entries[begin : begin + len(merged.entries)] = merged.entries
         reasons |= {begin + place: f"{reason} ({column})" for place, reason, column in merged.refused}
         for place in merged.left:
             entries[begin + place] = subscriptions.table.enter([expressions[begin + place]]).entries[0]
-    good = np.flatnonzero(entries >= 0)
+    good = np.flatnonzero(entries >= 0).astype(np.int32)
     texts = {at: expressions[place] for at, place in enumerate(good.tolist())}
-    nobody = np.full(len(good), -1)
+    nobody = np.full(len(good), -1, dtype=np.int32)
     subscriptions.add_entered(Entered(entries[good], range(len(good)), texts), known, [], nobody, good + 1)
     return reasons
 
@@ -113,6 +114,6 @@ def test_merging_makes_no_object_for_a_pattern(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(trees, "parse_printed", refused)
     matcher = Subscriptions().compile()
     add_merged(matcher, expressions, shards)
-    found = [matches.ids.tolist() for matches in matcher.match_many(documents)]  # type: ignore[union-attr]
-    assert found == [matches.ids.tolist() for matches in wanted.compile().match_many(documents)]  # type: ignore[union-attr]
+    found = [matches.ids.tolist() for matches in matcher.match_many(documents)]
+    assert found == [matches.ids.tolist() for matches in wanted.compile().match_many(documents)]
     assert any(found)

@@ -71,7 +71,7 @@ def found(engine: str, expressions: tuple[str, ...], documents: list[bytes], nam
     batch = [{int(number) - 1 for number in ids[begin:end]} for begin, end in itertools.pairwise(offsets)]
     if engine != engines()[0]:
         return [batch]
-    again = [{number - 1 for number in matches} for matches in matcher.match_many(documents)]  # type: ignore[union-attr]
+    again = [{number - 1 for number in matches} for matches in matcher.match_many(documents)]
     return [batch, again]
 
 

@@ -119,7 +119,7 @@ def test_every_place_that_is_named_is_there(seed: int, namespaces: Namespaces) -
                 element = nodes[0]
             else:
                 assert place.value is None or any(_shows(place.value, str(node)) for node in nodes)
-                (element,) = asked.found(re.sub(r"/(@[^/]*|text\(\)(\[\d+\])?)$", "", place.path))  # type: ignore[assignment]
+                (element,) = asked.found(re.sub(r"/(@[^/]*|text\(\)(\[\d+\])?)$", "", place.path))
             assert place.value is None or isinstance(nodes[0], str) or _shows(place.value, element.xpath("string()"))
             tag = f"{element.prefix}:{local_part(element.tag)}" if element.prefix else element.tag
             begin = lines[place.line - 1][place.column - 1 :]

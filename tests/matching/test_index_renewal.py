@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ import pathcast
 from pathcast.errors import PathcastError, SnapshotError
 from pathcast.matching import engines
 from pathcast.matching import stored_index as index
-from pathcast.store import open_snapshot, write_snapshot
+from pathcast.store import Snapshot, open_snapshot, write_snapshot
 
 EXPRESSIONS = [
     "/a/b", "a//c", "//*/c", "/a[b][c]", "//b[@x = 'u']/c", "/a[@y > 3]//b", "//c[contains(., 'v') or not(d)]",
@@ -142,12 +143,14 @@ def changed(array, random):
 def open_changed(folder, count):
     """Open indexes that were changed and signed anew, each engine's in turn; how many could be opened."""
     random, opened = Random(11), 0
-    originals, current = [], []
+    originals = []
+    current: list[Snapshot] = []
     for number, engine in enumerate(engines()):
         _, answers = saved(f"{folder}/{number}", engine)
         originals.append((open_snapshot(f"{folder}/{number}", "index"), answers))
     # As if they were written and signed each time.
-    index.open_snapshot = lambda *_, **__: current[0]
+    replaced: Any = index
+    replaced.open_snapshot = lambda *_, **__: current[0]
     for turn in range(count):
         snapshot, answers = originals[turn % len(originals)]
         arrays = dict(snapshot.arrays)

@@ -9,11 +9,11 @@ import pytest
 
 import pathcast
 from pathcast import DocumentError, LimitError, Limits, SnapshotError, Subscriptions
-from pathcast.documents import read, read_batch
+from pathcast.documents import Document, Readable, read, read_batch
 from pathcast.documents.scanner.character_kernels import PADDING
-from pathcast.matching import engines
+from pathcast.matching import Matches, engines
 from pathcast.matching.engine_contract import Skipping
-from pathcast.patterns import parse
+from pathcast.patterns import Namespaces, parse
 from pathcast.store import write_snapshot
 
 XML = b'<news lang="en"><head><title>Rain</title></head><p lede="true">Wet.</p></news>'
@@ -46,39 +46,39 @@ def test_matches_are_sorted_read_only_and_ask_like_a_set(matcher: pathcast.Match
 
 
 def test_many_documents_keep_their_order_and_errors_their_place(matcher: pathcast.Matcher, tmp_path: Path) -> None:
-    documents = [XML, b"<x", tmp_path / "none.xml", read(XML), b"<video/>"] * 200
+    documents: list[Readable | Document] = [XML, b"<x", tmp_path / "none.xml", read(XML), b"<video/>"] * 200
     found = list(matcher.match_many(documents, errors="return"))
     assert len(found) == 1000
     for index, matches in enumerate(found):
         match index % 5:
             case 0 | 3:
-                assert list(matches) == [1, 2, 4, 5]  # type: ignore[arg-type]
+                assert isinstance(matches, Matches) and list(matches) == [1, 2, 4, 5]
             case 1 | 2:
                 assert isinstance(matches, DocumentError)
             case _:
-                assert list(matches) == [3]  # type: ignore[arg-type]
+                assert isinstance(matches, Matches) and list(matches) == [3]
 
 
 def test_raising_comes_after_what_was_before_it(matcher: pathcast.Matcher) -> None:
     answers = matcher.match_many([XML, b"<x", XML])
-    assert len(next(answers)) == 4  # type: ignore[arg-type]
+    assert len(next(answers)) == 4
     with pytest.raises(DocumentError):
         next(answers)
     with pytest.raises(ValueError, match="must be"):
-        matcher.match_many([XML], errors="drop")  # type: ignore[arg-type]
+        matcher.match_many([XML], errors="drop")  # type: ignore[call-overload]
 
 
 def test_answers_come_before_the_input_ends(matcher: pathcast.Matcher) -> None:
     taken = 0
 
-    def endless():  # type: ignore[no-untyped-def]
+    def endless():
         nonlocal taken
         while True:
             taken += 1
             yield XML
 
     answers = matcher.match_many(endless())
-    assert len(next(answers)) == 4 and taken < 1000  # type: ignore[arg-type]
+    assert len(next(answers)) == 4 and taken < 1000
 
 
 def test_a_batch_gives_offsets_and_ids(matcher: pathcast.Matcher) -> None:
@@ -88,7 +88,7 @@ def test_a_batch_gives_offsets_and_ids(matcher: pathcast.Matcher) -> None:
     assert offsets.tolist() == [0] and ids.tolist() == []
 
 
-def as_data(documents: list[bytes]) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+def as_data(documents: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
     data = np.frombuffer(b"".join(documents) + bytes(PADDING), dtype=np.uint8)
     return data, np.concatenate([[0], np.cumsum([len(document) for document in documents])]).astype(np.int64)
 
@@ -97,16 +97,20 @@ def test_documents_as_data_match_alike(matcher: pathcast.Matcher) -> None:
     matcher.subscriptions.add_many(["//p"] * 3000, [f"reader-{k % 1000}" for k in range(3000)])
     documents = [XML, b"<x", b"<video/>", b"<nobody/>", b"<p/>"] * 100
     answers = list(matcher.match_many(documents, errors="return"))
-    ids, names = (matcher.match_data(*as_data(documents), by=by) for by in ("id", "subscriber"))  # type: ignore[arg-type]
+    ids, names = (
+        matcher.match_data(*as_data(documents), by="id"),
+        matcher.match_data(*as_data(documents), by="subscriber"),
+    )
     assert set(ids.errors) == set(names.errors) == set(range(1, 500, 5))
     for index, answer in enumerate(answers):
         mine = slice(*ids.offsets[index : index + 2])
         who = [names.names[rank] for rank in names.values[slice(*names.offsets[index : index + 2])]]
-        if isinstance(answer, DocumentError):
+        if not isinstance(answer, Matches):
+            assert isinstance(answer, DocumentError)
             assert ids.values[mine].size == 0 and who == [] and ids.errors[index] == answer
         else:
-            assert ids.values[mine].tolist() == answer.ids.tolist()  # type: ignore[union-attr]
-            assert who == answer.subscribers  # type: ignore[union-attr]
+            assert ids.values[mine].tolist() == answer.ids.tolist()
+            assert who == answer.subscribers
 
 
 def test_matches_keep_the_meaning_they_had(matcher: pathcast.Matcher) -> None:
@@ -210,8 +214,9 @@ def test_an_index_of_patterns_at_their_limits_opens(tmp_path: Path) -> None:
 
 
 def test_an_index_keeps_namespaces(tmp_path: Path) -> None:
-    for namespaces in ({"f": "http://example.org/f"}, "ignore", None):
-        subscriptions = Subscriptions(namespaces=namespaces)  # type: ignore[arg-type]
+    every: list[Namespaces] = [{"f": "http://example.org/f"}, "ignore", None]
+    for namespaces in every:
+        subscriptions = Subscriptions(namespaces=namespaces)
         subscriptions.add_many(["/a/b"] if namespaces is None else ["/f:a/f:b", "//f:b[f:c = 'é']"])
         subscriptions.compile(engine="reference").save(tmp_path / "index")
         again = pathcast.open_index(tmp_path / "index")

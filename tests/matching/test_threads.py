@@ -153,7 +153,7 @@ def test_threads_match_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(matcher.engine, "match_batch", meeting)
     monkeypatch.setattr(matcher_room, "_GROUP", 1)
-    assert [list(matches) for matches in matcher.match_many(["<p/>", "<q/>"] * 2, threads=2)] == [[1], []] * 2  # type: ignore[arg-type]
+    assert [list(matches) for matches in matcher.match_many(["<p/>", "<q/>"] * 2, threads=2)] == [[1], []] * 2
 
 
 def test_threads_stop_when_nobody_asks_any_more() -> None:
@@ -185,7 +185,7 @@ def test_what_documents_come_from_may_fail_and_those_that_came_are_answered(thre
         raise OSError("no more")
 
     answers = subscriptions.compile().match_many(documents(), threads=threads)
-    assert [list(next(answers)) for _ in range(600)] == [[1]] * 600  # type: ignore[arg-type]
+    assert [list(next(answers)) for _ in range(600)] == [[1]] * 600
     with pytest.raises(OSError, match="no more"):
         next(answers)
 

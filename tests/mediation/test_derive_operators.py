@@ -162,7 +162,7 @@ def test_a_correspondence_that_can_t_be_is_refused(correspondence: dict[str, str
         Mapping.derive("x", tree, tree, correspondence)
 
 
-def test_a_mapping_is_a_file_that_people_can_edit(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_a_mapping_is_a_file_that_people_can_edit(tmp_path) -> None:
     mapping = Mapping.derive('ü "x"', LOCAL, GLOBAL, SAME, version=7)
     mapping.save(tmp_path / "u.toml")
     assert Mapping.open(tmp_path / "u.toml") == mapping
@@ -186,7 +186,7 @@ def test_a_mapping_is_a_file_that_people_can_edit(tmp_path) -> None:  # type: ig
         ("name = 'x'\nschema = 'a'\n[correspondence]\na = 3", "correspondence.a: must be a text, not 3"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_named(tmp_path, text: str, reason: str) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_wrong_in_a_file_is_named(tmp_path, text: str, reason: str) -> None:
     (tmp_path / "m.toml").write_text(text)
     with pytest.raises(MappingError, match=re.escape(reason)) as caught:
         Mapping.open(tmp_path / "m.toml")

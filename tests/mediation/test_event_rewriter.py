@@ -114,7 +114,7 @@ def test_buffers_are_used_again() -> None:
     assert len(rewriter._rooms) == 1
 
 
-def rewritten(operators: list[Operator], documents: list[str], tree: SchemaTree = TREE, limit: int = 1000):  # type: ignore[no-untyped-def]
+def rewritten(operators: list[Operator], documents: list[str], tree: SchemaTree = TREE, limit: int = 1000):
     names = Names()
     rewriter = EventRewriter(Plan(tree, operators), names, limit=limit)
     return rewriter.rewrite(Reader(names, Limits(), "refuse").read([document.encode() for document in documents]))

@@ -37,7 +37,7 @@ def test_places_that_depend_on_what_stands_beside_them_are_left_to_rewriting() -
     assert not is_by_paths(Plan(TREE, [Exchange("r/a", "b")]))
 
 
-def matcher_of(xpaths: list[str]):  # type: ignore[no-untyped-def]
+def matcher_of(xpaths: list[str]):
     mediator = Mediator(TREE)
     mediator.add(Mapping("x", TREE, tuple(OPERATORS)))
     subscriptions = pathcast.Subscriptions()
@@ -54,7 +54,7 @@ def test_documents_are_not_rewritten_unless_they_have_to_be() -> None:
     assert matcher.match("<r><a><b><unknown/></b></a></r>", "x").ids.tolist() == [2, 4]
     assert matcher.statistics()["by paths"] == 2
     found = list(matcher.match_many(["<r>", document, "<r><unknown/></r>", "<s/>"], "x", errors="return"))
-    assert [found[1].ids.tolist(), found[2].ids.tolist()] == [[1, 2, 3], [4]]  # type: ignore[union-attr]
+    assert [found[1].ids.tolist(), found[2].ids.tolist()] == [[1, 2, 3], [4]]
     assert all(isinstance(found[place], pathcast.PathcastError) for place in (0, 3))
 
 

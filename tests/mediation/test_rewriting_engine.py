@@ -22,7 +22,7 @@ AUTHORS = read_tree(
 )
 
 
-def matcher_of(tree, operators: list[Operator], xpaths: list[str], rewriting: str = "engine"):  # type: ignore[no-untyped-def]
+def matcher_of(tree, operators: list[Operator], xpaths: list[str], rewriting: str = "engine"):
     mediator = Mediator(tree)
     mediator.add(Mapping("x", tree, tuple(operators)))
     subscriptions = pathcast.Subscriptions()
@@ -117,7 +117,7 @@ def test_a_batch_may_hold_documents_that_can_t_be_rewritten() -> None:
     found = list(
         matcher.match_many(["<r><a><b/></a></r>", "<r><a/><a/></r>", "<s/>", "<r", "<r><b/></r>"], "x", "return")
     )
-    assert [found[0].ids.tolist(), found[4].ids.tolist()] == [[1, 2], [2]]  # type: ignore[union-attr]
+    assert [found[0].ids.tolist(), found[4].ids.tolist()] == [[1, 2], [2]]
     assert "several elements 'a'" in str(found[1])
     assert "the schema's is 'r'" in str(found[2])
     assert isinstance(found[3], pathcast.PathcastError)

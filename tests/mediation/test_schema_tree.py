@@ -9,7 +9,7 @@ from pathcast.mediation.mappings.mapping import read_tree
 from pathcast.mediation.schemas.schema_tree import name_of, parent_of, steps_of
 
 
-def tree(dtd: str, **options) -> SchemaTree:  # type: ignore[no-untyped-def]
+def tree(dtd: str, **options) -> SchemaTree:
     return SchemaTree.unfold(read_dtd(dtd.encode()), **options)
 
 

@@ -17,6 +17,7 @@ from pathcast.messages import (
     NoPoint,
     Points,
     SomePoint,
+    Term,
     compare,
 )
 
@@ -97,14 +98,15 @@ def test_a_filter_covers_itself_and_what_has_more_terms(one: Filter) -> None:
 def test_covering_of_each_kind_of_term() -> None:
     narrow, wide = Interval(4, 5), Interval(3, 6)
     boxes = Box.of({"x": narrow, "y": narrow}), Box.of({"x": wide})
-    for weaker, stronger in [
+    pairs: list[tuple[Term, Term]] = [
         (In("a", wide), In("a", narrow)),
         (Differs("a", 7), In("a", narrow)),
         (Covers("l", "h", wide), Covers("l", "h", narrow)),
         (Between("l", "h", narrow), Between("l", "h", wide)),
         (SomePoint("p", boxes[1]), SomePoint("p", boxes[0])),
         (NoPoint("p", boxes[0]), NoPoint("p", boxes[1])),
-    ]:
+    ]
+    for weaker, stronger in pairs:
         assert Filter((weaker,)).covers(Filter((stronger,))), weaker
         assert not Filter((stronger,)).covers(Filter((weaker,))), weaker
 

@@ -243,7 +243,7 @@ def small_matches(text: str) -> frozenset[int]:
 
 
 @functools.cache
-def _small_trees() -> list:  # type: ignore[type-arg]
+def _small_trees() -> list:
     return [oracle.read(text.encode()) for text in SMALL]
 
 

@@ -32,7 +32,8 @@ def test_a_node_does_not_change() -> None:
     with pytest.raises(AttributeError, match="immutable"):
         node.test = "b"  # type: ignore[misc]
     assert repr(node) == "Node(axis='/', test='a', conditions=())"
-    assert node == Node("/", "a", ()) and node != Node("//", "a") and node != "a"
+    text: object = "a"
+    assert node == Node("/", "a", ()) and node != Node("//", "a") and node != text
     match Node("//", "b", (node,)):
         case Node(axis, test, conditions):
             assert (axis, test, conditions) == ("//", "b", (node,))

@@ -5,6 +5,7 @@ from random import Random
 
 import pathcast
 from pathcast import Matcher
+from pathcast.patterns import Namespaces
 from pathcast.routing import Overlay, Report
 from pathcast.transmission import Topology
 from tests import oracle
@@ -22,7 +23,7 @@ class World:
     subscriptions: dict[int, tuple[str, str, str]]
     """Router, XPath and subscriber, by the overlay's id."""
     documents: list[bytes]
-    namespaces: object
+    namespaces: Namespaces
     _flat: tuple[set[int], Matcher, dict[int, Who]] | None = None
 
     def flat(self, document: bytes) -> set[Who]:
@@ -63,7 +64,7 @@ def world_of(seed: int) -> World:
 
 
 def whole_world(random: Random) -> World:
-    namespaces = "ignore" if random.random() < 0.3 else NAMESPACES
+    namespaces: Namespaces = "ignore" if random.random() < 0.3 else NAMESPACES
     bases = [random_document(random, size=15) for _ in range(3)]
     drawn = [varied(random, base) for base in bases for _ in range(3)]
     documents = [document.data for document in drawn if not document.prolog]
@@ -106,7 +107,7 @@ def plain_pattern(random: Random, depth: int = 4) -> str:
     return "".join(steps)
 
 
-def _world(random: Random, expressions: list[str], documents: list[bytes], namespaces: object) -> World:
+def _world(random: Random, expressions: list[str], documents: list[bytes], namespaces: Namespaces) -> World:
     overlay = Overlay(topology_of(random), namespaces=namespaces)
     subscriptions = {}
     for xpath in expressions:

@@ -180,7 +180,7 @@ def test_the_report_has_times_that_grow_along_the_way(policy: str) -> None:
 def test_entries_behind_numbers_are_marked_and_counted() -> None:
     random = np.random.default_rng(5)
     for count, entries, size in ((20, 70, 40), (3, 5, 1), (40, 129, 128), (0, 9, 0)):
-        behind = [random.choice(entries, min(size, entries), replace=False) for _ in range(count)]
+        behind = [random.choice(entries, min(size, entries), replace=False).astype(np.int32) for _ in range(count)]
         numbers, idle, before = random.random(count) < 0.3, random.random(entries) < 0.2, random.random(entries) < 0.2
         expected = before.copy()
         for number in np.flatnonzero(numbers):
@@ -197,7 +197,7 @@ def test_entries_behind_numbers_are_marked_and_counted() -> None:
 def test_entries_that_stand_behind_one_number_each_are_marked_and_listed() -> None:
     random = np.random.default_rng(7)
     over, numbers, idle = random.integers(0, 9, 50), random.random(9) < 0.4, random.random(50) < 0.2
-    behind = advertisement.Behind(np.flatnonzero(over == number) for number in range(9))
+    behind = advertisement.Behind(np.flatnonzero(over == number).tolist() for number in range(9))
     for among in (np.arange(50, dtype=np.int32), random.permutation(50)[:20].astype(np.int32)):
         marked = np.zeros(len(among), dtype=np.bool_)
         expected = (numbers[over] & ~idle)[among]

@@ -127,7 +127,7 @@ def test_all_bindings_of_an_aggregate_tell_all_that_it_is_simple_for(small: Smal
         aggregate = small.derived.aggregation.aggregates[simple.aggregate]
         if aggregate.linear is None:
             continue
-        ever: set[int] = set()
+        ever: set[tuple[int, int]] = set()
         for number, document in enumerate(batch):
             for bindings in found_in(document, aggregate, simple.wildcards, most=1000):
                 ever.update((number, index) for index in small.derived.known(simple.aggregate, bindings).tolist())

@@ -38,7 +38,7 @@ def binder_of(patterns: list[Pattern]) -> tuple[Binder, PatternTable]:
     return Binder(patterns, simple, table), table
 
 
-def same(batch: DocumentBatch):  # type: ignore[no-untyped-def]
+def same(batch: DocumentBatch):
     return lambda number, name: batch.name_of(number) == name
 
 

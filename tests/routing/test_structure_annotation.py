@@ -19,6 +19,7 @@ from pathcast.workloads import generate_documents, generate_subscriptions, news_
 from tests import oracle
 from tests.corpus import cases
 from tests.generators import NAMESPACES, expression, random_document, random_pattern
+from tests.routing.structures import annotation, arrival
 
 
 def subscriptions_of(patterns, namespaces=None) -> pathcast.Subscriptions:
@@ -44,11 +45,7 @@ class Link:
 
     def over(self, batch: DocumentBatch) -> DocumentBatch:
         """A batch of one document as it arrives; nothing may be refused."""
-        message = self.coder.encode(batch[0])
-        assert message is not None
-        arrived = self.decoder.decode(message, batch[0].data)
-        assert isinstance(arrived, DocumentBatch), arrived
-        return arrived
+        return arrival(self.decoder, annotation(self.coder, batch[0]), batch[0].data)
 
 
 def assert_same_tree(one: DocumentBatch, other: DocumentBatch) -> None:
@@ -119,7 +116,7 @@ def test_several_documents_arrive_as_one_batch():
     made = subscriptions.compile().engine
     link = Link(made.table)
     batch = read_batch(documents, names=made.table.names)
-    messages = [link.coder.encode(document) for document in batch]
+    messages = [annotation(link.coder, document) for document in batch]
     whole, refused = link.decoder.decode_many(messages, [document.data for document in batch])
     assert refused == {}
     assert_same_tree(batch, whole)
@@ -138,7 +135,7 @@ def test_an_epoch_may_end_within_a_batch():
     link = Link(made.table, paths=3)
     documents = [b"<a><b/><b/></a>", b"<a><c/></a>", b"<d><a/></d>", b"<a><b/></a>"]
     batch = read_batch(documents)
-    messages = [link.coder.encode(document) for document in batch]
+    messages = [annotation(link.coder, document) for document in batch]
     assert link.coder.restarts == 2
     whole, refused = link.decoder.decode_many(messages, documents)
     assert refused == {}
@@ -202,12 +199,12 @@ def test_a_receiver_that_forgot_is_understood_again_after_one_refusal():
     batch = read_batch([b"<a><b/></a>"])
     link.over(batch)
     link.decoder.forget()
-    refusal = link.decoder.decode(link.coder.encode(batch[0]), b"<a><b/></a>")
+    refusal = link.decoder.decode(annotation(link.coder, batch[0]), b"<a><b/></a>")
     assert isinstance(refusal, Refused) and refusal.resend
     assert refusal.reason == "the structure annotation can't be used: its label paths are not known here"
     link.coder.hear(refusal.encode())
     link.over(batch)
-    assert len(link.coder.encode(batch[0])) < 60
+    assert len(annotation(link.coder, batch[0])) < 60
 
 
 def test_a_sender_that_forgot_begins_a_dictionary_that_is_taken_up():
@@ -220,8 +217,9 @@ def test_a_sender_that_forgot_begins_a_dictionary_that_is_taken_up():
     link.coder = StructureCoder(link.needs, epoch=link.coder._sent.epoch)  # drawn again by bad luck
     link.over(read_batch([b"<c><a/></c>"]))
     link.coder._told = 1  # as if only the rest had to be told: this is about another dictionary
-    link.decoder.decode(StructureCoder(link.needs, epoch=link.coder._sent.epoch).encode(batch[0]), b"<a><c/></a>")
-    refusal = link.decoder.decode(link.coder.encode(read_batch([b"<c><b/></c>"])[0]), b"<c><b/></c>")
+    other = StructureCoder(link.needs, epoch=link.coder._sent.epoch)
+    link.decoder.decode(annotation(other, batch[0]), b"<a><c/></a>")
+    refusal = link.decoder.decode(annotation(link.coder, read_batch([b"<c><b/></c>"])[0]), b"<c><b/></c>")
     assert isinstance(refusal, Refused) and "another dictionary" in refusal.reason and refusal.resend
     link.coder.hear(refusal.encode())
     link.over(read_batch([b"<c><a/></c>"]))
@@ -231,7 +229,7 @@ def test_other_needs_and_another_document_are_refused():
     made = subscriptions_of(["/a/b[@x = '1']"]).compile().engine
     link = Link(made.table)
     batch = read_batch([b'<a><b x="1"/></a>'])
-    message = link.coder.encode(batch[0])
+    message = annotation(link.coder, batch[0])
     later = StructureDecoder(link.needs | Needs(texts=frozenset(["b"])), made.table.names)
     for decoder, document, why in [
         (later, batch[0].data, "other subscriptions"),
@@ -268,7 +266,7 @@ def test_an_annotation_is_small_beside_its_document():
     batch = read_batch(documents)
     for document in batch:
         link.coder.encode(document)
-    share = sum(len(link.coder.encode(document)) for document in batch) / len(batch.data)
+    share = sum(len(annotation(link.coder, document)) for document in batch) / len(batch.data)
     assert share < 0.035
 
 
@@ -317,7 +315,7 @@ def test_hostile_bytes_are_refused_or_harmless(seed):
         return
     if random.random() < 0.5:
         link.over(batch)
-    message = bytearray(link.coder.encode(batch[0]))
+    message = bytearray(annotation(link.coder, batch[0]))
     for _ in range(random.choice([0, 1, 1, 2, 5])):
         message[random.randrange(len(message))] = random.choice([0, 1, 127, 128, 255, random.randrange(256)])
     if random.random() < 0.2:
@@ -337,7 +335,7 @@ def test_hostile_bytes_are_refused_or_harmless(seed):
 def test_huge_figures_cost_nothing(at):
     link = Link(engine_of("/a/b").table)
     document = b"<a><b/></a>"
-    message = bytearray(link.coder.encode(read_batch([document])[0]))
+    message = bytearray(annotation(link.coder, read_batch([document])[0]))
     message[at + 1 : at + 5] = b"\xff\xff\xff\x7f"
     assert isinstance(link.decoder.decode(sealed(message), document), Refused)
 
@@ -346,7 +344,7 @@ def test_elements_nested_too_deep_are_refused():
     document = b"<a>" * 30 + b"</a>" * 30
     made = subscriptions_of(["//a"]).compile().engine
     coder = StructureCoder(Needs())
-    message = coder.encode(read_batch([document])[0])
+    message = annotation(coder, read_batch([document])[0])
     assert isinstance(
         StructureDecoder(Needs(), made.table.names, Limits(depth=30)).decode(message, document), DocumentBatch
     )

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 import pathcast
 from pathcast.documents import read_batch
+from pathcast.matching.engine_contract import PathMatching
+from pathcast.patterns import Namespaces
 from pathcast.routing.structure import structure_matcher as structure_matching
 from pathcast.routing.structure.structure_annotation import Refused, StructureCoder, StructureDecoder
 from pathcast.routing.structure.structure_matcher import StructureMatcher
@@ -18,6 +20,7 @@ from pathcast.routing.table.value_needs import Needs
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
 from tests import oracle
 from tests.generators import NAMESPACES, expression, random_document, random_pattern, varied
+from tests.routing.structures import annotation
 
 
 def link_of(matcher, **bounds):
@@ -128,8 +131,8 @@ def test_random_patterns_match_with_their_values(few, seed):
     documents = [each for each in (varied(random, base) for _ in range(6)) if not each.prolog]
     assume(documents)
     root = oracle.read(documents[0].data).getroot()
-    namespaces = random.choice([NAMESPACES, "ignore"])
-    subscriptions = pathcast.Subscriptions(namespaces=namespaces)
+    choices: list[Namespaces] = [NAMESPACES, "ignore"]
+    subscriptions = pathcast.Subscriptions(namespaces=random.choice(choices))
     texts = [expression(random_pattern(random, root), random) for _ in range(20)]
     subscriptions.add_many(texts, errors="collect")
     matcher = subscriptions.compile()
@@ -142,7 +145,8 @@ def test_random_patterns_match_with_their_values(few, seed):
         if batch.errors:
             continue
         with patch.object(structure_matching, "FEW", few):
-            found = quick.match(coder.encode(batch[0]), batch[0].data)
+            found = quick.match(annotation(coder, batch[0]), batch[0].data)
+        assert isinstance(found, np.ndarray), found
         assert np.array_equal(found, matcher.engine.match_batch(batch)[1])
 
 
@@ -151,6 +155,7 @@ def test_label_paths_are_matched_without_a_document(namespaces):
     subscriptions = pathcast.Subscriptions(namespaces=namespaces)
     subscriptions.add_many(["/a", "//b", "/a/*", "/", "//a//a", "/a[b]/c"])
     engine = subscriptions.compile().engine
+    assert isinstance(engine, PathMatching)
     offsets, entries = engine.match_paths([("a",), ("a", "b"), ("a", "x", "a"), (), ("x",), ("{u}a",)])
     found = [entries[begin:end].tolist() for begin, end in pairwise(offsets)]
     always = found[3]

@@ -13,6 +13,7 @@ from pathcast.routing.structure.structure_annotation import StructureCoder, Stru
 from pathcast.routing.structure.structure_relay import StructureRelay
 from pathcast.routing.table.value_needs import Needs
 from tests.generators import random_document
+from tests.routing.structures import annotation, arrival
 
 SOME = Needs.of(map(parse, ["//b[@x = '5']", "//c[. = 'red']", "/a/text()"]))
 
@@ -40,9 +41,9 @@ def test_what_is_passed_on_is_what_was_told(needs, seed):
         if batch.errors:
             continue
         data = batch[0].data
-        told = first.encode(batch[0])
+        told = annotation(first, batch[0])
         passed = relay.pass_on(told, data)
-        decoded = middle.decode(told, data)
+        decoded = arrival(middle, told, data)
         if passed is None:  # the next dictionary is full
             passed = second.encode(decoded[0], leaves=False)
             if passed is None:
@@ -60,11 +61,12 @@ def test_what_is_passed_on_is_what_was_told(needs, seed):
 
 def test_other_values_are_not_passed_on():
     document = b"<a><b x='5'/></a>"
-    told = StructureCoder(SOME).encode(read_batch([document])[0])
+    told = annotation(StructureCoder(SOME), read_batch([document])[0])
     middle = StructureDecoder(SOME, Names())
     other = SOME | Needs(values=frozenset(["b"]))
     assert StructureRelay(middle, StructureCoder(other)).pass_on(told, document) is None
     bare = StructureRelay(middle, StructureCoder(Needs())).pass_on(told, document)
-    arrived = StructureDecoder(Needs(), Names()).decode(bare, document)
+    assert bare is not None
+    arrived = arrival(StructureDecoder(Needs(), Names()), bare, document)
     assert arrived[0].path(1) == "/a/b" and not arrived[0].attributes(1)
     assert StructureRelay(middle, StructureCoder(SOME)).pass_on(told[:-1], document) is None

@@ -57,7 +57,7 @@ def summary_of(documents: dict[int, bytes | str]) -> dict[tuple[str, ...], list[
     return {path: sorted(ids) for path, ids in found.items()}
 
 
-def _ancestors(document, element):  # type: ignore[no-untyped-def]
+def _ancestors(document, element):
     steps = []
     while element >= 0:
         steps.append(element)

@@ -9,6 +9,7 @@ import pytest
 
 import pathcast
 from pathcast.matching import engines
+from pathcast.patterns import Namespaces
 from pathcast.roxsum import RoXSum
 from pathcast.roxsum.summary_filter import Filtering
 from tests import oracle
@@ -17,7 +18,7 @@ from tests.generators import NAMESPACES, expression, random_document, random_pat
 from tests.roxsum.drawn import document_of
 
 
-def matcher_of(xpaths: list[str], namespaces=None, engine: str | None = None) -> pathcast.Matcher:  # type: ignore[no-untyped-def]
+def matcher_of(xpaths: list[str], namespaces: Namespaces = None, engine: str | None = None) -> pathcast.Matcher:
     subscriptions = pathcast.Subscriptions(namespaces)
     subscriptions.add_many(xpaths)
     return subscriptions.compile(engine)
@@ -45,6 +46,7 @@ def test_extents_alone_would_say_yes_where_branches_lie_under_two_parents() -> N
     matcher = matcher_of(["/a/b[c][d]"])
     extents = batch.extents
     c, d = (batch.paths.find("a", "b", name) for name in "cd")
+    assert c is not None and d is not None
     assert list(extents[c] & extents[d]) == [0, 1]
     assert list(batch.candidates(matcher)) == [0, 1]
     assert found(batch, matcher) == {1: [1]}
@@ -130,7 +132,7 @@ def test_random_patterns_on_random_documents_are_answered_as_lxml_does(seed: int
     trees = [oracle.read(document.data) for document in drawn]
     patterns = [random_pattern(random, random.choice(trees).getroot()) for _ in range(60)]
     xpaths = [expression(pattern, random) for pattern in patterns]
-    namespaces = "ignore" if seed % 3 == 0 else NAMESPACES
+    namespaces: Namespaces = "ignore" if seed % 3 == 0 else NAMESPACES
     questions = [oracle.ask(xpath, namespaces) for xpath in xpaths]
     expected = {
         number: [k + 1 for k, question in enumerate(questions) if oracle.answer(question, tree)]

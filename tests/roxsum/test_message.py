@@ -6,6 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -132,7 +133,7 @@ def repacked(data: bytes, change: Callable[[bytearray], object]) -> bytes:
     counts, blocks = wire.unpack(memoryview(data), MessageLimits())
     changed = bytearray(blocks)
     change(changed)
-    frame = wire.zstandard.ZstdCompressor(level=1).compress(bytes(changed[: counts.block_bytes]))
+    frame = zstandard.ZstdCompressor(level=1).compress(bytes(changed[: counts.block_bytes]))
     fields = {name: getattr(counts, name) for name in wire.Counts.__slots__}
     return wire.pack(wire.Counts(**{**fields, "frames": 1}), [(len(blocks), frame)])
 
@@ -306,7 +307,11 @@ def test_documents_with_entities_travel_raw_and_need_a_receiver_that_expands_the
 
 @pytest.mark.parametrize("trusted", [False, True])
 def test_documents_alone_are_those_of_the_batch(trusted: bool) -> None:
-    documents = [b"<a><b>1</b></a>", "<?xml version='1.0' encoding='UTF-16'?><c>é</c>", b"<a><b>2</b></a>\n"]
+    documents: list[bytes | str] = [
+        b"<a><b>1</b></a>",
+        "<?xml version='1.0' encoding='UTF-16'?><c>é</c>",
+        b"<a><b>2</b></a>\n",
+    ]
     message = RoXSum.build(documents).encode()
     expected = RoXSum.decode(message, trusted=trusted).documents()
     assert RoXSum.decode_documents(message, trusted=trusted) == expected

@@ -96,7 +96,7 @@ def test_a_batch_that_lost_most_of_its_documents_gives_their_memory_back() -> No
     assert batch.summary() == summary_of({n: f"<a><n{n}>{n}</n{n}></a>" for n in range(190, 200)})
 
 
-def test_documents_come_as_bytes_text_files_or_read_already(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_documents_come_as_bytes_text_files_or_read_already(tmp_path) -> None:
     file = tmp_path / "a.xml"
     file.write_bytes(b"<a>file</a>")
     inputs = [b"<a>bytes</a>", "<a>text</a>", file, read("<a>read</a>"), bytearray(b"<a/>")]

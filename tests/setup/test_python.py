@@ -24,7 +24,9 @@ class Machine:
         self.scripts.mkdir()
         shutil.copy(ROOT / "scripts" / "setup.sh", self.scripts)
         for command in ("sh", "dirname"):
-            (self.commands / command).symlink_to(shutil.which(command))
+            place = shutil.which(command)
+            assert place is not None
+            (self.commands / command).symlink_to(place)
 
     def add(self, name: str, version: str, *, ensurepip: bool = True) -> Path:
         """A stand-in that answers the script's questions, and says its name when it is handed setup.py."""

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def setup():
     spec = importlib.util.spec_from_file_location("setup_script", ROOT / "scripts" / "setup.py")
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

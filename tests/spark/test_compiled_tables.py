@@ -63,7 +63,7 @@ class Expected:
         return self
 
     def change(self, changes):
-        last = {}
+        last: dict[int, tuple[str | None, str, str]] = {}
         for given, name, xpath, word, _ in sorted(changes, key=lambda row: row[-1]):
             id = self._checked(given, name, xpath, word)
             if id is not None:
@@ -82,6 +82,7 @@ class Expected:
 
     def _checked(self, given, name, xpath, word, *, has_id=True):
         """The id, if nothing is wrong."""
+        reason: str | None
         id = (int(given) if (given or "").isdecimal() else None) if has_id else len(self.kept) + 1
         if word not in ("added", "removed"):
             reason, column = f"change {word}: must be 'added' or 'removed'", None
@@ -178,7 +179,9 @@ def test_a_table_and_changes_to_it_at_once(spark, tmp_path, shards):
 
 @pytest.mark.parametrize("shards", [None, 2], ids=["whole", "shards"])
 def test_a_table_is_compared_with_the_version_before(spark, tmp_path, shards):
-    rows = [(str(number), f"reader-{number % 5}", f"//a{number}[@b]") for number in range(1, 13)]
+    rows: list[tuple[str, str | None, str]] = [
+        (str(number), f"reader-{number % 5}", f"//a{number}[@b]") for number in range(1, 13)
+    ]
     rows += [("13", None, "//[")]
 
     def compiled(rows, pieces=shards, **settings):

@@ -1,5 +1,8 @@
 """Columns of documents as bytes and back: whatever Arrow may hand over, row by row what `match` says."""
 
+from collections.abc import Sequence
+from typing import Any, Literal
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -25,6 +28,7 @@ DOCUMENTS = [
     None,
     "<p/>",
 ]
+By = Literal["id", "subscriber"]
 BYTES = [None if text is None else text.encode() for text in DOCUMENTS]
 
 
@@ -38,7 +42,7 @@ def matcher() -> pathcast.Matcher:
     return subscriptions.compile()
 
 
-def matched(column: pa.Array, matcher: pathcast.Matcher, by: str = "id") -> list[tuple[object, str | None]]:
+def matched(column: pa.Array, matcher: pathcast.Matcher, by: By = "id") -> list[tuple[Any, Any]]:
     batch = pa.record_batch({"xml": column})
     rows = []
     for part in parts_of_values(column):
@@ -49,20 +53,21 @@ def matched(column: pa.Array, matcher: pathcast.Matcher, by: str = "id") -> list
     return rows
 
 
-def expected(documents, matcher: pathcast.Matcher, by: str = "id") -> list[object]:
-    answers = []
+def expected(documents: Sequence[str | bytes | None], matcher: pathcast.Matcher, by: By = "id") -> list[Any]:
+    answers: list[Any] = []
     for document in documents:
         try:
             matches = matcher.match(document) if document is not None else None
         except pathcast.PathcastError:
             matches = None
-        if matches is not None:
-            matches = matches.ids.tolist() if by == "id" else matches.subscribers
-        answers.append(matches)
+        if matches is None:
+            answers.append(None)
+        else:
+            answers.append(matches.ids.tolist() if by == "id" else matches.subscribers)
     return answers
 
 
-KINDS = {
+KINDS: dict[str, tuple[Sequence[str | bytes | None], pa.DataType]] = {
     "binary": (BYTES, pa.binary()),
     "large_binary": (BYTES, pa.large_binary()),
     "binary_view": (BYTES, pa.binary_view()),
@@ -181,7 +186,7 @@ def test_files_are_read_by_path_and_address(tmp_path, monkeypatch):
         str(tmp_path / "large.xml"),
         str(tmp_path),
     ]
-    found: list[object] = []
+    found: list[Any] = []
     for part in parts_of_files(pa.array(addresses), Limits(size=50)):
         assert part.begin == len(found)
         for row in range(part.end - part.begin):

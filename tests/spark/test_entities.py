@@ -1,7 +1,9 @@
 """Documents that declare entities on Spark: refused, or expanded by every stage that parses."""
 
+from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
+from typing import Any, TypedDict
 
 import pyarrow as pa
 import pytest
@@ -9,10 +11,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit
 
 import pathcast
+from pathcast.documents import Entities
 from pathcast.errors import PipelineError
 from pathcast.joins import Extraction
 from pathcast.mediation import Mediator, infer_tree
 from pathcast.routing import Overlay, Policy
+from pathcast.routing.snapshot import save_overlay
 from pathcast.spark import disseminate, expand, extract_rows, match_documents, mediate, publish, summarize
 from pathcast.spark.joins.extract_rows import extracting
 from pathcast.spark.matching.match_documents import matching
@@ -20,7 +24,6 @@ from pathcast.spark.matching.mediate_documents import Mediating, mediating
 from pathcast.spark.matching.parse_documents import parsing
 from pathcast.spark.matching.summarize_documents import expanding, summarizing
 from pathcast.spark.matching.worker_index import Index
-from pathcast.spark.overlay.published_overlays import save_overlay
 from pathcast.spark.overlay.routing_hops import Way, routing
 from pathcast.spark.pipeline.run_pipeline import run
 from pathcast.spark.sessions.shipped_objects import Shipped
@@ -102,6 +105,11 @@ def test_a_worker_summarises_and_expands_messages_with_entities_if_it_is_told_to
         assert not any(row["error"] is None for row in refused)
 
 
+class Given(TypedDict):
+    mediation: Mediating | None
+    entities: Entities
+
+
 def test_every_stage_on_spark_has_its_workers_expand_entities(spark, index, tmp_path):
     declared = [(1, "main", DECLARED)]
     documents = spark.createDataFrame(declared, "number long, publisher string, xml binary").coalesce(1)
@@ -113,7 +121,7 @@ def test_every_stage_on_spark_has_its_workers_expand_entities(spark, index, tmp_
     overlay.subscribe("r3", "//title", "ada")
     stages = {}
     for name, first in (("", None), (" after mediation", Mediating(mediator))):
-        given = {"mediation": first, "entities": "expand"}
+        given: Given = {"mediation": first, "entities": "expand"}
         stages[f"match{name}"] = match_documents(documents, index, **given)
         stages[f"match shards{name}"] = match_documents(documents, tmp_path / "shards", shards=2, **given)
         stages[f"extract{name}"] = extract_rows(documents, titles, key="number", **given)
@@ -147,14 +155,15 @@ def test_a_pipeline_refuses_entities_unless_it_says_otherwise(tmp_path: Path):
 
 def test_another_way_with_entities_is_refused_before_anything_runs(spark, index):
     documents = spark.createDataFrame([("main", b"<a/>")], "publisher string, xml binary")
-    stages = [
-        lambda: match_documents(documents, index, entities="allow"),
-        lambda: match_documents(documents, index, shards=2, entities="allow"),
-        lambda: mediate(documents, Mediator(infer_tree(["<a/>"])), entities="allow"),
-        lambda: extract_rows(documents, Extraction("A", "//a", {"a": "."}), entities="allow"),
-        lambda: summarize(documents, entities="allow"),
-        lambda: expand(documents, entities="allow"),
-        lambda: disseminate(documents, Overlay.tree(levels=1), entities="allow"),
+    allow: Any = "allow"
+    stages: list[Callable[[], DataFrame]] = [
+        lambda: match_documents(documents, index, entities=allow),
+        lambda: match_documents(documents, index, shards=2, entities=allow),
+        lambda: mediate(documents, Mediator(infer_tree(["<a/>"])), entities=allow),
+        lambda: extract_rows(documents, Extraction("A", "//a", {"a": "."}), entities=allow),
+        lambda: summarize(documents, entities=allow),
+        lambda: expand(documents, entities=allow),
+        lambda: disseminate(documents, Overlay.tree(levels=1), entities=allow),
     ]
     for stage in stages:
         with pytest.raises(PipelineError, match="entities='allow': must be 'refuse' or 'expand'"):

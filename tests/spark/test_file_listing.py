@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,7 +70,12 @@ def test_known_files_are_left_out_and_not_looked_at(folder, monkeypatch):
     known = {str(folder / "a.xml"), str(folder / "ü.xml")}
     looked_at: list[str] = []
     real = os.stat
-    monkeypatch.setattr(os, "stat", lambda path, **more: looked_at.append(path) or real(path, **more))
+
+    def stat(path: str, **more: Any) -> os.stat_result:
+        looked_at.append(path)
+        return real(path, **more)
+
+    monkeypatch.setattr(os, "stat", stat)
     left = names(folder, known=known)
     assert "a.xml" not in left and "c [x].xml" in left
     assert not known & set(looked_at)

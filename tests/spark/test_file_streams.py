@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,8 +13,8 @@ from pathcast.errors import PipelineError
 from pathcast.spark import progress_facts, progress_line, publish, stream_files
 from pathcast.spark.pipeline.pipeline_frames import open_source
 from pathcast.spark.pipeline.pipeline_plan import plan
-from pathcast.spark.pipeline.run_pipeline import DeferredReport, Report, run
-from tests.spark.test_pipeline_frames import ignored, matcher, pipeline, rows
+from pathcast.spark.pipeline.run_pipeline import AnyReport, DeferredReport, Report, run
+from tests.spark.test_pipeline_frames import ignored, matcher, pipeline, rows, run_to_end
 
 NAMES = [
     "a.xml", "b.xml", "c [x].xml", "d{a,b}.xml", "e*.xml", "f?.xml", "[ab].xml", "g%20.xml", "a b.xml", "h#i.xml",
@@ -48,8 +49,7 @@ def test_a_stream_delivers_what_a_batch_delivers_whatever_the_names(spark, folde
     batch = {name: paths(folder, name) for name in ("deliveries", "dead")}
     for name in batch:
         (folder / name).rename(folder / f"{name}-of-the-batch")
-    reports: list[Report] = []
-    assert run(spark, pipeline(folder, source=source, stream='[stream]\ncheckpoint = "checkpoint"'), reports.append)
+    reports = run_to_end(spark, pipeline(folder, source=source, stream='[stream]\ncheckpoint = "checkpoint"'))
     assert {name: paths(folder, name) for name in batch} == batch
     assert sorted(path.rpartition("/")[2] for name in batch for path in batch[name]) == sorted(names)
     assert [(one.documents, one.dead_letters, one.deferred) for one in reports] == [(len(names), 1, 0)]
@@ -63,9 +63,9 @@ def test_files_that_are_being_written_are_deferred_and_delivered_once_when_they_
     put(feed / "filled-later.xml", "", settled=False)
     source = 'format = "files"\npath = "feed"\nsettle = "2 hours"'
     stop = Event()
-    told: list[Report | DeferredReport] = []
+    told: list[AnyReport] = []
 
-    def tell(report: Report | DeferredReport) -> None:
+    def tell(report: AnyReport) -> None:
         told.append(report)
         stop.set()
 
@@ -147,7 +147,8 @@ def test_a_source_is_told_when_its_stream_ends_after_one_micro_batch(folder, mon
     )
     stream = f'[stream]\ncheckpoint = "checkpoint"\ntrigger = "{trigger}"'
     described = pipeline(folder, source='format = "files"\npath = "feed"', stream=stream)
-    open_source(None, described.source, described.stream)
+    nowhere: Any = None
+    open_source(nowhere, described.source, described.stream)
     assert told["waitForDeferred"] is waits
 
 

@@ -42,7 +42,7 @@ def test_structures_match_each_shard_as_documents_match_the_whole(matcher, tmp_p
     save_shards(matcher, tmp_path / "index", 2)
     batch = pa.RecordBatch.from_pydict({"number": range(6), "xml": pa.array(DOCUMENTS, pa.binary())})
     structured = list(parsing("xml")(iter([batch.slice(0, 4), batch.slice(4)])))
-    found = {number: [] for number in range(6)}
+    found: dict[int, list[int]] = {number: [] for number in range(6)}
     for shard in range(2):
         rows = [each.append_column("shard", pa.array([shard] * len(each), pa.int32())) for each in structured]
         function = matching(Index(str(tmp_path / "index")), "xml", "id", structure="structure", sharded=True)

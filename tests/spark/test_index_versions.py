@@ -59,7 +59,12 @@ def test_what_a_killed_publisher_left_is_no_version_and_goes(tmp_path):
 
 def test_a_publisher_that_fails_leaves_nothing(tmp_path, monkeypatch):
     broken = matcher("//a")
-    monkeypatch.setattr(broken, "save", lambda folder: Path(folder).mkdir() or 1 / 0)
+
+    def save(folder: Path) -> None:
+        folder.mkdir()
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(broken, "save", save)
     with pytest.raises(ZeroDivisionError):
         publish(broken, tmp_path)
     assert list((tmp_path / "versions").iterdir()) == []

@@ -88,8 +88,9 @@ def pipeline(folder: Path, more: str) -> Pipeline:
     return read_pipeline(folder / "pipeline.toml")
 
 
-def rows(folder: Path) -> list[dict]:
-    return pq.read_table(folder).to_pylist()
+def rows(folder: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pq.read_table(folder).to_pylist()
+    return found
 
 
 def answers(parts: int, query: str, columns: tuple[str, ...]) -> Counter:
@@ -105,7 +106,7 @@ def answers(parts: int, query: str, columns: tuple[str, ...]) -> Counter:
 
 def test_subscriptions_come_and_go_between_micro_batches_with_their_contents(spark, folder, monkeypatch):
     made = pipeline(folder, VERSIONS + "shards = 2\n" + STREAM)
-    assert made.joins is not None
+    assert made.joins is not None and made.joins.versions is not None
     assert publish_file(made.joins) == "joins: version 1: 2 subscriptions, 2 added, 0 removed"
     first = open_joins(made.joins.versions).server().subscriptions
     stop = Event()
@@ -182,7 +183,7 @@ def test_a_batch_has_deliveries_by_message(spark, folder):
 
 def test_what_changed_in_the_file_is_published_and_the_rest_keeps_its_ids(folder):
     made = pipeline(folder, VERSIONS).joins
-    assert made is not None
+    assert made is not None and made.versions is not None
     write_subscriptions(folder, ("ada", ADA), ("ada", ADA), ("", BOB))
     assert publish_file(made) == "joins: version 1: 3 subscriptions, 3 added, 0 removed"
     assert publish_file(made) == "joins: version 1: 3 subscriptions, 0 added, 0 removed"
@@ -215,7 +216,7 @@ def test_a_plan_says_what_would_be_published(folder):
 
 def test_versions_of_other_tables_or_schemes_are_refused(folder):
     made = pipeline(folder, VERSIONS)
-    assert made.joins is not None
+    assert made.joins is not None and made.joins.versions is not None
     publish_file(made.joins)
     other = pipeline(folder, VERSIONS + 'scheme = "enum-sj"\n').joins
     assert other is not None
@@ -259,7 +260,7 @@ def test_a_folder_without_versions_says_how_to_begin(folder):
     text = PIPELINE.replace('subscriptions = "joins.csv"\n', "") + VERSIONS
     (folder / "pipeline.toml").write_text(text)
     made = read_pipeline(folder / "pipeline.toml").joins
-    assert made is not None
+    assert made is not None and made.versions is not None
     with pytest.raises(
         PipelineError, match="no subscriptions at .*; give joins.subscriptions, .* or begin with publish"
     ):

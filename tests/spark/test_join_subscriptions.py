@@ -114,7 +114,9 @@ def test_a_stream_of_changes_gives_the_messages_of_one_server(spark, tmp_path):
     run()  # started again: what it knows is in the checkpoint
 
     rows = spark.read.parquet(str(tmp_path / "messages"))
-    found, by_key, told = defaultdict(Counter), defaultdict(list), {}
+    found: defaultdict[int, Counter[bytes]] = defaultdict(Counter)
+    by_key: defaultdict[tuple[int, str], list[tuple[int, int, bytes]]] = defaultdict(list)
+    told: dict[tuple[int, str, int, int], bytes] = {}
     for row in rows.where("error is null").collect():
         found[row.sequence][bytes(row.message)] += 1
         by_key[row.edge, row.join_value].append((row.sequence, row.number, bytes(row.message)))

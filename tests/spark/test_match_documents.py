@@ -1,6 +1,7 @@
 """`match_documents`: every row comes back, with its matches or with the reason why there are none."""
 
 import time
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ def test_an_error_says_what_is_wrong_and_where(spark, index):
     errors = {row.id: row.error for row in match_documents(frame(spark), index).collect()}
     expected = pathcast.Subscriptions().compile()
     with pytest.raises(pathcast.DocumentError) as raised:
-        expected.match(NEWS[2][1])
+        expected.match(NEWS[2][1] or b"")
     assert errors[3] == Row(reason=raised.value.reason, line=raised.value.line, column=raised.value.column)
     assert errors[3].line == 2
     assert "null" in errors[4].reason
@@ -120,14 +121,18 @@ def test_a_stream_is_matched_like_a_table(spark, index, tmp_path):
 
 
 def test_an_index_is_opened_once_and_again_when_written_anew(tmp_path, monkeypatch):
-    opened = []
-    monkeypatch.setattr(opening, "open_index", lambda folder, **_: opened.append(folder) or len(opened))
+    times = count(1)
+    monkeypatch.setattr(opening, "open_index", lambda folder, **_: next(times))
     monkeypatch.setattr(opening, "_opened", {})
     save("//a", tmp_path / "index")
     folder = str(tmp_path / "index")
-    assert [opening.opened(folder), opening.opened(folder)] == [1, 1]
+
+    def opened_twice() -> list[object]:
+        return [opening.opened(folder), opening.opened(folder)]
+
+    assert opened_twice() == [1, 1]
     save("//b", tmp_path / "index")
-    assert [opening.opened(folder), opening.opened(folder)] == [2, 2]
+    assert opened_twice() == [2, 2]
 
 
 def test_workers_notice_an_index_that_was_written_anew(spark, tmp_path):
@@ -289,7 +294,11 @@ def test_a_worker_keeps_only_a_few_versions_open(tmp_path, monkeypatch):
 def test_documents_are_read_by_path_inside_the_workers(spark, index, tmp_path):
     (tmp_path / "one.xml").write_bytes(b"<news><title/></news>")
     (tmp_path / "large.xml").write_bytes(b"<p>" + b" " * 200 + b"</p>")
-    paths = [(1, str(tmp_path / "one.xml")), (2, f"file://{tmp_path}/one.xml"), (3, str(tmp_path / "none.xml"))]
+    paths: list[tuple[int, str | None]] = [
+        (1, str(tmp_path / "one.xml")),
+        (2, f"file://{tmp_path}/one.xml"),
+        (3, str(tmp_path / "none.xml")),
+    ]
     paths += [(4, None), (5, str(tmp_path / "large.xml"))]
     rows = match_documents(
         frame(spark, paths, "id int, path string"), index, document_path="path", limits=Limits(size=100)

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +18,15 @@ from pathcast.routing import Overlay
 from pathcast.roxsum import RoXSum
 from pathcast.spark.pipeline.pipeline_file import read_pipeline
 from pathcast.spark.pipeline.pipeline_plan import plan
-from pathcast.spark.pipeline.run_pipeline import JoinReport, Report, compile_table, join_reports_of, reports_of, run
+from pathcast.spark.pipeline.run_pipeline import (
+    AnyReport,
+    JoinReport,
+    Report,
+    compile_table,
+    join_reports_of,
+    reports_of,
+    run,
+)
 
 GLOBAL = "<shop><stock symbol='A'><per>1</per></stock><review symbol='A'><rating>1</rating></review></shop>"
 ANNEX = "<shop><share symbol='A'><ratio>1</ratio></share></shop>"
@@ -114,15 +123,16 @@ def folder(tmp_path: Path) -> Path:
         ("subscriptions.csv", ("id", "subscriber", "xpath", "router"), SUBSCRIPTIONS),
         ("joins.csv", ("subscriber", "query"), QUERIES),
     ):
-        with (tmp_path / name).open("w", newline="") as file:
-            csv.writer(file).writerows([head, *rows])
+        with (tmp_path / name).open("w", newline="") as table:
+            csv.writer(table).writerows([head, *rows])
     (tmp_path / "market.toml").write_text(MARKET)
     (tmp_path / "pipeline.toml").write_text(PIPELINE)
     return tmp_path
 
 
-def rows(folder: Path) -> list[dict]:
-    return pq.read_table(folder).to_pylist()
+def rows(folder: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pq.read_table(folder).to_pylist()
+    return found
 
 
 def test_documents_are_mediated_routed_and_summarised_and_their_rows_joined(spark, folder):
@@ -133,7 +143,7 @@ def test_documents_are_mediated_routed_and_summarised_and_their_rows_joined(spar
     assert compile_table(spark, pipeline).startswith("subscriptions: version 1: 4 subscriptions, 4 added, 0 removed, ")
     assert sorted(row["reason"].split(" ")[0] for row in rows(folder / "invalid")) == ["'['", "router:"]
 
-    told: list[Report | JoinReport] = []
+    told: list[AnyReport] = []
     assert run(spark, pipeline, told.append)
     documents = [report for report in told if isinstance(report, Report)]
     assert [(one.documents, one.matches, one.dead_letters, one.version) for one in documents] == [
@@ -147,6 +157,7 @@ def test_documents_are_mediated_routed_and_summarised_and_their_rows_joined(spar
     assert [one.dead_letters for one in joins] == [1, 2]
 
     # Who got what, as the overlay in one process says.
+    assert pipeline.mediation is not None
     overlay = in_process(pipeline.mediation.mediator)
     expected = [
         (delivery.router, delivery.subscriber, number)

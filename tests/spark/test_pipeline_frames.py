@@ -5,10 +5,12 @@ import os
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import pathcast
 from pathcast.errors import PipelineError
@@ -18,7 +20,7 @@ from pathcast.spark.pipeline.output_folders import check_outputs
 from pathcast.spark.pipeline.pipeline_file import Pipeline, read_pipeline
 from pathcast.spark.pipeline.pipeline_frames import deliveries, match, write
 from pathcast.spark.pipeline.pipeline_plan import plan
-from pathcast.spark.pipeline.run_pipeline import Report, compile_table, micro_batch, pins_of, reports_of, run
+from pathcast.spark.pipeline.run_pipeline import AnyReport, Report, compile_table, micro_batch, pins_of, reports_of, run
 from pathcast.spark.publishing.index_versions import publish
 from tests.spark.test_output_folders import begin
 
@@ -75,12 +77,25 @@ path = "dead"
 STREAM = '[stream]\ncheckpoint = "checkpoint"\n[source.options]\nmaxFilesPerTrigger = 1'
 
 
-def ignored(report: Report) -> None:
+def ignored(report: AnyReport) -> None:
     """For a run whose reports are not looked at."""
 
 
-def rows(folder: Path) -> list[dict]:
-    return pq.read_table(folder).to_pylist()
+def run_to_end(spark: SparkSession, described: Pipeline) -> list[Report]:
+    """Run a pipeline of documents alone to its end, and return the report of each batch."""
+    reports: list[Report] = []
+
+    def tell(report: AnyReport) -> None:
+        assert isinstance(report, Report)
+        reports.append(report)
+
+    assert run(spark, described, tell)
+    return reports
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pq.read_table(folder).to_pylist()
+    return found
 
 
 def delivered(folder: Path) -> list[tuple[int, str]]:
@@ -88,15 +103,13 @@ def delivered(folder: Path) -> list[tuple[int, str]]:
 
 
 def test_a_batch_delivers_and_keeps_dead_letters_with_their_origin(spark, folder):
-    reports: list[Report] = []
-    assert run(spark, pipeline(folder), reports.append)
+    (report,) = run_to_end(spark, pipeline(folder))
     assert delivered(folder) == DELIVERED
     assert set(rows(folder / "deliveries")[0]) == {"number", "xml", "subscriber"}
     (dead,) = rows(folder / "dead")
     assert (dead["number"], dead["xml"], dead["error"]["line"]) == (3, NEWS[2][1], 2)
     assert dead["source_file"].endswith("/news/1.parquet")
     assert dead["source_offset"] == 0
-    (report,) = reports
     assert (report.batch, report.version, report.documents, report.matches, report.dead_letters) == (None, 1, 4, 3, 1)
 
 
@@ -172,9 +185,8 @@ def test_limits_make_dead_letters(spark, folder):
 
 
 def test_a_stream_delivers_in_micro_batches_with_a_report_each(spark, folder):
-    reports: list[Report] = []
     described = pipeline(folder, stream=STREAM)
-    assert run(spark, described, reports.append)
+    reports = run_to_end(spark, described)
     assert delivered(folder) == DELIVERED
     assert [(one.batch, one.documents, one.matches, one.dead_letters) for one in reports] == [
         (0, 2, 3, 0),
@@ -182,6 +194,7 @@ def test_a_stream_delivers_in_micro_batches_with_a_report_each(spark, folder):
     ]
     assert {row["batch"] for row in rows(folder / "deliveries")} == {0}
     assert [row["number"] for row in rows(folder / "dead")] == [3]
+    assert described.stream is not None
     assert reports_of(described.stream) == reports
 
 
@@ -190,8 +203,7 @@ def test_a_stream_goes_on_where_it_was_and_takes_up_a_new_version(spark, folder)
     run(spark, described, ignored)
     publish(matcher({"//other": "carl"}), folder / "index")
     write_news(folder / "news" / "2.parquet", [(5, b"<other/>")])
-    reports: list[Report] = []
-    assert run(spark, described, reports.append)
+    reports = run_to_end(spark, described)
     assert [(one.batch, one.version) for one in reports] == [(2, 2)]
     assert delivered(folder) == [*DELIVERED, (5, "carl")]
 
@@ -236,8 +248,13 @@ def test_reports_of_long_ago_are_taken_away(spark, folder):
 def test_a_format_that_is_not_files_gets_the_number_as_a_column(spark, folder, monkeypatch):
     described = pipeline(folder)
     frame = deliveries(match(spark.createDataFrame(NEWS, "number long, xml binary"), described, 1), described)
-    columns = []
-    monkeypatch.setattr(type(frame), "write", property(lambda self: columns.append(self.columns) or Nothing()))
+    columns: list[list[str]] = []
+
+    def writer(frame: DataFrame) -> Nothing:
+        columns.append(frame.columns)
+        return Nothing()
+
+    monkeypatch.setattr(type(frame), "write", property(writer))
     write(frame, replace(described.deliveries, format="jdbc", path=None), 3)
     assert columns == [["number", "xml", "subscriber", "batch"]]
 
@@ -252,15 +269,15 @@ class Nothing:
 def test_a_stream_is_stopped(spark, folder):
     described = pipeline(folder, stream=STREAM.replace('"checkpoint"', '"checkpoint"\ntrigger = "0 seconds"'))
     stop = Event()
-    reports: list[Report] = []
+    reports: list[AnyReport] = []
 
-    def tell(report: Report) -> None:
+    def tell(report: AnyReport) -> None:
         reports.append(report)
         stop.set()
 
     assert not run(spark, described, tell, stop)
     assert spark.streams.active == []
-    assert reports[0].batch == 0
+    assert isinstance(reports[0], Report) and reports[0].batch == 0
 
 
 def test_a_stream_that_fails_says_in_which_micro_batch_and_why(spark, folder):

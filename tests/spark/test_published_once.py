@@ -1,6 +1,8 @@
 """Tasks that are killed, tried again or run beside a twin: a version is there once and whole, or not at all."""
 
 import os
+import shutil
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -80,11 +82,11 @@ def test_a_task_that_is_killed_leaves_no_half_and_is_made_up_for(tmp_path, monke
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(versions.shutil, "rmtree", lambda *_, **__: None)  # whoever is killed tidies nothing up
+        patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # whoever is killed tidies nothing up
         if moment == "saved":
             patch.setattr(versions.Turn, "_commit", killed)
         elif moment == "told":
-            patch.setattr(versions.Path, "rename", killed)
+            patch.setattr(Path, "rename", killed)
         else:
             patch.setattr(versions, "_flush", killed)
         with pytest.raises(Killed):
@@ -146,7 +148,8 @@ def test_a_last_task_that_is_killed_is_made_up_for(tmp_path, monkeypatch, moves)
     work = ShardWriting(str(tmp_path), "token", SETTINGS, 2, 3, 600.0)
     told = written(work, sorted_rows())
     counts = told.filter(pc.is_null(told["reason"]))
-    rename, done = versions.Path.rename, []
+    rename = Path.rename
+    done: list[Path] = []
 
     def renamed(path, target):
         if len(done) == moves:
@@ -155,7 +158,7 @@ def test_a_last_task_that_is_killed_is_made_up_for(tmp_path, monkeypatch, moves)
         return rename(path, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(versions.Path, "rename", renamed)
+        patch.setattr(Path, "rename", renamed)
         with pytest.raises(Killed):
             work.commit(counts)
     assert versions_in(tmp_path) == []

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQueryManager
 
 from pathcast.spark.publishing.index_versions import versions
@@ -20,9 +21,14 @@ PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
 @pytest.fixture
 def listeners(spark, monkeypatch):
     """The listeners that an example adds, taken away in the end."""
-    added = []
+    added: list[StreamingQueryListener] = []
     add = StreamingQueryManager.addListener
-    monkeypatch.setattr(StreamingQueryManager, "addListener", lambda self, one: (added.append(one), add(self, one)))
+
+    def add_listener(streams: StreamingQueryManager, listener: StreamingQueryListener) -> None:
+        added.append(listener)
+        add(streams, listener)
+
+    monkeypatch.setattr(StreamingQueryManager, "addListener", add_listener)
     yield added
     for one in added:
         spark.streams.removeListener(one)

@@ -147,7 +147,7 @@ def test_sigterm_cancels_a_batch_and_the_compilation_of_a_table(spark, folder, m
 
 def test_work_that_is_stopped_between_two_jobs_is_cancelled_in_the_next(spark, monkeypatch):
     stop, interrupted = Event(), Event()
-    interrupt_all = spark.interruptAll
+    interrupt_all: Callable[[], list[str]] = spark.interruptAll
 
     def interrupt() -> list[str]:
         try:

@@ -14,6 +14,7 @@ import pathcast.spark
 from pathcast.errors import PipelineError
 from pathcast.spark import session
 from pathcast.spark.sessions import session as sessions
+from pathcast.spark.sessions.java import find_java
 
 
 def test_of_several_test_processes_one_has_all_that_share_a_spark(request):
@@ -77,18 +78,18 @@ def test_a_local_connect_server_gets_java_and_the_local_settings_but_no_second_m
     monkeypatch.setenv("JAVA_HOME", "")
     local = {key: value for key, value in sessions.LOCAL_SETTINGS.items() if key != "spark.master"}
     assert asked_for(monkeypatch, {}) == local
-    assert os.environ["JAVA_HOME"] == str(sessions.find_java().home)
+    assert os.environ["JAVA_HOME"] == str(find_java().home)
 
 
 def test_the_chosen_java_and_interpreter_are_handed_to_spark(monkeypatch):
     monkeypatch.setenv("PYSPARK_PYTHON", "/usr/bin/another")
     asked_for(monkeypatch, {})
     assert os.environ["PYSPARK_PYTHON"] == os.environ["PYSPARK_DRIVER_PYTHON"] == sys.executable
-    assert os.environ["JAVA_HOME"] == str(sessions.find_java().home)
+    assert os.environ["JAVA_HOME"] == str(find_java().home)
 
 
 def test_spark_runs_on_the_java_that_was_found(spark):
-    found = [str(sessions.find_java().home / "bin" / "java"), "-XshowSettings:properties", "-version"]
+    found = [str(find_java().home / "bin" / "java"), "-XshowSettings:properties", "-version"]
     says = subprocess.run(found, capture_output=True, text=True, check=True).stderr
     assert f"java.home = {spark.sparkContext._jvm.System.getProperty('java.home')}\n" in says
 
@@ -188,4 +189,5 @@ def asked_for(monkeypatch, settings) -> dict[str, str]:
         monkeypatch.setenv(name, os.environ.get(name, ""))  # so that they are put back
     monkeypatch.setattr(sessions, "running", lambda: None)
     monkeypatch.setattr(sessions, "SparkSession", Sessions)
-    return session(settings=settings).settings
+    session(settings=settings)
+    return Sessions.builder.settings

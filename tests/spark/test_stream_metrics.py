@@ -4,9 +4,11 @@ import json
 import logging
 import threading
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pyspark.sql import Observation
+from pyspark.sql.streaming.listener import QueryTerminatedEvent
 
 from pathcast.errors import PipelineError
 from pathcast.spark import ProgressListener, StructuredFormatter, match_documents, observed, progress_line, publish
@@ -55,6 +57,11 @@ def test_another_frame_is_refused(news):
         observed(news)
 
 
+def namespace(**fields: object) -> Any:
+    """An object of Spark's with these fields alone."""
+    return SimpleNamespace(**fields)
+
+
 class Streams:
     """The listeners of a session as Spark Connect keeps them: removing the last one waits for the event under way."""
 
@@ -67,7 +74,7 @@ class Streams:
             self.handler.join(10)
             assert not self.handler.is_alive(), "each waits for the other"
 
-    def ends_soon(self, listener: ProgressListener, event: SimpleNamespace, removing: threading.Event) -> None:
+    def ends_soon(self, listener: ProgressListener, event: QueryTerminatedEvent, removing: threading.Event) -> None:
         """The end of a query is told a moment after its listener is being removed, by the thread of the events."""
 
         def tell() -> None:
@@ -81,23 +88,23 @@ class Streams:
 
 def test_a_listener_is_removed_when_no_event_is_under_way():
     streams, listener, removing = Streams(), ProgressListener(), threading.Event()
-    listener.onQueryStarted(SimpleNamespace(id="1", runId="2", name="news"))
-    streams.ends_soon(listener, SimpleNamespace(id="1", runId="2", exception=None), removing)
+    listener.onQueryStarted(namespace(id="1", runId="2", name="news"))
+    streams.ends_soon(listener, namespace(id="1", runId="2", exception=None), removing)
     threading.Timer(0.2, removing.set).start()
-    listener.remove_from(SimpleNamespace(streams=streams))
+    listener.remove_from(namespace(streams=streams))
     assert not streams.handler.is_alive()
 
 
 def test_a_listener_of_a_running_query_stays(spark):
     listener = ProgressListener()
-    listener.onQueryStarted(SimpleNamespace(id="1", runId="2", name="news"))
+    listener.onQueryStarted(namespace(id="1", runId="2", name="news"))
     with pytest.raises(PipelineError, match=r"news did not end within 0\.05 s.\n.*query\.stop\(\)"):
         listener.remove_from(spark, seconds=0.05)
 
 
 def test_each_batch_of_a_stream_is_reported_once(spark, news, tmp_path, caplog):
     publish(matcher("//p", "/news"), tmp_path / "index")
-    reports = []
+    reports: list[dict[str, Any]] = []
     listener = ProgressListener(reports.append)
     spark.streams.addListener(listener)
     try:

@@ -1,5 +1,7 @@
 """`summarize` and `expand`: RoXSum messages per target and back, byte for byte; what can't be read is a row."""
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -38,7 +40,7 @@ def there_and_back(rows=NEWS, **options):
 def test_messages_are_those_that_one_process_makes():
     messages = {row["target"]: row for row in summarised() if row["error"] is None}
     for target, row in messages.items():
-        mine = [xml for to, number, xml in NEWS if to == target and number not in (4, 5)]
+        mine = [xml for to, number, xml in NEWS if to == target and number not in (4, 5) and xml is not None]
         batch = RoXSum.build(mine)
         assert RoXSum.decode(row["message"]).documents() == mine
         assert row["documents"] == len(mine)
@@ -65,11 +67,17 @@ def test_a_document_that_cannot_be_read_is_a_row_with_its_reason():
 
 
 def test_documents_are_read_once_for_all_messages_that_are_made_together(monkeypatch):
-    build, read = RoXSum.build, []
-    monkeypatch.setattr(RoXSum, "build", lambda given, **options: (read.extend(given), build(given, **options))[1])
+    build = RoXSum.build
+    read: list[bytes] = []
+
+    def reading(given: list[bytes], **options: Any) -> RoXSum:
+        read.extend(given)
+        return build(given, **options)
+
+    monkeypatch.setattr(RoXSum, "build", reading)
     rows = [(target, number, NEWS[number % 2 * 2][2]) for target in ("east", "west", "north") for number in range(4)]
     messages = summarised(rows)
-    assert sorted(read) == sorted({xml for _, _, xml in rows})
+    assert sorted(read) == sorted({xml for _, _, xml in rows if xml is not None})
     assert {row["target"]: RoXSum.decode(row["message"]).documents() for row in messages} == {
         target: [xml for to, _, xml in rows if to == target] for target in ("east", "west", "north")
     }

@@ -23,6 +23,7 @@ def test_an_error_comes_back_as_an_equal_one(kind):
 def test_a_pattern_error_keeps_its_expression():
     error = PatternError("not supported", column=3, expression="//\ud800[", offending="[", supported="child")
     again = read_failure(write_failure(error))
+    assert isinstance(again, PatternError)
     assert again.expression == "//\\ud800["
     assert (again.offending, again.supported, again.column) == ("[", "child", 3)
 

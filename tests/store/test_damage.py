@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from pathcast import SnapshotError
+from pathcast.kernels import AnyArray
 from pathcast.store import open_snapshot, reading_snapshot, write_snapshot
 from tests.store.forged import forge, manifest_of
 
-ARRAYS = {
+ARRAYS: dict[str, AnyArray] = {
     "whole": np.arange(20, dtype=np.int32),
     "more": np.arange(20, dtype=np.int32)[::-1],
     "real": np.linspace(0, 1, 5),
@@ -177,6 +178,7 @@ def replaced(name: str, **facts: Any) -> Callable[[dict[str, Any]], None]:
 
 def test_every_value_of_a_forged_manifest_is_checked(folder: Path) -> None:
     whole = {"dtype": "<i4", "shape": [20], "crc32": 0}
+    dtypes: list[Any] = [">i4", "|O", "|V4", "<U1", "<M8[s]", "i4,i4", "object", 4, None, ["<i4"], {}]
     changes: list[Callable[[dict[str, Any]], object]] = [
         lambda manifest: manifest.update(arrays={"../../x": whole}),
         lambda manifest: manifest.update(arrays={"..\\x": whole}),
@@ -191,10 +193,7 @@ def test_every_value_of_a_forged_manifest_is_checked(folder: Path) -> None:
         lambda manifest: manifest.update(generation=3),
         lambda manifest: manifest.update(kind=3),
         lambda manifest: manifest.pop("kind"),
-        *(
-            replaced("whole", dtype=dtype)
-            for dtype in (">i4", "|O", "|V4", "<U1", "<M8[s]", "i4,i4", "object", 4, None, ["<i4"], {})
-        ),
+        *(replaced("whole", dtype=dtype) for dtype in dtypes),
         *(
             replaced("whole", shape=shape)
             for shape in ([-20], [-4, -5], [20.0], [True], ["20"], 20, None, [10**30], [19], [21], [], [1] * 80 + [20])

@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 from datetime import date, datetime
 from random import Random
+from types import GenericAlias
 from typing import Any
 
 import msgspec
@@ -43,25 +44,31 @@ KINDS = [
 def typed_values(draw):
     """A type of two levels of tuples and lists, and a value of it."""
     columns = draw(st.lists(st.sampled_from(KINDS), min_size=1, max_size=4))
-    row = tuple[tuple(kind for kind, _ in columns)]
+    row = GenericAlias(tuple, tuple(kind for kind, _ in columns))
     rows = st.tuples(*(values for _, values in columns))
-    shape = draw(st.sampled_from([list[row], tuple[row, ...], tuple[list[row], tuple[row, row]]]))
-    made = {list[row]: st.lists(rows), tuple[row, ...]: st.lists(rows).map(tuple)}
-    return shape, draw(made.get(shape, st.tuples(st.lists(rows), st.tuples(rows, rows))))
+    lists, tuples = GenericAlias(list, (row,)), GenericAlias(tuple, (row, ...))
+    both = GenericAlias(tuple, (lists, GenericAlias(tuple, (row, row))))
+    made: dict[GenericAlias, st.SearchStrategy[Any]] = {
+        lists: st.lists(rows),
+        tuples: st.lists(rows).map(tuple),
+        both: st.tuples(st.lists(rows), st.tuples(rows, rows)),
+    }
+    shape = draw(st.sampled_from([*made]))
+    return shape, draw(made[shape])
 
 
 @settings(max_examples=100)
 @given(given=typed_values())
 def test_what_was_written_comes_back_with_its_types(given):
     kind, value = given
-    values = MessagePack(kind, "a value", ADVICE)
+    values: MessagePack[Any] = MessagePack(kind, "a value", ADVICE)
     found = values.read(values.write(value))
     assert repr(found) == repr(value)
 
 
 @pytest.mark.parametrize(("one", "other"), [(1, 1.0), (0.0, -0.0), (0, False), (None, 0), ("a", b"a"), ("", None)])
 def test_values_that_look_alike_have_other_bytes(one, other):
-    values = MessagePack(Any, "a value", ADVICE)
+    values: MessagePack[Any] = MessagePack(Any, "a value", ADVICE)
     assert values.write(one) != values.write(other)
     assert repr(values.read(values.write(one))) == repr(one)
     assert repr(values.read(values.write(other))) == repr(other)
@@ -82,7 +89,7 @@ STATE_TYPE = tuple[
     list[tuple[str, list[int], list[tuple[int, float, str, date, str | None, bool, bytes]]]],
     list[tuple[int, list[int]]],
 ]
-STATES = MessagePack(STATE_TYPE, "the state", "start again with a new checkpoint")
+STATES: MessagePack[Any] = MessagePack(STATE_TYPE, "the state", "start again with a new checkpoint")
 STATE = ([("R", [1, 2], [ROW, ROW]), ("S", [3], [(1 << 62, -0.0, "x" * 300, date.max, "", False, b"")])], [(3, [1, 2])])
 WHOLE = STATES.write(STATE)
 

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from pathcast import SnapshotError
+from pathcast.kernels import AnyArray
 from pathcast.store import open_snapshot, read_manifest, write_snapshot
 from pathcast.store.text_arrays import Texts, pack
 
-ARRAYS = {
+ARRAYS: dict[str, AnyArray] = {
     "numbers": np.arange(1000, dtype=np.int32),
     "empty": np.empty(0, dtype=np.int64),
     "grid": np.arange(12, dtype=np.uint8).reshape(3, 4),
@@ -70,7 +71,8 @@ def test_a_changed_manifest_is_damage(folder: Path) -> None:
 
 
 def data_file(folder: Path) -> Path:
-    return folder / ("data-" + read_manifest(folder)["generation"]) / "numbers.bin"
+    generation: str = read_manifest(folder)["generation"]
+    return folder / f"data-{generation}" / "numbers.bin"
 
 
 def test_a_flipped_bit_is_found(folder: Path) -> None:

@@ -79,7 +79,7 @@ def test_a_directed_graph_and_a_multigraph_give_one_link_a_pair():
     [
         (lambda: Topology.tree(0, 2), "levels is 0"),
         (lambda: Topology.tree(60, 3), "at most"),
-        (lambda: Topology.chain(2.5), "nodes is 2.5"),
+        (lambda: Topology.chain(2.5), "nodes is 2.5"),  # type: ignore[arg-type]
         (lambda: Topology.random(4, degree=9), "degree is 9"),
         (lambda: Topology(["a", "a"], []), "'a' is named twice"),
         (lambda: Topology([], []), "at least one node"),

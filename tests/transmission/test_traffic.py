@@ -149,7 +149,9 @@ def test_work_that_can_not_be_is_refused(work, said):
 
 
 def test_an_overlay_lies_upon_paths_and_its_traffic_upon_links():
-    physical = Topology.chain(5, bandwidth=["1MB/s", "2MB/s", "3MB/s", "4MB/s"], latency="1ms")
+    chain = Topology.chain(5)
+    speeds = ["1MB/s", "2MB/s", "3MB/s", "4MB/s"]
+    physical = Topology(chain.nodes, chain.ends, bandwidth=speeds, latency="1ms")
     underlay = Underlay(physical, ["r5", "r1", "r3"])
     overlay = underlay.tree(root="r3")
     assert overlay.root == "r3" and {frozenset(overlay.link_at(n).ends) for n in range(2)} == {

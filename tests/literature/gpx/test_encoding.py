@@ -120,7 +120,7 @@ def test_table_1_the_publications_of_a_path_that_repeats_a_tag() -> None:
 
 def test_table_2_which_publication_satisfies_which_predicate() -> None:
     both = list(publications(document("<a><b><b><c/></b></b></a>")))
-    asked = [Position(B1, "=", 1), Distance(B1, C1, "=", 1), Distance(A1, B1, ">=", 1)]
+    asked: list[Predicate] = [Position(B1, "=", 1), Distance(B1, C1, "=", 1), Distance(A1, B1, ">=", 1)]
     assert [[each.satisfies(predicate) for each in both] for predicate in asked] == [
         [False, False],
         [False, True],

@@ -102,7 +102,7 @@ def test_reuse_evaluates_fewer_tuples_and_checks_fewer_paths() -> None:
 
 
 @every_engine
-def test_clusters_check_only_paths_whose_access_predicate_holds(engine: type) -> None:
+def test_clusters_check_only_paths_whose_access_predicate_holds(engine: type[GpxEngine]) -> None:
     table = table_of([f"/a/{tag}" for tag in "bcdefgh"])
     matcher = engine(table)
     assert answers(matcher, ["<a><b/></a>"]) == [[0]]
@@ -254,7 +254,7 @@ def test_an_index_from_disk_answers_alike_and_goes_on_growing(name: str, tmp_pat
     matcher.save(tmp_path / "index")
     again = pathcast.open_index(tmp_path / "index")
     texts = ["<a><b k='v'/><c/></a>", "<b/>"]
-    assert [m.ids.tolist() for m in again.match_many(texts)] == [m.ids.tolist() for m in matcher.match_many(texts)]  # type: ignore[union-attr]
+    assert [m.ids.tolist() for m in again.match_many(texts)] == [m.ids.tolist() for m in matcher.match_many(texts)]
     number = again.subscriptions.add("//c")
     assert number in again.match(texts[0])
 

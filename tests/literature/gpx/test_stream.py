@@ -21,7 +21,8 @@ def beginnings(document: Document) -> list[str]:
     """The document after each of its start tags, as if what is open were closed then."""
     texts = []
     for size in range(1, len(document) + 1):
-        text, open_tags = "", []
+        text = ""
+        open_tags: list[str] = []
         for element in range(size):
             while len(open_tags) >= document.depth(element):
                 text += f"</{open_tags.pop()}>"
@@ -136,6 +137,7 @@ def test_a_document_that_is_begun_again_for_want_of_room_decides_all_links() -> 
     subscriptions = pathcast.Subscriptions()
     subscriptions.add_many([f"/*[.//news]{path}" if path.startswith("//") else path for path in drawn])
     engine = subscriptions.compile(engine="gpx-ap").engine
+    assert isinstance(engine, Streaming)
     read = read_batch([document], names=engine.table.names)
     links = np.arange(len(engine.table), dtype=np.int32)
     first = engine.match_stream(read[0], link=links)  # the engine's buffers are as small as they begin

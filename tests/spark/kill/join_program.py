@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from program import SETTINGS  # beside this one: both are run as programs
+from program import SETTINGS  # type: ignore[import-not-found]  # beside this one: both are run as programs
 from pyspark.sql import DataFrame
 
 from pathcast.spark import deliver_joins, initial_contents, join_subscriptions, session, write_once

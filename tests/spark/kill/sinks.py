@@ -3,8 +3,11 @@
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
+
+from pathcast import Matcher
 
 from .scene import VERSION, Scene, document, matcher_of
 
@@ -56,7 +59,7 @@ def _each_once(numbers: list[int], scene: Scene) -> None:
     assert set(counts.values()) == {1}, "documents came twice"
 
 
-def _rows(folder: Path) -> list[dict[str, object]]:
+def _rows(folder: Path) -> list[dict[str, Any]]:
     return [row for file in folder.glob("*.parquet") for row in pq.ParquetFile(file).read().to_pylist()]
 
 
@@ -76,7 +79,7 @@ class _Expected:
     def __init__(self, what: str) -> None:
         self._what = what
         self._known: dict[tuple[int, int], list[object] | None] = {}
-        self._matchers: dict[int, object] = {}
+        self._matchers: dict[int, Matcher] = {}
 
     def of(self, version: int, number: int) -> list[object] | None:
         key = version, number % 35  # documents repeat

@@ -1,0 +1,18 @@
+"""Structure annotations, for documents that have one."""
+
+from pathcast.documents import Document, DocumentBatch
+from pathcast.routing.structure.structure_annotation import StructureCoder, StructureDecoder
+
+
+def annotation(coder: StructureCoder, document: Document) -> bytes:
+    """The annotation of a document that can be annotated."""
+    found = coder.encode(document)
+    assert found is not None
+    return found
+
+
+def arrival(decoder: StructureDecoder, message: bytes, data: bytes) -> DocumentBatch:
+    """What arrives with an annotation that is not refused."""
+    found = decoder.decode(message, data)
+    assert isinstance(found, DocumentBatch), found
+    return found
