@@ -84,7 +84,7 @@ def test_random_alternatives_match_what_lxml_says_however_they_came(tmp_path: Pa
     late.add_many(xpaths, ids=range(1, len(xpaths) + 1))
     for matcher in ways:
         for _ in range(6):  # patterns choose anew what they wait for, as documents show what is rare
-            found = [matches.ids.tolist() for matches in matcher.match_many(documents)]  # type: ignore[union-attr]
+            found = [matches.ids.tolist() for matches in matcher.match_many(documents)]
             assert found == wanted
     assert 0 < sum(map(len, wanted)) < len(xpaths) * len(documents)
 

@@ -26,7 +26,7 @@ def matcher_for(xpaths: list[str], engine: str = "automaton", tuning: Tuning | N
 
 
 def answers(matcher: pathcast.Matcher, documents: list[bytes] = DOCUMENTS) -> list[list[int]]:
-    return [list(found) for found in matcher.match_many(documents)]  # type: ignore[arg-type]
+    return [list(found) for found in matcher.match_many(documents)]
 
 
 def test_it_is_the_default() -> None:

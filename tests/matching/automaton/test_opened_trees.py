@@ -37,7 +37,7 @@ PATTERNS = [
 def answers(matcher: pathcast.Matcher, this: Round) -> list[tuple[int, ...]]:
     """For each document the indices of the expressions that it matches."""
     documents = [document.data for document in this.documents]
-    return [tuple(id - 1 for id in found.ids.tolist()) for found in matcher.match_many(documents)]  # type: ignore[union-attr]
+    return [tuple(id - 1 for id in found.ids.tolist()) for found in matcher.match_many(documents)]
 
 
 def expected(this: Round, kept: set[int]) -> list[tuple[int, ...]]:
@@ -79,7 +79,7 @@ def test_to_open_and_match_no_pattern_is_parsed_or_compiled(tmp_path: Path, monk
     subscriptions.add_many(xpaths)
     matcher = subscriptions.compile()
     documents = list(generate_documents(news_schema(), 30, seed=3))
-    wanted = [found.ids.tolist() for found in matcher.match_many(documents)]  # type: ignore[union-attr]
+    wanted = [found.ids.tolist() for found in matcher.match_many(documents)]
     matcher.save(tmp_path / "index")
 
     def refused(*_: object) -> None:
@@ -88,7 +88,7 @@ def test_to_open_and_match_no_pattern_is_parsed_or_compiled(tmp_path: Path, monk
     monkeypatch.setattr(trees, "parse_printed", refused)
     monkeypatch.setattr(TreeStore, "_add_joined", refused)
     opened = pathcast.open_index(tmp_path / "index")
-    assert [found.ids.tolist() for found in opened.match_many(documents)] == wanted  # type: ignore[union-attr]
+    assert [found.ids.tolist() for found in opened.match_many(documents)] == wanted
     assert any(wanted)
     opened.save(tmp_path / "index")
     assert opened.statistics()["candidates"] > 0 == opened.statistics()["new label paths"]
@@ -117,8 +117,8 @@ def test_when_the_table_is_compacted_no_pattern_is_compiled_again(
     opened.subscriptions.add("/news[@kind = 'never seen']", id=700)
     assert opened.subscriptions.table is not before
     wanted = compiled(xpaths[400:])
-    found = [[id - 400 for id in matches.ids.tolist()] for matches in opened.match_many(documents)]  # type: ignore[union-attr]
-    assert found == [matches.ids.tolist() for matches in wanted.match_many(documents)]  # type: ignore[union-attr]
+    found = [[id - 400 for id in matches.ids.tolist()] for matches in opened.match_many(documents)]
+    assert found == [matches.ids.tolist() for matches in wanted.match_many(documents)]
     assert any(found) and opened.match("<news kind='never seen'/>").ids.tolist()[-1] == 700
     assert len([entry for entry in taken_up if entry > 200]) <= 1
     sizes = [

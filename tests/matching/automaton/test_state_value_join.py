@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 import pathcast
 from pathcast import Subscriptions
-from pathcast.documents import Names
+from pathcast.documents import DocumentBatch, Names
 from pathcast.matching import Tuning
 from pathcast.matching.automaton.values import state_value_join as joins
 from pathcast.matching.automaton.values.ancestor_tests import bound_tests, demand_at, spine_of
@@ -197,7 +198,12 @@ def test_nothing_is_verified_that_one_element_decides(monkeypatch: pytest.Monkey
     asked: list[int] = []
     verifier = matcher.engine._updates.current.base.trees.verifier  # type: ignore[attr-defined]
     verify = verifier.verify
-    monkeypatch.setattr(verifier, "verify", lambda batch, *rest: (asked.append(len(rest[1])), verify(batch, *rest))[1])
+
+    def count_and_verify(batch: DocumentBatch, *rest: Any) -> Any:
+        asked.append(len(rest[1]))
+        return verify(batch, *rest)
+
+    monkeypatch.setattr(verifier, "verify", count_and_verify)
     assert matcher.match("<a k='1'><b l='4' k='x'/><b>2</b></a>").ids.tolist() == [1, 2, 3, 4]
     assert matcher.match("<a k='2'><b l='2' k='x'/><b>3</b></a>").ids.tolist() == []
     assert asked == [0, 0]

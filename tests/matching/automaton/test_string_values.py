@@ -39,4 +39,4 @@ def test_texts_are_found_in_the_elements_that_have_them() -> None:
     subscriptions = Subscriptions()
     subscriptions.add_many(xpaths)
     matcher = subscriptions.compile()
-    assert [matches.ids.tolist() for matches in matcher.match_many(documents)] == wanted  # type: ignore[union-attr]
+    assert [matches.ids.tolist() for matches in matcher.match_many(documents)] == wanted

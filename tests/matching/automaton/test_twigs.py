@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,9 +65,14 @@ def test_nothing_is_verified_that_branches_decide(monkeypatch: pytest.MonkeyPatc
     trees = [pattern for pattern in patterns if twig_of(parse(pattern), PathEncoder(Names()))]
     assert len(trees) > 150
     subscriptions.add_many(trees)
-    verified = []
+    verified: list[int] = []
     verify = Verifier.verify
-    monkeypatch.setattr(Verifier, "verify", lambda *given: verified.append(len(given[3])) or verify(*given))
+
+    def count_and_verify(*given: Any) -> Any:
+        verified.append(len(given[3]))
+        return verify(*given)
+
+    monkeypatch.setattr(Verifier, "verify", count_and_verify)
     matcher = equal_to_reference(subscriptions, documents)
     assert set(verified) == {0}
     assert 0 < matcher.statistics()["candidates that match"] < matcher.statistics()["candidates"]
@@ -110,7 +116,8 @@ def test_programs_are_made_for_what_is_verified_alone(tmp_path: Path) -> None:
     wanted = subscriptions.compile(engine="reference").match(deep).ids.tolist()
     for each in (matcher, pathcast.open_index(tmp_path / "index")):
         verifier = each.engine._updates.current.base.trees.verifier  # type: ignore[attr-defined]
-        assert verifier._later is None and not len(verifier._conditions)
+        before = verifier._later
+        assert before is None and not len(verifier._conditions)
         for _ in range(2):
             assert each.match(deep).ids.tolist() == wanted
             assert 0 < len(verifier._later) < len(verifier)
