@@ -326,9 +326,9 @@ def test_a_str_that_is_no_xml_gets_a_hint() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"errors": "ignore"}, {"entities": "yes"}])
-def test_misspelt_options_are_refused(wrong: dict[str, str]) -> None:
+def test_misspelt_options_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="must be"):
-        read_batch([SMALL], **wrong)  # type: ignore[arg-type]
+        read_batch([SMALL], **wrong)
     with pytest.raises(LimitError, match="whole number"):
         Limits(depth=0)
     with pytest.raises(TypeError, match="not int"):

@@ -89,7 +89,9 @@ class CheckedClient(Client):
         before = {table: self.content(table) for table in getattr(self, "_tables", ())}
         taken = super().receive(message)
         if taken and message.get(KIND) in {ARRIVE, ENTER, EXPOSE} and ROW in message:
-            base = self._forms[message[FORM]].base  # type: ignore[index]
+            form = message[FORM]
+            assert isinstance(form, int)
+            base = self._forms[form].base
             if message[ROW] in before[base]:
                 self.resent.append(message)
         if taken and TO in message:

@@ -27,20 +27,20 @@ sixteen = st.lists(st.one_of(edges, st.integers(0, 255)), min_size=16, max_size=
 def compiled(intrinsic: Any) -> Callable[..., int]:
     """A function that calls an intrinsic with an array and a place."""
 
-    @numba.njit
     def call(data: Any, place: int) -> Any:
         return intrinsic(data, place)
 
-    return call  # type: ignore[no-any-return]
+    made: Callable[..., int] = numba.njit(call)
+    return made
 
 
 @functools.cache
 def of_number(intrinsic: Any) -> Callable[[np.uint64], int]:
-    @numba.njit
     def call(number: Any) -> Any:
         return intrinsic(number)
 
-    return call  # type: ignore[no-any-return]
+    made: Callable[[np.uint64], int] = numba.njit(call)
+    return made
 
 
 @given(numbers)

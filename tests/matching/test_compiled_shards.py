@@ -9,6 +9,7 @@ import pytest
 
 import pathcast
 from pathcast import LimitError, PatternError, Subscriptions
+from pathcast.matching.engine_contract import Mergeable
 from pathcast.matching.table import tree_patterns as trees
 from pathcast.matching.table.compiled_shards import compile_shard, merge_shard, packed, unpacked
 from pathcast.matching.table.pattern_table import Entered
@@ -31,10 +32,11 @@ def add_merged(matcher: pathcast.Matcher, expressions: list[str], shards: list[t
     """Add all good expressions, their ids their places and one; the reasons why others are none."""
     subscriptions = matcher.subscriptions
     known = len(subscriptions.table)
+    assert isinstance(matcher.engine, Mergeable)
     entries = np.full(len(expressions), -1, dtype=np.int32)
     reasons: dict[int, str] = {}
     for begin, shard in shards:
-        merged = merge_shard(subscriptions.table, matcher.engine, unpacked(shard))  # type: ignore[arg-type]
+        merged = merge_shard(subscriptions.table, matcher.engine, unpacked(shard))
         entries[begin : begin + len(merged.entries)] = merged.entries
         reasons |= {begin + place: f"{reason} ({column})" for place, reason, column in merged.refused}
         for place in merged.left:

@@ -9,6 +9,7 @@ import pathcast
 from pathcast.documents import read, read_batch
 from pathcast.matching import engines
 from pathcast.matching.explain import Explanation, Finding
+from pathcast.patterns import Namespaces
 from tests import oracle
 
 NEWS = """<news id="7" lang="en">
@@ -23,8 +24,8 @@ NEWS = """<news id="7" lang="en">
 FEED = '<f:story xmlns:f="urn:f" xmlns:g="urn:g"><g:p f:n="1"/></f:story>'
 
 
-def explained(xpath: str, document: str | bytes = NEWS, namespaces: dict[str, str] | str | None = None) -> Explanation:
-    subscriptions = pathcast.Subscriptions(namespaces=namespaces)  # type: ignore[arg-type]
+def explained(xpath: str, document: str | bytes = NEWS, namespaces: Namespaces = None) -> Explanation:
+    subscriptions = pathcast.Subscriptions(namespaces=namespaces)
     number = subscriptions.add(xpath)
     return subscriptions.compile(engine="reference").explain(document, number)
 

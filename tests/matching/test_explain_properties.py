@@ -165,7 +165,8 @@ def test_a_miss_is_the_first_thing_that_nothing_satisfies(seed: int, namespaces:
         *before, last = explanation.steps
         assert all(step.holds for step in before) and not last.holds
         pattern = parse_printed(explanation.xpath, namespaces)
-        steps = path_of(pattern.root)[: len(explanation.steps)]  # type: ignore[arg-type]
+        assert pattern.root is not None
+        steps = path_of(pattern.root)[: len(explanation.steps)]
         predicates = [list(step.predicates) for step in steps]
         tried = len(last.parts)
         assert [part.holds for part in last.parts] == [True] * (tried - 1) + [False] * (tried > 0)

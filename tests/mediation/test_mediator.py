@@ -13,6 +13,7 @@ from pathcast.mediation import Mapping, Mediator, Rename
 from pathcast.mediation.mappings.document_items import to_bytes
 from pathcast.mediation.mappings.mapping import read_tree
 from pathcast.mediation.mediated_matcher import REWRITINGS
+from pathcast.mediation.mediator import Rewriting
 from tests import oracle
 from tests.generators import expression, random_pattern
 from tests.mediation.drawn import drawn_document, drawn_operators, drawn_tree
@@ -43,8 +44,8 @@ def mediator() -> Mediator:
 
 
 @pytest.mark.parametrize("rewriting", REWRITINGS)
-def test_documents_are_matched_in_the_global_schema(mediator: Mediator, rewriting: str) -> None:
-    matcher = mediator.compile(subscriptions(XPATHS), rewriting)  # type: ignore[arg-type]
+def test_documents_are_matched_in_the_global_schema(mediator: Mediator, rewriting: Rewriting) -> None:
+    matcher = mediator.compile(subscriptions(XPATHS), rewriting)
     assert matcher.match(DOCUMENT, schema="u").ids.tolist() == [1, 2, 3, 4, 5]
     assert mediator.rewrite(DOCUMENT, schema="u").decode() == REWRITTEN
 
@@ -98,11 +99,11 @@ def test_what_is_wrong_with_one_document_is_its_own_matter(mediator: Mediator) -
 
 
 @pytest.mark.parametrize("rewriting", REWRITINGS)
-def test_texts_that_a_comment_parts_are_one_in_the_global_schema(rewriting: str) -> None:
+def test_texts_that_a_comment_parts_are_one_in_the_global_schema(rewriting: Rewriting) -> None:
     tree = read_tree("r\n  a #text")
     mediator = Mediator(tree)
     mediator.add(Mapping("x", tree, (Rename("r/a", "b"),)))
-    matcher = mediator.compile(subscriptions(["/r/b[text() = 't']", "/r/b[text() = 'tu']"]), rewriting)  # type: ignore[arg-type]
+    matcher = mediator.compile(subscriptions(["/r/b[text() = 't']", "/r/b[text() = 'tu']"]), rewriting)
     assert matcher.match("<r><a>t<!-- -->u</a></r>", "x").ids.tolist() == [2]
 
 
@@ -122,7 +123,7 @@ def test_every_way_of_bridging_finds_what_lxml_finds_in_the_rewritten_document(s
     xpaths = [expression(random_pattern(random, sample), random) for _ in range(8)]
     expected = [number for number, xpath in enumerate(xpaths, 1) if oracle.matches(xpath, rewritten)]
     for rewriting in REWRITINGS:
-        matcher = mediator.compile(subscriptions(xpaths), rewriting)  # type: ignore[arg-type]
+        matcher = mediator.compile(subscriptions(xpaths), rewriting)
         assert matcher.match(document, "x").ids.tolist() == expected, rewriting
 
 

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 import pathcast
 from pathcast.errors import LimitError, MappingError
+from pathcast.literature.xtrie import XTrieEngine
 from pathcast.mediation import Exchange, Mapping, Mediator, Operator, Rename, ToElement
 from pathcast.mediation.mappings.document_items import Item, to_bytes
 from pathcast.mediation.mappings.mapping import read_tree
 from pathcast.mediation.mappings.operator_plan import Plan
+from pathcast.mediation.mediator import Rewriting
 from pathcast.mediation.rewriting.event_rewriter import EventRewriter
 from pathcast.mediation.rewriting.rewriting_engine import MediatedEngine
 from tests.mediation.drawn import drawn_document, drawn_operators, drawn_tree
@@ -22,12 +24,12 @@ AUTHORS = read_tree(
 )
 
 
-def matcher_of(tree, operators: list[Operator], xpaths: list[str], rewriting: str = "engine"):
+def matcher_of(tree, operators: list[Operator], xpaths: list[str], rewriting: Rewriting = "engine"):
     mediator = Mediator(tree)
     mediator.add(Mapping("x", tree, tuple(operators)))
     subscriptions = pathcast.Subscriptions()
     subscriptions.add_many(xpaths)
-    return mediator.compile(subscriptions, rewriting)  # type: ignore[arg-type]
+    return mediator.compile(subscriptions, rewriting)
 
 
 def drawn_path(random: Random) -> str:
@@ -130,7 +132,8 @@ def test_documents_that_would_become_too_large_or_very_deep() -> None:
     names = matcher.subscriptions.table.names
     rewriter = EventRewriter(Plan(AUTHORS, [Exchange("r/author", "article")]), names, limit=50)
     reader = matcher._reader
-    engine = MediatedEngine(matcher.engine)  # type: ignore[arg-type]
+    assert isinstance(matcher.engine, XTrieEngine)
+    engine = MediatedEngine(matcher.engine)
     large = b"<r><author>" + b"<article><title/><note/></article>" * 40 + b"<name/></author></r>"
     deep = b"<r>" + b"<x>" * 40 + b"<first/>" + b"</x>" * 40 + b"</r>"
     found = engine.match(reader.read([large, deep]), rewriter)

@@ -220,7 +220,8 @@ def test_benefit_is_the_papers() -> None:
 
 def test_a_budget_keeps_the_most_beneficial() -> None:
     patterns = [parse(text) for text in ("/a/b/c", "/a/x/c", "/a/y/c", "/p/q/r", "/p/s/r")]
-    aggregation = Aggregation([parse("/a/*/c"), parse("/p/*/r")], [np.arange(3), np.arange(3, 5)])  # type: ignore[list-item]
+    covered = [np.arange(3, dtype=np.int32), np.arange(3, 5, dtype=np.int32)]
+    aggregation = Aggregation([parse("/a/*/c"), parse("/p/*/r")], covered)
     found = derive(aggregation, patterns, budget=Budget(simple=1, data=2), version=7)
     assert [each.aggregate for each in found.simple] == [0]
     assert found.counts.tolist() == [3, 2]

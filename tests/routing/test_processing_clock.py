@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathcast.documents import Limits, read
-from pathcast.matching.engine_contract import Streaming
+from pathcast.matching.engine_contract import Engine, Streaming
 from pathcast.patterns import parse
 from pathcast.routing import Overlay, streaming_engines
 from pathcast.routing.processing_clock import MOST_PLACES, Clock, run_stream
@@ -49,7 +49,8 @@ def test_ascii_documents_are_really_cut() -> None:
 class Recording:
     """An engine that writes down how far its streams went."""
 
-    def __init__(self, engine: Streaming) -> None:
+    def __init__(self, engine: Engine) -> None:
+        assert isinstance(engine, Streaming)
         self.engine = engine
         self.read: list[int] = []
 
@@ -66,7 +67,7 @@ def test_each_decision_is_timed_by_a_stream_that_stops_there(name: str) -> None:
         router.subscribe(number, parse(f"//{label}"), label)
     data = b"<a>" + b"".join(b"<%s/>" % label.encode() + b"<x/>" * 20 for label in "bcd") + b"</a>"
     document = router.read(data, text=False)[0]
-    engine, view = Recording(router.table.engine(name)), router.table.view(None)  # type: ignore[arg-type]
+    engine, view = Recording(router.table.engine(name)), router.table.view(None)
     lengths: list[int] = []
 
     def read_part(part: bytes):
@@ -101,7 +102,7 @@ def test_many_local_places_are_timed_by_a_few_runs() -> None:
     for number, label in enumerate(labels):
         router.subscribe(number, parse(f"//{label}"), label)
     document = router.read(b"<a>" + b"".join(f"<{label}/>".encode() for label in labels) + b"</a>", text=False)[0]
-    engine, view = Recording(router.table.engine("yfilter")), router.table.view(None)  # type: ignore[arg-type]
+    engine, view = Recording(router.table.engine("yfilter")), router.table.view(None)
     stream = run_stream(
         Clock(), engine, lambda part: router.read(part, text=False), document, 1e-9,
         skip=view.idle, group=view.group, urgent=lambda decided: set(),

@@ -1,6 +1,7 @@
 """Annotations that lie, are out of date or are no annotations at all cost time, never a delivery."""
 
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,10 +119,10 @@ def test_nothing_that_came_over_an_untrusted_link_is_passed_on() -> None:
     with pytest.MonkeyPatch.context() as patch:
         honest, random = Making.late, Random(1)
 
-        def late(making: Making, neighbour: str, *rest: object) -> Annotations:
+        def late(making: Making, neighbour: str, *rest: Any) -> Annotations:
             if making.router.name == "r1":
                 return lie(random, making, neighbour)
-            return honest(making, neighbour, *rest)  # type: ignore[arg-type]
+            return honest(making, neighbour, *rest)
 
         patch.setattr(Making, "late", late)
         for _ in range(10):

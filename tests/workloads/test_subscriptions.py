@@ -17,7 +17,7 @@ from pathcast.patterns import parse
 from pathcast.workloads import Values, assign_subscribers, generate_subscriptions, news_schema, schema_from_dtd
 from pathcast.workloads import subscriptions as room
 from pathcast.workloads.plain_paths import plain_paths
-from pathcast.workloads.schema_walks import Comparison, Walker
+from pathcast.workloads.schema_walks import Comparison, PredicateSteps, Walker
 from tests.workloads.nasty import RECURSIVE
 
 NITF = Path(__file__).resolve().parents[3] / "shared/data/nitf/nitf-2-5.dtd"
@@ -367,11 +367,11 @@ def test_progress_reaches_the_end() -> None:
 
 
 def test_predicates_can_keep_to_steps_with_a_name() -> None:
-    def drawn(steps: str) -> list[str]:
-        return generate_subscriptions(news_schema(), 500, wildcard=0.5, predicates=2, predicate_steps=steps)  # type: ignore[arg-type]
+    def drawn(steps: PredicateSteps) -> list[str]:
+        return generate_subscriptions(news_schema(), 500, wildcard=0.5, predicates=2, predicate_steps=steps)
 
     assert any("*[" in query for query in drawn("any"))
     named = drawn("named")
     assert not any("*[" in query for query in named) and sum("[" in query for query in named) > 400
     with pytest.raises(ValueError, match="predicate_steps must be 'any' or 'named', not 'some'"):
-        drawn("some")
+        drawn("some")  # type: ignore[arg-type]

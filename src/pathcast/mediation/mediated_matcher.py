@@ -35,7 +35,7 @@ from .rewriting.rewriting_engine import MediatedEngine
 if TYPE_CHECKING:
     from .mediator import Mediator, Rewriting
 
-REWRITINGS = ("events", "engine", "static", "queries")
+REWRITINGS: tuple["Rewriting", ...] = ("events", "engine", "static", "queries")
 # Documents of one schema are read and matched in groups of so many.
 _GROUP = 256
 # Readers are kept for so many mappings; those that came along with documents may be many.

@@ -8,8 +8,8 @@ import pytest
 import pathcast
 from pathcast import Subscriptions
 from pathcast.documents import DocumentBatch, read_batch
-from pathcast.literature.bpa import BPAEngine
 from pathcast.literature.bpa.run_kernels import LONGEST
+from pathcast.matching.engine_contract import Engine
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
 
 DOCUMENTS = list(generate_documents(news_schema(), 30, seed=3))
@@ -17,13 +17,13 @@ PLAIN = generate_subscriptions(news_schema(), 400, seed=3, max_depth=7, wildcard
 SELECTIVE = generate_subscriptions(news_schema(), 300, seed=4, predicates=2)
 
 
-def engine_for(xpaths: list[str], name: str = "bpa") -> BPAEngine:
+def engine_for(xpaths: list[str], name: str = "bpa") -> Engine:
     subscriptions = Subscriptions()
     subscriptions.add_many(xpaths)
-    return subscriptions.compile(engine=name).engine  # type: ignore[return-value]
+    return subscriptions.compile(engine=name).engine
 
 
-def rows(engine: BPAEngine, batch: DocumentBatch) -> list[list[int]]:
+def rows(engine: Engine, batch: DocumentBatch) -> list[list[int]]:
     offsets, entries = engine.match_batch(batch)
     return [entries[offsets[i] : offsets[i + 1]].tolist() for i in range(len(batch))]
 

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from pathcast.documents import Document, read_batch
+from pathcast.documents import Document, DocumentBatch, read_batch
 from pathcast.literature.gpx.encoding import (
     Distance,
     Filter,
@@ -156,7 +156,11 @@ def test_a_document_matches_when_a_publication_satisfies_all_predicates() -> Non
     for _ in range(100):
         text = random_element(random)
         read = document(text)
-        embedding = Embedding(read, lambda number, name, batch=read.batch: batch.name_of(number) == name)  # type: ignore[misc]
+
+        def same_name(number: int, name: str, batch: DocumentBatch = read.batch) -> bool:
+            return batch.name_of(number) == name
+
+        embedding = Embedding(read, same_name)
         for _ in range(8):
             xpath = random_path(random, filtered=random.random() < 0.5)
             pattern = parse(xpath)

@@ -11,14 +11,16 @@ import pathcast
 from pathcast import LimitError, Limits, Subscriptions
 from pathcast.documents import DocumentBatch, read_batch
 from pathcast.literature.gpx import GpxEngine, GpxFirstEngine, GpxLastEngine, predicate_kernels
-from pathcast.literature.gpx.encoding import Distance, FromEnd, Length, Position, Predicate, predicates
+from pathcast.literature.gpx.encoding import Distance, FromEnd, Length, Operator, Position, Predicate, predicates
 from pathcast.literature.gpx.path_predicates import encode_table
 from pathcast.literature.gpx.predicate_kernels import AT_LEAST, EQUAL
 from pathcast.literature.gpx.predicate_tables import Columns
 from pathcast.literature.gpx.run_kernels import MOST_REPEATS
 from pathcast.literature.gpx.step_places import Tag
+from pathcast.matching.engine_contract import Engine
 from pathcast.matching.reference import ReferenceEngine
 from pathcast.matching.table.pattern_table import PatternTable
+from pathcast.patterns import Namespaces
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
 from tests.literature.gpx.drawn import random_element, random_path, random_pattern
 
@@ -27,14 +29,14 @@ every_engine = pytest.mark.parametrize("engine", FAMILY)
 every_way = pytest.mark.parametrize("reuse", [False, True])
 
 
-def table_of(xpaths: list[str], namespaces: object = None) -> PatternTable:
-    subscriptions = Subscriptions(namespaces=namespaces)  # type: ignore[arg-type]
+def table_of(xpaths: list[str], namespaces: Namespaces = None) -> PatternTable:
+    subscriptions = Subscriptions(namespaces=namespaces)
     subscriptions.add_many(xpaths)
     return subscriptions.table
 
 
-def answers(engine: object, texts: list[str]) -> list[list[int]]:
-    offsets, entries = engine.match_batch(read_batch(texts))  # type: ignore[attr-defined]
+def answers(engine: Engine, texts: list[str]) -> list[list[int]]:
+    offsets, entries = engine.match_batch(read_batch(texts))
     return [entries[offsets[i] : offsets[i + 1]].tolist() for i in range(len(texts))]
 
 
@@ -71,18 +73,18 @@ def test_paths_from_the_trie_have_the_predicates_of_the_encoding() -> None:
     table = table_of([random_path(random, 7) for _ in range(300)])
     paths = encode_table(table)
     columns = Columns(paths)
-    operator = {EQUAL: "=", AT_LEAST: ">="}
+    operator: dict[int, Operator] = {EQUAL: "=", AT_LEAST: ">="}
 
     def predicate(number: int) -> Predicate:
         first = Tag(table.names[int(columns.tag[number])], int(columns.first[number]))
         value, compares = int(columns.value[number]), operator[int(columns.operator[number])]
         match int(columns.kind[number]):
             case predicate_kernels.POSITION:
-                return Position(first, compares, value)  # type: ignore[arg-type]
+                return Position(first, compares, value)
             case predicate_kernels.FROM_END:
                 return FromEnd(first, value)
         second = Tag(table.names[int(columns.other[number])], int(columns.second[number]))
-        return Distance(first, second, compares, value)  # type: ignore[arg-type]
+        return Distance(first, second, compares, value)
 
     assert len(paths.entry) + len(paths.lengths) == len(table) and paths.lengths
     for path, entry in enumerate(paths.entry.tolist()):
