@@ -5,12 +5,21 @@ Marking removes duplicates and reading sorts, both at a few cycles a number: che
 into the processor's cache.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import bit_count, lowest_bit, part
+from pathcast.kernels import UInt64s, Writable, bit_count, lowest_bit, part
 
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 SIX, TWELVE, LOW_SIX = np.uint64(6), np.uint64(12), np.uint64(63)
+
+
+class Marks(NamedTuple):
+    """A set of numbers: a bit for each, and in the summary a bit for each word that has any."""
+
+    bits: Writable[UInt64s]
+    summary: Writable[UInt64s]
 
 
 @part

@@ -13,7 +13,7 @@ from pathcast.documents import DocumentBatch
 from pathcast.kernels import Bools, Int32s, Int64s
 
 from ..paths.states import States
-from ..values.state_value_join_kernels import DEEPEST
+from ..values.chain_kernels import DEEPEST
 from .twig_join_kernels import (
     CROWDED,
     K_COLUMNS,

@@ -19,34 +19,35 @@ import numpy.typing as npt
 from pathcast.documents import DocumentBatch
 from pathcast.kernels import Bools, Floats, Int32s, Int64s
 
+from ...arrays.bitsets import new_marks
 from .access_clauses import Choice
 from .state_value_join import Joined
-from .value_hash_kernels import (
-    D_KIND,
-    HIGH,
-    LOW,
-    V_COLUMNS,
-    VALUES,
+from .value_hash_kernels import D_KIND, HIGH, LOW, ValueTests
+from .value_index import new_cache
+from .value_index_kernels import (
+    S_COUNTS,
+    AccessPatterns,
+    AccessScratch,
+    CalledPatterns,
+    CallScratch,
+    GatePatterns,
+    ListedGates,
+    RangedPatterns,
+    TestedPatterns,
+    candidates_of,
 )
-from .value_index import Tests
-from .value_index_kernels import S_COUNTS, candidates_of
+
+_FIRST_OUT = 1 << 12
 
 
 class _Scratch(threading.local):
-    def __init__(self) -> None:
-        self.state = np.zeros(S_COUNTS, dtype=np.int64)
-        self.out = np.empty(1 << 12, dtype=np.int32)
-        self.test_stamps = self.group_stamps = np.zeros(0, dtype=np.int64)
-        self.open_gates = self.marks = self.summary = np.zeros(0, dtype=np.uint64)
-        self.extremes = np.zeros(0, dtype=np.float64)
-        self.touched = np.zeros(0, dtype=np.int32)
-        self.joined = np.zeros(0, dtype=np.uint8)
-        self.values = np.zeros((VALUES + 1, V_COLUMNS), dtype=np.int64)
-        self.value_numbers = np.zeros(VALUES + 1)
+    """The buffers of a thread."""
+
+    room: AccessScratch | None = None
 
 
 class AccessRows(NamedTuple):
-    """Patterns by what they wait for, in the arrays that the kernel reads.
+    """Patterns by what they wait for, as arrays that can be saved.
 
     `gate_of` has the gate of each pattern. Of each gate the patterns that wait behind it alone (`behind`), and all
     (`all`); of each test those that wait for it (`patterns`, with their gates); of each group of ranges those that wait
@@ -67,8 +68,18 @@ class AccessRows(NamedTuple):
     range_patterns: Int32s
     range_gates: Int32s
 
+    def grouped(self) -> AccessPatterns:
+        """The same arrays, as the kernel reads them."""
+        return AccessPatterns(
+            self.gate_of,
+            GatePatterns(self.behind_begin, self.behind),
+            GatePatterns(self.all_begin, self.all),
+            TestedPatterns(self.begin, self.patterns, self.pattern_gates),
+            RangedPatterns(self.range_kinds, self.range_begin, self.thresholds, self.range_patterns, self.range_gates),
+        )
 
-def laid_out(tests: Tests, gate_of: Int32s, gates: int, choice: Choice, decided: Bools) -> AccessRows:
+
+def laid_out(tests: ValueTests, gate_of: Int32s, gates: int, choice: Choice, decided: Bools) -> AccessRows:
     """Patterns by their gates, of which there are so many, and by what they wait for.
 
     Those that are `decided` are not waited for here (`state_value_join.py`).
@@ -76,29 +87,37 @@ def laid_out(tests: Tests, gate_of: Int32s, gates: int, choice: Choice, decided:
     counts = np.where(decided, 0, np.diff(choice.begin))
     owner, chosen = np.repeat(np.arange(len(counts)), np.diff(choice.begin)), choice.tests
     owner, chosen = owner[~decided[owner]], chosen[~decided[owner]]
-    kinds = tests.rows[D_KIND][chosen]
+    table = tests.table
+    kinds = table.rows[D_KIND][chosen]
     ranged = (kinds == LOW) | (kinds == HIGH)
-    groups, limits = tests.group_of[: tests.tests], tests.numbers[: tests.tests]
-    range_kinds = np.full(tests.groups, LOW, dtype=np.int32)
+    groups, limits = table.group_of[: table.size], table.numbers[: table.size]
+    range_kinds = np.full(table.groups, LOW, dtype=np.int32)
     known = np.flatnonzero(groups >= 0)
-    range_kinds[groups[known]] = tests.rows[D_KIND][known]
+    range_kinds[groups[known]] = table.rows[D_KIND][known]
     waiting = np.flatnonzero(ranged)
     waiting = waiting[np.lexsort((limits[chosen[waiting]], groups[chosen[waiting]]))]
-    begin, order = _rows(chosen, np.flatnonzero(~ranged), tests.tests)
+    begin, order = _rows(chosen, np.flatnonzero(~ranged), table.size)
     patterns, range_patterns = (owner[places].astype(np.int32) for places in (order, waiting))
+    behind_begin, behind = _rows(gate_of, np.flatnonzero((counts == 0) & ~decided), gates)
+    all_begin, all_patterns = _rows(gate_of, np.arange(len(gate_of)), gates)
     return AccessRows(
-        gate_of,
-        *_rows(gate_of, np.flatnonzero((counts == 0) & ~decided), gates),
-        *_rows(gate_of, np.arange(len(gate_of)), gates),
-        begin, patterns, gate_of[patterns],
-        range_kinds,
-        np.searchsorted(groups[chosen[waiting]], np.arange(tests.groups + 1)).astype(np.int64),
-        np.ascontiguousarray(limits[chosen[waiting]]),
-        range_patterns, gate_of[range_patterns],
-    )  # fmt: skip
+        gate_of=gate_of,
+        behind_begin=behind_begin,
+        behind=behind,
+        all_begin=all_begin,
+        all=all_patterns,
+        begin=begin,
+        patterns=patterns,
+        pattern_gates=gate_of[patterns],
+        range_kinds=range_kinds,
+        range_begin=np.searchsorted(groups[chosen[waiting]], np.arange(table.groups + 1)).astype(np.int64),
+        thresholds=np.ascontiguousarray(limits[chosen[waiting]]),
+        range_patterns=range_patterns,
+        range_gates=gate_of[range_patterns],
+    )
 
 
-def no_access(tests: Tests) -> AccessRows:
+def no_access(tests: ValueTests) -> AccessRows:
     """For no patterns."""
     none = Choice(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0))
     return laid_out(tests, np.zeros(0, dtype=np.int32), 0, none, np.zeros(0, dtype=np.bool_))
@@ -107,8 +126,9 @@ def no_access(tests: Tests) -> AccessRows:
 class Access:
     """Candidates of documents: patterns by their gates and access predicates."""
 
-    def __init__(self, tests: Tests, gates: int, rows: AccessRows) -> None:
+    def __init__(self, tests: ValueTests, gates: int, rows: AccessRows) -> None:
         self._tests, self.gates, self.rows = tests, gates, rows
+        self._patterns = rows.grouped()
         self.gate_of = rows.gate_of
         self._scratch = _Scratch()
 
@@ -126,55 +146,55 @@ class Access:
         translation: Int32s,
         gate_offsets: Int64s,
         gates: Int32s,
-        told_gates: int,
+        listed: int,
         patterns: int,
         joined: Joined,
     ) -> tuple[Int64s, Int32s]:
         """The candidates of each document, ascending, given its open gates; `patterns` is how many there are by now.
 
-        Of gates from `told_gates` on nobody knows whether they are open.
+        Gates from `listed` on may be open although they are not listed.
 
         Those that were called elsewhere are among them; and all patterns behind open gates, of documents that were left
         to the verifier.
         """
-        scratch, tests, rows = self._fitting(patterns), self._tests, self.rows
+        room = self._fitting(patterns)
+        open_gates = ListedGates(gate_offsets, gates, listed)
+        called = CalledPatterns(joined.called_offsets, joined.called, joined.unknown)
+        elements, values = batch.elements, batch.values
         offsets = np.zeros(len(batch) + 1, dtype=np.int64)
         done = 0
         while True:
             done = candidates_of(
-                gate_offsets, gates, told_gates, joined.called_offsets, joined.called, rows.gate_of,
-                batch.offsets, batch.name, batch.attribute_begin, batch.attribute_name, batch.attribute_start,
-                batch.attribute_length, batch.text_begin, batch.text_end, batch.text_parent, batch.text_start,
-                batch.text_length, batch.data, batch.arena, translation,
-                tests.longest, tests.has_grams, tests.asks, tests.grams, tests.slots, tests.rows, tests.hashes,
-                tests.numbers, tests.group_of, tests.literals,
-                rows.behind_begin, rows.behind, rows.all_begin, rows.all, rows.begin, rows.patterns, rows.pattern_gates,
-                rows.range_kinds, rows.range_begin, rows.thresholds, rows.range_patterns, rows.range_gates,
-                joined.unknown,
-                scratch.state, scratch.open_gates, scratch.test_stamps, tests.hits, tests.samples, tests.sampled,
-                scratch.extremes, scratch.group_stamps, scratch.touched, scratch.joined, scratch.values,
-                scratch.value_numbers, scratch.marks, scratch.summary,
-                offsets, scratch.out, done,
-            )  # fmt: skip
+                open_gates, called, elements, values, translation, self._tests, self._patterns, room, offsets, done
+            )
             if done == len(batch):
-                return offsets, scratch.out[: offsets[-1]].copy()
-            larger = np.empty(2 * len(scratch.out), dtype=np.int32)
-            larger[: offsets[done]] = scratch.out[: offsets[done]]
-            scratch.out = larger
+                return offsets, room.out[: offsets[-1]].copy()
+            larger = np.empty(2 * len(room.out), dtype=np.int32)
+            larger[: offsets[done]] = room.out[: offsets[done]]
+            self._scratch.room = room = room._replace(out=larger)
 
-    def _fitting(self, patterns: int) -> _Scratch:
-        scratch, tests = self._scratch, self._tests
-        if not len(scratch.joined):
-            scratch.open_gates = np.zeros((self.gates >> 6) + 1, dtype=np.uint64)
-            scratch.test_stamps = np.zeros(tests.tests, dtype=np.int64)
-            scratch.group_stamps = np.zeros(tests.groups, dtype=np.int64)
-            scratch.extremes = np.zeros(tests.groups, dtype=np.float64)
-            scratch.touched = np.zeros(tests.groups, dtype=np.int32)
-            scratch.joined = np.zeros(tests.longest + 16, dtype=np.uint8)
-        if 64 * len(scratch.marks) < patterns:
-            scratch.marks = np.zeros((patterns >> 6) + 64, dtype=np.uint64)
-            scratch.summary = np.zeros((len(scratch.marks) >> 6) + 1, dtype=np.uint64)
-        return scratch
+    def _fitting(self, patterns: int) -> AccessScratch:
+        """The buffers of this thread, with room for so many patterns."""
+        room = self._scratch.room
+        if room is None:
+            room = self._scratch.room = self._new_room(patterns)
+        elif 64 * len(room.calls.marks.bits) < patterns:
+            room = self._scratch.room = room._replace(calls=room.calls._replace(marks=new_marks(patterns)))
+        return room
+
+    def _new_room(self, patterns: int) -> AccessScratch:
+        tests, groups = self._tests.table.size, self._tests.table.groups
+        calls = CallScratch(
+            state=np.zeros(S_COUNTS, dtype=np.int64),
+            open_gates=np.zeros((self.gates >> 6) + 1, dtype=np.uint64),
+            test_stamps=np.zeros(tests, dtype=np.int64),
+            group_stamps=np.zeros(groups, dtype=np.int64),
+            extremes=np.zeros(groups),
+            touched=np.zeros(groups, dtype=np.int32),
+            marks=new_marks(patterns),
+        )
+        text = np.zeros(self._tests.filter.longest + 16, dtype=np.uint8)
+        return AccessScratch(calls, new_cache(), text, np.empty(_FIRST_OUT, dtype=np.int32))
 
 
 def _rows(keys: Int32s, patterns: npt.NDArray[np.intp], count: int) -> tuple[Int64s, Int32s]:

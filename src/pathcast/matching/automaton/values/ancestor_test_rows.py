@@ -25,8 +25,8 @@ from ..paths.path_nodes import PathNodes
 from .ancestor_tests import Spine, bound_tests, chain_of, demand_at, leading_tests
 from .required_tests import Demand
 from .state_value_join_kernels import CALLED, DOWN, PLACES, TEST_BITS
-from .value_hash_kernels import D_KIND, HIGH, LOW
-from .value_index import DemandTable, Tests
+from .value_hash_kernels import D_KIND, HIGH, LOW, ValueTests
+from .value_index import DemandTable
 
 _DEMANDS = "demands_"
 # What it counts that a test stands further up, beside how likely it is met.
@@ -155,9 +155,15 @@ class BoundTests:
         return found
 
     def laid_out(
-        self, tests: Tests, likely: Floats, gate_of: Int32s, gates: int, gates_of_tests: Int32s, entries: Int32s,
+        self,
+        tests: ValueTests,
+        likely: Floats,
+        gate_of: Int32s,
+        gates: int,
+        gates_of_tests: Int32s,
+        entries: Int32s,
         chosen_ones: Bools,
-    ) -> JoinRows:  # fmt: skip
+    ) -> JoinRows:
         """The chosen patterns by what they wait for; they have gates, and `entries` has the entry of each."""
         begin = self.begin.view[: len(gate_of) + 1]
         numbers, places, nodes = (
@@ -188,12 +194,21 @@ class BoundTests:
         behind = np.where(own, gate_of[owners], gates_of_tests[chosen])
         at_gate = np.argsort(behind, kind="stable")
         return JoinRows(
-            keys[chosen], limits[chosen],
-            np.where(own | is_chain[owners], entries[owners], CALLED - owners).astype(np.int32),
-            below[owners], rest_begin, keys[rest], limits[rest], chains, codes, chain_limits, owners.astype(np.int32),
-            np.searchsorted(behind[at_gate], np.arange(gates + 1)).astype(np.int64), at_gate.astype(np.int32),
-            gates_of_tests,
-        )  # fmt: skip
+            keys=keys[chosen],
+            limits=limits[chosen],
+            entries=np.where(own | is_chain[owners], entries[owners], CALLED - owners).astype(np.int32),
+            below=below[owners],
+            rest_begin=rest_begin,
+            rests=keys[rest],
+            rest_limits=limits[rest],
+            chain_begin=chains,
+            chain_codes=codes,
+            chain_limits=chain_limits,
+            chain_patterns=owners.astype(np.int32),
+            gate_begin=np.searchsorted(behind[at_gate], np.arange(gates + 1)).astype(np.int64),
+            of_gate=at_gate.astype(np.int32),
+            gates_of_tests=gates_of_tests,
+        )
 
     def _chain_codes(
         self, chain_begin: Int64s, owners: Int64s, keys: Int64s, limits: Floats
@@ -260,16 +275,30 @@ def moved_steps(steps: Int32s, names: Int32s) -> Int32s:
 
 def no_rows(gates: int) -> JoinRows:
     """For no patterns."""
-    none, numbers, more = np.zeros(0), np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
+    no_limits, no_numbers, no_keys = np.zeros(0), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64)
+    begin = np.zeros(1, dtype=np.int64)
     return JoinRows(
-        more[:0], none, numbers, np.zeros(0, dtype=np.bool_), more, more[:0], none, more, more[:0], none, numbers,
-        np.zeros(gates + 1, dtype=np.int64), numbers, numbers,
-    )  # fmt: skip
+        keys=no_keys,
+        limits=no_limits,
+        entries=no_numbers,
+        below=np.zeros(0, dtype=np.bool_),
+        rest_begin=begin,
+        rests=no_keys,
+        rest_limits=no_limits,
+        chain_begin=begin,
+        chain_codes=no_keys,
+        chain_limits=no_limits,
+        chain_patterns=no_numbers,
+        gate_begin=np.zeros(gates + 1, dtype=np.int64),
+        of_gate=no_numbers,
+        gates_of_tests=no_numbers,
+    )
 
 
-def _keys(tests: Tests, numbers: Int32s, places: Int32s) -> tuple[Int64s, Floats]:
+def _keys(tests: ValueTests, numbers: Int32s, places: Int32s) -> tuple[Int64s, Floats]:
     """The keys and limits of tests at places."""
-    kinds, groups, values = tests.rows[D_KIND][numbers], tests.group_of[numbers], tests.numbers[numbers]
+    table = tests.table
+    kinds, groups, values = table.rows[D_KIND][numbers], table.group_of[numbers], table.numbers[numbers]
     ranged = (kinds == LOW) | (kinds == HIGH)
     limits = np.where(ranged, np.where(kinds == LOW, values, -values), -np.inf)
     return places.astype(np.int64) << TEST_BITS | np.where(ranged, 2 * groups + 1, 2 * numbers), limits

@@ -9,10 +9,13 @@ Invariant: parts stand before what they are parts of, so one pass over a table f
 Cost: some 0.1 µs a row.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, part, rare
+from pathcast.kernels import Bools, Int32s, Int64s, Matrix, UInt8s, UInt64s, Writable, kernel, part, rare
 
+from ...arrays.hash_probe_kernels import probe
 from ..verify.condition_kernels import (
     ATTRIBUTE,
     C_BEFORE,
@@ -40,6 +43,74 @@ N_ROWS, N_LITERALS, N_PARTS, N_SIZES = range(4)
 UNWANTED = -2
 
 
+class ConditionArrays(NamedTuple):
+    """A table of conditions (`ConditionTable`); limits are compared as bits."""
+
+    rows: Matrix[Int32s]
+    limits: UInt64s
+    hashes: UInt64s
+    literals: UInt8s
+    parts: Int32s
+
+
+class ConditionRoom(NamedTuple):
+    """As `ConditionArrays`, with room for more conditions."""
+
+    rows: Writable[Matrix[Int32s]]
+    limits: Writable[UInt64s]
+    hashes: Writable[UInt64s]
+    literals: Writable[UInt8s]
+    parts: Writable[Int32s]
+
+
+class ConditionKey(NamedTuple):
+    """A condition to look for: kind, test (a name or a test) and the step before in our numbers.
+
+    Its text is `texts[literal : literal + length]`, its parts are `parts[begin:end]`, which `moved` translates; `moved`
+    is empty where they are in our numbers already.
+    """
+
+    kind: int
+    test: int
+    limit: np.uint64
+    before: int
+    literal: int
+    length: int
+    begin: int
+    end: int
+    texts: UInt8s
+    parts: Int32s
+    moved: Int32s
+
+
+class ValueTestArrays(NamedTuple):
+    """A table of value tests (`ValueTestTable`); numbers are compared as bits."""
+
+    rows: Matrix[Int32s]
+    numbers: UInt64s
+    literals: UInt8s
+
+
+class ValueTestRoom(NamedTuple):
+    """As `ValueTestArrays`, with room for more tests."""
+
+    rows: Writable[Matrix[Int32s]]
+    numbers: Writable[UInt64s]
+    literals: Writable[UInt8s]
+
+
+class ValueTestKey(NamedTuple):
+    """A value test to look for, with names in our numbers; its text is `texts[literal : literal + length]`."""
+
+    element: int
+    place: int
+    kind: int
+    number: np.uint64
+    literal: int
+    length: int
+    texts: UInt8s
+
+
 @part
 def mixed(hashed, value):
     """Take one number more into a hash."""
@@ -62,206 +133,249 @@ def hash_text(hashed, data, begin, length):
 
 
 @part
-def part_number(parts, at, moved):
-    """A part as our table numbers it; `moved` is empty where it does so already."""
-    return moved[parts[at]] if len(moved) else parts[at]
+def part_number(key, at):
+    """A part of a condition, in our numbers."""
+    return key.moved[key.parts[at]] if len(key.moved) else key.parts[at]
+
+
+@part
+def is_step(kind):
+    """Whether conditions of a kind are steps, which have the step before in the place of a literal."""
+    return kind & (DEEP - 1) == STEP
+
+
+@part
+def is_same_condition(row, key, table):
+    """Whether a condition of our table is the one that is looked for."""
+    rows = table.rows
+    same = (
+        rows[row, C_KIND] == key.kind
+        and rows[row, C_TEST] == key.test
+        and table.limits[row] == key.limit
+        and rows[row, C_PARTS_END] - rows[row, C_PARTS] == key.end - key.begin
+    )
+    if same and is_step(key.kind):
+        same = rows[row, C_BEFORE] == key.before
+    elif same:
+        literal, length = rows[row, C_LITERAL], rows[row, C_LENGTH]
+        same = same_text(key.texts, key.literal, key.length, table.literals, literal, length)
+    k = key.begin
+    while same and k < key.end:
+        same = table.parts[rows[row, C_PARTS] + k - key.begin] == part_number(key, k)
+        k += 1
+    return same
 
 
 @rare
-def condition_slot(
-    kind, test, limit, before, literal, length, begin, end, texts, their_parts, moved,
-    rows, limits, literals, parts, slots,
-):  # fmt: skip
-    """The slot of the condition that says this, or the free one where it belongs.
-
-    Kind, test (a name or a test) and the step before are in our numbers; its parts are `their_parts[begin:end]`, which
-    `moved` translates.
-    """
-    is_step = kind & (DEEP - 1) == STEP
-    hashed = mixed(mixed(mixed(KEY_B, kind), test), limit)
-    hashed = mixed(hashed, before) if is_step else hash_text(hashed, texts, literal, length)
-    for k in range(begin, end):
-        hashed = mixed(hashed, part_number(their_parts, k, moved))
-    mask = len(slots) - 1
-    slot = slot_at(hashed, mask)
-    while True:
-        row = slots[slot]
-        if row < 0:
-            return slot
-        same = (
-            rows[row, C_KIND] == kind
-            and rows[row, C_TEST] == test
-            and limits[row] == limit
-            and rows[row, C_PARTS_END] - rows[row, C_PARTS] == end - begin
-        )
-        if same and is_step:
-            same = rows[row, C_BEFORE] == before
-        elif same:
-            same = same_text(texts, literal, length, literals, rows[row, C_LITERAL], rows[row, C_LENGTH])
-        k = begin
-        while same and k < end:
-            same = parts[rows[row, C_PARTS] + k - begin] == part_number(their_parts, k, moved)
-            k += 1
-        if same:
-            return slot
-        slot = (slot + 1) & mask
+def locate_condition(key, table, slots):
+    """The condition that is looked for and its slot, or -1 and the free slot where it belongs."""
+    hashed = mixed(mixed(mixed(KEY_B, key.kind), key.test), key.limit)
+    if is_step(key.kind):
+        hashed = mixed(hashed, key.before)
+    else:
+        hashed = hash_text(hashed, key.texts, key.literal, key.length)
+    for k in range(key.begin, key.end):
+        hashed = mixed(hashed, part_number(key, k))
+    return probe(slots, slot_at(hashed, len(slots) - 1), is_same_condition, key, table)
 
 
-@kernel(
-    "void(ro_i4[:, ::1], ro_u8[::1], ro_u1[::1], ro_i4[::1], int64, int64, ro_i4[::1], i4[::1])",
-    late=True,
-)
-def index_conditions(rows, limits, literals, parts, first, count, nothing, slots):
-    """Put conditions into the table of slots; `nothing` is an empty array."""
+@part
+def condition_key(row, table, moved):
+    """A condition of a table; `moved` translates its parts."""
+    rows = table.rows
+    return ConditionKey(
+        int(rows[row, C_KIND]),
+        int(rows[row, C_TEST]),
+        table.limits[row],
+        int(rows[row, C_BEFORE]),
+        int(rows[row, C_LITERAL]),
+        int(rows[row, C_LENGTH]),
+        int(rows[row, C_PARTS]),
+        int(rows[row, C_PARTS_END]),
+        table.literals,
+        table.parts,
+        moved,
+    )
+
+
+@kernel(late=True)
+def index_conditions(table: ConditionArrays, first: int, count: int, slots: Writable[Int32s]) -> None:
+    """Put the conditions from `first` up to `count` into the slots."""
     for row in range(first, count):
-        slot = condition_slot(
-            np.int64(rows[row, C_KIND]), np.int64(rows[row, C_TEST]), limits[row], np.int64(rows[row, C_BEFORE]),
-            np.int64(rows[row, C_LITERAL]), np.int64(rows[row, C_LENGTH]), np.int64(rows[row, C_PARTS]),
-            np.int64(rows[row, C_PARTS_END]), literals, parts, nothing, rows, limits, literals, parts, slots,
-        )  # fmt: skip
-        if slots[slot] < 0:
+        found, slot = locate_condition(condition_key(row, table, table.parts[:0]), table, slots)
+        if found < 0:
             slots[slot] = row
 
 
-@kernel("void(ro_i4[:, ::1], ro_i4[::1], b1[::1])", late=True)
-def want_parts(rows, parts, wanted):
+@kernel(late=True)
+def want_parts(rows: Matrix[Int32s], parts: Int32s, wanted: Writable[Bools]) -> None:
     """Mark all that the marked conditions are made of, and the steps before them."""
     for row in range(len(rows) - 1, -1, -1):
         if wanted[row]:
             for k in range(rows[row, C_PARTS], rows[row, C_PARTS_END]):
                 wanted[parts[k]] = True
-            if rows[row, C_KIND] & (DEEP - 1) == STEP and rows[row, C_BEFORE] >= 0:
+            if is_step(rows[row, C_KIND]) and rows[row, C_BEFORE] >= 0:
                 wanted[rows[row, C_BEFORE]] = True
 
 
-@kernel(
-    "int64(int64, int64, uint64, int64, ro_u1[::1], ro_i4[::1], ro_i4[::1],"
-    " ro_i4[:, ::1], ro_u8[::1], ro_u1[::1], ro_i4[::1], ro_i4[::1])",
-    late=True,
-)
-def find_condition(kind, test, limit, before, text, its_parts, nothing, rows, limits, literals, parts, slots):
+@kernel(late=True)
+def find_condition(
+    kind: int,
+    test: int,
+    limit: np.uint64,
+    before: int,
+    text: UInt8s,
+    parts: Int32s,
+    table: ConditionArrays,
+    slots: Int32s,
+) -> int:
     """The number of the condition that says this, or -1."""
-    slot = condition_slot(
-        kind, test, limit, before, np.int64(0), np.int64(len(text)), np.int64(0), np.int64(len(its_parts)), text,
-        its_parts, nothing, rows, limits, literals, parts, slots,
-    )  # fmt: skip
-    return np.int64(slots[slot])
+    key = ConditionKey(kind, test, limit, before, 0, len(text), 0, len(parts), text, parts, parts[:0])
+    return locate_condition(key, table, slots)[0]  # type: ignore[no-any-return]
 
 
-@kernel(
-    "void(ro_i4[:, ::1], ro_u8[::1], ro_u8[::1], ro_u1[::1], ro_i4[::1], ro_i4[::1], i4[::1],"
-    " i4[:, ::1], u8[::1], u8[::1], u1[::1], i4[::1], i4[::1], i8[::1])",
-    late=True,
-)
-def merge_conditions(
-    their_rows, their_limits, their_hashes, their_literals, their_parts, names, moved,
-    rows, limits, hashes, literals, parts, slots, sizes,
-):  # fmt: skip
-    """Take over the conditions of another table, which `names` translates to our names; `moved` gets their numbers."""
-    for their in range(len(their_rows)):
-        if moved[their] == UNWANTED:
-            continue
-        kind, test = np.int64(their_rows[their, C_KIND]), np.int64(their_rows[their, C_TEST])
-        plain = kind & (DEEP - 1)
-        named = plain == ELEMENT or plain == ATTRIBUTE or plain == STEP
-        if test >= 0 and (named or plain == PATH_ELEMENT or plain == PATH_ATTRIBUTE):
-            test = np.int64(names[test])
-        before = np.int64(their_rows[their, C_BEFORE])
-        literal, length = before, np.int64(their_rows[their, C_LENGTH])
-        if plain == STEP and before >= 0:
-            before = np.int64(moved[before])
-        begin, end = np.int64(their_rows[their, C_PARTS]), np.int64(their_rows[their, C_PARTS_END])
-        slot = condition_slot(
-            kind, test, their_limits[their], before, literal, length, begin, end, their_literals, their_parts, moved,
-            rows, limits, literals, parts, slots,
-        )  # fmt: skip
-        if slots[slot] < 0:
-            row = sizes[N_ROWS]
-            slots[slot] = row
-            limits[row], hashes[row] = their_limits[their], their_hashes[their]
-            rows[row, C_KIND], rows[row, C_TEST], rows[row, C_LENGTH] = kind, test, length
-            rows[row, C_PARTS] = sizes[N_PARTS]
-            for k in range(begin, end):
-                parts[sizes[N_PARTS]] = moved[their_parts[k]]
-                sizes[N_PARTS] += 1
-            rows[row, C_PARTS_END] = sizes[N_PARTS]
-            rows[row, C_PART] = moved[their_parts[begin]] if end > begin else NO_PART
-            rows[row, C_BEFORE] = before
-            if plain != STEP:
-                rows[row, C_LITERAL] = sizes[N_LITERALS]
-                for k in range(length):
-                    literals[sizes[N_LITERALS]] = their_literals[literal + k]
-                    sizes[N_LITERALS] += 1
-            sizes[N_ROWS] += 1
-        moved[their] = slots[slot]
-
-
-@rare
-def test_slot(element, place, kind, number, literal, length, texts, rows, numbers, literals, slots):
-    """The slot of the value test that says this, or the free one where it belongs."""
-    hashed = mixed(mixed(mixed(mixed(KEY_B, element), place), kind), number)
-    mask = len(slots) - 1
-    slot = slot_at(hash_text(hashed, texts, literal, length), mask)
-    while True:
-        test = slots[slot]
-        if test < 0 or (
-            rows[D_ELEMENT, test] == element
-            and rows[D_PLACE, test] == place
-            and rows[D_KIND, test] == kind
-            and numbers[test] == number
-            and same_text(texts, literal, length, literals, rows[D_LITERAL, test], rows[D_LENGTH, test])
-        ):
-            return slot
-        slot = (slot + 1) & mask
-
-
-@kernel("void(ro_i4[:, ::1], ro_u8[::1], ro_u1[::1], int64, int64, i4[::1])", late=True)
-def intern_tests(rows, numbers, literals, first, count, slots):
-    """Put value tests into the table of slots."""
-    for test in range(first, count):
-        slot = test_slot(
-            np.int64(rows[D_ELEMENT, test]), np.int64(rows[D_PLACE, test]), np.int64(rows[D_KIND, test]), numbers[test],
-            np.int64(rows[D_LITERAL, test]), np.int64(rows[D_LENGTH, test]), literals, rows, numbers, literals, slots,
-        )  # fmt: skip
-        if slots[slot] < 0:
-            slots[slot] = test
-
-
-@kernel("int64(int64, int64, int64, uint64, ro_u1[::1], ro_i4[:, ::1], ro_u8[::1], ro_u1[::1], ro_i4[::1])", late=True)
-def find_interned(element, place, kind, number, text, rows, numbers, literals, slots):
-    """The number of the value test that says this, or -1."""
-    length = np.int64(len(text))
-    return np.int64(
-        slots[test_slot(element, place, kind, number, np.int64(0), length, text, rows, numbers, literals, slots)]
+@part
+def translated(key, names, moved):
+    """A condition of another table with our names and the number of the step before."""
+    kind, test, before = key.kind & (DEEP - 1), key.test, key.before
+    named = kind == ELEMENT or kind == ATTRIBUTE or kind == STEP
+    if test >= 0 and (named or kind == PATH_ELEMENT or kind == PATH_ATTRIBUTE):
+        test = int(names[test])
+    if kind == STEP and before >= 0:
+        before = int(moved[before])
+    return ConditionKey(
+        key.kind, test, key.limit, before, key.literal, key.length, key.begin, key.end, key.texts, key.parts, moved
     )
 
 
-@kernel(
-    "void(ro_i4[:, ::1], ro_u8[::1], ro_u1[::1], ro_i4[::1], i4[::1], i4[:, ::1], u8[::1], u1[::1], i4[::1], i8[::1])",
-    late=True,
-)
-def merge_tests(their_rows, their_numbers, their_literals, names, moved, rows, numbers, literals, slots, sizes):
-    """Take over the value tests of another table, which `names` translates to our names; `moved` gets their numbers."""
-    for their in range(their_rows.shape[1]):
+@part
+def append_condition(key, hashed, table, sizes):
+    """Append a condition to our table."""
+    rows, row = table.rows, sizes[N_ROWS]
+    table.limits[row], table.hashes[row] = key.limit, hashed
+    rows[row, C_KIND], rows[row, C_TEST], rows[row, C_LENGTH] = key.kind, key.test, key.length
+    rows[row, C_PARTS] = sizes[N_PARTS]
+    for k in range(key.begin, key.end):
+        table.parts[sizes[N_PARTS]] = key.moved[key.parts[k]]
+        sizes[N_PARTS] += 1
+    rows[row, C_PARTS_END] = sizes[N_PARTS]
+    rows[row, C_PART] = key.moved[key.parts[key.begin]] if key.end > key.begin else NO_PART
+    rows[row, C_BEFORE] = key.before
+    if not is_step(key.kind):
+        rows[row, C_LITERAL] = append_text(key, table.literals, sizes)
+    sizes[N_ROWS] += 1
+    return row
+
+
+@part
+def append_text(key, literals, sizes):
+    """Append the text of a condition or test to the literals; where it begins."""
+    begin = sizes[N_LITERALS]
+    for k in range(key.length):
+        literals[begin + k] = key.texts[key.literal + k]
+    sizes[N_LITERALS] = begin + key.length
+    return begin
+
+
+@kernel(late=True)
+def merge_conditions(
+    theirs: ConditionArrays,
+    names: Int32s,
+    moved: Writable[Int32s],
+    table: ConditionRoom,
+    slots: Writable[Int32s],
+    sizes: Writable[Int64s],
+) -> None:
+    """Take over the conditions of another table, which `names` translates to our names; `moved` gets their numbers."""
+    for their in range(len(theirs.rows)):
         if moved[their] == UNWANTED:
             continue
-        element, place = np.int64(their_rows[D_ELEMENT, their]), np.int64(their_rows[D_PLACE, their])
-        if element >= 0:
-            element = np.int64(names[element])
-        if place >= 0:
-            place = np.int64(names[place])
-        kind, literal = np.int64(their_rows[D_KIND, their]), np.int64(their_rows[D_LITERAL, their])
-        length = np.int64(their_rows[D_LENGTH, their])
-        slot = test_slot(element, place, kind, their_numbers[their], literal, length, their_literals, rows, numbers,
-                         literals, slots)  # fmt: skip
-        if slots[slot] < 0:
+        key = translated(condition_key(their, theirs, moved), names, moved)
+        row, slot = locate_condition(key, table, slots)
+        if row < 0:
+            row = append_condition(key, theirs.hashes[their], table, sizes)
+            slots[slot] = row
+        moved[their] = row
+
+
+@part
+def is_same_test(test, key, table):
+    """Whether a value test of our table is the one that is looked for."""
+    rows = table.rows
+    return (
+        rows[D_ELEMENT, test] == key.element
+        and rows[D_PLACE, test] == key.place
+        and rows[D_KIND, test] == key.kind
+        and table.numbers[test] == key.number
+        and same_text(key.texts, key.literal, key.length, table.literals, rows[D_LITERAL, test], rows[D_LENGTH, test])
+    )
+
+
+@rare
+def locate_test(key, table, slots):
+    """The value test that is looked for and its slot, or -1 and the free slot where it belongs."""
+    hashed = mixed(mixed(mixed(mixed(KEY_B, key.element), key.place), key.kind), key.number)
+    hashed = hash_text(hashed, key.texts, key.literal, key.length)
+    return probe(slots, slot_at(hashed, len(slots) - 1), is_same_test, key, table)
+
+
+@part
+def value_test_key(test, table):
+    """A value test of a table."""
+    rows = table.rows
+    return ValueTestKey(
+        int(rows[D_ELEMENT, test]),
+        int(rows[D_PLACE, test]),
+        int(rows[D_KIND, test]),
+        table.numbers[test],
+        int(rows[D_LITERAL, test]),
+        int(rows[D_LENGTH, test]),
+        table.literals,
+    )
+
+
+@kernel(late=True)
+def intern_tests(table: ValueTestArrays, first: int, count: int, slots: Writable[Int32s]) -> None:
+    """Put the value tests from `first` up to `count` into the slots."""
+    for test in range(first, count):
+        found, slot = locate_test(value_test_key(test, table), table, slots)
+        if found < 0:
+            slots[slot] = test
+
+
+@kernel(late=True)
+def find_interned(
+    element: int, place: int, kind: int, number: np.uint64, text: UInt8s, table: ValueTestArrays, slots: Int32s
+) -> int:
+    """The number of the value test that says this, or -1."""
+    key = ValueTestKey(element, place, kind, number, 0, len(text), text)
+    return locate_test(key, table, slots)[0]  # type: ignore[no-any-return]
+
+
+@kernel(late=True)
+def merge_tests(
+    theirs: ValueTestArrays,
+    names: Int32s,
+    moved: Writable[Int32s],
+    table: ValueTestRoom,
+    slots: Writable[Int32s],
+    sizes: Writable[Int64s],
+) -> None:
+    """Take over the value tests of another table, which `names` translates to our names; `moved` gets their numbers."""
+    rows = table.rows
+    for their in range(theirs.rows.shape[1]):
+        if moved[their] == UNWANTED:
+            continue
+        key = value_test_key(their, theirs)
+        element = int(names[key.element]) if key.element >= 0 else key.element
+        place = int(names[key.place]) if key.place >= 0 else key.place
+        key = ValueTestKey(element, place, key.kind, key.number, key.literal, key.length, key.texts)
+        test, slot = locate_test(key, table, slots)
+        if test < 0:
             test = sizes[N_ROWS]
             slots[slot] = test
-            rows[D_ELEMENT, test], rows[D_PLACE, test], rows[D_KIND, test] = element, place, kind
-            rows[D_LITERAL, test], rows[D_LENGTH, test] = sizes[N_LITERALS], length
-            numbers[test] = their_numbers[their]
-            for k in range(length):
-                literals[sizes[N_LITERALS]] = their_literals[literal + k]
-                sizes[N_LITERALS] += 1
+            rows[D_ELEMENT, test], rows[D_PLACE, test], rows[D_KIND, test] = key.element, key.place, key.kind
+            rows[D_LITERAL, test], rows[D_LENGTH, test] = append_text(key, table.literals, sizes), key.length
+            table.numbers[test] = key.number
             sizes[N_ROWS] += 1
-        moved[their] = slots[slot]
+        moved[their] = test

@@ -7,9 +7,11 @@ sign for upper limits, so that all are lower limits).
 Cost: one look-up for each value that some pattern asks about; short values are remembered.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import part, rare
+from pathcast.kernels import Floats, Int32s, Matrix, Writable, part, rare
 
 from .value_hash_kernels import (
     ANY,
@@ -24,92 +26,95 @@ from .value_hash_kernels import (
     SELF_VALUE,
     TEXT_VALUE,
     V_TESTS,
+    Value,
+    asked_of_name,
     asked_of_whichever,
     remembered,
+    value_at,
 )
 from .value_index_kernels import MOST_NUMBER, SAMPLES, gathered
 
 # `counts`: the last stamp, tests passed in the document, what is queued, patterns looked at, why the kernel stopped.
 J_STAMP, J_PASSED, J_QUEUED, J_LOOKED, J_WHY, J_COUNTS = range(6)
+# Columns of `PassedTests.links`.
+L_TEST, L_NEXT, L_COLUMNS = range(3)
+
+
+class PassedTests(NamedTuple):
+    """The tests that each element of the document passes, as linked lists: `heads` has the first place of each list.
+
+    A place has a test and the next place of its list (`links`), -1 at the end, and the value of a range (`values`).
+    """
+
+    heads: Writable[Int32s]
+    links: Writable[Matrix[Int32s]]
+    values: Writable[Floats]
 
 
 @part
-def note(
-    element, data, start, length, holder, place, asked, slots, tests, hashes, numbers, groups, literals, known,
-    known_groups, values, value_numbers, counts, heads, passed, passed_values, hits, samples, sampled,
-):  # fmt: skip
+def passes_test(element, test, limit, passed):
+    """Whether an element, counted from the document's first, passes a test with a value of at least `limit`."""
+    at = passed.heads[element]
+    while at >= 0 and (passed.links[at, L_TEST] != test or passed.values[at] < limit):
+        at = passed.links[at, L_NEXT]
+    return at >= 0
+
+
+@part
+def note(element, value, holder, place, asked, table, cache, statistics, passed, counts):
     """Put the tests that a value of `element` passes into the element's list."""
-    row = remembered(data, start, length, holder, place, asked, slots, tests, hashes, numbers, groups, literals, known,
-                     known_groups, values, value_numbers)  # fmt: skip
+    row = remembered(value, holder, place, asked, table, cache)
     for kind in range(KINDS):
-        test = values[row, V_TESTS + kind]
+        test = cache.rows[row, V_TESTS + kind]
         if test != NO_TEST:
             test = 2 * test if kind < LOW else 2 * test + 1
             at = counts[J_PASSED]
             counts[J_PASSED] = at + 1
-            passed[at, 0] = test
-            passed[at, 1] = heads[element]
-            heads[element] = at
+            passed.links[at, L_TEST] = test
+            passed.links[at, L_NEXT] = passed.heads[element]
+            passed.heads[element] = at
             if kind < LOW:
-                passed_values[at] = np.inf
-                hits[test >> 1] += 1
+                passed.values[at] = np.inf
+                statistics.hits[test >> 1] += 1
             else:
-                value = value_numbers[row]
-                passed_values[at] = value if kind == LOW else -value
+                limit = cache.numbers[row]
+                passed.values[at] = limit if kind == LOW else -limit
                 group = test >> 1
-                samples[group, sampled[group] % SAMPLES] = value
-                sampled[group] += 1
+                statistics.samples[group, statistics.sampled[group] % SAMPLES] = limit
+                statistics.sampled[group] += 1
 
 
 @rare
-def note_values(
-    first, last, names, attribute_begin, attribute_names, attribute_start, attribute_length, text_begin, text_end,
-    text_parent, text_start, text_length, data, arena, translation, longest, asks, slots, tests, hashes, numbers,
-    groups, literals, known, known_groups, values, value_numbers, joined, counts, heads, passed, passed_values, hits,
-    samples, sampled,
-):  # fmt: skip
+def note_values(first, last, names, values, translation, tests, cache, text, passed, counts):
     """Make the lists of the tests that the elements of a document pass; False when a value was too long for that."""
+    attributes, texts, content = values.attributes, values.texts, values.content
+    table, asks, statistics = tests.table, tests.filter.asks, tests.statistics
     for element in range(first, last):
-        heads[element - first] = -1
-    anyone, most = np.int32(ANY), max(longest, MOST_NUMBER)
+        passed.heads[element - first] = -1
+    anyone, most = np.int32(ANY), max(tests.filter.longest, MOST_NUMBER)
     for element in range(first, last):
         at = element - first
-        for index in range(attribute_begin[element], attribute_begin[element + 1]):
-            place = translation[attribute_names[index]]
-            asked = asks[OF_ATTRIBUTE, place + 1] if 0 <= place < asks.shape[1] - 1 else 0
+        for index in range(attributes.begins[element], attributes.begins[element + 1]):
+            place = translation[attributes.names[index]]
+            asked = asked_of_name(asks, OF_ATTRIBUTE, place)
             if asked:
-                start, length = attribute_start[index], np.int64(attribute_length[index])
-                if start >= 0:
-                    note(at, data, start, length, anyone, place, asked, slots, tests, hashes, numbers, groups, literals,
-                         known, known_groups, values, value_numbers, counts, heads, passed, passed_values, hits,
-                         samples, sampled)  # fmt: skip
-                else:
-                    note(at, arena, -1 - start, length, anyone, place, asked, slots, tests, hashes, numbers, groups,
-                         literals, known, known_groups, values, value_numbers, counts, heads, passed, passed_values,
-                         hits, samples, sampled)  # fmt: skip
+                value = value_at(attributes.starts[index], attributes.lengths[index], content)
+                note(at, value, anyone, place, asked, table, cache, statistics, passed, counts)
         name = translation[names[element]]
-        asked = asks[OF_SELF, name + 1] if 0 <= name < asks.shape[1] - 1 else 0
+        asked = asked_of_name(asks, OF_SELF, name)
         if asked | asks[OF_SELF, 0]:
-            length = gathered(element, most, text_begin, text_end, text_start, text_length, data, arena, joined)
+            length = gathered(element, most, texts, content, text)
+            whole = Value(text, 0, length)
             for turn in range(2 if length <= most else 0):
-                holder, asks_here = (name, asked) if turn == 0 else (anyone, asked_of_whichever(joined, length, asks))
+                holder, asks_here = (name, asked) if turn == 0 else (anyone, asked_of_whichever(whole, asks))
                 if asks_here:
-                    note(at, joined, np.int64(0), length, holder, np.int32(SELF_VALUE), asks_here, slots, tests, hashes,
-                         numbers, groups, literals, known, known_groups, values, value_numbers, counts, heads, passed,
-                         passed_values, hits, samples, sampled)  # fmt: skip
+                    note(at, whole, holder, np.int32(SELF_VALUE), asks_here, table, cache, statistics, passed, counts)
             if length > most and asked & (ASKS_NUMBER | ASKS_RANGE):
                 return False  # too long to equal a text; what number it is, is another question
     asked = asks[OF_TEXT, 0]
     if asked and last > first:
-        for index in range(text_begin[first], text_end[first]):
-            start, length = text_start[index], np.int64(text_length[index])
-            at = text_parent[index] - first
-            if start >= 0:
-                note(at, data, start, length, anyone, np.int32(TEXT_VALUE), asked, slots, tests, hashes, numbers,
-                     groups, literals, known, known_groups, values, value_numbers, counts, heads, passed, passed_values,
-                     hits, samples, sampled)  # fmt: skip
-            else:
-                note(at, arena, -1 - start, length, anyone, np.int32(TEXT_VALUE), asked, slots, tests, hashes, numbers,
-                     groups, literals, known, known_groups, values, value_numbers, counts, heads, passed, passed_values,
-                     hits, samples, sampled)  # fmt: skip
+        for index in range(texts.begins[first], texts.ends[first]):
+            value = value_at(texts.starts[index], texts.lengths[index], content)
+            at = texts.parents[index] - first
+            note(at, value, anyone, np.int32(TEXT_VALUE), asked, table, cache, statistics, passed, counts)
     return True

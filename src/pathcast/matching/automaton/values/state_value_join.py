@@ -15,21 +15,25 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.documents import DocumentBatch, Largest
-from pathcast.kernels import Bools, Floats, Int32s, Int64s
+from pathcast.kernels import Bools, Int32s, Int64s
 
+from ...arrays.bitset_kernels import Marks
+from ...arrays.bitsets import new_marks
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered
 from ..paths.states import States
 from .ancestor_test_rows import JoinRows
-from .passed_tests_kernels import J_COUNTS, J_LOOKED, J_WHY
+from .chain_kernels import DEEPEST, N_COLUMNS, ChainRoom, Chains
+from .passed_tests_kernels import J_COUNTS, J_LOOKED, J_WHY, L_COLUMNS, PassedTests
 from .state_value_join_kernels import (
     CHAIN,
     CROWDED,
-    DEEPEST,
     MISS,
-    N_COLUMNS,
     NO_RUN,
     NONE,
+    O_CALLED,
+    O_ENTRIES,
+    O_ROWS,
     Q_COLUMNS,
     R_COLUMNS,
     RUN_BITS,
@@ -47,11 +51,19 @@ from .state_value_join_kernels import (
     W_MORE,
     W_SECOND,
     W_SECOND_LIMIT,
+    JoinMarks,
+    JoinPatterns,
+    JoinScratch,
+    LastElements,
+    OtherTests,
+    Queue,
+    Regions,
+    RunRows,
     join_documents,
     place_runs,
 )
-from .value_hash_kernels import KINDS, V_COLUMNS, VALUES
-from .value_index import Tests
+from .value_hash_kernels import KINDS, ValueTests
+from .value_index import new_cache
 
 # A gate with more patterns than this has a region of its own.
 HEAVY = 512
@@ -59,18 +71,6 @@ HEAVY = 512
 MOST_ROWS = 1 << 23
 _QUEUED = 1 << 12
 _ONE = np.uint64(1)
-
-
-class _Runs(NamedTuple):
-    """What documents read: of each state its regions, and these."""
-
-    spans: Int32s
-    region_list: Int32s
-    regions: Int64s
-    tables: Int64s
-    rows: Int32s
-    numbered: Int64s
-    limits: Floats
 
 
 class _Regions:
@@ -82,14 +82,19 @@ class _Regions:
         self._list, self._regions = Growing(np.int32), Growing(np.int64, width=R_COLUMNS)
         self._tables, self._rows = Growing(np.int64, width=T_COLUMNS), Growing(np.int64, width=W_COLUMNS)
         self._of_gate: dict[int, int] = {}  # the regions of heavy gates
-        self.runs = self._captured()
+        self._others = OtherTests(rows.rest_begin, rows.rests, rows.rest_limits)
+        self._chains = Chains(rows.chain_begin, rows.chain_codes, rows.chain_limits, rows.chain_patterns)
+        self.patterns = self._captured()
 
-    def _captured(self) -> _Runs:
+    def _captured(self) -> JoinPatterns:
+        """What documents read."""
         rows = self._rows.room
-        return _Runs(
-            self._spans, self._list.room, self._regions.room, self._tables.room,
-            rows.view(np.int32), rows, rows.view(np.float64),
-        )  # fmt: skip
+        return JoinPatterns(
+            Regions(self._spans, self._list.room, self._regions.room, self._tables.room),
+            RunRows(rows.view(np.int32), rows, rows.view(np.float64)),
+            self._others,
+            self._chains,
+        )
 
     def cover(self, states: Int64s) -> bool:
         """Make the regions of states that have none yet; False when they would be too many."""
@@ -155,13 +160,13 @@ class _Regions:
         # A copy: whoever reads an older one must not come to regions that its arrays lack.
         self._spans = self._wider()
         self._spans[states, S_FIRST], self._spans[states, S_END], self._spans[states, S_BELOW] = begins, ends, below
-        self.runs = self._captured()
+        self.patterns = self._captured()
 
     def refuse(self, states: Int64s) -> None:
         """Documents with these states are left to the verifier."""
         self._spans = self._wider()
         self._spans[states, S_FIRST] = TOO_LARGE
-        self.runs = self._captured()
+        self.patterns = self._captured()
 
     def _wider(self) -> Int32s:
         known = len(self.of)
@@ -171,54 +176,86 @@ class _Regions:
 
 
 class _Scratch(threading.local):
-    """Buffers of a join; one set a thread, for one object of regions."""
+    """Buffers of a join; one set per thread, for one object of regions."""
 
     def __init__(self) -> None:
         self.of: _Regions | None = None
-        self.counts = np.zeros(J_COUNTS, dtype=np.int64)
-        self.values = np.zeros((VALUES + 1, V_COLUMNS), dtype=np.int64)
-        self.value_numbers = np.zeros(VALUES + 1)
-        self.joined = np.zeros(0, dtype=np.uint8)
-        self.path = np.zeros(DEEPEST + 2, dtype=np.int32)
-        self.named = np.zeros((0, N_COLUMNS), dtype=np.int64)
-        self.heads = np.zeros(0, dtype=np.int32)
-        self.passed, self.passed_values = np.zeros((0, 2), dtype=np.int32), np.zeros(0)
-        self.last_of = np.zeros(0, dtype=np.int32)
-        self.last_stamps = np.zeros(0, dtype=np.int64)
-        self.queue, self.queue_values = np.zeros((_QUEUED, Q_COLUMNS), dtype=np.int64), np.zeros(_QUEUED)
-        self.marks = self.summary = self.looked = self.looked_summary = np.zeros(0, dtype=np.uint64)
-        self.called = self.called_summary = np.zeros(0, dtype=np.uint64)
-        self.spare = self.out = self.called_out = np.zeros(0, dtype=np.int32)
+        self.room = _new_room()
 
-    def fit(
-        self, regions: _Regions, runs: _Runs, elements: int, values: int, entries: int, patterns: int, names: int
-    ) -> None:
+    def fit(self, regions: _Regions, elements: int, values: int, entries: int, patterns: int, names: int) -> None:
         """Make room; stamps begin again with other regions."""
+        states = len(regions.patterns.regions.spans)
         if self.of is not regions:
             self.of = regions
-            self.last_of, self.last_stamps = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64)
-        if len(self.named) < max(names + 1, elements):
-            self.named = np.zeros((2 * max(names + 1, elements), N_COLUMNS), dtype=np.int64)
-        if len(self.heads) < elements:
-            self.heads = np.zeros(2 * elements, dtype=np.int32)
-        if len(self.passed) < KINDS * values:
-            self.passed = np.zeros((2 * KINDS * values, 2), dtype=np.int32)
-            self.passed_values = np.zeros(2 * KINDS * values)
-        states = len(runs.spans)
-        if len(self.last_of) < states:
-            self.last_of = np.zeros(2 * states, dtype=np.int32)
-            self.last_stamps = np.zeros(2 * states, dtype=np.int64)
-        if 64 * len(self.marks) < entries:
-            self.marks, self.looked = (np.zeros((entries >> 6) + 64, dtype=np.uint64) for _ in range(2))
-            self.summary, self.looked_summary = (
-                np.zeros((len(self.marks) >> 6) + 1, dtype=np.uint64) for _ in range(2)
-            )
-            self.spare = np.zeros(64 * len(self.marks) + 8, dtype=np.int32)
-            self.out = np.zeros(max(len(self.out), len(self.spare)), dtype=np.int32)
-        if 64 * len(self.called) < patterns:
-            self.called = np.zeros((patterns >> 6) + 64, dtype=np.uint64)
-            self.called_summary = np.zeros((len(self.called) >> 6) + 1, dtype=np.uint64)
-            self.called_out = np.zeros(2 * 64 * len(self.called), dtype=np.int32)
+            self.room = self.room._replace(last=_new_last(0))
+        room = self.room
+        if len(room.chains.named) < max(names + 1, elements):
+            named = np.zeros((2 * max(names + 1, elements), N_COLUMNS), dtype=np.int64)
+            room = room._replace(chains=room.chains._replace(named=named))
+        if len(room.passed.heads) < elements or len(room.passed.links) < KINDS * values:
+            room = room._replace(passed=_new_passed(2 * elements, 2 * KINDS * values))
+        if len(room.last.elements) < states:
+            room = room._replace(last=_new_last(2 * states))
+        marks = room.marks
+        if 64 * len(marks.matched.bits) < entries:
+            marks = marks._replace(matched=new_marks(entries), looked=new_marks(entries))
+            spare, out = _room_for(marks.matched), _room_for(marks.matched)
+            room = room._replace(marks=marks, spare=spare, out=out if len(out) > len(room.out) else room.out)
+        if 64 * len(marks.called.bits) < patterns:
+            marks = marks._replace(called=new_marks(patterns))
+            room = room._replace(marks=marks, called_out=_room_for(marks.called))
+        self.room = room
+
+    def fit_text(self, longest: int) -> None:
+        """Make room for string-values."""
+        if len(self.room.text) < longest + 16:
+            self.room = self.room._replace(text=np.zeros(longest + 16, dtype=np.uint8))
+
+    def lengthen_queue(self) -> None:
+        """Make room for more look-ups."""
+        self.room = self.room._replace(queue=_new_queue(2 * len(self.room.queue.rows)))
+
+    def lengthen_out(self) -> None:
+        """Make room for more entries and patterns; those that are there are kept."""
+        out, called_out = (np.resize(array, 2 * len(array)) for array in (self.room.out, self.room.called_out))
+        self.room = self.room._replace(out=out, called_out=called_out)
+
+
+def _new_room() -> JoinScratch:
+    """Buffers with room for few patterns, and for no elements yet."""
+    marks = JoinMarks(new_marks(0), new_marks(0), new_marks(0))
+    return JoinScratch(
+        counts=np.zeros(J_COUNTS, dtype=np.int64),
+        cache=new_cache(),
+        text=np.zeros(0, dtype=np.uint8),
+        passed=_new_passed(0, 0),
+        last=_new_last(0),
+        queue=_new_queue(_QUEUED),
+        chains=ChainRoom(np.zeros((0, N_COLUMNS), dtype=np.int64), np.zeros(DEEPEST + 2, dtype=np.int32)),
+        marks=marks,
+        spare=_room_for(marks.matched),
+        out=_room_for(marks.matched),
+        called_out=_room_for(marks.called),
+    )
+
+
+def _room_for(marks: Marks) -> Int32s:
+    """Room for all numbers of a set, and for those that reading it writes besides."""
+    return np.zeros(64 * len(marks.bits) + 8, dtype=np.int32)
+
+
+def _new_passed(elements: int, tests: int) -> PassedTests:
+    return PassedTests(
+        np.zeros(elements, dtype=np.int32), np.zeros((tests, L_COLUMNS), dtype=np.int32), np.zeros(tests)
+    )
+
+
+def _new_last(states: int) -> LastElements:
+    return LastElements(np.zeros(states, dtype=np.int32), np.zeros(states, dtype=np.int64))
+
+
+def _new_queue(size: int) -> Queue:
+    return Queue(np.zeros((size, Q_COLUMNS), dtype=np.int64), np.zeros(size))
 
 
 class Joined(NamedTuple):
@@ -237,7 +274,7 @@ class Joined(NamedTuple):
 class Joins:
     """Patterns by bound tests: those that one element decides, and others that are called to be verified."""
 
-    def __init__(self, tests: Tests, rows: JoinRows) -> None:
+    def __init__(self, tests: ValueTests, rows: JoinRows) -> None:
         self._tests, self.rows = tests, rows
         self._lock = threading.Lock()
         self._regions: _Regions | None = None
@@ -264,47 +301,36 @@ class Joins:
         patterns: int,
     ) -> Joined:
         """The patterns that match; `of` has the state of each element of the batch, -1 where there is none."""
-        scratch, tests, by, count = self._scratch, self._tests, self.rows, len(batch)
-        offsets, called_offsets = np.zeros((2, count + 1), dtype=np.int64)
+        scratch, count = self._scratch, len(batch)
+        offsets = np.zeros((O_ROWS, count + 1), dtype=np.int64)
         unknown = np.zeros(count, dtype=np.bool_)
-        if not len(by.keys):
-            return Joined(offsets, of[:0], called_offsets, of[:0], unknown, 0)
+        if not len(self.rows.keys):
+            return Joined(offsets[O_ENTRIES], of[:0], offsets[O_CALLED], of[:0], unknown, 0)
         regions = self._of(states)
         # At most so many values are looked up: attributes, text nodes, and string-values, each twice.
-        values = 2 * largest.elements + largest.attributes + largest.texts
+        value_count = 2 * largest.elements + largest.attributes + largest.texts
         names = int(translation.max(initial=-1)) + 1
-        if len(scratch.joined) < tests.longest + 16:
-            scratch.joined = np.zeros(tests.longest + 16, dtype=np.uint8)
-        scratch.counts[J_LOOKED] = 0
-        done = 0
+        scratch.fit_text(self._tests.filter.longest)
+        scratch.room.counts[J_LOOKED] = 0
+        elements, values, done = batch.elements, batch.values, 0
         while done < count:
-            runs = regions.runs
-            scratch.fit(regions, runs, largest.elements, values, entries, patterns, names)
+            scratch.fit(regions, largest.elements, value_count, entries, patterns, names)
+            room = scratch.room
             done = join_documents(
-                batch.offsets, batch.name, batch.parent, batch.depth, batch.end, batch.attribute_begin,
-                batch.attribute_name, batch.attribute_start, batch.attribute_length, batch.text_begin, batch.text_end,
-                batch.text_parent, batch.text_start, batch.text_length, batch.data, batch.arena, translation, of,
-                tests.longest, tests.tests, tests.groups, tests.asks, tests.slots, tests.rows, tests.hashes,
-                tests.numbers, tests.group_of, tests.literals, tests.hits, tests.samples, tests.sampled,
-                *runs, by.rest_begin, by.rests, by.rest_limits, by.chain_begin, by.chain_codes, by.chain_limits,
-                by.chain_patterns, scratch.path, scratch.named, scratch.counts, scratch.values, scratch.value_numbers,
-                scratch.joined, scratch.heads, scratch.passed, scratch.passed_values, scratch.last_of,
-                scratch.last_stamps, scratch.queue, scratch.queue_values, scratch.marks, scratch.summary,
-                scratch.looked, scratch.looked_summary, scratch.called, scratch.called_summary, scratch.spare, unknown,
-                offsets, scratch.out, called_offsets, scratch.called_out, done,
-            )  # fmt: skip
+                elements, values, translation, of, self._tests, regions.patterns, room, unknown, offsets, done
+            )
             if done < count:
-                if scratch.counts[J_WHY] == MISS:
+                if room.counts[J_WHY] == MISS:
                     begin, end = batch.offsets[done], batch.offsets[-1]
                     regions = self._covering(regions, of[begin:end], of[begin : batch.offsets[done + 1]])
-                elif scratch.counts[J_WHY] == CROWDED:
-                    scratch.queue = np.zeros((2 * len(scratch.queue), Q_COLUMNS), dtype=np.int64)
-                    scratch.queue_values = np.zeros(len(scratch.queue))
+                elif room.counts[J_WHY] == CROWDED:
+                    scratch.lengthen_queue()
                 else:
-                    scratch.out = np.resize(scratch.out, 2 * len(scratch.out))
-                    scratch.called_out = np.resize(scratch.called_out, 2 * len(scratch.called_out))
-        entries_found, called = scratch.out[: offsets[-1]], scratch.called_out[: called_offsets[-1]]
-        return Joined(offsets, entries_found, called_offsets, called, unknown, int(scratch.counts[J_LOOKED]))
+                    scratch.lengthen_out()
+        room = scratch.room
+        entries_found, called = room.out[: offsets[O_ENTRIES, -1]], room.called_out[: offsets[O_CALLED, -1]]
+        looked_at = int(room.counts[J_LOOKED])
+        return Joined(offsets[O_ENTRIES], entries_found, offsets[O_CALLED], called, unknown, looked_at)
 
     def cover(self, states: States) -> None:
         """Make the regions of all states that there are, as far as there is room."""
@@ -314,7 +340,7 @@ class Joins:
         """Make the regions of the states for which another one has them."""
         regions = other._regions
         if regions is not None and regions.of is states:
-            self._of(states).cover(np.flatnonzero(regions.runs.spans[:, S_FIRST] >= 0))
+            self._of(states).cover(np.flatnonzero(regions.patterns.regions.spans[:, S_FIRST] >= 0))
 
     def _of(self, states: States) -> _Regions:
         """The regions of these states; only the latest are kept."""
@@ -358,7 +384,7 @@ def _rows(by: JoinRows, patterns: Int64s) -> Int64s:
 def _missing(regions: _Regions, states: Int32s) -> Int64s:
     """The states that have no regions yet."""
     some = np.unique(states[states >= 0]).astype(np.int64)
-    spans = regions.runs.spans
+    spans = regions.patterns.regions.spans
     known = some < len(spans)
     known[known] = spans[some[known], S_FIRST] != UNKNOWN
     return some[~known]

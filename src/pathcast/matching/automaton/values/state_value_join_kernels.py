@@ -9,21 +9,47 @@ patterns whose path the state has and which wait for this test at this place, in
 the value are met. One with more tests looks for these in the lists of the ancestors that they are bound to. What a
 look-up costs is waiting for memory; so a document's look-ups are queued first, and tables and rows fetched meanwhile.
 
-A *chain* is called by a test at the end of the path that leads to it, and looked for below: from an element with its
-last name its path is followed upwards, step by step and test by test, by the depths at which each may stand.
-
+A *chain* is called by a test at the end of the path that leads to it, and looked for below (`chain_kernels.py`).
 Patterns that have to be verified are called in the same way, by a test at the end of the path that leads to it.
 
 Invariant: patterns that are found match. A document is left to the verifier when an element has no state, a state no
-regions, or a string-value was too long to be put together; and a chain where there is too much below.
+regions, or a string-value was too long to be put together.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.kernels import kernel, lowest_bit, part, prefetch, rare
+from pathcast.documents.document_batch_kernels import Elements, Values
+from pathcast.kernels import (
+    Bools,
+    Floats,
+    Int32s,
+    Int64s,
+    Matrix,
+    UInt8s,
+    Writable,
+    kernel,
+    part,
+    prefetch,
+    rare,
+)
 
-from ...arrays.bitset_kernels import mark_with_summary, read_few_marks
-from .passed_tests_kernels import J_LOOKED, J_PASSED, J_QUEUED, J_STAMP, J_WHY, note_values
+from ...arrays.bitset_kernels import Marks, mark_with_summary, read_few_marks
+from .chain_kernels import MAYBE, NO, YES, ChainRoom, Chains, chain_below, link_names
+from .passed_tests_kernels import (
+    J_LOOKED,
+    J_PASSED,
+    J_QUEUED,
+    J_STAMP,
+    J_WHY,
+    L_NEXT,
+    L_TEST,
+    PassedTests,
+    note_values,
+    passes_test,
+)
+from .value_hash_kernels import ValueCache, ValueTests
 
 # Places: so many levels up, DOWN + depth, or ANYWHERE above. A run's key is the place and the test.
 DOWN, ANYWHERE, PLACES, TEST_BITS = 32, 63, 64, 26
@@ -41,18 +67,87 @@ W_ENTRY, W_MORE = 0, 1
 W_SECOND, W_LIMIT, W_SECOND_LIMIT, W_COLUMNS = 1, 2, 3, 4
 # In the place of a second test: there is none; or the pattern is a chain.
 NONE, CHAIN = -1, -2
-# Depths are bits of a word. With more elements than this to look at, a chain is left to the verifier.
-DEEPEST, MOST_BELOW = 62, 64
-# Columns of `named`: of each name (+ 1) the first element and its stamp; of each element the next of its name.
-N_FIRST, N_STAMP, N_NEXT, N_COLUMNS = range(4)
-NO, YES, MAYBE = range(3)
 # In the place of an entry, CALLED - pattern: the pattern has to be verified.
 CALLED = -2
 # Columns of what is queued: a place in a table (then in rows), a key (then the rows' end), and the element.
 Q_AT, Q_KEY, Q_ELEMENT, Q_COLUMNS = range(4)
 DONE, MISS, FULL, CROWDED = range(4)
+# Rows of offsets: of entries, and of patterns that have to be verified.
+O_ENTRIES, O_CALLED, O_ROWS = range(3)
 HASH_A = np.uint64(0x9E3779B97F4A7C15)
 ONE = np.uint64(1)
+
+
+class Regions(NamedTuple):
+    """The regions of each state: `region_list[first:end]`, for `spans[state]`; the table of each lies in `tables`."""
+
+    spans: Matrix[Int32s]
+    region_list: Int32s
+    regions: Matrix[Int64s]
+    tables: Matrix[Int64s]
+
+
+class RunRows(NamedTuple):
+    """The rows of all runs, seen in three ways."""
+
+    numbers: Matrix[Int32s]
+    keys: Matrix[Int64s]
+    limits: Matrix[Floats]
+
+
+class OtherTests(NamedTuple):
+    """Of each pattern the keys and limits of its tests besides the one that it waits for."""
+
+    begins: Int64s
+    keys: Int64s
+    limits: Floats
+
+
+class JoinPatterns(NamedTuple):
+    """Patterns by the states and tests that they wait for, and what else they demand."""
+
+    regions: Regions
+    rows: RunRows
+    others: OtherTests
+    chains: Chains
+
+
+class Queue(NamedTuple):
+    """The look-ups of a document, and the value of each test that is looked up."""
+
+    rows: Writable[Matrix[Int64s]]
+    values: Writable[Floats]
+
+
+class LastElements(NamedTuple):
+    """Of each state the last element that was queued, in the document with this stamp."""
+
+    elements: Writable[Int32s]
+    stamps: Writable[Int64s]
+
+
+class JoinMarks(NamedTuple):
+    """Entries that match, entries that were looked at, and patterns that have to be verified."""
+
+    matched: Marks
+    looked: Marks
+    called: Marks
+
+
+class JoinScratch(NamedTuple):
+    """Buffers of a join; `text` has room for a string-value, `out` and `called_out` for what is found."""
+
+    counts: Writable[Int64s]
+    cache: ValueCache
+    text: Writable[UInt8s]
+    passed: PassedTests
+    last: LastElements
+    queue: Queue
+    chains: ChainRoom
+    marks: JoinMarks
+    spare: Writable[Int32s]
+    out: Writable[Int32s]
+    called_out: Writable[Int32s]
 
 
 @part
@@ -62,153 +157,88 @@ def run_slot(key, mask):
 
 
 @part
-def test_holds(key, limit, element, first, parents, depths, heads, passed, passed_values):
+def find_run(region, key, regions, tables):
+    """The place of a run in the table of its region, or the free one where it belongs."""
+    base, mask = regions[region, R_BASE], regions[region, R_MASK]
+    slot = run_slot(key, mask)
+    found = tables[base + slot, T_KEY]
+    while found != key and found != NO_RUN:
+        slot = (slot + 1) & mask
+        found = tables[base + slot, T_KEY]
+    return base + slot
+
+
+@part
+def test_holds(key, limit, element, first, elements, passed):
     """Whether a bound test holds, seen from the element of the pattern's last step."""
     place, test = key >> TEST_BITS, key & ((1 << TEST_BITS) - 1)
-    climb = place if place < DOWN else depths[element] - (place - DOWN)
+    climb = place if place < DOWN else elements.depths[element] - (place - DOWN)
     above = np.int64(element)
     for _ in range(climb):
-        above = np.int64(parents[above])
-    at = heads[above - first]
-    while at >= 0 and (passed[at, 0] != test or passed_values[at] < limit):
-        at = passed[at, 1]
-    return at >= 0
+        above = np.int64(elements.parents[above])
+    return passes_test(above - first, test, limit, passed)
 
 
 @part
-def depths_up(depths, is_deep):
-    """The depths, as bits, of the parents of what is at some depths, or of all above; an element has at least 1."""
-    if is_deep:
-        depths |= depths >> np.uint64(1)
-        depths |= depths >> np.uint64(2)
-        depths |= depths >> np.uint64(4)
-        depths |= depths >> np.uint64(8)
-        depths |= depths >> np.uint64(16)
-        depths |= depths >> np.uint64(32)
-    return depths >> ONE & ~ONE
+def queue_tests(element, above, place, region, regions, passed, queue, counts):
+    """Queue the tests in the list of the element's ancestor `above`, which is at `place`; False when there is no room.
 
-
-@part
-def chain_holds(
-    begin, end, element, first, names, parents, depths, translation, chain_codes, chain_limits, heads, passed,
-    passed_values, path,
-):  # fmt: skip
-    """Whether a chain holds that ends at an element: its steps and tests, from the last step to the first."""
-    above = np.int64(element)
-    while above >= 0:
-        path[depths[above]] = above
-        above = np.int64(parents[above])
-    found = ONE << np.uint64(depths[element])
-    step = np.int64(-1)
-    for k in range(begin, end):
-        code = chain_codes[k]
-        if code < 0:
-            if step >= 0:
-                found = depths_up(found, step & 1 != 0)
-            step = -1 - code
-        left = found if code >= 0 or step > 1 else np.uint64(0)
-        while left:
-            depth = np.uint64(lowest_bit(left))
-            left &= left - ONE
-            if code < 0:
-                held = translation[names[path[depth]]] == (step >> 1) - 1
-            else:
-                at = heads[path[depth] - first]
-                while at >= 0 and (passed[at, 0] != code or passed_values[at] < chain_limits[k]):
-                    at = passed[at, 1]
-                held = at >= 0
-            if not held:
-                found &= ~(ONE << depth)
-        if not found:
+    `above` is counted from the document's first element.
+    """
+    base, mask = regions.regions[region, R_BASE], regions.regions[region, R_MASK]
+    at = passed.heads[above]
+    while at >= 0:
+        n = counts[J_QUEUED]
+        if n == len(queue.rows):
             return False
-    return step & 1 != 0 or found & np.uint64(2) != 0
-
-
-@rare
-def link_names(first, last, names, translation, stamp, named):
-    """Make the lists of a document's elements of each name, in document order."""
-    for element in range(last - 1, first - 1, -1):
-        name = translation[names[element]] + 1
-        named[element - first, N_NEXT] = named[name, N_FIRST] if named[name, N_STAMP] == stamp else NONE
-        named[name, N_FIRST] = element
-        named[name, N_STAMP] = stamp
-
-
-@rare
-def chain_below(
-    pattern, element, first, names, parents, depths, ends, translation, chain_begin, chain_codes, chain_limits, stamp,
-    named, heads, passed, passed_values, path,
-):  # fmt: skip
-    """Whether a chain, with a test that an element passes, ends at it or below it: NO, YES, or too much to look at."""
-    begin, end = chain_begin[pattern], chain_begin[pattern + 1]
-    name = -1 - chain_codes[begin] >> 1
-    below = np.int64(element)
-    if name:
-        below = named[name, N_FIRST] if named[name, N_STAMP] == stamp else np.int64(NONE)
-    looked = 0
-    while below != NONE and below < ends[element]:
-        if below >= element:
-            looked += 1
-            if looked > MOST_BELOW or depths[below] > DEEPEST:
-                return MAYBE
-            if chain_holds(begin, end, below, first, names, parents, depths, translation, chain_codes, chain_limits,
-                           heads, passed, passed_values, path):  # fmt: skip
-                return YES
-        below = named[below - first, N_NEXT] if name else below + 1
-    return NO
+        key = np.int64(place) << TEST_BITS | passed.links[at, L_TEST]
+        slot = base + run_slot(key, mask)
+        prefetch(regions.tables, slot * T_COLUMNS)
+        queue.rows[n, Q_AT] = region
+        queue.rows[n, Q_KEY] = key
+        queue.rows[n, Q_ELEMENT] = element
+        queue.values[n] = passed.values[at]
+        counts[J_QUEUED] = n + 1
+        at = passed.links[at, L_NEXT]
+    return True
 
 
 @part
-def queue_element(
-    element, first, state, parents, depths, spans, region_list, regions, tables, heads, passed, passed_values, last_of,
-    last_stamps, counts, queue, queue_values,
-):  # fmt: skip
+def queue_element(element, first, state, elements, regions, passed, last, queue, counts):
     """Queue the places where the tests that an element and its ancestors pass may stand in its state's regions.
 
     False when there is no room for that.
     """
+    spans = regions.spans
     begin, end = spans[state, S_FIRST], spans[state, S_END]
     places = np.uint64(0)
     for k in range(begin, end):
-        places |= np.uint64(regions[region_list[k], R_PLACES])
+        places |= np.uint64(regions.regions[regions.region_list[k], R_PLACES])
     # Above an ancestor that it shares with an element of the same state, all has been looked up.
     before = np.int64(-1)
     if not spans[state, S_BELOW]:
-        if last_stamps[state] == counts[J_STAMP]:
-            before = np.int64(last_of[state])
-        last_stamps[state] = counts[J_STAMP]
-        last_of[state] = element
-    above, up, depth = np.int64(element), np.int64(0), np.int64(depths[element])
+        if last.stamps[state] == counts[J_STAMP]:
+            before = np.int64(last.elements[state])
+        last.stamps[state] = counts[J_STAMP]
+        last.elements[state] = element
+    above, up, depth = np.int64(element), np.int64(0), np.int64(elements.depths[element])
     ups, downs = places & np.uint64(0xFFFFFFFF), places >> np.uint64(DOWN)
     if depth < DOWN:
         downs &= (np.uint64(2) << np.uint64(depth)) - ONE
     while above >= 0 and above != before and (ups or downs):
         here = ups & ONE != 0 or (depth < DOWN and downs >> np.uint64(depth) & ONE != 0)
-        if here and heads[above - first] >= 0:
+        if here and passed.heads[above - first] >= 0:
             for k in range(begin, end):
-                region = region_list[k]
-                wanted = np.uint64(regions[region, R_PLACES])
+                region = regions.region_list[k]
+                wanted = np.uint64(regions.regions[region, R_PLACES])
                 for turn in range(2):
                     place = up if turn == 0 else DOWN + depth
                     if place >= (DOWN if turn == 0 else ANYWHERE) or not wanted >> np.uint64(place) & ONE:
                         continue
-                    base, mask = regions[region, R_BASE], regions[region, R_MASK]
-                    at = heads[above - first]
-                    while at >= 0:
-                        n = counts[J_QUEUED]
-                        if n == len(queue):
-                            return False
-                        key = np.int64(place) << TEST_BITS | passed[at, 0]
-                        slot = base + run_slot(key, mask)
-                        prefetch(tables, slot * T_COLUMNS)
-                        queue[n, Q_AT] = region
-                        queue[n, Q_KEY] = key
-                        queue[n, Q_ELEMENT] = element
-                        queue_values[n] = passed_values[at]
-                        counts[J_QUEUED] = n + 1
-                        at = passed[at, 1]
-        above = np.int64(parents[above])
-        before = np.int64(parents[before]) if before >= 0 else before
+                    if not queue_tests(element, above - first, place, region, regions, passed, queue, counts):
+                        return False
+        above = np.int64(elements.parents[above])
+        before = np.int64(elements.parents[before]) if before >= 0 else before
         ups >>= ONE
         up += 1
         depth -= 1
@@ -218,178 +248,181 @@ def queue_element(
 
 
 @rare
-def find_runs(regions, tables, numbered, counts, queue, queue_values):
+def find_runs(regions, row_keys, queue, counts):
     """Of what is queued leave the runs that there are, with their rows."""
-    kept = 0
+    tables, rows, kept = regions.tables, queue.rows, 0
     for n in range(counts[J_QUEUED]):
-        region, key = queue[n, Q_AT], queue[n, Q_KEY]
-        base, mask = regions[region, R_BASE], regions[region, R_MASK]
-        slot = run_slot(key, mask)
-        found = tables[base + slot, T_KEY]
-        while found != key and found != NO_RUN:
-            slot = (slot + 1) & mask
-            found = tables[base + slot, T_KEY]
-        if found == key:
-            run = tables[base + slot, T_RUN]
+        key = rows[n, Q_KEY]
+        at = find_run(rows[n, Q_AT], key, regions.regions, tables)
+        if tables[at, T_KEY] == key:
+            run = tables[at, T_RUN]
             row = run >> RUN_BITS
-            prefetch(numbered, row * W_COLUMNS)
-            queue[kept, Q_AT] = row
-            queue[kept, Q_KEY] = row + (run & ((1 << RUN_BITS) - 1))
-            queue[kept, Q_ELEMENT] = queue[n, Q_ELEMENT]
-            queue_values[kept] = queue_values[n]
+            prefetch(row_keys, row * W_COLUMNS)
+            rows[kept, Q_AT] = row
+            rows[kept, Q_KEY] = row + (run & ((1 << RUN_BITS) - 1))
+            rows[kept, Q_ELEMENT] = rows[n, Q_ELEMENT]
+            queue.values[kept] = queue.values[n]
             kept += 1
     counts[J_QUEUED] = kept
 
 
+@part
+def other_tests_hold(row, element, first, elements, rows, others, passed):
+    """Whether the tests of a run's row hold besides the first one."""
+    if not test_holds(rows.keys[row, W_SECOND], rows.limits[row, W_SECOND_LIMIT], element, first, elements, passed):
+        return False
+    held, pattern = True, np.int64(rows.numbers[row, W_MORE])
+    k = others.begins[pattern] + 1 if pattern != NONE else np.int64(0)
+    while held and pattern != NONE and k < others.begins[pattern + 1]:
+        held = test_holds(others.keys[k], others.limits[k], element, first, elements, passed)
+        k += 1
+    return held
+
+
 @rare
-def take_rows(
-    first, names, parents, depths, ends, translation, rows, numbered, limits, rest_begin, rests, rest_limits,
-    chain_begin, chain_codes, chain_limits, chain_patterns, path, named, heads, passed, passed_values, counts, queue,
-    queue_values, marks, summary, looked, looked_summary, called, called_summary,
-):  # fmt: skip
+def take_rows(first, elements, translation, patterns, queue, room, passed, marks, counts):
     """Mark the patterns of the runs in the queue that match, and those that have to be verified."""
+    rows, others, chains = patterns.rows, patterns.others, patterns.chains
+    matched, looked, called = marks.matched, marks.looked, marks.called
     for n in range(counts[J_QUEUED]):
-        element, value = queue[n, Q_ELEMENT], queue_values[n]
-        for row in range(queue[n, Q_AT], queue[n, Q_KEY]):
-            if limits[row, W_LIMIT] > value:
+        element, value = queue.rows[n, Q_ELEMENT], queue.values[n]
+        for row in range(queue.rows[n, Q_AT], queue.rows[n, Q_KEY]):
+            if rows.limits[row, W_LIMIT] > value:
                 break
-            entry = rows[row, W_ENTRY]
+            entry = rows.numbers[row, W_ENTRY]
             if entry <= CALLED:
-                mark_with_summary(called, called_summary, CALLED - entry)
+                mark_with_summary(called.bits, called.summary, CALLED - entry)
                 continue
-            second = numbered[row, W_SECOND]
+            second = rows.keys[row, W_SECOND]
             if second != NONE:
-                mark_with_summary(looked, looked_summary, entry)
+                mark_with_summary(looked.bits, looked.summary, entry)
                 if second == CHAIN:
-                    chain = np.int64(rows[row, W_MORE])
-                    held_below = chain_below(chain, element, first, names, parents, depths, ends, translation,
-                                             chain_begin, chain_codes, chain_limits, counts[J_STAMP], named,
-                                             heads, passed, passed_values, path)  # fmt: skip
-                    if held_below == YES:
-                        mark_with_summary(marks, summary, entry)
-                    elif held_below == MAYBE:
-                        mark_with_summary(called, called_summary, chain_patterns[chain])
+                    chain = np.int64(rows.numbers[row, W_MORE])
+                    below = chain_below(
+                        chain, element, first, counts[J_STAMP], elements, translation, chains, room, passed
+                    )
+                    if below == YES:
+                        mark_with_summary(matched.bits, matched.summary, entry)
+                    elif below == MAYBE:
+                        mark_with_summary(called.bits, called.summary, chains.patterns[chain])
                     continue
-                if not test_holds(second, limits[row, W_SECOND_LIMIT], element, first, parents, depths, heads, passed,
-                                  passed_values):  # fmt: skip
+                if not other_tests_hold(row, element, first, elements, rows, others, passed):
                     continue
-                held, pattern = True, np.int64(rows[row, W_MORE])
-                k = rest_begin[pattern] + 1 if pattern != NONE else np.int64(0)
-                while held and pattern != NONE and k < rest_begin[pattern + 1]:
-                    held = test_holds(rests[k], rest_limits[k], element, first, parents, depths, heads, passed,
-                                      passed_values)  # fmt: skip
-                    k += 1
-                if not held:
-                    continue
-            mark_with_summary(marks, summary, entry)
+            mark_with_summary(matched.bits, matched.summary, entry)
 
 
 @part
-def count_marks(marks, summary, scratch):
+def count_marks(marks, spare):
     """How many numbers are marked; the marks are wiped."""
-    return read_few_marks(marks, summary, scratch, np.int64(0))
+    return read_few_marks(marks.bits, marks.summary, spare, np.int64(0))
 
 
-@kernel(
-    "int64(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
-    " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_u1[::1], ro_u1[::1], ro_i4[::1], ro_i4[::1],"
-    " int64, int64, int64, ro_i1[:, ::1], ro_i4[::1], ro_i4[:, ::1], ro_u8[::1], ro_f8[::1], ro_i4[::1], ro_u1[::1],"
-    " i8[::1], f8[:, ::1], i8[::1],"
-    " ro_i4[:, ::1], ro_i4[::1], ro_i8[:, ::1], ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], ro_f8[:, ::1],"
-    " ro_i8[::1], ro_i8[::1], ro_f8[::1], ro_i8[::1], ro_i8[::1], ro_f8[::1], ro_i4[::1],"
-    " i4[::1], i8[:, ::1], i8[::1], i8[:, ::1], f8[::1], u1[::1], i4[::1], i4[:, ::1], f8[::1], i4[::1], i8[::1],"
-    " i8[:, ::1], f8[::1], u8[::1], u8[::1], u8[::1], u8[::1], u8[::1], u8[::1], i4[::1], b1[::1], i8[::1], i4[::1],"
-    " i8[::1], i4[::1], int64)"
-)
+@part
+def has_regions(first, last, states, spans):
+    """Whether the states of all elements of a document have regions: YES, NO, or MAYBE when some are not made yet."""
+    found = YES
+    for element in range(first, last):
+        state = states[element]
+        span = spans[state, S_FIRST] if 0 <= state < spans.shape[0] else UNKNOWN
+        if state >= 0 and span == UNKNOWN:
+            return MAYBE
+        if state < 0 or span == TOO_LARGE:
+            found = NO
+    return found
+
+
+@part
+def write_matches(written, scratch):
+    """Write the entries that match a document after the first `written`; how many are written by then, or -1 if there
+    is no room.
+    """
+    matched, looked, out, spare = scratch.marks.matched, scratch.marks.looked, scratch.out, scratch.spare
+    begin = written
+    if written + 64 * len(matched.bits) + 8 > len(out):
+        # Rarely: is there room for those that there are?
+        count = count_marks(matched, spare)
+        if written + count + 8 > len(out):
+            count_marks(looked, spare)
+            return np.int64(-1)
+        for k in range(count):
+            out[written + k] = spare[k]
+        written += count
+    else:
+        written = read_few_marks(matched.bits, matched.summary, out, written)
+    # Those that were looked at and do not match, besides those that do.
+    for k in range(begin, written):
+        place = np.uint64(out[k])
+        looked.bits[place >> np.uint64(6)] &= ~(ONE << (place & np.uint64(63)))
+    scratch.counts[J_LOOKED] += written - begin + count_marks(looked, spare)
+    return written
+
+
+@kernel
 def join_documents(
-    offsets, names, parents, depths, ends, attribute_begin, attribute_names, attribute_start, attribute_length,
-    text_begin, text_end, text_parent, text_start, text_length, data, arena, translation, states,
-    longest, known, known_groups, asks, slots, tests, hashes, numbers, groups, literals, hits, samples, sampled,
-    spans, region_list, regions, tables, rows, numbered, limits, rest_begin, rests, rest_limits,
-    chain_begin, chain_codes, chain_limits, chain_patterns, path, named, counts, values, value_numbers, joined, heads,
-    passed, passed_values, last_of, last_stamps, queue, queue_values,
-    marks, summary, looked, looked_summary, called, called_summary, spare, unknown, out_offsets, out, called_offsets,
-    called_out, start,
-):  # fmt: skip
+    elements: Elements,
+    values: Values,
+    translation: Int32s,
+    states: Int32s,
+    tests: ValueTests,
+    patterns: JoinPatterns,
+    scratch: JoinScratch,
+    unknown: Writable[Bools],
+    offsets: Writable[Matrix[Int64s]],
+    start: int,
+) -> int:
     """The entries of each document from `start` on, ascending; the first document that is not done, with why.
 
-    And the patterns that have to be verified, in `called_out`. `unknown` marks the documents that are left to the
-    verifier as a whole.
+    And the patterns that have to be verified. `offsets` has two rows, for entries and for these patterns. `unknown`
+    marks the documents that are left to the verifier as a whole.
     """
-    for document in range(start, len(offsets) - 1):
-        first, last = offsets[document], offsets[document + 1]
-        written = out_offsets[document]
-        out_offsets[document + 1] = written
-        called_offsets[document + 1] = called_offsets[document]
-        if called_offsets[document] + 64 * len(called) + 8 > len(called_out):
+    counts, passed, queue, called = scratch.counts, scratch.passed, scratch.queue, scratch.marks.called
+    regions, spans = patterns.regions, patterns.regions.spans
+    for document in range(start, len(elements.offsets) - 1):
+        first, last = elements.offsets[document], elements.offsets[document + 1]
+        written, called_before = offsets[O_ENTRIES, document], offsets[O_CALLED, document]
+        offsets[O_ENTRIES, document + 1], offsets[O_CALLED, document + 1] = written, called_before
+        if called_before + 64 * len(called.bits) + 8 > len(scratch.called_out):
             counts[J_WHY] = FULL
-            return np.int64(document)
+            return document
         counts[J_STAMP] += 1
         counts[J_PASSED] = counts[J_QUEUED] = 0
-        found = True
-        for element in range(first, last):
-            state = states[element]
-            span = spans[state, S_FIRST] if 0 <= state < spans.shape[0] else UNKNOWN
-            if state >= 0 and span == UNKNOWN:
-                counts[J_WHY] = MISS
-                return np.int64(document)
-            found = found and state >= 0 and span != TOO_LARGE
-        if found:
-            found = note_values(
-                first, last, names, attribute_begin, attribute_names, attribute_start, attribute_length, text_begin,
-                text_end, text_parent, text_start, text_length, data, arena, translation, longest, asks, slots, tests,
-                hashes, numbers, groups, literals, known, known_groups, values, value_numbers, joined, counts, heads,
-                passed, passed_values, hits, samples, sampled,
-            )  # fmt: skip
+        covered = has_regions(first, last, states, spans)
+        if covered == MAYBE:
+            counts[J_WHY] = MISS
+            return document
+        found = covered == YES and note_values(
+            first, last, elements.names, values, translation, tests, scratch.cache, scratch.text, passed, counts
+        )
         unknown[document] = not found
         if not found:
             continue
-        if len(chain_codes):
-            link_names(first, last, names, translation, counts[J_STAMP], named)
+        if len(patterns.chains.codes):
+            link_names(first, last, elements.names, translation, counts[J_STAMP], scratch.chains.named)
         for element in range(first, last):
             state = states[element]
             if spans[state, S_FIRST] < spans[state, S_END] and not queue_element(
-                element, first, state, parents, depths, spans, region_list, regions, tables, heads, passed,
-                passed_values, last_of, last_stamps, counts, queue, queue_values,
-            ):  # fmt: skip
+                element, first, state, elements, regions, passed, scratch.last, queue, counts
+            ):
                 counts[J_WHY] = CROWDED
-                return np.int64(document)
-        find_runs(regions, tables, numbered, counts, queue, queue_values)
-        take_rows(first, names, parents, depths, ends, translation, rows, numbered, limits, rest_begin, rests,
-                  rest_limits, chain_begin, chain_codes, chain_limits, chain_patterns, path, named, heads, passed,
-                  passed_values, counts, queue, queue_values, marks, summary, looked, looked_summary, called,
-                  called_summary)  # fmt: skip
-        if written + 64 * len(marks) + 8 > len(out):
-            # Rarely: is there room for those that there are?
-            count = count_marks(marks, summary, spare)
-            if written + count + 8 > len(out):
-                counts[J_WHY] = FULL
-                count_marks(looked, looked_summary, spare)
-                read_few_marks(called, called_summary, called_out, called_offsets[document])
-                return np.int64(document)
-            for k in range(count):
-                out[written + k] = spare[k]
-            written += count
-        else:
-            written = read_few_marks(marks, summary, out, written)
-        # Those that were looked at and do not match, besides those that do.
-        for k in range(out_offsets[document], written):
-            place = np.uint64(out[k])
-            looked[place >> np.uint64(6)] &= ~(ONE << (place & np.uint64(63)))
-        counts[J_LOOKED] += written - out_offsets[document] + count_marks(looked, looked_summary, spare)
-        out_offsets[document + 1] = written
-        called_offsets[document + 1] = read_few_marks(called, called_summary, called_out, called_offsets[document])
+                return document
+        find_runs(regions, patterns.rows.keys, queue, counts)
+        take_rows(first, elements, translation, patterns, queue, scratch.chains, passed, scratch.marks, counts)
+        written = write_matches(written, scratch)
+        called_end = read_few_marks(called.bits, called.summary, scratch.called_out, called_before)
+        if written < 0:
+            counts[J_WHY] = FULL
+            return document
+        offsets[O_ENTRIES, document + 1], offsets[O_CALLED, document + 1] = written, called_end
     counts[J_WHY] = DONE
-    return np.int64(len(offsets) - 1)
+    return len(elements.offsets) - 1
 
 
-@kernel("void(ro_i8[:, ::1], ro_i4[::1], ro_i8[::1], ro_i8[::1], i8[:, ::1])")
-def place_runs(regions, region_of, keys, runs, tables):
+@kernel
+def place_runs(
+    regions: Matrix[Int64s], region_of: Int32s, keys: Int64s, runs: Int64s, tables: Writable[Matrix[Int64s]]
+) -> None:
     """Put runs into the tables of their regions."""
     for k in range(len(keys)):
-        base, mask = regions[region_of[k], R_BASE], regions[region_of[k], R_MASK]
-        slot = run_slot(keys[k], mask)
-        while tables[base + slot, T_KEY] != NO_RUN:
-            slot = (slot + 1) & mask
-        tables[base + slot, T_KEY] = keys[k]
-        tables[base + slot, T_RUN] = runs[k]
+        at = find_run(region_of[k], keys[k], regions, tables)
+        tables[at, T_KEY] = keys[k]
+        tables[at, T_RUN] = runs[k]

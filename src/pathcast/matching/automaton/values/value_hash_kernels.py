@@ -6,10 +6,13 @@ stands in the table for all. What short values pass is remembered: documents rep
 threads look up; these go by the number that they know of.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, part, rare
+from pathcast.kernels import Floats, Int8s, Int32s, Int64s, Matrix, UInt8s, UInt64s, Writable, kernel, part, rare
 
+from ...arrays.hash_probe_kernels import probe
 from .comparison_kernels import number, same_text
 
 ANY, SELF_VALUE, TEXT_VALUE = -1, -2, -3
@@ -33,6 +36,85 @@ HASH_C = np.uint64(0xC2B2AE3D27D4EB4F)
 SEED = np.uint64(0xCBF29CE484222325)
 
 
+class ValueTestTable(NamedTuple):
+    """The first `size` value tests and `groups` groups of ranges, as values are looked up among them.
+
+    Column k of `rows` has what test k is about, `numbers` the number or threshold that it compares with, `group_of` the
+    group of a range (-1: it is no range). The texts of literals lie in `literals`, one after the other.
+    """
+
+    size: int
+    groups: int
+    rows: Matrix[Int32s]
+    numbers: Floats
+    group_of: Int32s
+    literals: UInt8s
+    hashes: UInt64s
+    slots: Int32s
+
+
+class ValueFilter(NamedTuple):
+    """The values that tests ask about: which kinds of test, by name (`asks`), and which four-byte pieces (`grams`).
+
+    `longest` is the number of bytes that a string-value can have and still pass a test of its text.
+    """
+
+    longest: int
+    asks: Matrix[Int8s]
+    has_grams: bool
+    grams: UInt64s
+
+
+class ValueStatistics(NamedTuple):
+    """How often each test was passed, and the latest values of each group of ranges."""
+
+    hits: Writable[Int64s]
+    samples: Writable[Matrix[Floats]]
+    sampled: Writable[Int64s]
+
+
+class ValueTests(NamedTuple):
+    """The value tests that there were at some moment; kernels count in the statistics."""
+
+    table: ValueTestTable
+    filter: ValueFilter
+    statistics: ValueStatistics
+
+
+class ValueCache(NamedTuple):
+    """What is remembered of values, and the numbers that they are."""
+
+    rows: Writable[Matrix[Int64s]]
+    numbers: Writable[Floats]
+
+
+class Value(NamedTuple):
+    """The bytes of a value."""
+
+    data: UInt8s
+    start: int
+    length: int
+
+
+class ValueKey(NamedTuple):
+    """What a test is looked up by: its kind, the element and place that it is about, and a value."""
+
+    hashed: np.uint64
+    element: np.int32
+    place: np.int32
+    kind: np.int32
+    number: float
+    value: Value
+
+
+@part
+def value_at(start, length, content):
+    """The bytes of a value of a document (`document_batch_kernels.py`)."""
+    if start >= 0:
+        return Value(content.data, start, int(length))
+    return Value(content.arena, -1 - start, int(length))
+
+
 @part
 def hash_byte(hashed, byte):
     """Take one byte more into a hash."""
@@ -48,10 +130,16 @@ def slot_of(hashed, element, place, kind, mask):
 
 
 @part
-def asked_of_whichever(data, length, asks):
-    """What whichever element's string-value is asked about, if this one may equal one of them."""
-    last = np.int64(data[length - 1]) if length else np.int64(0)
-    return asks[WHICHEVER, (length * SPREAD + last) % asks.shape[1]]
+def asked_of_whichever(text, asks):
+    """What whichever element's string-value is asked about, if this one, which starts at 0, may equal one of them."""
+    last = np.int64(text.data[text.length - 1]) if text.length else np.int64(0)
+    return asks[WHICHEVER, (text.length * SPREAD + last) % asks.shape[1]]
+
+
+@part
+def asked_of_name(asks, row, name):
+    """What is asked about the values of a name, or of elements with this name."""
+    return asks[row, name + 1] if 0 <= name < asks.shape[1] - 1 else 0
 
 
 @part
@@ -68,10 +156,30 @@ def gram_place(gram):
     return np.int64(gram * HASH_A >> np.uint64(48))
 
 
-@kernel("void(ro_i4[:, ::1], ro_f8[::1], ro_u1[::1], int64, int64, u8[::1], i4[::1], u8[::1])")
-def index_tests(rows, numbers, literals, first, count, hashes, slots, grams):
+@part
+def is_same_range(other, test, rows):
+    """Whether two tests are ranges of one group."""
+    kind = rows[D_KIND, test]
+    return (
+        (kind == LOW or kind == HIGH)
+        and rows[D_KIND, other] == kind
+        and rows[D_ELEMENT, other] == rows[D_ELEMENT, test]
+        and rows[D_PLACE, other] == rows[D_PLACE, test]
+    )
+
+
+@kernel
+def index_tests(
+    rows: Matrix[Int32s],
+    numbers: Floats,
+    literals: UInt8s,
+    first: int,
+    count: int,
+    hashes: Writable[UInt64s],
+    slots: Writable[Int32s],
+    grams: Writable[UInt64s],
+) -> None:
     """Put the tests from `first` on into the table; of a group of ranges only one, which stands for all."""
-    mask = len(slots) - 1
     for test in range(first, count):
         kind = rows[D_KIND, test]
         hashed = SEED
@@ -88,103 +196,86 @@ def index_tests(rows, numbers, literals, first, count, hashes, slots, grams):
                 grams[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
                 hashed = gram
         hashes[test] = hashed
-        slot = slot_of(hashed, rows[D_ELEMENT, test], rows[D_PLACE, test], kind, mask)
-        known = False
-        while slots[slot] >= 0 and not known:
-            other = slots[slot]
-            known = (
-                (kind == LOW or kind == HIGH)
-                and rows[D_KIND, other] == kind
-                and rows[D_ELEMENT, other] == rows[D_ELEMENT, test]
-                and rows[D_PLACE, other] == rows[D_PLACE, test]
-            )
-            slot = (slot + 1) & mask
-        if not known:
+        begin = slot_of(hashed, rows[D_ELEMENT, test], rows[D_PLACE, test], kind, len(slots) - 1)
+        other, slot = probe(slots, begin, is_same_range, test, rows)
+        if other < 0:
             slots[slot] = test
 
 
-@rare
-def find_test(
-    count, slots, rows, hashes, numbers, literals, hashed, element, place, kind, value, data, start, length,
-):  # fmt: skip
-    """The test of this kind, among the first `count`, that a value passes, or -1; for ranges, one of their group.
-
-    Another thread may put later ones into the table meanwhile.
-    """
-    mask = len(slots) - 1
-    slot = slot_of(hashed, element, place, kind, mask)
-    while True:
-        test = np.int64(slots[slot])
-        if test < 0:
-            return test
-        if (
-            test < count
-            and hashes[test] == hashed
-            and rows[D_KIND, test] == kind
-            and rows[D_ELEMENT, test] == element
-            and rows[D_PLACE, test] == place
-            and (kind != EQUAL_NUMBER or numbers[test] == value)
-            and (
-                kind != EQUAL_TEXT
-                or same_text(data, start, length, literals, rows[D_LITERAL, test], rows[D_LENGTH, test])
+@part
+def is_passed(test, key, table):
+    """Whether a test has the kind, element and place of the key, and its value passes it; ranges pass in any case."""
+    rows, value = table.rows, key.value
+    return (
+        test < table.size
+        and table.hashes[test] == key.hashed
+        and rows[D_KIND, test] == key.kind
+        and rows[D_ELEMENT, test] == key.element
+        and rows[D_PLACE, test] == key.place
+        and (key.kind != EQUAL_NUMBER or table.numbers[test] == key.number)
+        and (
+            key.kind != EQUAL_TEXT
+            or same_text(
+                value.data, value.start, value.length, table.literals, rows[D_LITERAL, test], rows[D_LENGTH, test]
             )
-        ):
-            return test
-        slot = (slot + 1) & mask
+        )
+    )
 
 
 @rare
-def resolve(
-    data, start, length, holder, place, asked, row, slots, tests, hashes, numbers, groups, literals, known,
-    known_groups, values, value_numbers,
-):  # fmt: skip
+def find_test(key, table):
+    """The test that a value passes, or -1; for ranges, one of their group.
+
+    Another thread may put later tests into the slots meanwhile.
+    """
+    begin = slot_of(key.hashed, key.element, key.place, key.kind, len(table.slots) - 1)
+    return probe(table.slots, begin, is_passed, key, table)[0]
+
+
+@rare
+def resolve(value, holder, place, asked, row, table, cache):
     """Find the tests that a value passes, for `row` of what is remembered."""
+    passed = cache.rows
     for kind in range(KINDS):
-        values[row, V_TESTS + kind] = NO_TEST
+        passed[row, V_TESTS + kind] = NO_TEST
     if asked & ASKS_TEXT:
         hashed = SEED
-        for k in range(length):
-            hashed = hash_byte(hashed, data[start + k])
-        test = find_test(known, slots, tests, hashes, numbers, literals, hashed, holder, place, np.int32(EQUAL_TEXT),
-                         0.0, data, start, length)  # fmt: skip
+        for k in range(value.length):
+            hashed = hash_byte(hashed, value.data[value.start + k])
+        test = find_test(ValueKey(hashed, holder, place, np.int32(EQUAL_TEXT), 0.0, value), table)
         if test >= 0:
-            values[row, V_TESTS + EQUAL_TEXT] = test
-    value = np.nan
+            passed[row, V_TESTS + EQUAL_TEXT] = test
+    found = np.nan
     if asked & (ASKS_NUMBER | ASKS_RANGE):
-        value = number(data, start, length)
-    value_numbers[row] = value
-    if np.isnan(value):
+        found = number(value.data, value.start, value.length)
+    cache.numbers[row] = found
+    if np.isnan(found):
         return
     if asked & ASKS_NUMBER:
-        test = find_test(known, slots, tests, hashes, numbers, literals, hash_number(value), holder, place,
-                         np.int32(EQUAL_NUMBER), value, data, start, length)  # fmt: skip
+        test = find_test(ValueKey(hash_number(found), holder, place, np.int32(EQUAL_NUMBER), found, value), table)
         if test >= 0:
-            values[row, V_TESTS + EQUAL_NUMBER] = test
+            passed[row, V_TESTS + EQUAL_NUMBER] = test
     if asked & ASKS_RANGE:
         for kind in range(LOW, HIGH + 1):
-            test = find_test(known, slots, tests, hashes, numbers, literals, SEED, holder, place, np.int32(kind), 0.0,
-                             data, start, length)  # fmt: skip
-            if test >= 0 and groups[test] < known_groups:
-                values[row, V_TESTS + kind] = groups[test]
+            test = find_test(ValueKey(SEED, holder, place, np.int32(kind), 0.0, value), table)
+            if test >= 0 and table.group_of[test] < table.groups:
+                passed[row, V_TESTS + kind] = table.group_of[test]
 
 
 @part
-def remembered(
-    data, start, length, holder, place, asked, slots, tests, hashes, numbers, groups, literals, known, known_groups,
-    values, value_numbers,
-):  # fmt: skip
-    """The row of `values` that has the tests which a value passes: short values are looked up once and remembered."""
+def remembered(value, holder, place, asked, table, cache):
+    """The row of the cache that has the tests which a value passes: short values are looked up once and remembered."""
+    rows, length = cache.rows, value.length
     row = np.int64(VALUES)
     text = np.uint64(0)
     whose = np.int64(0)
     if length <= SHORT:
         for k in range(length):
-            text |= np.uint64(data[start + k]) << np.uint64(8 * k)
+            text |= np.uint64(value.data[value.start + k]) << np.uint64(8 * k)
         whose = np.int64(place + 8) << 36 | np.int64(holder + 8) << 4 | (length + 1)
         row = np.int64((text * HASH_A ^ np.uint64(whose)) * HASH_C >> np.uint64(52))
-    if row == VALUES or values[row, V_WHOSE] != whose or values[row, V_BYTES] != np.int64(text):
-        resolve(data, start, length, holder, place, asked, row, slots, tests, hashes, numbers, groups, literals, known,
-                known_groups, values, value_numbers)  # fmt: skip
-        values[row, V_WHOSE] = whose
-        values[row, V_BYTES] = np.int64(text)
+    if row == VALUES or rows[row, V_WHOSE] != whose or rows[row, V_BYTES] != np.int64(text):
+        resolve(value, holder, place, asked, row, table, cache)
+        rows[row, V_WHOSE] = whose
+        rows[row, V_BYTES] = np.int64(text)
     return row

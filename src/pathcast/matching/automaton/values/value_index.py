@@ -8,16 +8,15 @@ Invariant: equal tests have one number. Cost: some 5 µs to add one, 0.1 µs to 
 """
 
 from collections.abc import Collection
-from typing import NamedTuple
 
 import numpy as np
 
 from pathcast.documents import Names
-from pathcast.kernels import AnyArray, Floats, Int8s, Int32s, Int64s, UInt8s, UInt64s
+from pathcast.kernels import AnyArray, Floats, Int8s, Int32s, Int64s
 from pathcast.patterns import Pattern
 
 from ...arrays.growing_array import Growing
-from .interning_kernels import UNWANTED, find_interned, intern_tests, merge_tests
+from .interning_kernels import UNWANTED, ValueTestArrays, ValueTestRoom, find_interned, intern_tests, merge_tests
 from .required_tests import Demand, demands
 from .value_hash_kernels import (
     ANY,
@@ -42,33 +41,20 @@ from .value_hash_kernels import (
     SELF_VALUE,
     SPREAD,
     TEXT_VALUE,
+    V_COLUMNS,
+    VALUES,
     WHICHEVER,
+    ValueCache,
+    ValueFilter,
+    ValueStatistics,
+    ValueTests,
+    ValueTestTable,
     index_tests,
 )
 from .value_index_kernels import MOST_NUMBER, SAMPLES
 
 _NO_SLOTS = np.full(256, -1, dtype=np.int32)
 _FIRST = 64
-
-
-class Tests(NamedTuple):
-    """The tests that there were at some moment, in the arrays that the kernel reads (and three that it counts in)."""
-
-    tests: int
-    groups: int
-    longest: int
-    has_grams: bool
-    asks: Int8s
-    grams: UInt64s
-    slots: Int32s
-    rows: Int32s
-    hashes: UInt64s
-    numbers: Floats
-    group_of: Int32s
-    literals: UInt8s
-    hits: Int64s
-    samples: Floats
-    sampled: Int64s
 
 
 class DemandTable:
@@ -190,14 +176,23 @@ class DemandTable:
             met[ranged] = np.where(known > 0, rate * (passed + prior[ranged]) / (known + 1), prior[ranged])
         return met
 
-    def captured(self) -> "Tests":
+    def captured(self) -> ValueTests:
         """The table as of now; what is added later does not change what it shows."""
         self._index()
-        return Tests(
-            len(self), self.groups, max(self.longest, MOST_NUMBER), self.has_grams,
-            self._asks, self._grams, self._slots, self._rows, self._hashes, self.numbers.room, self.group_of.room,
-            self._literals.room, self.hits, self.samples, self.sampled,
-        )  # fmt: skip
+        return ValueTests(
+            ValueTestTable(
+                size=len(self),
+                groups=self.groups,
+                rows=self._rows,
+                numbers=self.numbers.room,
+                group_of=self.group_of.room,
+                literals=self._literals.room,
+                hashes=self._hashes,
+                slots=self._slots,
+            ),
+            ValueFilter(max(self.longest, MOST_NUMBER), self._asks, self.has_grams, self._grams),
+            ValueStatistics(self.hits, self.samples, self.sampled),
+        )
 
     def _index(self) -> None:
         """Put the tests that came since into the hash table."""
@@ -320,10 +315,8 @@ class DemandTable:
         if wanted is not None:
             moved[wanted] = -1
         sizes = np.array([before, self._literals.size, 0], dtype=np.int64)
-        merge_tests(
-            rows, numbers.view(np.uint64), literals, names, moved,
-            self._rows, self.numbers.room.view(np.uint64), self._literals.room, self._interned_slots, sizes,
-        )  # fmt: skip
+        theirs = ValueTestArrays(rows, numbers.view(np.uint64), literals)
+        merge_tests(theirs, names, moved, ValueTestRoom(*self._rooms()), self._interned_slots, sizes)
         self._count, self._literals.size, _ = sizes.tolist()
         self._first = self._interned = self.numbers.size = self._count
         fresh = self._rows[:3, before : self._count]
@@ -344,8 +337,11 @@ class DemandTable:
         self._intern(0)
         bits, literal = np.float64(demand.number).view(np.uint64), np.frombuffer(demand.text, dtype=np.uint8)
         key = demand.element, demand.place, demand.kind
-        table = (self._rows, self.numbers.room.view(np.uint64), self._literals.room)
-        return int(find_interned(*key, bits, literal, *table, self._interned_slots))
+        return find_interned(*key, bits, literal, self._rooms(), self._interned_slots)
+
+    def _rooms(self) -> ValueTestArrays:
+        """The table with all its room, as tests are looked for in it, by the bits of their numbers."""
+        return ValueTestArrays(self._rows, self.numbers.room.view(np.uint64), self._literals.room)
 
     def _intern(self, more: int) -> None:
         """Let all that came as arrays be found by content, and make room for more."""
@@ -354,9 +350,13 @@ class DemandTable:
             size = max(len(self._interned_slots), 1 << (2 * (count + more)).bit_length())
             self._interned_slots, self._interned = np.full(size, -1, dtype=np.int32), 0
         if self._interned < count:
-            numbers = self.numbers.room.view(np.uint64)
-            intern_tests(self._rows, numbers, self._literals.room, self._interned, count, self._interned_slots)
+            intern_tests(self._rooms(), self._interned, count, self._interned_slots)
             self._interned = count
+
+
+def new_cache() -> ValueCache:
+    """Room for what a thread remembers of values."""
+    return ValueCache(np.zeros((VALUES + 1, V_COLUMNS), dtype=np.int64), np.zeros(VALUES + 1))
 
 
 def _of_any_element(demand: Demand) -> tuple[int, int, bytes, float]:

@@ -11,11 +11,14 @@ A value that would take too long to put together (a number in very much text) ma
 value: then all patterns behind its open gates are called.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, part, rare
+from pathcast.documents.document_batch_kernels import Elements, Values
+from pathcast.kernels import Bools, Floats, Int32s, Int64s, UInt8s, UInt64s, Writable, kernel, part, rare
 
-from ...arrays.bitset_kernels import mark_with_summary, read_few_marks
+from ...arrays.bitset_kernels import Marks, mark_with_summary, read_few_marks
 from .value_hash_kernels import (
     ANY,
     ASKS_NUMBER,
@@ -31,11 +34,17 @@ from .value_hash_kernels import (
     SELF_VALUE,
     TEXT_VALUE,
     V_TESTS,
+    Value,
+    ValueCache,
+    ValueKey,
+    ValueTests,
+    asked_of_name,
     asked_of_whichever,
     find_test,
     gram_place,
     remembered,
-)  # fmt: skip
+    value_at,
+)
 
 # Values that a group of ranges remembers.
 SAMPLES = 32
@@ -47,33 +56,123 @@ S_STAMP, S_CALLED, S_TOUCHED, S_UNKNOWN, S_COUNTS = range(5)
 ONE, LOW_SIX = np.uint64(1), np.uint64(63)
 
 
+class ListedGates(NamedTuple):
+    """The open gates of each document; -1 - pattern stands for a pattern without a gate.
+
+    Only gates below `listed` are listed; any other gate may be open.
+    """
+
+    offsets: Int64s
+    gates: Int32s
+    listed: int
+
+
+class CalledPatterns(NamedTuple):
+    """The patterns that other tests call in each document; `unknown` documents may have any value."""
+
+    offsets: Int64s
+    patterns: Int32s
+    unknown: Bools
+
+
+class GatePatterns(NamedTuple):
+    """Patterns by gate: those of gate k are `patterns[begins[k] : begins[k + 1]]`."""
+
+    begins: Int64s
+    patterns: Int32s
+
+
+class TestedPatterns(NamedTuple):
+    """Patterns by the equality or piece of text that they wait for, with their gates."""
+
+    begins: Int64s
+    patterns: Int32s
+    gates: Int32s
+
+
+class RangedPatterns(NamedTuple):
+    """Patterns by the group of ranges whose value they wait for, in the order of their thresholds, with their gates."""
+
+    kinds: Int32s
+    begins: Int64s
+    thresholds: Floats
+    patterns: Int32s
+    gates: Int32s
+
+
+class AccessPatterns(NamedTuple):
+    """Patterns by what they wait for: their gate alone (`behind`), a test, or a range; `all` of them by gate."""
+
+    gate_of: Int32s
+    behind: GatePatterns
+    all: GatePatterns
+    tested: TestedPatterns
+    ranged: RangedPatterns
+
+
+class CallScratch(NamedTuple):
+    """The tests and groups of ranges that the document met, by stamps, its open gates, and the patterns called."""
+
+    state: Writable[Int64s]
+    open_gates: Writable[UInt64s]
+    test_stamps: Writable[Int64s]
+    group_stamps: Writable[Int64s]
+    extremes: Writable[Floats]
+    touched: Writable[Int32s]
+    marks: Marks
+
+
+class AccessScratch(NamedTuple):
+    """Buffers of a search for candidates; `text` has room for a string-value, `out` for candidates."""
+
+    calls: CallScratch
+    cache: ValueCache
+    text: Writable[UInt8s]
+    out: Writable[Int32s]
+
+
 @part
-def call_some(first, last, patterns, gates, open_gates, marks, summary, state):
+def is_open(gate, open_gates):
+    """Whether a gate, as an unsigned number, is open."""
+    return open_gates[gate >> np.uint64(6)] >> (gate & LOW_SIX) & ONE != 0
+
+
+@part
+def call_some(first, last, patterns, gates, calls):
     """Mark those of some patterns whose gate is open."""
     called = 0
     for k in range(first, last):
-        gate = np.uint64(gates[k])
-        if open_gates[gate >> np.uint64(6)] >> (gate & LOW_SIX) & ONE:
-            mark_with_summary(marks, summary, patterns[k])
+        if is_open(np.uint64(gates[k]), calls.open_gates):
+            mark_with_summary(calls.marks.bits, calls.marks.summary, patterns[k])
             called += 1
-    state[S_CALLED] += called
+    calls.state[S_CALLED] += called
 
 
 @rare
-def call(test, begin, patterns, gates, open_gates, test_stamps, hits, marks, summary, state):
+def call(test, waiting, hits, calls):
     """A test is met: mark the patterns that wait for it and whose gate is open."""
-    if test < 0 or test_stamps[test] == state[S_STAMP]:
+    if test < 0 or calls.test_stamps[test] == calls.state[S_STAMP]:
         return
-    test_stamps[test] = state[S_STAMP]
+    calls.test_stamps[test] = calls.state[S_STAMP]
     hits[test] += 1
-    call_some(begin[test], begin[test + 1], patterns, gates, open_gates, marks, summary, state)
+    call_some(waiting.begins[test], waiting.begins[test + 1], waiting.patterns, waiting.gates, calls)
+
+
+@part
+def touch_group(group, kind, value, calls):
+    """A group of ranges is met: remember its extreme value."""
+    state = calls.state
+    if calls.group_stamps[group] != state[S_STAMP]:
+        calls.group_stamps[group] = state[S_STAMP]
+        calls.extremes[group] = value
+        calls.touched[state[S_TOUCHED]] = group
+        state[S_TOUCHED] += 1
+    elif (value > calls.extremes[group]) == (kind == LOW):
+        calls.extremes[group] = value
 
 
 @rare
-def look_up(
-    data, start, length, element, place, asked, slots, rows, hashes, numbers, groups, literals, begin, patterns,
-    gates, open_gates, test_stamps, hits, extremes, group_stamps, touched, values, value_numbers, marks, summary, state,
-):  # fmt: skip
+def look_up(value, element, place, asked, table, cache, waiting, hits, calls):
     """Look up a value of an element, for that element and for whichever."""
     for turn in range(2):
         holder = np.int32(ANY)
@@ -81,236 +180,187 @@ def look_up(
             holder = np.int32(element)
             if element < 0:
                 break
-        row = remembered(data, start, length, holder, place, asked, slots, rows, hashes, numbers, groups, literals,
-                         len(test_stamps), len(group_stamps), values, value_numbers)  # fmt: skip
+        row = remembered(value, holder, place, asked, table, cache)
         for kind in range(LOW):
-            call(values[row, V_TESTS + kind], begin, patterns, gates, open_gates, test_stamps, hits, marks, summary,
-                 state)  # fmt: skip
+            call(cache.rows[row, V_TESTS + kind], waiting, hits, calls)
         for kind in range(LOW, HIGH + 1):
-            group = values[row, V_TESTS + kind]
+            group = cache.rows[row, V_TESTS + kind]
             if group != NO_TEST:
-                value = value_numbers[row]
-                if group_stamps[group] != state[S_STAMP]:
-                    group_stamps[group] = state[S_STAMP]
-                    extremes[group] = value
-                    touched[state[S_TOUCHED]] = group
-                    state[S_TOUCHED] += 1
-                elif (value > extremes[group]) == (kind == LOW):
-                    extremes[group] = value
+                touch_group(group, kind, cache.numbers[row], calls)
 
 
 @rare
-def gathered(element, most, text_begin, text_end, text_start, text_length, data, arena, joined):
-    """An element's string-value in `joined`: its length; `most` + 1 when it is longer than that."""
+def gathered(element, most, texts, content, text):
+    """An element's string-value in `text`: its length; `most` + 1 when it is longer than that."""
     length = np.int64(0)
-    for index in range(text_begin[element], text_end[element]):
-        start, size = text_start[index], np.int64(text_length[index])
+    for index in range(texts.begins[element], texts.ends[element]):
+        start, size = texts.starts[index], np.int64(texts.lengths[index])
         if length + size > most:
             return np.int64(most + 1)
         for k in range(size):
-            joined[length + k] = data[start + k] if start >= 0 else arena[-1 - start + k]
+            text[length + k] = content.data[start + k] if start >= 0 else content.arena[-1 - start + k]
         length += size
     return length
 
 
 @rare
-def look_up_grams(
-    data, start, length, gram, seen, grams, slots, rows, hashes, numbers, literals, begin, patterns, gates,
-    open_gates, test_stamps, hits, marks, summary, state,
-):  # fmt: skip
+def look_up_grams(value, gram, seen, grams, table, waiting, hits, calls):
     """Look up the four-byte pieces of a text that goes on from `gram`: the last piece, and how many bytes came."""
-    known = len(test_stamps)
-    for k in range(length):
-        gram = gram >> np.uint64(8) | np.uint64(data[start + k]) << np.uint64(24)
+    anyone = np.int32(ANY)
+    for k in range(value.length):
+        gram = gram >> np.uint64(8) | np.uint64(value.data[value.start + k]) << np.uint64(24)
         seen += 1
         if seen < GRAM_BYTES:
             continue
         place = gram_place(gram)
         if grams[place >> 6] >> np.uint64(place & 63) & np.uint64(1):
-            test = find_test(known, slots, rows, hashes, numbers, literals, gram, np.int32(ANY), np.int32(ANY),
-                             np.int32(GRAM), 0.0, data, start, np.int64(0))  # fmt: skip
-            call(test, begin, patterns, gates, open_gates, test_stamps, hits, marks, summary, state)
+            test = find_test(ValueKey(gram, anyone, anyone, np.int32(GRAM), 0.0, value), table)
+            call(test, waiting, hits, calls)
     return gram, seen
 
 
 @rare
-def settle_ranges(
-    touched, extremes, kinds, range_begin, thresholds, range_patterns, range_gates, samples, sampled, open_gates, marks,
-    summary, state,
-):  # fmt: skip
+def settle_ranges(ranged, statistics, calls):
     """Mark the patterns whose threshold the groups' extreme values pass, and whose gate is open."""
-    for k in range(state[S_TOUCHED]):
-        group = touched[k]
-        value = extremes[group]
+    thresholds, samples, sampled = ranged.thresholds, statistics.samples, statistics.sampled
+    for k in range(calls.state[S_TOUCHED]):
+        group = calls.touched[k]
+        value = calls.extremes[group]
         samples[group, sampled[group] % SAMPLES] = value
         sampled[group] += 1
-        low, high = range_begin[group], range_begin[group + 1]
+        low, high = ranged.begins[group], ranged.begins[group + 1]
         begin, end = low, high
         # The first threshold above the value (LOW), or not below it (HIGH).
         while low < high:
             middle = (low + high) >> 1
-            if thresholds[middle] < value or (kinds[group] == LOW and thresholds[middle] == value):
+            if thresholds[middle] < value or (ranged.kinds[group] == LOW and thresholds[middle] == value):
                 low = middle + 1
             else:
                 high = middle
-        if kinds[group] == LOW:
+        if ranged.kinds[group] == LOW:
             end = low
         else:
             begin = low
-        call_some(begin, end, range_patterns, range_gates, open_gates, marks, summary, state)
+        call_some(begin, end, ranged.patterns, ranged.gates, calls)
 
 
 @rare
-def call_by_values(
-    first, last, names, attribute_begin, attribute_names, attribute_start, attribute_length, text_begin, text_end,
-    text_parent, text_start, text_length, data, arena, translation, longest, asks, grams, has_grams,
-    slots, rows, hashes, numbers, groups, literals, begin, patterns, gates,
-    open_gates, test_stamps, hits, extremes, group_stamps, touched, joined, values, value_numbers, marks, summary,
-    state,
-):  # fmt: skip
+def call_by_values(first, last, names, values, translation, tests, waiting, scratch):
     """Mark the patterns that wait for a document's values."""
+    attributes, texts, content, calls = values.attributes, values.texts, values.content, scratch.calls
+    table, asks, hits, cache = tests.table, tests.filter.asks, tests.statistics.hits, scratch.cache
+    grams, has_grams, most = tests.filter.grams, tests.filter.has_grams, max(tests.filter.longest, MOST_NUMBER)
     for element in range(first, last):
         name = translation[names[element]]
-        for index in range(attribute_begin[element], attribute_begin[element + 1]):
-            place = translation[attribute_names[index]]
-            asked = asks[OF_ATTRIBUTE, place + 1] if 0 <= place < asks.shape[1] - 1 else 0
-            start, length = attribute_start[index], np.int64(attribute_length[index])
+        for index in range(attributes.begins[element], attributes.begins[element + 1]):
+            place = translation[attributes.names[index]]
+            asked = asked_of_name(asks, OF_ATTRIBUTE, place)
+            value = value_at(attributes.starts[index], attributes.lengths[index], content)
             if asked:
-                if start >= 0:
-                    look_up(data, start, length, name, place, asked, slots, rows, hashes, numbers, groups, literals,
-                            begin, patterns, gates, open_gates, test_stamps, hits, extremes, group_stamps, touched,
-                            values, value_numbers, marks, summary, state)  # fmt: skip
-                else:
-                    look_up(arena, -1 - start, length, name, place, asked, slots, rows, hashes, numbers, groups,
-                            literals, begin, patterns, gates, open_gates, test_stamps, hits, extremes, group_stamps,
-                            touched, values, value_numbers, marks, summary, state)  # fmt: skip
+                look_up(value, name, place, asked, table, cache, waiting, hits, calls)
             if has_grams:
-                if start >= 0:
-                    look_up_grams(data, start, length, np.uint64(0), 0, grams, slots, rows, hashes, numbers, literals,
-                                  begin, patterns, gates, open_gates, test_stamps, hits, marks, summary,
-                                  state)  # fmt: skip
-                else:
-                    look_up_grams(arena, -1 - start, length, np.uint64(0), 0, grams, slots, rows, hashes, numbers,
-                                  literals, begin, patterns, gates, open_gates, test_stamps, hits, marks, summary,
-                                  state)  # fmt: skip
-        asked = asks[OF_SELF, name + 1] if 0 <= name < asks.shape[1] - 1 else 0
+                look_up_grams(value, np.uint64(0), 0, grams, table, waiting, hits, calls)
+        asked = asked_of_name(asks, OF_SELF, name)
         if asked | asks[OF_SELF, 0]:
-            most = max(longest, MOST_NUMBER)
-            length = gathered(element, most, text_begin, text_end, text_start, text_length, data, arena, joined)
+            length = gathered(element, most, texts, content, scratch.text)
+            text = Value(scratch.text, 0, length)
             if length > most:
                 # Too long to equal a text; what number it is, is another question.
                 if asked & (ASKS_NUMBER | ASKS_RANGE):
-                    state[S_UNKNOWN] = 1
-            elif asked | asked_of_whichever(joined, length, asks):
-                look_up(joined, np.int64(0), length, name, np.int32(SELF_VALUE), asked | asks[OF_SELF, 0], slots, rows,
-                        hashes, numbers, groups, literals, begin, patterns, gates, open_gates, test_stamps, hits,
-                        extremes, group_stamps, touched, values, value_numbers, marks, summary, state)  # fmt: skip
+                    calls.state[S_UNKNOWN] = 1
+            elif asked | asked_of_whichever(text, asks):
+                asked |= asks[OF_SELF, 0]
+                look_up(text, name, np.int32(SELF_VALUE), asked, table, cache, waiting, hits, calls)
     gram, seen = np.uint64(0), np.int64(0)
     if last == first:
         return
-    for index in range(text_begin[first], text_end[first]):
-        start, length = text_start[index], np.int64(text_length[index])
-        name = translation[names[text_parent[index]]]
-        asked = asks[OF_TEXT, 0] | (asks[OF_TEXT, name + 1] if 0 <= name < asks.shape[1] - 1 else 0)
+    for index in range(texts.begins[first], texts.ends[first]):
+        value = value_at(texts.starts[index], texts.lengths[index], content)
+        name = translation[names[texts.parents[index]]]
+        asked = asks[OF_TEXT, 0] | asked_of_name(asks, OF_TEXT, name)
         if asked:
-            if start >= 0:
-                look_up(data, start, length, name, np.int32(TEXT_VALUE), asked, slots, rows, hashes, numbers, groups,
-                        literals, begin, patterns, gates, open_gates, test_stamps, hits, extremes, group_stamps,
-                        touched, values, value_numbers, marks, summary, state)  # fmt: skip
-            else:
-                look_up(arena, -1 - start, length, name, np.int32(TEXT_VALUE), asked, slots, rows, hashes, numbers,
-                        groups, literals, begin, patterns, gates, open_gates, test_stamps, hits, extremes,
-                        group_stamps, touched, values, value_numbers, marks, summary, state)  # fmt: skip
+            look_up(value, name, np.int32(TEXT_VALUE), asked, table, cache, waiting, hits, calls)
         if has_grams:
             # An element's string-value may go on from one text node to the next: so does the search.
-            if start >= 0:
-                gram, seen = look_up_grams(data, start, length, gram, seen, grams, slots, rows, hashes, numbers,
-                                           literals, begin, patterns, gates, open_gates, test_stamps, hits, marks,
-                                           summary, state)  # fmt: skip
-            else:
-                gram, seen = look_up_grams(arena, -1 - start, length, gram, seen, grams, slots, rows, hashes, numbers,
-                                           literals, begin, patterns, gates, open_gates, test_stamps, hits, marks,
-                                           summary, state)  # fmt: skip
+            gram, seen = look_up_grams(value, gram, seen, grams, table, waiting, hits, calls)
 
 
 @rare
-def call_all(gates, opened, closed, begin, patterns, marks, summary, state):
+def call_all(gates, opened, closed, by_gate, calls):
     """Mark the patterns that wait behind open gates."""
+    begins = by_gate.begins
     for index in range(opened, closed):
         gate = gates[index]
         if gate >= 0:
-            for k in range(begin[gate], begin[gate + 1]):
-                mark_with_summary(marks, summary, patterns[k])
-            state[S_CALLED] += begin[gate + 1] - begin[gate]
+            for k in range(begins[gate], begins[gate + 1]):
+                mark_with_summary(calls.marks.bits, calls.marks.summary, by_gate.patterns[k])
+            calls.state[S_CALLED] += begins[gate + 1] - begins[gate]
 
 
-@kernel(
-    "int64(ro_i8[::1], ro_i4[::1], int64, ro_i8[::1], ro_i4[::1], ro_i4[::1],"
-    " ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
-    " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_u1[::1], ro_u1[::1], ro_i4[::1],"
-    " int64, boolean, ro_i1[:, ::1], ro_u8[::1], ro_i4[::1], ro_i4[:, ::1], ro_u8[::1], ro_f8[::1], ro_i4[::1],"
-    " ro_u1[::1],"
-    " ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1],"
-    " ro_i4[::1], ro_i8[::1], ro_f8[::1], ro_i4[::1], ro_i4[::1], ro_b1[::1],"
-    " i8[::1], u8[::1], i8[::1], i8[::1], f8[:, ::1], i8[::1], f8[::1], i8[::1], i4[::1], u1[::1],"
-    " i8[:, ::1], f8[::1], u8[::1], u8[::1],"
-    " i8[::1], i4[::1], int64)"
-)
+@part
+def open_all(document, gates, calls):
+    """Open the gates of a document; a pattern without a gate is called."""
+    for index in range(gates.offsets[document], gates.offsets[document + 1]):
+        if gates.gates[index] >= 0:
+            gate = np.uint64(gates.gates[index])
+            calls.open_gates[gate >> np.uint64(6)] |= ONE << (gate & LOW_SIX)
+        else:
+            mark_with_summary(calls.marks.bits, calls.marks.summary, -1 - gates.gates[index])
+            calls.state[S_CALLED] += 1
+
+
+@part
+def take_called(document, called, gate_of, listed, calls):
+    """Mark the patterns that other tests called and whose gate is open, or not listed."""
+    for index in range(called.offsets[document], called.offsets[document + 1]):
+        gate = np.uint64(gate_of[called.patterns[index]])
+        if np.int64(gate) >= listed or is_open(gate, calls.open_gates):
+            mark_with_summary(calls.marks.bits, calls.marks.summary, called.patterns[index])
+            calls.state[S_CALLED] += 1
+
+
+@kernel
 def candidates_of(
-    gate_offsets, gates, told_gates, called_offsets, called, gate_of,
-    offsets, names, attribute_begin, attribute_names, attribute_start, attribute_length,
-    text_begin, text_end, text_parent, text_start, text_length, data, arena, translation,
-    longest, has_grams, asks, grams, slots, rows, hashes, numbers, groups, literals,
-    behind_begin, behind, all_begin, all_patterns, begin, patterns, pattern_gates,
-    range_kinds, range_begin, thresholds, range_patterns, range_gates, unknown,
-    state, open_gates, test_stamps, hits, samples, sampled, extremes, group_stamps, touched, joined, values,
-    value_numbers, marks, summary, out_offsets, out, first,
-):  # fmt: skip
+    gates: ListedGates,
+    called: CalledPatterns,
+    elements: Elements,
+    values: Values,
+    translation: Int32s,
+    tests: ValueTests,
+    access: AccessPatterns,
+    scratch: AccessScratch,
+    out_offsets: Writable[Int64s],
+    first: int,
+) -> int:
     """The candidates of each document from `first` on, ascending; the first document whose candidates found no room.
 
-    Patterns wait behind their gate alone (`behind`), for an equality or piece of text (`patterns`) or for a value
-    beyond a threshold (`range_patterns`), both with their gates beside them; `all_patterns` has all of them by gate.
-    Those that were `called` by other tests are candidates if their gates (`gate_of`) are open, or not told.
-    Among gates, -1 - pattern is the gate of a fresh one. An `unknown` document may have any value.
+    Candidates are the patterns that wait behind an open gate alone, and those with an open gate that wait for a test
+    which the document passes, or that are `called`.
     """
+    calls, out, offsets = scratch.calls, scratch.out, elements.offsets
+    state, marks = calls.state, calls.marks
     for document in range(first, len(offsets) - 1):
         state[S_STAMP] += 1
         state[S_TOUCHED] = state[S_CALLED] = 0
-        state[S_UNKNOWN] = unknown[document]
-        opened, closed = gate_offsets[document], gate_offsets[document + 1]
-        for index in range(opened, closed):
-            if gates[index] >= 0:
-                gate = np.uint64(gates[index])
-                open_gates[gate >> np.uint64(6)] |= ONE << (gate & LOW_SIX)
-            else:
-                mark_with_summary(marks, summary, -1 - gates[index])
-                state[S_CALLED] += 1
-        for index in range(called_offsets[document], called_offsets[document + 1]):
-            gate = np.uint64(gate_of[called[index]])
-            if np.int64(gate) >= told_gates or open_gates[gate >> np.uint64(6)] >> (gate & LOW_SIX) & ONE:
-                mark_with_summary(marks, summary, called[index])
-                state[S_CALLED] += 1
-        call_all(gates, opened, closed, behind_begin, behind, marks, summary, state)
-        if closed > opened and len(test_stamps):
-            call_by_values(
-                offsets[document], offsets[document + 1], names, attribute_begin, attribute_names, attribute_start,
-                attribute_length, text_begin, text_end, text_parent, text_start, text_length, data, arena, translation,
-                longest, asks, grams, has_grams, slots, rows, hashes, numbers, groups, literals, begin, patterns,
-                pattern_gates, open_gates, test_stamps, hits, extremes, group_stamps, touched, joined, values,
-                value_numbers, marks, summary, state,
-            )  # fmt: skip
-            settle_ranges(touched, extremes, range_kinds, range_begin, thresholds, range_patterns, range_gates, samples,
-                          sampled, open_gates, marks, summary, state)  # fmt: skip
+        state[S_UNKNOWN] = called.unknown[document]
+        opened, closed = gates.offsets[document], gates.offsets[document + 1]
+        open_all(document, gates, calls)
+        take_called(document, called, access.gate_of, gates.listed, calls)
+        call_all(gates.gates, opened, closed, access.behind, calls)
+        if closed > opened and tests.table.size:
+            begin, end = offsets[document], offsets[document + 1]
+            call_by_values(begin, end, elements.names, values, translation, tests, access.tested, scratch)
+            settle_ranges(access.ranged, tests.statistics, calls)
         if state[S_UNKNOWN]:
-            call_all(gates, opened, closed, all_begin, all_patterns, marks, summary, state)
+            call_all(gates.gates, opened, closed, access.all, calls)
         for index in range(opened, closed):
-            if gates[index] >= 0:
-                open_gates[np.uint64(gates[index]) >> np.uint64(6)] = 0
+            if gates.gates[index] >= 0:
+                calls.open_gates[np.uint64(gates.gates[index]) >> np.uint64(6)] = 0
         if out_offsets[document] + state[S_CALLED] + 8 > len(out):
-            for k in range(len(marks)):
-                marks[k] = 0
-            for k in range(len(summary)):
-                summary[k] = 0
-            return np.int64(document)
-        out_offsets[document + 1] = read_few_marks(marks, summary, out, out_offsets[document])
-    return np.int64(len(offsets) - 1)
+            for k in range(len(marks.bits)):
+                marks.bits[k] = 0
+            for k in range(len(marks.summary)):
+                marks.summary[k] = 0
+            return document
+        out_offsets[document + 1] = read_few_marks(marks.bits, marks.summary, out, out_offsets[document])
+    return len(offsets) - 1

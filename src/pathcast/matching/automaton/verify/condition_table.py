@@ -57,7 +57,16 @@ from ..values.comparison_kernels import (
     MORE,
     STARTS_WITH,
 )
-from ..values.interning_kernels import N_SIZES, UNWANTED, find_condition, index_conditions, merge_conditions, want_parts
+from ..values.interning_kernels import (
+    N_SIZES,
+    UNWANTED,
+    ConditionArrays,
+    ConditionRoom,
+    find_condition,
+    index_conditions,
+    merge_conditions,
+    want_parts,
+)
 from ..values.path_gates import longest_path
 from .condition_kernels import (
     ALL_OF,
@@ -86,7 +95,6 @@ from .verifier_kernels import MOST_ASKS, NOTHING, SAME
 
 _WORD = 1 << 64
 _TRIED = frozenset([SELF, CHOICE, FIRST])
-_NONE = np.empty(0, dtype=np.int32)
 _NO_SLOTS = np.full(256, -1, dtype=np.int32)
 _NUMBER_TESTS = {"=": EQUAL, "!=": DIFFERENT, "<": LESS, "<=": AT_MOST, ">": MORE, ">=": AT_LEAST}
 _TEXT_TESTS = {"=": EQUAL_TEXT, "!=": DIFFERENT_TEXT, "contains": CONTAINS, "starts-with": STARTS_WITH}
@@ -354,11 +362,8 @@ class Conditions:
         moved = np.where(is_wanted, -1, UNWANTED).astype(np.int32)
         sizes = np.array([self._rows.size, self._literals.size, self._parts.size], dtype=np.int64)
         assert len(sizes) == N_SIZES
-        merge_conditions(
-            theirs.rows, theirs.limits.view(np.uint64), theirs.hashes, theirs.literals, theirs.parts, names, moved,
-            self._rows.room, self._limits.room.view(np.uint64), self._hashes.room, self._literals.room,
-            self._parts.room, self._slots, sizes,
-        )  # fmt: skip
+        room = ConditionRoom(*self._rooms())
+        merge_conditions(_with_bits(theirs), names, moved, room, self._slots, sizes)
         self._rows.size, self._literals.size, self._parts.size = sizes.tolist()
         self._limits.size = self._hashes.size = self._first = self._indexed = self._rows.size
         self._arrays = self._captured()
@@ -369,9 +374,12 @@ class Conditions:
         self._index(0)
         bits = np.float64(limit).view(np.uint64)
         its_parts, literal = np.array(parts, dtype=np.int32), np.frombuffer(text, dtype=np.uint8)
-        table = (self._rows.room, self._limits.room.view(np.uint64), self._literals.room, self._parts.room)
         step = -1 if before is None else before
-        return int(find_condition(kind, test, bits, step, literal, its_parts, _NONE, *table, self._slots))
+        return find_condition(kind, test, bits, step, literal, its_parts, self._rooms(), self._slots)
+
+    def _rooms(self) -> ConditionArrays:
+        """The table with all its room, as conditions are looked for in it."""
+        return _with_bits(ConditionTable(*(column.room for column in self._columns)))
 
     def _index(self, more: int) -> None:
         """Let all that came as arrays be found by content, and make room for more."""
@@ -380,9 +388,14 @@ class Conditions:
             size = max(len(self._slots), 1 << (2 * (count + more)).bit_length())
             self._slots, self._indexed = np.full(size, -1, dtype=np.int32), 0
         if self._indexed < count:
-            table = (self._rows.room, self._limits.room.view(np.uint64), self._literals.room, self._parts.room)
-            index_conditions(*table, self._indexed, count, _NONE, self._slots)
+            index_conditions(self._rooms(), self._indexed, count, self._slots)
             self._indexed = count
+
+
+def _with_bits(table: ConditionTable) -> ConditionArrays:
+    """A table as conditions are looked for in it, by the bits of their limits."""
+    rows, limits, hashes, literals, parts = table
+    return ConditionArrays(rows, limits.view(np.uint64), hashes, literals, parts)
 
 
 def _tests_the_element(condition: Condition) -> bool:

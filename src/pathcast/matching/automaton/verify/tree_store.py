@@ -32,7 +32,8 @@ from ..values.ancestor_test_rows import NO_TESTS, Bound, BoundTests, JoinRows, n
 from ..values.ancestor_tests import spine_of
 from ..values.path_gates import gate, in_order
 from ..values.state_value_join import Joins
-from ..values.value_index import DemandTable, Tests
+from ..values.value_hash_kernels import ValueTests
+from ..values.value_index import DemandTable
 from .candidate_matcher import CandidateMatcher, GatedTrees
 from .verifier import Verifier
 
@@ -267,11 +268,11 @@ class TreeLayout:
 
     ends: Int32s
     clauses: ClauseRows
-    captured: Tests
+    captured: ValueTests
     likely: Floats
     bound: BoundTests
     bound_ends: Int32s
-    bound_captured: Tests
+    bound_captured: ValueTests
     bound_likely: Floats
     entries: Int32s
     twigs: Twigs
