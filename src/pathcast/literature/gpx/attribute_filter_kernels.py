@@ -7,9 +7,12 @@ tag, mostly 0: the attributes of each level are looked at from every tag, or fro
 Cost: a look-up for every attribute and every tag that asks for it, and a step for each filter that is satisfied.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import part, rare
+from pathcast.documents.document_batch_kernels import Attributes
+from pathcast.kernels import Floats, Int8s, Int32s, Int64s, UInt8s, UInt64s, Writable, part, rare
 from pathcast.matching.automaton.values.comparison_kernels import number, same_text
 
 from .predicate_kernels import DOCUMENT, STEPS, STEPS_ABOVE, mixed
@@ -20,6 +23,75 @@ ASKS_ANY, ASKS_TEXT, ASKS_NUMBER = 1, 2, 4
 # The limits of a row stand by operator: =, ≥, ≤, !=.
 LIMIT_KINDS = 4
 TEXT_SEED, TEXT_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+
+
+class Literals(NamedTuple):
+    """The distinct texts that filters compare with, and a hash table that finds them."""
+
+    texts: UInt8s
+    begins: Int64s
+    hashes: Int64s
+    slots: Int32s
+
+
+class NumberTests(NamedTuple):
+    """Comparisons with numbers: for each row and operator the limits, ascending, and the predicates they belong to."""
+
+    limits: Floats
+    begins: Int64s
+    predicates: Int32s
+
+
+class TextTests(NamedTuple):
+    """Comparisons with `=` and a text: a hash table from a row and the number of a literal to a predicate."""
+
+    keys: Int64s
+    slots: Int32s
+    predicates: Int32s
+
+
+class UnlikeTests(NamedTuple):
+    """Comparisons with `!=` and a text: for each row the numbers of literals, and the predicates they belong to."""
+
+    begins: Int64s
+    texts: Int32s
+    predicates: Int32s
+
+
+class FilterTests(NamedTuple):
+    """All filters: a hash table from an attribute's place to a row, and the tests of each row."""
+
+    keys: Int64s
+    slots: Int32s
+    exists: Int32s
+    numbers: NumberTests
+    texts: TextTests
+    unlike: UnlikeTests
+
+
+class Filters(NamedTuple):
+    """What `asks` about the attributes of a name, the steps at which each tag has filters, and the filters."""
+
+    asks: Int8s
+    steps: UInt64s
+    tests: FilterTests
+    literals: Literals
+
+
+class AttributeValues(NamedTuple):
+    """The values of a document's attributes: as numbers, and as numbers of literals or -1."""
+
+    numbers: Writable[Floats]
+    texts: Writable[Int32s]
+
+
+class DocumentAttributes(NamedTuple):
+    """The attributes of a document: those of its batch, the first of its own, and their values."""
+
+    attributes: Attributes
+    symbols: Int32s
+    first: np.int64
+    values: AttributeValues
 
 
 @part
@@ -35,59 +107,53 @@ def key_index(key, keys, slots):
 
 
 @rare
-def literal_number(data, start, length, literals, literal_begin, literal_hashes, literal_slots):
+def literal_number(data, start, length, literals):
     """The number of the literal with this text, or -1."""
     hashed = TEXT_SEED
     for k in range(length):
         hashed = (hashed ^ np.uint64(data[start + k])) * TEXT_PRIME
-    mask = np.uint64(len(literal_slots) - 1)
+    mask = np.uint64(len(literals.slots) - 1)
     key = np.int64(hashed)
     slot = mixed(key, 0) & mask
     while True:
-        index = np.int64(literal_slots[slot])
+        index = np.int64(literals.slots[slot])
         if index < 0:
             return index
-        begin = literal_begin[index]
-        if literal_hashes[index] == key and same_text(
-            data, start, length, literals, begin, literal_begin[index + 1] - begin
-        ):
-            return index
+        if literals.hashes[index] == key:
+            begin, end = literals.begins[index], literals.begins[index + 1]
+            if same_text(data, start, length, literals.texts, begin, end - begin):
+                return index
         slot = (slot + ONE) & mask
 
 
 @rare
-def read_values(
-    first, end, attribute_names, attribute_start, attribute_length, data, arena, translation, asks,
-    literals, literal_begin, literal_hashes, literal_slots, numbers, texts,
-):  # fmt: skip
+def read_values(content, end, data, arena, asks, literals):
     """The values of a document's attributes that filters ask about: as numbers, and as numbers of literals."""
+    attributes, symbols, first, (numbers, texts) = content
     for index in range(first, end):
-        name = translation[attribute_names[index]]
+        name = symbols[attributes.names[index]]
         asked = asks[name] if 0 <= name < len(asks) else 0
-        start, length = attribute_start[index], np.int64(attribute_length[index])
+        start, length = attributes.starts[index], np.int64(attributes.lengths[index])
         at = index - first
         numbers[at], texts[at] = np.nan, -1
         if asked & ASKS_NUMBER:
             numbers[at] = number(data, start, length) if start >= 0 else number(arena, -1 - start, length)
         if asked & ASKS_TEXT:
             if start >= 0:
-                texts[at] = literal_number(data, start, length, literals, literal_begin, literal_hashes, literal_slots)
+                texts[at] = literal_number(data, start, length, literals)
             else:
-                texts[at] = literal_number(
-                    arena, -1 - start, length, literals, literal_begin, literal_hashes, literal_slots
-                )
+                texts[at] = literal_number(arena, -1 - start, length, literals)
 
 
 @part
-def number_predicates(row, value, limits, limit_begin, limit_predicate, truths, n):
+def number_predicates(row, value, tests, satisfied, n):
     """The comparisons of a row with numbers that a value satisfies; NaN differs from every number."""
-    first, least, most, other, end = (
-        limit_begin[LIMIT_KINDS * row], limit_begin[LIMIT_KINDS * row + 1], limit_begin[LIMIT_KINDS * row + 2],
-        limit_begin[LIMIT_KINDS * row + 3], limit_begin[LIMIT_KINDS * row + 4],
-    )  # fmt: skip
+    limits, begins, predicates = tests
+    at = LIMIT_KINDS * row
+    first, least, most, other, end = begins[at], begins[at + 1], begins[at + 2], begins[at + 3], begins[at + 4]
     for at in range(other, end):
         if limits[at] != value:
-            n = holds(limit_predicate[at], truths, n)
+            n = holds(predicates[at], satisfied, n)
     if np.isnan(value):
         return n
     low, high = first, least
@@ -98,56 +164,54 @@ def number_predicates(row, value, limits, limit_begin, limit_predicate, truths, 
         else:
             high = middle
     if low < least and limits[low] == value:
-        n = holds(limit_predicate[low], truths, n)
+        n = holds(predicates[low], satisfied, n)
     at = least
     while at < most and limits[at] <= value:
-        n = holds(limit_predicate[at], truths, n)
+        n = holds(predicates[at], satisfied, n)
         at += 1
     at = other - 1
     while at >= most and limits[at] >= value:
-        n = holds(limit_predicate[at], truths, n)
+        n = holds(predicates[at], satisfied, n)
         at -= 1
     return n
 
 
 @rare
-def filter_predicates(key, value, text, filters, truths, n):
+def filter_predicates(key, value, text, tests, satisfied, n):
     """The filters that one attribute satisfies: the key is a tag, its occurrence, the steps from there, and a name."""
-    (
-        filter_keys, filter_slots, filter_exists, limits, limit_begin, limit_predicate,
-        text_keys, text_slots, text_predicate, unlike_begin, unlike_text, unlike_predicate,
-    ) = filters  # fmt: skip
-    row = key_index(key, filter_keys, filter_slots)
+    row = key_index(key, tests.keys, tests.slots)
     if row < 0:
         return n
-    if filter_exists[row] >= 0:
-        n = holds(filter_exists[row], truths, n)
-    n = number_predicates(row, value, limits, limit_begin, limit_predicate, truths, n)
-    for at in range(unlike_begin[row], unlike_begin[row + 1]):
-        if unlike_text[at] != text:
-            n = holds(unlike_predicate[at], truths, n)
+    if tests.exists[row] >= 0:
+        n = holds(tests.exists[row], satisfied, n)
+    n = number_predicates(row, value, tests.numbers, satisfied, n)
+    unlike = tests.unlike
+    for at in range(unlike.begins[row], unlike.begins[row + 1]):
+        if unlike.texts[at] != text:
+            n = holds(unlike.predicates[at], satisfied, n)
     if text >= 0:
-        index = key_index(row << 32 | np.int64(text), text_keys, text_slots)
+        index = key_index(row << 32 | np.int64(text), tests.texts.keys, tests.texts.slots)
         if index >= 0:
-            n = holds(text_predicate[index], truths, n)
+            n = holds(tests.texts.predicates[index], satisfied, n)
     return n
 
 
 @part
-def attribute_predicates(depth, fresh_from, count, publication, content, asks, filter_steps, filters, truths, n):
+def attribute_predicates(depth, fresh_from, count, path, content, filters, satisfied, n):
     """What the attributes of the path down to `depth` satisfy, seen from the document (-1) and from each tag.
 
     Of tags before `fresh_from`, only the attributes at `depth` are looked at; the others were when they were met.
     """
-    kept_tag, kept_occurrence, kept_depth = publication
-    path, attribute_begin, attribute_names, translation, zero, numbers, texts = content
+    tags, occurrences, depths = path.publication
+    attributes, symbols, zero, (numbers, texts) = content
+    asks = filters.asks
     for seen_from in range(-1, count):
         tag, occurrence, from_depth = np.int64(DOCUMENT), np.int64(1), np.int64(0)
-        wanted = filter_steps[len(filter_steps) - 1]
+        wanted = filters.steps[len(filters.steps) - 1]
         if seen_from >= 0:
-            tag, occurrence = np.int64(kept_tag[seen_from]), np.int64(kept_occurrence[seen_from])
-            from_depth = np.int64(kept_depth[seen_from])
-            wanted = filter_steps[tag]
+            tag, occurrence = np.int64(tags[seen_from]), np.int64(occurrences[seen_from])
+            from_depth = np.int64(depths[seen_from])
+            wanted = filters.steps[tag]
         if wanted == 0:
             continue
         highest = np.int64(1)
@@ -160,12 +224,11 @@ def attribute_predicates(depth, fresh_from, count, publication, content, asks, f
             steps = level - from_depth + STEPS_ABOVE
             if not wanted >> np.uint64(steps) & ONE:
                 continue
-            holder = path[level]
+            holder = path.elements[level]
             key = (tag << OCCURRENCE_BITS | occurrence) << STEPS_BITS | steps
-            for at in range(attribute_begin[holder], attribute_begin[holder + 1]):
-                name = np.int64(translation[attribute_names[at]])
+            for at in range(attributes.begins[holder], attributes.begins[holder + 1]):
+                name = np.int64(symbols[attributes.names[at]])
                 if 0 <= name < len(asks) and asks[name]:
-                    n = filter_predicates(
-                        key << ATTRIBUTE_BITS | name, numbers[at - zero], texts[at - zero], filters, truths, n
-                    )
+                    whole_key, value, text = key << ATTRIBUTE_BITS | name, numbers[at - zero], texts[at - zero]
+                    n = filter_predicates(whole_key, value, text, filters.tests, satisfied, n)
     return n

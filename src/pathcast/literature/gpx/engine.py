@@ -25,7 +25,7 @@ from pathcast.matching.table import PatternTable
 
 from ..streaming.streaming_engine import Bits, packed
 from .delegation import Delegate
-from .run_kernels import match_documents
+from .run_kernels import Results, Run, match_documents
 from .scratch import Scratch
 from .subscription_kernels import (
     CHECKED,
@@ -39,8 +39,9 @@ from .subscription_kernels import (
     SATISFIED,
     TUPLES,
     WAITING,
+    Wanted,
 )
-from .tables import KERNEL_ARRAYS, Arrays, build_index
+from .tables import Arrays, build_index, kernel_index
 
 _NO_BITS: Bits = np.zeros(0, dtype=np.uint64)
 _NO_LINKS: Entries = np.zeros(0, dtype=np.int32)
@@ -90,9 +91,9 @@ class GpxEngine:
     def _take(self, index: Arrays) -> None:
         self._index = index
         self._entries = int(index["entries"][0])
-        self._kernel_arrays = tuple(index[name] for name in KERNEL_ARRAYS[1:])
+        self._kernel_index = kernel_index(index)
         self._delegate = Delegate(self.table, self._entries, index["delegated"])
-        self._scratch = Scratch(index, self._entries)
+        self._scratch = Scratch(self._kernel_index, self._entries)
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
         with self._lock:
@@ -101,23 +102,20 @@ class GpxEngine:
     def _match(self, batch: DocumentBatch, skip: Mask | None) -> tuple[Offsets, Entries]:
         bits = _NO_BITS if skip is None else packed(skip, self._entries)
         over = np.zeros(len(batch), dtype=np.bool_)
-        offsets = self._run(batch, self.reuse, over, bits, _NO_LINKS, _NO_FLAGS, _NO_LINKS)
+        offsets = self._run(batch, self.reuse, over, self._wanted(bits))
         entries = self._scratch.out[: offsets[-1]].copy()
         if not self._delegate.is_needed(over):
             return offsets, entries
         self._delegate.limits = self.limits
         return self._merged(offsets, entries, *self._delegate.answers(batch, over, skip))
 
-    def _run(
-        self,
-        batch: DocumentBatch,
-        reuse: bool,
-        over: Mask,
-        skip: Bits,
-        links: Entries,
-        decided: Mask,
-        positions: Entries,
-    ) -> Offsets:
+    def _wanted(
+        self, skip: Bits, links: Entries = _NO_LINKS, decided: Mask = _NO_FLAGS, positions: Entries = _NO_LINKS
+    ) -> Wanted:
+        """All entries but those in `skip`; those of a link only until it is decided."""
+        return Wanted(self._scratch.marks, self._scratch.summary, skip, links, decided, positions)
+
+    def _run(self, batch: DocumentBatch, reuse: bool, over: Mask, wanted: Wanted) -> Offsets:
         """Match by the kernel; the entries are in the scratch's `out`."""
         scratch = self._scratch
         scratch.fit(batch)
@@ -125,15 +123,21 @@ class GpxEngine:
         offsets = np.zeros(len(batch) + 1, dtype=np.int64)
         done, waiting = 0, scratch.counts[WAITING]
         while done < len(batch):
-            if len(links):  # also when a document is begun again for want of room
-                decided.fill(False)
+            if len(wanted.links):  # also when a document is begun again for want of room
+                wanted.decided.fill(False)
                 scratch.counts[WAITING] = waiting
             done = match_documents(
-                self.mode, done, reuse, batch.offsets, batch.name, batch.depth, batch.end, batch.attribute_begin,
-                batch.attribute_name, batch.attribute_start, batch.attribute_length, batch.data, batch.arena,
-                translation, self._index["is_tag"], *self._kernel_arrays,
-                skip, links, decided, positions, *scratch.arrays, over, offsets, scratch.out,
-            )  # fmt: skip
+                Run(self.mode, reuse, done),
+                batch.elements,
+                batch.values.attributes,
+                batch.data,
+                batch.arena,
+                translation,
+                self._kernel_index,
+                wanted,
+                scratch.buffers,
+                Results(over, offsets, scratch.out),
+            )
             scratch.enlarge()
         return offsets
 
@@ -202,7 +206,7 @@ class GpxLastEngine(GpxEngine):
             scratch.counts[WAITING] = _waited_for(links, skip)
         over = np.zeros(1, dtype=np.bool_)
         positions = scratch.positions(self._entries)
-        offsets = self._run(batch, True, over, bits, links, decided, positions)
+        offsets = self._run(batch, True, over, self._wanted(bits, links, decided, positions))
         entries = scratch.out[: offsets[-1]].copy()
         decided_early = link is not None and scratch.counts[WAITING] == 0 and not over[0]
         if decided_early or not self._delegate.is_needed(over):

@@ -8,9 +8,11 @@ matches when a topmost binding has all.
 Cost: for each match of a piece, the branches along it, times the tags of the publication.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import part, rare
+from pathcast.kernels import Int32s, Int64s, Matrix, part, rare
 
 from ..streaming.pattern_bindings_kernels import B_ABOVE, B_NODE, FULL, binding
 
@@ -19,37 +21,51 @@ C_BRANCH, C_TAG, C_OCCURRENCE, C_STEPS, C_ROWS = range(5)
 MISSING = -1
 
 
+class Joins(NamedTuple):
+    """The joins of patterns with branches.
+
+    From `use_begins[p]` on the uses of piece `p`: the pattern's entry and the piece's bit in its last branch. From
+    `chain_begins[u]` on the branches along use `u`. A branch has its bit in the one above, and all bits that it needs.
+    """
+
+    use_begins: Int64s
+    use_entries: Int32s
+    use_parts: Int64s
+    chain_begins: Int64s
+    chain: Matrix[Int32s]
+    branch_parts: Int64s
+    branch_full: Int64s
+
+
 @part
-def element_at(tag, occurrence, steps, publication, count, path):
+def element_at(tag, occurrence, steps, path, count):
     """The element that stands so many steps from a tag of the publication; from the document for no tag."""
     if tag < 0:
-        return np.int32(MISSING) if steps == 0 else path[steps]
-    kept_tag, kept_occurrence, kept_depth = publication
+        return np.int32(MISSING) if steps == 0 else path.elements[steps]
+    tags, occurrences, depths = path.publication
     for k in range(count):
-        if kept_tag[k] == tag and kept_occurrence[k] == occurrence:
-            return path[kept_depth[k] + steps]
+        if tags[k] == tag and occurrences[k] == occurrence:
+            return path.elements[depths[k] + steps]
     return np.int32(MISSING)
 
 
 @rare
-def join_piece(use, joins, publication, count, path, stamp, room):
+def join_piece(use, joins, path, count, stamp, table):
     """Enter a piece that matched into the join: 1 when its pattern now matches, 0 when not, FULL: no room."""
-    _, _, chain_begin, chain, use_part, branch_part, branch_full = joins
-    _, _, bindings, parts, _ = room
+    chain, bindings, parts = joins.chain, table.bindings, table.parts
     at = np.int64(MISSING)
-    for link in range(chain_begin[use], chain_begin[use + 1]):
-        element = element_at(
-            chain[C_TAG, link], chain[C_OCCURRENCE, link], chain[C_STEPS, link], publication, count, path
-        )
-        at = binding(chain[C_BRANCH, link], element, at, stamp, room)
+    for link in range(joins.chain_begins[use], joins.chain_begins[use + 1]):
+        tag, occurrence, steps = chain[C_TAG, link], chain[C_OCCURRENCE, link], chain[C_STEPS, link]
+        element = element_at(tag, occurrence, steps, path, count)
+        at = binding(chain[C_BRANCH, link], element, at, stamp, table)
         if at < 0:
             return np.int64(FULL)
-    part_bit = use_part[use]
+    part_bit = joins.use_parts[use]
     while at >= 0:
         branch = bindings[B_NODE, at]
         parts[at] |= part_bit
-        if parts[at] != branch_full[branch]:
+        if parts[at] != joins.branch_full[branch]:
             return np.int64(0)
-        part_bit = branch_part[branch]
+        part_bit = joins.branch_parts[branch]
         at = np.int64(bindings[B_ABOVE, at])
     return np.int64(1)

@@ -45,6 +45,7 @@ from .predicate_kernels import (
     UNLIKE_NUMBER,
     UNLIKE_TEXT,
     VALUE_SHIFT,
+    PredicateTable,
     encode_trie,
     number_predicates,
 )
@@ -55,9 +56,13 @@ _OPERATORS = {"=": EQUAL, ">=": AT_LEAST}
 _TEXT_OPERATORS = {"=": EQUAL_TEXT, "!=": UNLIKE_TEXT}
 # `>` is `≥` the next number, and `<` is `≤` the one before.
 _NUMBER_OPERATORS = {
-    "=": EQUAL_NUMBER, "!=": UNLIKE_NUMBER, ">=": AT_LEAST_NUMBER, ">": AT_LEAST_NUMBER,
-    "<=": AT_MOST_NUMBER, "<": AT_MOST_NUMBER,
-}  # fmt: skip
+    "=": EQUAL_NUMBER,
+    "!=": UNLIKE_NUMBER,
+    ">=": AT_LEAST_NUMBER,
+    ">": AT_LEAST_NUMBER,
+    "<=": AT_MOST_NUMBER,
+    "<": AT_MOST_NUMBER,
+}
 _NEXT = {">": inf, "<": -inf}
 
 
@@ -261,20 +266,22 @@ def _numbered(table: PatternTable, words: _Words, ends: Int32s, depths: Int32s) 
     """Number the predicates of trees and of plain paths together."""
     trie = table.trie
     most = len(words.forms) + min(trie.count + len(ends), int(depths.sum()) + len(ends)) + 1
-    slots = np.full(slots_for(most), NONE, dtype=np.int32)
-    forms, tag_pairs = np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int64)
+    distinct = PredicateTable(
+        slots=np.full(slots_for(most), NONE, dtype=np.int32),
+        forms=np.zeros(most, dtype=np.int64),
+        tag_pairs=np.zeros(most, dtype=np.int64),
+    )
     tree_predicates = np.empty(len(words.forms), dtype=np.int32)
     new: tuple[Any, Any] = (np.array(words.forms, dtype=np.int64), np.array(words.tags, dtype=np.int64))
-    count = number_predicates(*new, slots, forms, tag_pairs, 0, tree_predicates)
+    count = number_predicates(*new, distinct, 0, tree_predicates)
     begin = np.zeros(len(ends) + 1, dtype=np.int64)
     out = np.empty(int(depths.sum()) + len(ends), dtype=np.int32)
     lengths = np.empty(len(ends), dtype=np.int32)
     introduced = np.full(trie.count, NONE, dtype=np.int32)
-    count = encode_trie(
-        trie.parent, trie.step, ends, introduced, slots, forms, tag_pairs, count, begin, out, lengths
-    )  # fmt: skip
+    count = encode_trie(trie.parent, trie.step, ends, introduced, distinct, count, begin, out, lengths)
     used = out[: begin[-1]].copy()
-    return _Encoded(tree_predicates, used, begin, lengths, forms[:count].copy(), tag_pairs[:count].copy())
+    forms, tag_pairs = distinct.forms[:count].copy(), distinct.tag_pairs[:count].copy()
+    return _Encoded(tree_predicates, used, begin, lengths, forms, tag_pairs)
 
 
 def slots_for(count: int) -> int:

@@ -8,9 +8,11 @@ come from the trie, in bulk: the predicate that a node brings is the same for al
 once a node.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, part
+from pathcast.kernels import Int32s, Int64s, Writable, kernel, part
 
 POSITION, DISTANCE, FROM_END, FILTER = range(4)
 EQUAL, AT_LEAST = 0, 1
@@ -24,6 +26,14 @@ DOCUMENT = (1 << 22) - 1
 TAG_SHIFT = 32
 MIX_A, MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 NONE = -1
+
+
+class PredicateTable(NamedTuple):
+    """The distinct predicates, two words each, and a hash table that finds them."""
+
+    slots: Writable[Int32s]
+    forms: Writable[Int64s]
+    tag_pairs: Writable[Int64s]
 
 
 @part
@@ -48,8 +58,9 @@ def packed(kind, operator, first, second, value):
 
 
 @part
-def numbered(form, tags, slots, forms, tag_pairs, count):
+def numbered(form, tags, table, count):
     """The number of a predicate; `count` when it is new, and then it stands there."""
+    slots, forms, tag_pairs = table
     mask = np.uint64(len(slots) - 1)
     slot = mixed(form, tags) & mask
     while True:
@@ -64,11 +75,13 @@ def numbered(form, tags, slots, forms, tag_pairs, count):
         slot = (slot + np.uint64(1)) & mask
 
 
-@kernel("int64(ro_i8[::1], ro_i8[::1], i4[::1], i8[::1], i8[::1], int64, i4[::1])")
-def number_predicates(new_forms, new_tags, slots, forms, tag_pairs, count, out):
+@kernel
+def number_predicates(
+    new_forms: Int64s, new_tags: Int64s, table: PredicateTable, count: int, out: Writable[Int32s]
+) -> int:
     """Number predicates that are given as words; how many distinct ones there are then."""
     for index in range(len(new_forms)):
-        number = numbered(new_forms[index], new_tags[index], slots, forms, tag_pairs, count)
+        number = numbered(new_forms[index], new_tags[index], table, count)
         out[index] = number
         count = max(count, number + 1)
     return count
@@ -87,13 +100,18 @@ def occurrence(parents, steps, node):
     return seen
 
 
-@kernel(
-    "int64(ro_i4[::1], ro_i4[::1], ro_i4[::1], i4[::1], i4[::1], i8[::1], i8[::1], int64, i8[::1], i4[::1], i4[::1])"
-)
+@kernel
 def encode_trie(
-    parents, steps, nodes, introduced,
-    slots, forms, tag_pairs, count, begin, out, lengths,
-):  # fmt: skip
+    parents: Int32s,
+    steps: Int32s,
+    nodes: Int32s,
+    introduced: Writable[Int32s],
+    table: PredicateTable,
+    count: int,
+    begin: Writable[Int64s],
+    out: Writable[Int32s],
+    lengths: Writable[Int32s],
+) -> int:
     """The predicates of the paths that end in these nodes of the trie, in the order of their steps.
 
     Those of path `i` are `out[begin[i] : begin[i + 1]]`; a path of `*` alone has none, and its length in `lengths`
@@ -126,7 +144,7 @@ def encode_trie(
                     first, second = occurrence(parents, steps, above), occurrence(parents, steps, node)
                     form = packed(DISTANCE, deep, first, second, distance)
                     tags = (np.int64(steps[above] >> 1) - 1) << TAG_SHIFT | tag
-                number = numbered(form, tags, slots, forms, tag_pairs, count)
+                number = numbered(form, tags, table, count)
                 count = max(count, number + 1)
                 introduced[node] = number
             # `tag ≥ 1` goes without saying where another predicate has the tag.
@@ -142,7 +160,7 @@ def encode_trie(
             high -= 1
         if last > 0 and trailing > 0:
             form = packed(FROM_END, AT_LEAST, occurrence(parents, steps, last), 0, trailing)
-            number = numbered(form, (np.int64(steps[last] >> 1) - 1) << TAG_SHIFT, slots, forms, tag_pairs, count)
+            number = numbered(form, (np.int64(steps[last] >> 1) - 1) << TAG_SHIFT, table, count)
             count = max(count, number + 1)
             out[written] = number
             written += 1

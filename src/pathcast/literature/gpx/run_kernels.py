@@ -14,13 +14,18 @@ Publications double with each repetition of a tag in a path. Documents with a pa
 more tuples than MOST_TUPLES in all, are left to another engine (`over`).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, part
+from pathcast.documents.document_batch_kernels import Attributes, Elements
+from pathcast.kernels import Bools, Int32s, Int64s, UInt8s, Writable, kernel, part
 from pathcast.matching.arrays.bitset_kernels import read_few_marks
 
-from .attribute_filter_kernels import attribute_predicates, read_values
-from .publication_kernels import L_FOUND, L_REPEATS, L_ROWS, L_STACKED, find_last, publish, stack_tag
+from ..streaming.pattern_bindings_kernels import BindingTable
+from .attribute_filter_kernels import AttributeValues, DocumentAttributes, Filters, attribute_predicates, read_values
+from .join_kernels import Joins
+from .publication_kernels import L_FOUND, L_REPEATS, L_ROWS, L_STACKED, OpenPath, find_last, publish, stack_tag
 from .subscription_kernels import (
     COUNT,
     DONE,
@@ -36,6 +41,9 @@ from .subscription_kernels import (
     WAITING,
     WHY,
     WRITTEN,
+    Clusters,
+    Lengths,
+    Wanted,
     accept_lengths,
     check_clusters,
     compare_hits,
@@ -43,114 +51,165 @@ from .subscription_kernels import (
     take_matched,
     withdraw,
 )
-from .tuple_kernels import end_predicates, tuple_predicates
+from .tuple_kernels import Satisfied, Structure, end_predicates, tuple_predicates
 
 MOST_REPEATS = 10
 MOST_TUPLES = 1 << 24
 
 
+class Index(NamedTuple):
+    """Everything that patterns are made of: which names are tags of predicates, the predicates, and their paths."""
+
+    is_tag: Bools
+    structure: Structure
+    filters: Filters
+    clusters: Clusters
+    lengths: Lengths
+    joins: Joins
+
+
+class Run(NamedTuple):
+    """How paths are found (COUNT, LAST or FIRST), whether what paths share is reused, and the first document."""
+
+    mode: int
+    reuse: bool
+    first: int
+
+
+class MatchScratch(NamedTuple):
+    """The buffers of a run.
+
+    `epochs` and `found` have room for two sets of satisfied predicates, `hits` for two counts of each path; `matched`
+    lists the paths that a publication matches.
+    """
+
+    counts: Writable[Int64s]
+    epochs: Writable[Int64s]
+    found: Writable[Int32s]
+    hits: Writable[Int32s]
+    matched: Writable[Int32s]
+    path: OpenPath
+    values: AttributeValues
+    bindings: BindingTable
+
+
+class Results(NamedTuple):
+    """Which documents were too much, and the entries of the others: those of document `i` end at `offsets[i + 1]`."""
+
+    over: Writable[Bools]
+    offsets: Writable[Int64s]
+    entries: Writable[Int32s]
+
+
+class PathEnd(NamedTuple):
+    """The last element of the open path: whether it is a leaf, and its depth.
+
+    `stacked` elements are on the stack, of them `from_stacked` before this one and `repeats` that repeat a tag; `read`
+    is how many elements of the document were read.
+    """
+
+    leaf: bool
+    depth: np.int64
+    stacked: np.int64
+    from_stacked: np.int64
+    repeats: np.int64
+    read: np.int64
+
+
 @part
-def publication_predicates(depth, steady, from_kept, count, publication, structure, content, filters, truths, n):
+def publication_predicates(depth, steady, from_kept, count, path, content, index, satisfied, n):
     """All predicates that a publication satisfies; `steady`: those that its last element is the first to satisfy."""
-    n = tuple_predicates(from_kept, count, publication, structure, truths, n)
-    asks, filter_steps, tests = filters
-    if len(tests[0]):
+    structure, filters = index.structure, index.filters
+    n = tuple_predicates(from_kept, count, path.publication, structure, satisfied, n)
+    if len(filters.tests.keys):
         fresh_from = from_kept if steady else np.int64(-1)
-        n = attribute_predicates(
-            depth, fresh_from, count, publication, content, asks, filter_steps, tests, truths, n
-        )  # fmt: skip
-    if len(structure[3][1]):
-        n = end_predicates(depth, steady, count, publication, structure, truths, n)
+        n = attribute_predicates(depth, fresh_from, count, path, content, filters, satisfied, n)
+    if len(structure.end_rows):
+        n = end_predicates(depth, steady, count, path.publication, structure, satisfied, n)
     return n
 
 
 @part
-def publication_paths(mode, leaf, steady, fresh, now, hit_base, truths, clusters, asked, hits, matched, counts):
+def publication_paths(mode, leaf, steady, fresh, now, hit_base, satisfied, clusters, wanted, scratch):
     """The paths that a publication's predicates, those from `fresh` up to `now`, complete."""
     if mode == COUNT:
-        count_hits(fresh, now, truths, hit_base, clusters, hits, counts)
+        count_hits(fresh, now, satisfied, hit_base, clusters, scratch)
         if leaf:
-            return compare_hits(hit_base, not steady, clusters, hits, matched, counts)
+            return compare_hits(hit_base, not steady, clusters, scratch)
     elif mode == LAST or leaf:
         # Under FIRST, the whole path's predicates count: their clusters are complete at its end only.
         first = np.int64(0) if steady and mode == FIRST else fresh
-        return check_clusters(first, now, truths, clusters, asked, matched, counts)
+        return check_clusters(first, now, satisfied, clusters, wanted, scratch)
     return np.int64(0)
 
 
 @part
-def element_publications(
-    mode, reuse, leaf, depth, stacked, repeats, fresh_kept, n, tuples, read, kept, path_epoch,
-    publication, structure, content, filters, clusters, joins, asked, truth, found, hits, matched, room, counts,
-):  # fmt: skip
+def element_publications(run, last, path_epoch, n, tuples, content, index, wanted, scratch):
     """All publications of the path down to an element: how many predicates hold from here on, and all tuples so far."""
-    steady = reuse and repeats == 0
-    predicates = np.int64(len(clusters[0]) - 1)
-    find_last(stacked, repeats, kept)
+    counts, path, clusters = scratch.counts, scratch.path, index.clusters
+    stacked, repeats = last.stacked, last.repeats
+    steady = run.reuse and repeats == 0
+    predicates = np.int64(len(clusters.member_begins) - 1)
+    find_last(stacked, repeats, path.stack)
     for left_out in range(np.int64(1) << repeats):
-        count = publish(left_out, stacked, repeats, kept, publication)
+        count = publish(left_out, stacked, repeats, path.stack, path.publication)
         if steady:
-            truths, fresh, from_kept, hit_base = (truth, np.int64(0), path_epoch, found), n, fresh_kept, np.int64(0)
+            satisfied = Satisfied(scratch.epochs, np.int64(0), path_epoch, scratch.found)
+            fresh, from_kept, hit_base = n, last.from_stacked, np.int64(0)
         else:
             counts[EPOCH] += 1
-            truths = (truth, predicates, counts[EPOCH], found)
-            fresh, from_kept, hit_base = predicates, np.int64(0), np.int64(len(clusters[4]))
-        now = publication_predicates(
-            depth, steady, from_kept, count, publication, structure, content, filters, truths, fresh
-        )  # fmt: skip
+            satisfied = Satisfied(scratch.epochs, predicates, counts[EPOCH], scratch.found)
+            fresh, from_kept, hit_base = predicates, np.int64(0), np.int64(len(clusters.entries))
+        now = publication_predicates(last.depth, steady, from_kept, count, path, content, index, satisfied, fresh)
         tuples += (count - from_kept) * (count + 1)
         counts[PUBLICATIONS] += 1
         counts[SATISFIED] += now - fresh
         n_matched = publication_paths(
-            mode, leaf, steady, fresh, now, hit_base, truths, clusters, asked, hits, matched, counts
+            run.mode, last.leaf, steady, fresh, now, hit_base, satisfied, clusters, wanted, scratch
         )
         if steady:
             n = now
-        take_matched(n_matched, matched, clusters, joins, publication, count, content[0], room, asked, read, counts)
+        take_matched(n_matched, count, last.read, index, wanted, scratch)
         if tuples > MOST_TUPLES or counts[WHY] != DONE:
             break
     return n, tuples
 
 
 @part
-def match_document(
-    mode, reuse, begin, end, names, depths, ends, translation, is_tag, lengths, levels, kept,
-    publication, structure, content, filters, clusters, joins, asked, truth, found, hits, matched, room, counts,
-):  # fmt: skip
+def match_document(run, begin, end, elements, content, index, wanted, scratch):
     """Mark the entries that a document matches; whether it was too much."""
+    mode, reuse, _ = run
+    counts, path, clusters, hits = scratch.counts, scratch.path, index.clusters, scratch.hits
+    levels = path.levels
     counts[EPOCH] += 1
     path_epoch = counts[EPOCH]
-    shared = (truth, np.int64(0), path_epoch, found)
-    path, links, positions = content[0], asked[3], asked[5]
+    shared = Satisfied(scratch.epochs, np.int64(0), path_epoch, scratch.found)
     n, longest, tuples, lengths_done = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     too_much = False
     read = np.int64(0)
     for row in range(L_ROWS):
         levels[row, 0] = 0
     for element in range(begin, end):
-        if too_much or counts[WHY] != DONE or (len(links) and counts[WAITING] == 0):
+        if too_much or counts[WHY] != DONE or (len(wanted.links) and counts[WAITING] == 0):
             break
         read = element - begin + 1
-        depth = np.int64(depths[element])
+        depth = np.int64(elements.depths[element])
         if reuse:
             n = withdraw(levels[L_FOUND, depth - 1], n, mode == COUNT, shared, clusters, hits)
-        fresh_kept = levels[L_STACKED, depth - 1]
-        stacked, repeats = stack_tag(
-            translation[names[element]], depth, fresh_kept, levels[L_REPEATS, depth - 1], kept, is_tag
-        )
+        before = levels[L_STACKED, depth - 1]
+        tag = content.symbols[elements.names[element]]
+        stacked, repeats = stack_tag(tag, depth, before, levels[L_REPEATS, depth - 1], path.stack, index.is_tag)
         levels[L_STACKED, depth], levels[L_REPEATS, depth], levels[L_FOUND, depth] = stacked, repeats, n
-        path[depth] = element
+        path.elements[depth] = element
         if depth > longest:
             longest = depth
-            lengths_done = accept_lengths(lengths_done, depth, lengths, asked, read, counts)
-        leaf = ends[element] == element + 1
+            lengths_done = accept_lengths(lengths_done, depth, index.lengths, wanted, read, counts)
+        leaf = elements.ends[element] == element + 1
         too_much = repeats > MOST_REPEATS or tuples + stacked * (stacked + 1) > MOST_TUPLES
-        if too_much or not (leaf or (reuse and repeats == 0) or len(positions) > 0):
+        if too_much or not (leaf or (reuse and repeats == 0) or len(wanted.positions) > 0):
             continue
-        n, tuples = element_publications(
-            mode, reuse, leaf, depth, stacked, repeats, fresh_kept, n, tuples, read, kept, path_epoch,
-            publication, structure, content, filters, clusters, joins, asked, truth, found, hits, matched, room, counts,
-        )  # fmt: skip
+        last = PathEnd(leaf, depth, stacked, before, repeats, read)
+        n, tuples = element_publications(run, last, path_epoch, n, tuples, content, index, wanted, scratch)
         levels[L_FOUND, depth] = n
         too_much = tuples > MOST_TUPLES
     if reuse:
@@ -160,75 +219,41 @@ def match_document(
     return too_much
 
 
-@kernel(
-    "int64(int64, int64, boolean, ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1],"
-    " ro_i4[::1], ro_u1[::1], ro_u1[::1], ro_i4[::1], ro_b1[::1],"
-    " ro_i8[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
-    " ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
-    " ro_i1[::1], ro_u8[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_f8[::1], ro_i8[::1], ro_i4[::1],"
-    " ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1],"
-    " ro_u1[::1], ro_i8[::1], ro_i8[::1], ro_i4[::1],"
-    " ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1],"
-    " ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[:, ::1], ro_i8[::1], ro_i8[::1], ro_i8[::1],"
-    " ro_u8[::1], ro_i4[::1], b1[::1], i4[::1],"
-    " i8[::1], i8[::1], i4[::1], i4[::1], i4[::1], i8[:, ::1], i4[:, ::1], i4[::1], i4[::1], i4[::1], i4[::1],"
-    " f8[::1], i4[::1], i4[::1], i8[::1], i4[:, ::1], i8[::1], i8[::1], u8[::1], u8[::1],"
-    " b1[::1], i8[::1], i4[::1])"
-)
+@kernel
 def match_documents(
-    mode, first, reuse, offsets, names, depths, ends, attribute_begin, attribute_names, attribute_start,
-    attribute_length, data, arena, translation, is_tag,
-    row_equal, row_least, cells, position_row, end_begin, end_row,
-    distance_begin, distance_slots, distance_keys, distance_row,
-    asks, filter_steps, filter_keys, filter_slots, filter_exists, limits, limit_begin, limit_predicate,
-    text_keys, text_slots, text_predicate, unlike_begin, unlike_text, unlike_predicate,
-    literals, literal_begin, literal_hashes, literal_slots,
-    member_begin, members, other_begin, others, path_entry, length_entries, length_ends,
-    use_begin, use_entry, chain_begin, chain, use_part, branch_part, branch_full,
-    skip, links, decided, positions,
-    counts, truth, found, hits, matched, levels, kept, kept_tag, kept_occurrence, kept_depth, path,
-    numbers, texts, binding_slots, binding_stamps, bindings, binding_parts, binding_count, marks, summary,
-    over, out_offsets, out,
-):  # fmt: skip
-    """Match the documents from `first` on; the first that is not done, with the reason in `counts[WHY]`."""
-    structure = (
-        (row_equal, row_least, cells), position_row,
-        (distance_begin, distance_slots, distance_keys, distance_row), (end_begin, end_row),
-    )  # fmt: skip
-    tests = (
-        filter_keys, filter_slots, filter_exists, limits, limit_begin, limit_predicate,
-        text_keys, text_slots, text_predicate, unlike_begin, unlike_text, unlike_predicate,
-    )  # fmt: skip
-    clusters = (member_begin, members, other_begin, others, path_entry)
-    joins = (use_begin, use_entry, chain_begin, chain, use_part, branch_part, branch_full)
-    asked = (marks, summary, skip, links, decided, positions)
-    room = (binding_slots, binding_stamps, bindings, binding_parts, binding_count)
+    run: Run,
+    elements: Elements,
+    attributes: Attributes,
+    data: UInt8s,
+    arena: UInt8s,
+    symbols: Int32s,
+    index: Index,
+    wanted: Wanted,
+    scratch: MatchScratch,
+    results: Results,
+) -> int:
+    """Match the documents from `run.first` on; the first that is not done, with the reason in `counts[WHY]`."""
+    counts, offsets = scratch.counts, elements.offsets
     counts[WHY] = DONE
-    document = first
+    document = run.first
     while document < len(offsets) - 1:
         begin, end = offsets[document], offsets[document + 1]
         written = counts[WRITTEN]
-        if written + 64 * len(marks) + 8 > len(out):
+        if written + 64 * len(wanted.marks) + 8 > len(results.entries):
             counts[WHY] = FULL_OUT
             break
         counts[STAMP] += 1
-        binding_count[0] = 0
-        zero = np.int64(attribute_begin[begin]) if end > begin else np.int64(0)
-        if len(filter_keys) and end > begin:
-            read_values(
-                zero, attribute_begin[end], attribute_names, attribute_start, attribute_length,
-                data, arena, translation, asks, literals, literal_begin, literal_hashes, literal_slots, numbers, texts,
-            )  # fmt: skip
-        over[document] = match_document(
-            mode, reuse, begin, end, names, depths, ends, translation, is_tag, (length_entries, length_ends),
-            levels, kept, (kept_tag, kept_occurrence, kept_depth), structure,
-            (path, attribute_begin, attribute_names, translation, zero, numbers, texts),
-            (asks, filter_steps, tests), clusters, joins, asked, truth, found, hits, matched, room, counts,
-        )  # fmt: skip
-        now_written = read_few_marks(marks, summary, out, written)
+        scratch.bindings.counts[0] = 0
+        zero = np.int64(attributes.begins[begin]) if end > begin else np.int64(0)
+        content = DocumentAttributes(attributes, symbols, zero, scratch.values)
+        if len(index.filters.tests.keys) and end > begin:
+            read_values(content, attributes.begins[end], data, arena, index.filters.asks, index.filters.literals)
+        too_much = match_document(run, begin, end, elements, content, index, wanted, scratch)
+        results.over[document] = too_much
+        now_written = read_few_marks(wanted.marks, wanted.summary, results.entries, written)
         if counts[WHY] != DONE:
             break
-        counts[WRITTEN] = written if over[document] else now_written
+        counts[WRITTEN] = written if too_much else now_written
         document += 1
-        out_offsets[document] = counts[WRITTEN]
+        results.offsets[document] = counts[WRITTEN]
     return document

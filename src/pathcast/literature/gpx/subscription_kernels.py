@@ -7,18 +7,19 @@
   gone through, and of each path the other predicates are looked up. No hits are counted (Fabret et al., SIGMOD 2001,
   whom the paper follows here).
 
-Under COUNT the paths with predicate `p` are `members[member_begin[p] : member_begin[p + 1]]`, and `others` has how many
-predicates each path has. Under LAST and FIRST paths are numbered by clusters: those of predicate `p` are
-`member_begin[p]` up to `member_begin[p + 1]`, and `others[other_begin[i] : other_begin[i + 1]]` has what else path `i`
-asks for.
+Under COUNT the paths with predicate `p` are `members[member_begins[p] : member_begins[p + 1]]`, and `others` has how
+many predicates each path has. Under LAST and FIRST paths are numbered by clusters: those of predicate `p` are
+`member_begins[p]` up to `member_begins[p + 1]`, and `others[other_begins[i] : other_begins[i + 1]]` has what else path
+`i` asks for.
 
-An entry is taken once, and only if it is `asked` for: marks of those taken and their summary, entries to skip, the link
-of each entry, which links are decided, and where positions of a stream go.
+An entry is taken once, and only if it is `Wanted`.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.kernels import part
+from pathcast.kernels import Bools, Int32s, Int64s, UInt64s, Writable, part
 from pathcast.matching.arrays.bitset_kernels import LOW_SIX, ONE, SIX, mark_with_summary
 
 from ..streaming.pattern_bindings_kernels import FULL
@@ -31,6 +32,38 @@ DONE, FULL_OUT, FULL_JOIN = range(3)
 (EPOCH, STAMP, WRITTEN, WHY, READ, WAITING, PUBLICATIONS, TUPLES, SATISFIED, CHECKED, COMPARED, COUNTS) = range(12)
 
 
+class Clusters(NamedTuple):
+    """The paths behind each predicate, and their entries; see above."""
+
+    member_begins: Int64s
+    members: Int32s
+    other_begins: Int64s
+    others: Int32s
+    entries: Int32s
+
+
+class Lengths(NamedTuple):
+    """The patterns of `*` alone, by length: a path of length `n` satisfies the first `ends[n]`."""
+
+    entries: Int32s
+    ends: Int64s
+
+
+class Wanted(NamedTuple):
+    """Which entries a document is matched against, and which it has matched.
+
+    `marks` and `summary` are those taken, `skip` those to leave out. `links` has the link of each entry, `decided` the
+    links of which an entry was taken, `positions` when a stream took each entry. The last four may be empty.
+    """
+
+    marks: Writable[UInt64s]
+    summary: Writable[UInt64s]
+    skip: UInt64s
+    links: Int32s
+    decided: Writable[Bools]
+    positions: Writable[Int32s]
+
+
 @part
 def has(bits, number):
     """Whether a number is in a set of bits."""
@@ -39,9 +72,9 @@ def has(bits, number):
 
 
 @part
-def accept(entry, asked, read, counts):
+def accept(entry, wanted, read, counts):
     """Take an entry that matches: once, and only if it is asked for."""
-    marks, summary, skip, links, decided, positions = asked
+    marks, summary, skip, links, decided, positions = wanted
     if has(marks, entry) or (len(skip) and has(skip, entry)):
         return
     if len(links) and links[entry] >= 0:
@@ -55,56 +88,54 @@ def accept(entry, asked, read, counts):
 
 
 @part
-def settled(entry, asked):
+def settled(entry, wanted):
     """Whether nobody waits for an entry (any more)."""
-    marks, _, skip, links, decided, _ = asked
+    marks, _, skip, links, decided, _ = wanted
     if has(marks, entry) or (len(skip) and has(skip, entry)):
         return True
     return len(links) > 0 and links[entry] >= 0 and decided[links[entry]]
 
 
 @part
-def accept_lengths(first, depth, lengths, asked, read, counts):
+def accept_lengths(first, depth, lengths, wanted, read, counts):
     """Take the patterns of `*` alone that a path of this length satisfies, from the `first` on; how many those are."""
-    length_entries, length_ends = lengths
-    upto = length_ends[min(depth, len(length_ends) - 1)]
+    upto = lengths.ends[min(depth, len(lengths.ends) - 1)]
     for at in range(first, upto):
-        accept(length_entries[at], asked, read, counts)
+        accept(lengths.entries[at], wanted, read, counts)
     return upto
 
 
 @part
-def withdraw(first, n, counting, truths, clusters, hits):
+def withdraw(first, n, counting, satisfied, clusters, hits):
     """The predicates from the `first` on hold no more, since their elements were left."""
-    truth, base, _, found = truths
-    member_begin, members = clusters[0], clusters[1]
+    epochs, base, _, found = satisfied
+    begins, members = clusters.member_begins, clusters.members
     for k in range(first, n):
         predicate = found[k]
-        truth[base + predicate] = 0
+        epochs[base + predicate] = 0
         if counting:
-            for at in range(member_begin[predicate], member_begin[predicate + 1]):
+            for at in range(begins[predicate], begins[predicate + 1]):
                 hits[members[at]] -= 1
     return first
 
 
 @part
-def count_hits(fresh, now, truths, hit_base, clusters, hits, counts):
+def count_hits(fresh, now, satisfied, hit_base, clusters, scratch):
     """Add one to the hits of every path that has one of the predicates from `fresh` up to `now`."""
-    member_begin, members = clusters[0], clusters[1]
-    found = truths[3]
+    begins, members, hits = clusters.member_begins, clusters.members, scratch.hits
     for k in range(fresh, now):
-        predicate = found[k]
-        counts[CHECKED] += member_begin[predicate + 1] - member_begin[predicate]
-        for at in range(member_begin[predicate], member_begin[predicate + 1]):
+        predicate = satisfied.found[k]
+        scratch.counts[CHECKED] += begins[predicate + 1] - begins[predicate]
+        for at in range(begins[predicate], begins[predicate + 1]):
             hits[hit_base + members[at]] += 1
 
 
 @part
-def compare_hits(hit_base, wipe, clusters, hits, matched, counts):
+def compare_hits(hit_base, wipe, clusters, scratch):
     """The paths with as many hits as predicates; `wipe`: the hits were this publication's own."""
-    others = clusters[3]
+    others, hits, matched = clusters.others, scratch.hits, scratch.matched
     n_matched = np.int64(0)
-    counts[COMPARED] += len(others)
+    scratch.counts[COMPARED] += len(others)
     for path in range(len(others)):
         if hits[hit_base + path] == others[path]:
             matched[n_matched] = path
@@ -115,43 +146,44 @@ def compare_hits(hit_base, wipe, clusters, hits, matched, counts):
 
 
 @part
-def check_clusters(first, now, truths, clusters, asked, matched, counts):
+def check_clusters(first, now, satisfied, clusters, wanted, scratch):
     """The paths in the clusters of the predicates from `first` up to `now` whose other predicates hold, too."""
-    truth, base, epoch, found = truths
-    member_begin, _, other_begin, others, path_entry = clusters
+    epochs, base, epoch, found = satisfied
+    begins, _, other_begins, others, entries = clusters
+    matched = scratch.matched
     n_matched, checked = np.int64(0), np.int64(0)
     for k in range(first, now):
         predicate = found[k]
-        for path in range(member_begin[predicate], member_begin[predicate + 1]):
-            entry = path_entry[path]
-            if entry >= 0 and settled(entry, asked):
+        for path in range(begins[predicate], begins[predicate + 1]):
+            entry = entries[path]
+            if entry >= 0 and settled(entry, wanted):
                 continue
             checked += 1
-            at, stop = other_begin[path], other_begin[path + 1]
-            while at < stop and truth[base + others[at]] == epoch:
+            at, stop = other_begins[path], other_begins[path + 1]
+            while at < stop and epochs[base + others[at]] == epoch:
                 at += 1
             if at == stop:
                 matched[n_matched] = path
                 n_matched += 1
-    counts[CHECKED] += checked
+    scratch.counts[CHECKED] += checked
     return n_matched
 
 
 @part
-def take_matched(n_matched, matched, clusters, joins, publication, count, path, room, asked, read, counts):
+def take_matched(n_matched, count, read, index, wanted, scratch):
     """Take the entries of the paths that matched; those that are pieces go into the join of their patterns."""
-    path_entry, use_begin, use_entry = clusters[4], joins[0], joins[1]
+    joins, counts = index.joins, scratch.counts
     for k in range(n_matched):
-        entry = path_entry[matched[k]]
+        entry = index.clusters.entries[scratch.matched[k]]
         if entry >= 0:
-            accept(entry, asked, read, counts)
+            accept(entry, wanted, read, counts)
             continue
-        for use in range(use_begin[-1 - entry], use_begin[-entry]):
-            whole = use_entry[use]
-            if settled(whole, asked):
+        for use in range(joins.use_begins[-1 - entry], joins.use_begins[-entry]):
+            whole = joins.use_entries[use]
+            if settled(whole, wanted):
                 continue
-            joined = join_piece(use, joins, publication, count, path, counts[STAMP], room)
+            joined = join_piece(use, joins, scratch.path, count, counts[STAMP], scratch.bindings)
             if joined == FULL:
                 counts[WHY] = FULL_JOIN
             elif joined == 1:
-                accept(whole, asked, read, counts)
+                accept(whole, wanted, read, counts)

@@ -12,25 +12,16 @@ import numpy as np
 from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
 from pathcast.matching.table import PatternTable
 
-from .join_kernels import C_ROWS
+from .attribute_filter_kernels import Filters, FilterTests, Literals, NumberTests, TextTests, UnlikeTests
+from .join_kernels import C_ROWS, Joins
 from .path_predicates import Paths, Use, encode_table
 from .predicate_kernels import DISTANCE, DOCUMENT, FILTER
 from .predicate_tables import Columns, predicate_tables
-from .subscription_kernels import COUNT, LAST
+from .run_kernels import Index
+from .subscription_kernels import COUNT, LAST, Clusters, Lengths
+from .tuple_kernels import Distances, Rows, Structure
 
 Arrays = dict[str, AnyArray]
-
-# What the kernel takes of the index, in its order.
-KERNEL_ARRAYS = (
-    "is_tag",
-    "row_equal", "row_least", "cells", "position_row", "end_begin", "end_row",
-    "distance_begin", "distance_slots", "distance_keys", "distance_row",
-    "asks", "filter_steps", "filter_keys", "filter_slots", "filter_exists", "limits", "limit_begin", "limit_predicate",
-    "text_keys", "text_slots", "text_predicate", "unlike_begin", "unlike_text", "unlike_predicate",
-    "literals", "literal_begin", "literal_hashes", "literal_slots",
-    "member_begin", "members", "other_begin", "others", "path_entry", "length_entries", "length_ends",
-    "use_begin", "use_entry", "chain_begin", "chain", "use_part", "branch_part", "branch_full",
-)  # fmt: skip
 
 
 def build_index(table: PatternTable, mode: int) -> Arrays:
@@ -47,6 +38,64 @@ def build_index(table: PatternTable, mode: int) -> Arrays:
         **_lengths(paths.lengths),
         **_joins(paths.uses, table),
     }
+
+
+def kernel_index(arrays: Arrays) -> Index:
+    """The index as the kernel takes it."""
+    return Index(
+        is_tag=arrays["is_tag"],
+        structure=Structure(
+            rows=Rows(arrays["row_equal"], arrays["row_least"], arrays["cells"]),
+            position_rows=arrays["position_row"],
+            distances=Distances(
+                begins=arrays["distance_begin"],
+                slots=arrays["distance_slots"],
+                keys=arrays["distance_keys"],
+                rows=arrays["distance_row"],
+            ),
+            end_begins=arrays["end_begin"],
+            end_rows=arrays["end_row"],
+        ),
+        filters=_kernel_filters(arrays),
+        clusters=Clusters(
+            member_begins=arrays["member_begin"],
+            members=arrays["members"],
+            other_begins=arrays["other_begin"],
+            others=arrays["others"],
+            entries=arrays["path_entry"],
+        ),
+        lengths=Lengths(arrays["length_entries"], arrays["length_ends"]),
+        joins=Joins(
+            use_begins=arrays["use_begin"],
+            use_entries=arrays["use_entry"],
+            use_parts=arrays["use_part"],
+            chain_begins=arrays["chain_begin"],
+            chain=arrays["chain"],
+            branch_parts=arrays["branch_part"],
+            branch_full=arrays["branch_full"],
+        ),
+    )
+
+
+def _kernel_filters(arrays: Arrays) -> Filters:
+    return Filters(
+        asks=arrays["asks"],
+        steps=arrays["filter_steps"],
+        tests=FilterTests(
+            keys=arrays["filter_keys"],
+            slots=arrays["filter_slots"],
+            exists=arrays["filter_exists"],
+            numbers=NumberTests(arrays["limits"], arrays["limit_begin"], arrays["limit_predicate"]),
+            texts=TextTests(arrays["text_keys"], arrays["text_slots"], arrays["text_predicate"]),
+            unlike=UnlikeTests(arrays["unlike_begin"], arrays["unlike_text"], arrays["unlike_predicate"]),
+        ),
+        literals=Literals(
+            texts=arrays["literals"],
+            begins=arrays["literal_begin"],
+            hashes=arrays["literal_hashes"],
+            slots=arrays["literal_slots"],
+        ),
+    )
 
 
 def _tags(columns: Columns, names: int) -> Bools:

@@ -8,9 +8,11 @@ document starts with an empty table.
 Invariant: at most half of the slots are in use; when there is no room, FULL, and the document is begun again with more.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import part
+from pathcast.kernels import Int32s, Int64s, Matrix, Writable, part
 
 # Rows of `bindings`.
 B_NODE, B_ELEMENT, B_ABOVE, B_ROWS = range(4)
@@ -18,13 +20,20 @@ FULL = -2
 MIX_A, MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 
 
-@part
-def binding(node, element, above, stamp, room):
-    """The binding of a node at an element; a new one when there is none, FULL when there is no room for it.
+class BindingTable(NamedTuple):
+    """The bindings of a document, a hash table that finds them, and in `counts[0]` how many there are."""
 
-    `room` is: slots, the stamps of slots, bindings, their parts, and how many there are.
-    """
-    slots, slot_stamps, bindings, parts, counts = room
+    slots: Writable[Int32s]
+    slot_stamps: Writable[Int64s]
+    bindings: Writable[Matrix[Int32s]]
+    parts: Writable[Int64s]
+    counts: Writable[Int64s]
+
+
+@part
+def binding(node, element, above, stamp, table):
+    """The binding of a node at an element; a new one when there is none, FULL when there is no room for it."""
+    slots, slot_stamps, bindings, parts, counts = table
     mask = np.uint64(len(slots) - 1)
     hashed = np.uint64(np.int64(node) << 32 | np.int64(element)) * MIX_A ^ np.uint64(above) * MIX_B
     hashed ^= hashed >> np.uint64(31)

@@ -53,7 +53,7 @@ class YFilterEngine(EventEngine[Queries, Scratch]):
         queries = it["query_begin"], it["query_entry"], it["steps"], it["selects"], (scratch.places, scratch.times)
         joins = (
             it["nodes"], it["selects"], it["join_entry"], it["join_late"], scratch.join_stamps,
-            scratch.bindings.arrays, scratch.waiting,
+            tuple(scratch.bindings), scratch.waiting,
         )  # fmt: skip
         return run(  # type: ignore[no-any-return]
             batch.offsets, batch.name, batch.parent, batch.depth, first, content, network, queries, joins,

@@ -5,7 +5,7 @@ import numpy as np
 from pathcast.documents import DocumentBatch
 from pathcast.kernels import Int32s
 
-from ..streaming.pattern_bindings import Bindings
+from ..streaming.pattern_bindings import binding_table, twice_as_large
 from ..streaming.streaming_engine import Arrays, EventScratch
 from ..streaming.value_tests import text_room
 from .result_kernels import FEW_ACTIVE, FEW_BINDINGS, FEW_PENDING, STATE_SIZE
@@ -20,7 +20,7 @@ class Scratch(EventScratch):
         self.active: Int32s = np.zeros(1 << 12, dtype=np.int32)
         self.pending: Int32s = np.zeros((2, 1 << 8), dtype=np.int32)
         self.joined = np.zeros(0, dtype=np.uint8)
-        self.bindings = Bindings()
+        self.bindings = binding_table()
         self.waiting: Int32s = np.zeros((2, len(self.bindings.slots)), dtype=np.int32)
         self.levels: Int32s = np.zeros((V_ROWS, 0), dtype=np.int32)
 
@@ -43,5 +43,5 @@ class Scratch(EventScratch):
         elif why == FEW_PENDING:
             self.pending = np.zeros((2, 2 * self.pending.shape[1]), dtype=np.int32)
         elif why == FEW_BINDINGS:
-            self.bindings.double()
+            self.bindings = twice_as_large(self.bindings)
             self.waiting = np.zeros((2, len(self.bindings.slots)), dtype=np.int32)
