@@ -21,7 +21,7 @@ def check(forest: Forest, known: dict[int, Box]) -> None:
     assert anchors == sorted(set(anchors)) and len(forest) == len(known)
     found: dict[int, Box] = {}
     for anchor, root in zip(anchors, forest.roots.tolist(), strict=True):
-        assert forest.links[root, PARENT] == -1
+        assert forest.arrays.links[root, PARENT] == -1
         boxes = dict(below(forest, root, 0))
         assert boxes and all(box[2] <= anchor <= box[3] for box in boxes.values())
         found |= boxes
@@ -31,18 +31,18 @@ def check(forest: Forest, known: dict[int, Box]) -> None:
 
 def below(forest: Forest, node: int, depth: int) -> Iterator[tuple[int, Box]]:
     assert depth < 100
-    child, size = int(forest.links[node, CHILD]), int(forest.links[node, SIZE])
+    child, size = int(forest.arrays.links[node, CHILD]), int(forest.arrays.links[node, SIZE])
     if child < 0:
         assert 0 < size <= BLOCK
         places = range((-1 - child) * CELL, (-1 - child) * CELL + size)
-        boxes = [(int(forest.ids[place]), tuple(forest.boxes[place].tolist())) for place in places]
+        boxes = [(int(forest.arrays.ids[place]), tuple(forest.arrays.boxes[place].tolist())) for place in places]
     else:
-        assert all(forest.links[one, PARENT] == node for one in (child, child + 1))
+        assert all(forest.arrays.links[one, PARENT] == node for one in (child, child + 1))
         boxes = [pair for one in (child, child + 1) for pair in below(forest, one, depth + 1)]
     assert len(boxes) == size
     ends = np.array([box for _, box in boxes])
-    assert forest.bounds[node, 0::2].tolist() == ends.min(axis=0).tolist()
-    assert forest.bounds[node, 1::2].tolist() == ends.max(axis=0).tolist()
+    assert forest.arrays.bounds[node, 0::2].tolist() == ends.min(axis=0).tolist()
+    assert forest.arrays.bounds[node, 1::2].tolist() == ends.max(axis=0).tolist()
     yield from boxes
 
 
@@ -164,7 +164,7 @@ def test_ranges_that_lie_apart_take_little() -> None:
     forest = Forest()
     forest.add_many(np.arange(2000), boxes)
     assert len(forest.anchors) == 2000
-    assert forest.boxes.nbytes + forest.bounds.nbytes + forest.links.nbytes < 320 * 2000
+    assert forest.arrays.boxes.nbytes + forest.arrays.bounds.nbytes + forest.arrays.links.nbytes < 320 * 2000
     known = dict(enumerate(map(tuple, boxes.tolist())))
     for id in range(2000, 2300):
         known[id] = (1, 2, 10 * (id % 50), 10 * (id % 50) + 3)

@@ -55,8 +55,8 @@ def draw(random, table, kinds, there):
     return "insert", table, row
 
 
-def told(found):
-    """What was told: sequence, number and bytes of each message, and errors."""
+def encoded(found):
+    """Of encoded messages: sequence, number and bytes of each message, and errors."""
     ends = np.cumsum(found.lengths).tolist()
     messages = [found.data[end - size : end] for end, size in zip(ends, found.lengths.tolist(), strict=True)]
     errors = [(event.sequence, error.reason) for event, error in found.errors]
@@ -74,14 +74,14 @@ def answered(answers):
 @pytest.mark.parametrize(
     ("left", "right"), [("int", "float"), ("float", "date"), ("timestamp", "int"), ("float", "float")]
 )
-def test_messages_told_at_once_are_those_of_the_server(left, right):
+def test_messages_written_at_once_are_those_of_the_server(left, right):
     random = Random(f"{left} {right}")
     joins = standing(left, right, random)
-    telling, serving = Parts(joins), Parts(joins)
-    assert telling.site(0).teller is not None
+    writing, serving = Parts(joins), Parts(joins)
+    assert writing.site(0).writer is not None
     there: dict[str, list[dict[str, Any]]] = {"R": [], "S": []}
     sequence, kinds = 0, {"R": left, "S": right}
-    told_state: bytes | None = None
+    written_state: bytes | None = None
     served_state: bytes | None = None
     seen: set[object] = set()
     for batch in range(25):
@@ -89,22 +89,22 @@ def test_messages_told_at_once_are_those_of_the_server(left, right):
         for _ in range(random.choice([1, 5, 40])):
             sequence += 1
             change = draw(random, random.choice("RS"), kinds, there)
-            events += [event for _, event in telling.events(sequence, *change)]
-        if batch in (9, 18):  # an update, which the server tells; what is told afterwards knows of it
+            events += [event for _, event in writing.events(sequence, *change)]
+        if batch in (9, 18):  # an update, which is left to the server; messages after it know of it
             row = there["R"][0]
             there["R"][0] = {**row, "a": VALUES[left](7)}
             sequence += 1
-            events += [event for _, event in telling.events(sequence, "update", "R", row, {"a": VALUES[left](7)})]
+            events += [event for _, event in writing.events(sequence, "update", "R", row, {"a": VALUES[left](7)})]
         if batch % 6 == 5:  # another process goes on from the state
-            telling = Parts(joins)
+            writing = Parts(joins)
         random.shuffle(events)
-        told_state, found = telling.tell(0, told_state, events, batch)
+        written_state, found = writing.run_encoded(0, written_state, events, batch)
         served_state, answers = serving.run(0, served_state, events, batch)
-        assert told(found) == answered(answers), batch
-        read = telling.codec(0).read_state
-        assert told_state is not None and served_state is not None
-        assert read(told_state) == read(served_state), batch
-        seen.update(decode(message)["#k"] for _, _, message in told(found)[0])
+        assert encoded(found) == answered(answers), batch
+        read = writing.codec(0).read_state
+        assert written_state is not None and served_state is not None
+        assert read(written_state) == read(served_state), batch
+        seen.update(decode(message)["#k"] for _, _, message in encoded(found)[0])
     assert {"a", "d", "e", "w"} <= seen
 
 
@@ -115,20 +115,20 @@ def test_large_messages_get_the_room_that_they_need():
     changes = [("insert", "S", row) for row in rows]
     changes += [("insert", "R", {"z": "", "j": 1, "a": n / 5, "k": None}) for n in range(-5, 5)]
     events = [event for n, change in enumerate(changes) for _, event in parts.events(n, *change)]
-    _, found = parts.tell(0, None, events)
+    _, found = parts.run_encoded(0, None, events)
     _, answers = Parts(joins).run(0, None, events)
-    assert told(found) == answered(answers)
+    assert encoded(found) == answered(answers)
     assert len(found.data) > 1 << 20
 
 
-def test_numbers_whose_differences_leave_64_bits_are_told_by_the_server():
+def test_numbers_whose_differences_leave_64_bits_are_left_to_the_server():
     schema = Schema({"R": "k int, a int", "S": "k int, c int"}, joins=["R.k = S.k"])
     joins = StandingJoins(schema, [select("R", "S", where={"a": (-(2**63), 0), "c": (-(2**63), 2**63 - 1)})])
     parts = Parts(joins)
     changes = [("S", {"k": 1, "c": c}) for c in (-(2**63), 2**63 - 1, 5)] + [("R", {"k": 1, "a": -(2**63)})]
     events = [event for n, change in enumerate(changes) for _, event in parts.events(n, "insert", *change)]
-    _, found = parts.tell(0, None, events)
-    assert told(found) == answered(Parts(joins).run(0, None, events)[1])
+    _, found = parts.run_encoded(0, None, events)
+    assert encoded(found) == answered(Parts(joins).run(0, None, events)[1])
 
 
 @pytest.mark.parametrize(
@@ -141,14 +141,14 @@ def test_numbers_whose_differences_leave_64_bits_are_told_by_the_server():
     ],
     ids=["one table", "two axes", "join column", "strings"],
 )
-def test_semijoins_of_other_shapes_are_told_by_the_server(where):
+def test_semijoins_of_other_shapes_are_left_to_the_server(where):
     schema = Schema({"R": "k int, a int", "S": "k int, c int, d int, e string"}, joins=["R.k = S.k"])
     parts = Parts(StandingJoins(schema, [select("R", "S", where=where)]))
-    assert parts.site(0).teller is None
+    assert parts.site(0).writer is None
     changes: list[tuple[str, dict[str, Any]]] = [("S", {"k": 1, "c": 1, "d": 2, "e": "x"}), ("R", {"k": 1, "a": 2})]
     events = [event for n, change in enumerate(changes) for _, event in parts.events(n, "insert", *change)]
-    _, found = parts.tell(0, None, events)
-    assert [number for number, _, _ in told(found)[0]] == [1, 1]
+    _, found = parts.run_encoded(0, None, events)
+    assert [number for number, _, _ in encoded(found)[0]] == [1, 1]
 
 
 def test_kernels_write_the_tags_of_the_wire():

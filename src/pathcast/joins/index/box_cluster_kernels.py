@@ -5,41 +5,49 @@ Anchors ascend; the tree at `roots[k]` has boxes whose y ranges hold `anchors[k]
 ranges are found greedily: the least high end, then again among the ranges that begin after it.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, part
+from pathcast.kernels import Int32s, Int64s, Matrix, Writable, kernel, part
 
 from .box_forest_kernels import AXES, GREATEST, LEAST
 from .name_places_kernels import NONE
-from .window_query_kernels import from_on, least_in
+from .window_query_kernels import BoxTrees, beginning_from, from_on, least_in
 
 
-@kernel("int64(ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], i8[::1], ro_i8[::1], ro_i4[::1])", late=True)
-def fewest(bounds, links, boxes, stack, anchors, roots):
+class Clusters(NamedTuple):
+    """Trees of boxes: each has a root, and an anchor that the y ranges of all its boxes hold. Anchors ascend."""
+
+    trees: BoxTrees
+    anchors: Int64s
+    roots: Int32s
+
+
+@kernel(late=True)
+def fewest(clusters: Clusters) -> int:
     """How many points it takes to have one in every y range: the least high end, again among what it leaves."""
+    trees, anchors, roots = clusters
     count, least = 0, LEAST
     while True:
         best, best_low = GREATEST, LEAST
         found = False
         cluster = from_on(anchors, len(anchors), least)
         while cluster < len(anchors) and anchors[cluster] <= best:
-            if bounds[roots[cluster], 5] >= least:
+            if trees.bounds[roots[cluster], 5] >= least:
                 found = True
-                best, best_low = least_in(
-                    bounds, links, boxes, stack, roots[cluster], LEAST, GREATEST, LEAST, GREATEST, least, GREATEST,
-                    LEAST, GREATEST, best, best_low
-                )  # fmt: skip
+                best, best_low = least_in(trees, roots[cluster], beginning_from(least), best, best_low)
             cluster += 1
         if not found:
-            return np.int64(count)
+            return count
         count += 1
         if best == GREATEST:
-            return np.int64(count)
+            return count
         least = best + 1
 
 
-@kernel("int64(ro_i8[:, ::1], ro_i8[::1], i8[::1])", late=True)
-def stab(rows, order, anchors):
+@kernel(late=True)
+def stab(rows: Matrix[Int64s], order: Int64s, anchors: Writable[Int64s]) -> int:
     """The fewest points that stab the y ranges of rows, given the order of their high ends; how many.
 
     They are written as far as there is room.
@@ -51,11 +59,18 @@ def stab(rows, order, anchors):
             if count < len(anchors):
                 anchors[count] = last
             count += 1
-    return np.int64(count)
+    return count
 
 
-@kernel("void(i8[:, ::1], i8[::1], ro_i8[::1], i4[::1], i8[::1], i8[::1])", late=True)
-def partition(rows, names, anchors, clusters, starts, ends):
+@kernel(late=True)
+def partition(
+    rows: Writable[Matrix[Int64s]],
+    names: Writable[Int64s],
+    anchors: Int64s,
+    clusters: Writable[Int32s],
+    starts: Writable[Int64s],
+    ends: Writable[Int64s],
+) -> None:
     """Put rows in the order of their clusters, in place; `starts` says where each begins.
 
     A row's cluster is that of the first anchor from its low y on.
@@ -89,21 +104,21 @@ def _swap(rows, names, clusters, one, other):
     clusters[one], clusters[other] = clusters[other], clusters[one]
 
 
-@kernel("int64(ro_i8[:, ::1], i8[::1], ro_i4[::1], int64, int64)", late=True)
-def choose_cluster(bounds, anchors, roots, low, high):
+@kernel(late=True)
+def choose_cluster(bounds: Matrix[Int64s], anchors: Writable[Int64s], roots: Int32s, low: int, high: int) -> int:
     """The cluster for a range: one whose anchor it holds, or one whose anchor may move into it; or -1.
 
     An anchor may lie anywhere in its zone, where all ranges of its cluster overlap. It stays between the anchors on
     either side, which are not in the range.
     """
-    cluster = from_on(anchors, len(anchors), low)
+    cluster: int = from_on(anchors, len(anchors), low)
     if cluster < len(anchors):
         if anchors[cluster] <= high:
-            return np.int64(cluster)
+            return cluster
         if bounds[roots[cluster], 5] <= high:
             anchors[cluster] = high
-            return np.int64(cluster)
+            return cluster
     if cluster > 0 and bounds[roots[cluster - 1], 6] >= low:
         anchors[cluster - 1] = min(bounds[roots[cluster - 1], 6], high)
-        return np.int64(cluster - 1)
-    return np.int64(NONE)
+        return cluster - 1
+    return NONE

@@ -15,13 +15,12 @@ cluster, some 350. There is room for 2³¹ places.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from pathcast.kernels import AnyArray, Int32s, Int64s
 
-from .box_cluster_kernels import choose_cluster, fewest, partition, stab
+from .box_cluster_kernels import Clusters, choose_cluster, fewest, partition, stab
 from .box_forest_kernels import (
     BLOCK,
     BLOCKS,
@@ -34,6 +33,8 @@ from .box_forest_kernels import (
     FREE_NODE,
     NODES,
     SIZE,
+    BoxForest,
+    BoxRows,
     plant,
     read_out,
     rebuild,
@@ -41,6 +42,7 @@ from .box_forest_kernels import (
 from .box_update_kernels import graft, insert, remove, sprout
 from .name_places_kernels import any_known, enter, enter_again, place_of
 from .scratch import scratch
+from .window_query_kernels import BoxTrees
 
 Words = Int64s
 _CHECKED = 100
@@ -58,37 +60,46 @@ class Forest:
         self.roots: Int32s = np.empty(0, np.int32)
         self.stack: Words = np.empty(_DEPTH, np.int64)
         self._box: Words = np.empty(4, np.int64)
-        self._rows: Words = np.empty((BLOCK + 1, 4), np.int64)
-        self._names: Words = np.empty(BLOCK + 1, np.int64)
-        self._at: Int32s = np.empty(BLOCK + 1, np.int32)
+        self._block = BoxRows(
+            np.empty((BLOCK + 1, 4), np.int64), np.empty(BLOCK + 1, np.int64), np.empty(BLOCK + 1, np.int32)
+        )
         self._clear(0)
 
     def _clear(self, count: int) -> None:
         """Nothing, with room for so many boxes in as many blocks as `plant` needs, at the least."""
-        self.boxes: Words = np.empty((0, 4), np.int64)
-        self.ids: Words = np.empty(0, np.int64)
-        self._owner: Int32s = np.empty(0, np.int32)
-        self.bounds: Words = np.empty((0, 8), np.int64)
-        self.links: Int32s = np.empty((0, 4), np.int32)
-        self._head: Words = np.zeros(8, np.int64)
-        self._head[[FREE_NODE, FREE_BLOCK, FREE_CELL]] = -1
-        self._slots: Int32s = np.full(_slot_count(count), -1, np.int32)
+        self.arrays = BoxForest(
+            bounds=np.empty((0, 8), np.int64),
+            links=np.empty((0, 4), np.int32),
+            boxes=np.empty((0, 4), np.int64),
+            ids=np.empty(0, np.int64),
+            owner=np.empty(0, np.int32),
+            slots=np.full(_slot_count(count), -1, np.int32),
+            head=np.zeros(8, np.int64),
+        )
+        self.arrays.head[[FREE_NODE, FREE_BLOCK, FREE_CELL]] = -1
         self._changes = 0
         self._bearable = _SPARE
 
     def __len__(self) -> int:
-        return int(self._head[COUNT])
+        return int(self.arrays.head[COUNT])
 
     def __contains__(self, id: int) -> bool:
-        return int(place_of(self._slots, self.ids, id)) >= 0
+        return int(place_of(self.arrays.slots, self.arrays.ids, id)) >= 0
 
     def box(self, id: int) -> list[int]:
         """The ends of a box; `KeyError` when it is not there."""
-        place = int(place_of(self._slots, self.ids, id))
+        place = int(place_of(self.arrays.slots, self.arrays.ids, id))
         if place < 0:
             raise KeyError(id)
-        found: list[int] = self.boxes[place].tolist()
+        found: list[int] = self.arrays.boxes[place].tolist()
         return found
+
+    @property
+    def clusters(self) -> Clusters:
+        """The boxes as kernels that search take them; good until a box comes or goes."""
+        arrays = self.arrays
+        trees = BoxTrees(arrays.bounds, arrays.links, arrays.boxes, self.stack)
+        return Clusters(trees, self.anchors, self.roots)
 
     # Changes.
 
@@ -103,9 +114,7 @@ class Forest:
         """Forget a box; `KeyError` when it is not there."""
         if id not in self:
             raise KeyError(id)
-        root = int(
-            remove(self.bounds, self.links, self.boxes, self.ids, self._owner, self._slots, self._head, id)
-        )  # fmt: skip
+        root = remove(self.arrays, id)
         if root >= 0:
             kept = self.roots != root
             self.anchors, self.roots = self.anchors[kept], self.roots[kept]
@@ -114,7 +123,7 @@ class Forest:
     def add_many(self, ids: Words, boxes: Words) -> None:
         """Take up boxes, a row each; `KeyError` when a name is there or comes twice, and nothing has changed then."""
         ascending = bool((ids[1:] > ids[:-1]).all())
-        if not (ascending or len(np.unique(ids)) == len(ids)) or any_known(self._slots, self.ids, ids):
+        if not (ascending or len(np.unique(ids)) == len(ids)) or any_known(self.arrays.slots, self.arrays.ids, ids):
             raise KeyError("an id is there already")
         if len(ids) * 4 < len(self):
             for id, box in zip(ids.tolist(), boxes, strict=True):
@@ -129,45 +138,43 @@ class Forest:
         self._make_room(2)
         self._box[:] = box
         low, high = int(self._box[2]), int(self._box[3])
-        cluster = int(choose_cluster(self.bounds, self.anchors, self.roots, low, high))
+        cluster = choose_cluster(self.arrays.bounds, self.anchors, self.roots, low, high)
         if cluster < 0:
             cluster = int(np.searchsorted(self.anchors, high))
-            root = int(sprout(self.bounds, self.links, self._owner, self._head))
+            root = sprout(self.arrays)
             self.anchors = np.insert(self.anchors, cluster, high)
             self.roots = np.insert(self.roots, cluster, root)
         self._insert(int(self.roots[cluster]), id)
 
     def _insert(self, root: int, id: int) -> None:
         """Add `_box` to a tree."""
-        heavy = int(insert(*self._arrays, self._rows, self._names, self._at, root, id, self._box, self.stack))
+        heavy = insert(self.arrays, self._block, root, id, self._box, self.stack)
         if heavy >= 0:
-            size = int(self.links[heavy, SIZE])
+            size = int(self.arrays.links[heavy, SIZE])
             # Full blocks become blocks with some room.
             self._make_room(size // FILL - size // BLOCK + 2)
-            rows, names, at = scratch((size, 4), np.int64), scratch((size,), np.int64), scratch((size,), np.int32)
-            rebuild(*self._arrays, rows, names, at, heavy, self.stack)
-
-    @property
-    def _arrays(self) -> tuple[Any, ...]:
-        return self.bounds, self.links, self.boxes, self.ids, self._owner, self._slots, self._head
+            rows = BoxRows(scratch((size, 4), np.int64), scratch((size,), np.int64), scratch((size,), np.int32))
+            rebuild(self.arrays, rows, heavy, self.stack)
 
     def _make_room(self, count: int) -> None:
         """Room for so many blocks more, the nodes that go with them, and a name."""
-        blocks = int(self._head[BLOCKS]) + count
-        if blocks * BLOCK > len(self.ids):
-            size = max(blocks, len(self.ids) // BLOCK * 5 // 4)
-            self.boxes, self.ids = _longer(self.boxes, size * BLOCK), _longer(self.ids, size * BLOCK)
-            known = len(self._owner)
-            self._owner = _longer(self._owner, size * CELLS + 1)
-            self._owner[known:] = -1
-        nodes = int(self._head[NODES]) + 2 * count
-        if nodes > len(self.links):
-            size = max(nodes, len(self.links) * 5 // 4)
-            self.bounds, self.links = _longer(self.bounds, size), _longer(self.links, size)
-        if _slot_count(len(self) + 1) > len(self._slots):
-            slots = np.full(_slot_count(len(self) + 1), -1, np.int32)
-            enter_again(self._slots, self.ids, slots)
-            self._slots = slots
+        bounds, links, boxes, ids, owner, slots, head = self.arrays
+        blocks = int(head[BLOCKS]) + count
+        if blocks * BLOCK > len(ids):
+            size = max(blocks, len(ids) // BLOCK * 5 // 4)
+            boxes, ids = _longer(boxes, size * BLOCK), _longer(ids, size * BLOCK)
+            known = len(owner)
+            owner = _longer(owner, size * CELLS + 1)
+            owner[known:] = -1
+            self.arrays = self.arrays._replace(boxes=boxes, ids=ids, owner=owner)
+        nodes = int(head[NODES]) + 2 * count
+        if nodes > len(links):
+            size = max(nodes, len(links) * 5 // 4)
+            self.arrays = self.arrays._replace(bounds=_longer(bounds, size), links=_longer(links, size))
+        if _slot_count(len(self) + 1) > len(slots):
+            more = np.full(_slot_count(len(self) + 1), -1, np.int32)
+            enter_again(slots, ids, more)
+            self.arrays = self.arrays._replace(slots=more)
 
     # Clusters.
 
@@ -177,7 +184,7 @@ class Forest:
         if len(self.anchors) > self._bearable or self._changes >= max(_CHECKED, len(self.anchors)):
             self._changes = 0
             self._merge()
-            least = int(fewest(self.bounds, self.links, self.boxes, self.stack, self.anchors, self.roots))
+            least = fewest(self.clusters)
             if len(self.anchors) > _bearable(least):
                 self._plant(*self._all(0))
             self._bearable = max(_bearable(least), len(self.anchors) + _SPARE // 2)
@@ -188,8 +195,9 @@ class Forest:
         roots: list[int] = []
         for anchor, root in zip(self.anchors.tolist(), self.roots.tolist(), strict=True):
             if roots:
-                low = max(self.bounds[roots[-1], 5], self.bounds[root, 5])
-                high = min(self.bounds[roots[-1], 6], self.bounds[root, 6])
+                bounds = self.arrays.bounds
+                low = max(bounds[roots[-1], 5], bounds[root, 5])
+                high = min(bounds[roots[-1], 6], bounds[root, 6])
                 if low <= high:
                     anchors[-1], roots[-1] = int(high), self._join(roots[-1], root)
                     continue
@@ -199,16 +207,17 @@ class Forest:
 
     def _join(self, one: int, other: int) -> int:
         """One tree of two: their root."""
-        small, large = sorted((one, other), key=lambda root: int(self.links[root, SIZE]))
-        size = int(self.links[small, SIZE])
-        if size * 3 >= self.links[large, SIZE] and size > BLOCK:
+        links = self.arrays.links
+        small, large = sorted((one, other), key=lambda root: int(links[root, SIZE]))
+        size = int(links[small, SIZE])
+        if size * 3 >= links[large, SIZE] and size > BLOCK:
             self._make_room(1)
-            graft(self.bounds, self.links, self._owner, self._head, large, small)
+            graft(self.arrays, large, small)
             return large
         # With a sister much smaller a tree would be deep.
         rows, names = self._rows_of(np.array([small], np.int32), size)
         for id, box in zip(names.tolist(), rows, strict=True):
-            remove(self.bounds, self.links, self.boxes, self.ids, self._owner, self._slots, self._head, id)
+            remove(self.arrays, id)
             self._make_room(2)
             self._box[:] = box
             self._insert(large, id)
@@ -217,7 +226,7 @@ class Forest:
     def _rows_of(self, roots: Int32s, count: int) -> tuple[Words, Words]:
         """All boxes of some trees as rows, and their names, with room for so many in all."""
         rows, names = scratch((count, 4), np.int64), scratch((count,), np.int64)
-        read_out(self.links, self.boxes, self.ids, rows, names, roots, self.stack)
+        read_out(self.arrays, rows, names, roots, self.stack)
         return rows, names
 
     def _all(self, more: int) -> tuple[Words, Words]:
@@ -238,13 +247,17 @@ class Forest:
         few = sizes <= CELL
         blocks = int(np.ceil(sizes[~few] / FILL).sum()) + -(-int(few.sum()) // CELLS)
         pairs = int(np.ceil(sizes / FILL).sum())
-        self.boxes, self.ids = np.empty((blocks * BLOCK, 4), np.int64), np.empty(blocks * BLOCK, np.int64)
-        self._owner = np.full(blocks * CELLS + 1, -1, np.int32)
-        self.bounds, self.links = np.empty((2 * pairs, 8), np.int64), np.empty((2 * pairs, 4), np.int32)
-        at = scratch((count,), np.int32)
-        enter(self._slots, names, at)
+        self.arrays = self.arrays._replace(
+            bounds=np.empty((2 * pairs, 8), np.int64),
+            links=np.empty((2 * pairs, 4), np.int32),
+            boxes=np.empty((blocks * BLOCK, 4), np.int64),
+            ids=np.empty(blocks * BLOCK, np.int64),
+            owner=np.full(blocks * CELLS + 1, -1, np.int32),
+        )
+        slots = scratch((count,), np.int32)
+        enter(self.arrays.slots, names, slots)
         self.anchors, self.roots = anchors, np.empty(len(anchors), np.int32)
-        plant(*self._arrays, rows, names, at, starts, self.roots, self.stack)
+        plant(self.arrays, BoxRows(rows, names, slots), starts, self.roots, self.stack)
         self._bearable = _bearable(len(anchors))
 
 

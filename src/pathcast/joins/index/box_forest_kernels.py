@@ -4,13 +4,6 @@
 A box is a range on x and a range on y, as a point of four coordinates: low x, high x, low y, high y. What is asked of
 boxes is then whether points lie in a window, a range for each coordinate (`window_query_kernels.py`).
 
-    boxes, ids   place → coordinates, name; a cell is `CELL` places, a block `CELLS` cells
-    owner        cell → its leaf, or -2 - the next free one
-    bounds       node → least and greatest of each coordinate, 64 bytes
-    links        node → first of its two children, which stand side by side, or -1 - cell; parent; boxes; depth
-    slots        open-addressed table of places, by name
-    head         counts and free lists (`NODES` …)
-
 A leaf has a block, the first places of which are taken; but a tree with few boxes has one cell, so that boxes which all
 lie apart, each a tree, take little.
 
@@ -20,9 +13,11 @@ quarters of its parent's boxes and two blocks when one comes, or `insert` says s
 Cost: adding and removing take the depth, which is O(log n); `build_tree` O(n log n).
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, part, rare
+from pathcast.kernels import Int32s, Int64s, Matrix, Writable, kernel, part, rare
 
 from .name_places_kernels import NONE, find
 
@@ -33,7 +28,37 @@ CHILD, PARENT, SIZE, DEPTH = 0, 1, 2, 3
 NODES, FREE_NODE, BLOCKS, FREE_BLOCK, FREE_CELL, COUNT = 0, 1, 2, 3, 4, 5
 # Half of a block that is full and has one more; where many come at once, blocks have room for some more.
 HALF, FILL = 17, 28
-LEAST, GREATEST = np.int64(-(2**63)), np.int64(2**63 - 1)
+# Typed as in kernels, where a plain -2**63 would be unsigned.
+LEAST: Any = np.int64(-(2**63))
+GREATEST: Any = np.int64(2**63 - 1)
+
+
+class BoxForest(NamedTuple):
+    """The arrays of all trees; a cell is `CELL` places, a block `CELLS` cells.
+
+    bounds      node → least and greatest of each coordinate, 64 bytes
+    links       node → first of its two children, which stand side by side, or -1 - cell; parent; boxes; depth
+    boxes, ids  place → coordinates, name
+    owner       cell → its leaf, or -2 - the next free one
+    slots       open-addressed table of places, by name
+    head        counts and free lists (`NODES` …)
+    """
+
+    bounds: Writable[Matrix[Int64s]]
+    links: Writable[Matrix[Int32s]]
+    boxes: Writable[Matrix[Int64s]]
+    ids: Writable[Int64s]
+    owner: Writable[Int32s]
+    slots: Writable[Int32s]
+    head: Writable[Int64s]
+
+
+class BoxRows(NamedTuple):
+    """Boxes that are in no tree, a row each, with their names and the slots of these."""
+
+    boxes: Writable[Matrix[Int64s]]
+    names: Writable[Int64s]
+    slots: Writable[Int32s]
 
 
 @rare
@@ -127,28 +152,30 @@ def fit_rows(bounds, node, rows, first, last):
 
 
 @part
-def _swap(rows, names, at, one, other):
+def _swap(rows, one, other):
+    boxes, names, slots = rows
     for axis in range(AXES):
-        rows[one, axis], rows[other, axis] = rows[other, axis], rows[one, axis]
+        boxes[one, axis], boxes[other, axis] = boxes[other, axis], boxes[one, axis]
     names[one], names[other] = names[other], names[one]
-    at[one], at[other] = at[other], at[one]
+    slots[one], slots[other] = slots[other], slots[one]
 
 
 @rare
-def _divide(rows, names, at, first, last, middle, axis):
+def _divide(rows, first, last, middle, axis):
     """Order rows so that those before `middle` are not above it on an axis, and those after it not below."""
+    boxes = rows.boxes
     low, high = first, last - 1
     while low < high:
-        one, two, three = rows[low, axis], rows[(low + high) >> 1, axis], rows[high, axis]
+        one, two, three = boxes[low, axis], boxes[(low + high) >> 1, axis], boxes[high, axis]
         pivot = max(min(one, two), min(max(one, two), three))
         left, right = low, high
         while left <= right:
-            while rows[left, axis] < pivot:
+            while boxes[left, axis] < pivot:
                 left += 1
-            while rows[right, axis] > pivot:
+            while boxes[right, axis] > pivot:
                 right -= 1
             if left <= right:
-                _swap(rows, names, at, left, right)
+                _swap(rows, left, right)
                 left += 1
                 right -= 1
         if middle <= right:
@@ -170,8 +197,9 @@ def _axis(bounds, node, depth):
 
 
 @rare
-def build_tree(bounds, links, boxes, ids, owner, slots, head, rows, names, at, first, last, root, fill, stack):
-    """Put rows `first` to `last` below a node that has nothing; `at` are the slots of their names."""
+def build_tree(forest, rows, first, last, root, fill, stack):
+    """Put rows `first` to `last` below a node that has nothing."""
+    bounds, links, boxes, ids, owner, slots, head = forest
     stack[0], stack[1], stack[2] = first, last, root
     top = 1
     while top:
@@ -179,19 +207,19 @@ def build_tree(bounds, links, boxes, ids, owner, slots, head, rows, names, at, f
         begin, end, node = stack[3 * top], stack[3 * top + 1], stack[3 * top + 2]
         size = end - begin
         links[node, SIZE] = np.int32(size)
-        fit_rows(bounds, node, rows, begin, end)
+        fit_rows(bounds, node, rows.boxes, begin, end)
         if size <= BLOCK:
             place = new_leaf(links, owner, head, node, size) * CELL
             for row in range(begin, end):
                 for axis in range(AXES):
-                    boxes[place, axis] = rows[row, axis]
-                ids[place] = names[row]
-                slots[at[row]] = np.int32(place)
+                    boxes[place, axis] = rows.boxes[row, axis]
+                ids[place] = rows.names[row]
+                slots[rows.slots[row]] = np.int32(place)
                 place += 1
             continue
         depth = links[node, DEPTH]
         middle = begin + ((size + fill - 1) // fill + 1) // 2 * fill
-        _divide(rows, names, at, begin, end, middle, _axis(bounds, node, depth))
+        _divide(rows, begin, end, middle, _axis(bounds, node, depth))
         pair = new_pair(links, head)
         links[node, CHILD] = np.int32(pair)
         for child in range(pair, pair + 2):
@@ -203,19 +231,16 @@ def build_tree(bounds, links, boxes, ids, owner, slots, head, rows, names, at, f
         top += 1
 
 
-@kernel(
-    "void(i8[:, ::1], i4[:, ::1], i8[:, ::1], i8[::1], i4[::1], i4[::1], i8[::1], i8[:, ::1], i8[::1], i4[::1],"
-    " ro_i8[::1], i4[::1], i8[::1])",
-    late=True,
-)
-def plant(bounds, links, boxes, ids, owner, slots, head, rows, names, at, starts, roots, stack):
+@kernel(late=True)
+def plant(forest: BoxForest, rows: BoxRows, starts: Int64s, roots: Writable[Int32s], stack: Writable[Int64s]) -> None:
     """Make a tree for each stretch of rows, `starts` to the next; its root goes to `roots`."""
+    links, head = forest.links, forest.head
     for tree in range(len(roots)):
         root = new_pair(links, head)
         links[root, PARENT] = np.int32(NONE)
         links[root, DEPTH] = np.int32(0)
         first, last = starts[tree], starts[tree + 1]
-        build_tree(bounds, links, boxes, ids, owner, slots, head, rows, names, at, first, last, root, FILL, stack)
+        build_tree(forest, rows, first, last, root, FILL, stack)
         roots[tree] = np.int32(root)
         head[COUNT] += last - first
 
@@ -243,12 +268,12 @@ def _copy_below(links, boxes, ids, rows, names, node, count, stack):
 
 
 @rare
-def gather(links, boxes, ids, owner, slots, head, rows, names, at, node, stack):
-    """Take all boxes below a node out into rows, with the slots of their names; the node stays, without anything."""
-    count = _copy_below(links, boxes, ids, rows, names, node, 0, stack)
+def gather(forest, rows, node, stack):
+    """Take all boxes below a node out into rows; the node stays, without anything."""
+    count = _copy_below(forest.links, forest.boxes, forest.ids, rows.boxes, rows.names, node, 0, stack)
     for row in range(count):
-        at[row] = np.int32(find(slots, ids, names[row]))
-    _drop_below(links, owner, head, node, stack)
+        rows.slots[row] = np.int32(find(forest.slots, forest.ids, rows.names[row]))
+    _drop_below(forest.links, forest.owner, forest.head, node, stack)
     return count
 
 
@@ -268,21 +293,23 @@ def _drop_below(links, owner, head, node, stack):
         top += 2
 
 
-@kernel(
-    "void(i8[:, ::1], i4[:, ::1], i8[:, ::1], i8[::1], i4[::1], i4[::1], i8[::1], i8[:, ::1], i8[::1], i4[::1],"
-    " int64, i8[::1])",
-    late=True,
-)
-def rebuild(bounds, links, boxes, ids, owner, slots, head, rows, names, at, node, stack):
-    """Put what lies below a node in order again; `rows`, `names` and `at` have room for it."""
-    count = gather(links, boxes, ids, owner, slots, head, rows, names, at, node, stack)
-    build_tree(bounds, links, boxes, ids, owner, slots, head, rows, names, at, 0, count, node, FILL, stack)
+@kernel(late=True)
+def rebuild(forest: BoxForest, rows: BoxRows, node: int, stack: Writable[Int64s]) -> None:
+    """Put what lies below a node in order again; `rows` have room for it."""
+    count = gather(forest, rows, node, stack)
+    build_tree(forest, rows, 0, count, node, FILL, stack)
 
 
-@kernel("int64(i4[:, ::1], ro_i8[:, ::1], ro_i8[::1], i8[:, ::1], i8[::1], ro_i4[::1], i8[::1])", late=True)
-def read_out(links, boxes, ids, rows, names, roots, stack):
-    """All boxes of some trees as rows; how many."""
+@kernel(late=True)
+def read_out(
+    forest: BoxForest,
+    boxes: Writable[Matrix[Int64s]],
+    names: Writable[Int64s],
+    roots: Int32s,
+    stack: Writable[Int64s],
+) -> int:
+    """Copy all boxes of some trees, and their names; how many."""
     count = 0
     for root in roots:
-        count = _copy_below(links, boxes, ids, rows, names, root, count, stack)
-    return np.int64(count)
+        count = _copy_below(forest.links, forest.boxes, forest.ids, boxes, names, root, count, stack)
+    return count

@@ -9,7 +9,7 @@ Cost: the depth of the tree, O(log n); half a block is moved now and then.
 
 import numpy as np
 
-from pathcast.kernels import kernel, part, rare
+from pathcast.kernels import Int64s, Writable, kernel, part, rare
 
 from .box_forest_kernels import (
     AXES,
@@ -24,6 +24,8 @@ from .box_forest_kernels import (
     LEAST,
     PARENT,
     SIZE,
+    BoxForest,
+    BoxRows,
     build_tree,
     drop_leaf,
     drop_pair,
@@ -37,8 +39,9 @@ from .name_places_kernels import NONE, find, forget
 
 
 @rare
-def _move(bounds, links, owner, source, target):
+def _move(forest, source, target):
     """Let a node have another number; its parent is the caller's affair."""
+    bounds, links, owner = forest.bounds, forest.links, forest.owner
     for column in range(2 * AXES):
         bounds[target, column] = bounds[source, column]
     child = links[source, CHILD]
@@ -90,25 +93,26 @@ def _widen(bounds, node, box):
         bounds[node, 2 * axis + 1] = max(bounds[node, 2 * axis + 1], box[axis])
 
 
-@kernel("int64(i8[:, ::1], i4[:, ::1], i4[::1], i8[::1])", late=True)
-def sprout(bounds, links, owner, head):
+@kernel(late=True)
+def sprout(forest: BoxForest) -> int:
     """A tree without a box; its root."""
-    root = new_pair(links, head)
+    bounds, links = forest.bounds, forest.links
+    root: int = new_pair(links, forest.head)
     links[root, PARENT] = np.int32(NONE)
     links[root, DEPTH] = links[root, SIZE] = np.int32(0)
-    new_leaf(links, owner, head, root, 0)
+    new_leaf(links, forest.owner, forest.head, root, 0)
     for axis in range(AXES):
         bounds[root, 2 * axis], bounds[root, 2 * axis + 1] = GREATEST, LEAST
-    return np.int64(root)
+    return root
 
 
-@kernel(
-    "int64(i8[:, ::1], i4[:, ::1], i8[:, ::1], i8[::1], i4[::1], i4[::1], i8[::1], i8[:, ::1], i8[::1], i4[::1],"
-    " int64, int64, ro_i8[::1], i8[::1])",
-    late=True,
-)
-def insert(bounds, links, boxes, ids, owner, slots, head, rows, names, at, root, name, box, stack):
-    """Add a box with a new name to a tree; the highest node that is out of balance by now, or -1."""
+@kernel(late=True)
+def insert(forest: BoxForest, rows: BoxRows, root: int, name: int, box: Int64s, stack: Writable[Int64s]) -> int:
+    """Add a box with a new name to a tree; the highest node that is out of balance by now, or -1.
+
+    `rows` have room for a block and one more.
+    """
+    bounds, links, boxes, ids, owner, slots, head = forest
     slot = find(slots, ids, name)
     node, heavy = root, np.int64(NONE)
     while True:
@@ -129,19 +133,20 @@ def insert(bounds, links, boxes, ids, owner, slots, head, rows, names, at, root,
             boxes[place, axis] = box[axis]
         ids[place] = name
         slots[slot] = np.int32(place)
-        return heavy
+        return int(heavy)
     links[node, SIZE] = np.int32(size)
-    gather(links, boxes, ids, owner, slots, head, rows, names, at, node, stack)
+    gather(forest, rows, node, stack)
     for axis in range(AXES):
-        rows[size, axis] = box[axis]
-    names[size], at[size] = name, np.int32(slot)
-    build_tree(bounds, links, boxes, ids, owner, slots, head, rows, names, at, 0, size + 1, node, HALF, stack)
-    return heavy
+        rows.boxes[size, axis] = box[axis]
+    rows.names[size], rows.slots[size] = name, np.int32(slot)
+    build_tree(forest, rows, 0, size + 1, node, HALF, stack)
+    return int(heavy)
 
 
-@kernel("int64(i8[:, ::1], i4[:, ::1], i8[:, ::1], i8[::1], i4[::1], i4[::1], i8[::1], int64)", late=True)
-def remove(bounds, links, boxes, ids, owner, slots, head, name):
+@kernel(late=True)
+def remove(forest: BoxForest, name: int) -> int:
     """Take a box that is there out of its tree; the root if nothing is left of it, or -1."""
+    bounds, links, boxes, ids, owner, slots, head = forest
     slot = find(slots, ids, name)
     place = np.int64(slots[slot])
     node = np.int64(owner[place // CELL])
@@ -158,35 +163,37 @@ def remove(bounds, links, boxes, ids, owner, slots, head, name):
     if links[node, SIZE] == 0 and links[node, PARENT] == NONE:
         drop_leaf(owner, head, cell)
         drop_pair(links, head, node)
-        return node
+        return int(node)
     fit_rows(bounds, node, boxes, cell * CELL, cell * CELL + links[node, SIZE])
     node = np.int64(links[node, PARENT])
     while node >= 0:
         links[node, SIZE] -= np.int32(1)
         if links[node, SIZE] * 2 <= BLOCK:
-            _make_leaf(bounds, links, boxes, ids, owner, slots, head, node)
+            _make_leaf(forest, node)
         else:
-            _shrink(bounds, links, owner, head, node)
+            _shrink(forest, node)
         node = np.int64(links[node, PARENT])
-    return np.int64(NONE)
+    return NONE
 
 
 @rare
-def _shrink(bounds, links, owner, head, node):
+def _shrink(forest, node):
     """Fit a node to its children; if one of them has nothing left, the other takes its place."""
+    links, head = forest.links, forest.head
     pair = links[node, CHILD]
     for empty in range(2):
         if links[pair + empty, SIZE] == 0:
-            drop_leaf(owner, head, -1 - links[pair + empty, CHILD])
-            _move(bounds, links, owner, pair + 1 - empty, node)
+            drop_leaf(forest.owner, head, -1 - links[pair + empty, CHILD])
+            _move(forest, pair + 1 - empty, node)
             drop_pair(links, head, pair)
             return
-    _fit_children(bounds, links, node)
+    _fit_children(forest.bounds, links, node)
 
 
 @rare
-def _make_leaf(bounds, links, boxes, ids, owner, slots, head, node):
+def _make_leaf(forest, node):
     """Put the few boxes of two leaves into the block of the first."""
+    bounds, links, boxes, ids, owner, slots, head = forest
     pair = links[node, CHILD]
     cell, other = -1 - links[pair, CHILD], -1 - links[pair + 1, CHILD]
     place = cell * CELL + links[pair, SIZE]
@@ -204,16 +211,17 @@ def _make_leaf(bounds, links, boxes, ids, owner, slots, head, node):
     fit_rows(bounds, node, boxes, cell * CELL, place)
 
 
-@kernel("void(i8[:, ::1], i4[:, ::1], i4[::1], i8[::1], int64, int64)", late=True)
-def graft(bounds, links, owner, head, root, other):
+@kernel(late=True)
+def graft(forest: BoxForest, root: int, other: int) -> None:
     """Make one tree of two, with the first one's root."""
+    links, head = forest.links, forest.head
     pair = new_pair(links, head)
-    _move(bounds, links, owner, root, pair)
-    _move(bounds, links, owner, other, pair + 1)
+    _move(forest, root, pair)
+    _move(forest, other, pair + 1)
     for child in range(pair, pair + 2):
         links[child, PARENT] = np.int32(root)
         links[child, DEPTH] = np.int32(links[root, DEPTH] + 1)
     links[root, CHILD] = np.int32(pair)
     links[root, SIZE] = np.int32(links[pair, SIZE] + links[pair + 1, SIZE])
-    _fit_children(bounds, links, root)
+    _fit_children(forest.bounds, links, root)
     drop_pair(links, head, other)

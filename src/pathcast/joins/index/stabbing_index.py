@@ -20,6 +20,7 @@ import numpy as np
 from pathcast.kernels import Int64s
 
 from ..query.column_kinds import Kind, TextKey
+from .box_cluster_kernels import Clusters
 from .box_forest import Forest
 from .box_forest_kernels import GREATEST, LEAST
 from .panel_index import Comparison, Ends, Ids, Point, Ranges, SemijoinIndex
@@ -36,11 +37,12 @@ from .stabbing_index_kernels import (
     nearest,
     reach,
 )
+from .window_query_kernels import Window
 
 _ALL = (int(LEAST), int(GREATEST))
 # A window on one axis: least and greatest low end, least and greatest high end.
-_Window = tuple[int, int, int, int]
-_OPEN: list[_Window] = [(*_ALL, *_ALL), (*_ALL, *_ALL)]
+_AxisWindow = tuple[int, int, int, int]
+_OPEN: list[_AxisWindow] = [(*_ALL, *_ALL), (*_ALL, *_ALL)]
 _MINIMAL = 256
 
 
@@ -59,7 +61,7 @@ class StabbingIndex:
     def __init__(self, base: int, filtering: int) -> None:
         self._base, self._filtering = base, filtering
         self._forest = Forest()
-        self._window: Int64s = np.empty(8, np.int64)
+        self._clusters: Clusters | None = None
         self._places: Int64s = np.empty(1024, np.int64)
         self._following, self._found = np.empty((2, 1024), np.int32)
 
@@ -73,6 +75,7 @@ class StabbingIndex:
         ranges = [*base, *filtering]
         x = ranges[0] if self._base else _ALL
         y = ranges[-1] if self._filtering or self._base == 2 else _ALL
+        self._clusters = None
         self._forest.add(id, (*x, *y))
 
     def add_many(self, ids: Ids, base: Sequence[Ends], filtering: Sequence[Ends]) -> None:
@@ -84,10 +87,12 @@ class StabbingIndex:
             boxes[:, 0], boxes[:, 1] = ranges[0]
         if self._filtering or self._base == 2:
             boxes[:, 2], boxes[:, 3] = ranges[-1]
+        self._clusters = None
         self._forest.add_many(np.ascontiguousarray(ids, np.int64), boxes)
 
     def remove(self, id: int) -> None:
         """Forget a semijoin."""
+        self._clusters = None
         self._forest.remove(id)
 
     def base(self, id: int) -> Ranges:
@@ -104,15 +109,13 @@ class StabbingIndex:
 
     def selected(self, at: Point) -> Ids:
         """Those whose base ranges hold the point."""
-        self._hold(at)
-        return self._named(self._listed(list_window, self._window))
+        return self._named(self._listed(list_window, self._holding(at)))
 
     def affected(self, at: Point, joining: Sequence[Point]) -> Ids:
         """Those selected by `at` whose filtering ranges hold one of `joining`."""
         if not self._filtering:
             return self.selected(at) if len(joining) else np.empty(0, np.int64)
-        self._hold(at)
-        return self._named(self._listed(list_affected, self._window, _keys(joining)))
+        return self._named(self._listed(list_affected, self._holding(at), _keys(joining)))
 
     def anchors(self) -> Sequence[Point]:
         """Points, ascending, of which every semijoin's filtering range holds one."""
@@ -132,7 +135,7 @@ class StabbingIndex:
     def disposable(self, at: Point, keys: Sequence[Any]) -> list[bool]:
         """For each pair of neighbours among ascending keys, whether no semijoin that `at` selects lies between them."""
         free = np.empty(max(0, len(keys) - 1), np.bool_)
-        find_gaps(*self.trees, at if self._base else 0, _keys(keys), free)
+        find_gaps(self.clusters, at if self._base else 0, _keys(keys), free)
         answers: list[bool] = free.tolist()
         return answers
 
@@ -143,14 +146,14 @@ class StabbingIndex:
         found = np.empty((_MINIMAL, 2), np.int64)
         least, count = _ALL[0], _MINIMAL
         while count == _MINIMAL and least <= _ALL[1]:
-            count = int(list_minimal(*self.trees, x, keys, least, found))
+            count = list_minimal(self.clusters, x, keys, least, found)
             ranges += map(tuple, found[:count].tolist())
             least = ranges[-1][0] + 1 if ranges else least
         return ranges
 
     def unaffected(self, at: Point, joining: Sequence[Any], low: Any, high: Any) -> bool:
         """Whether somebody is selected and not affected, whose range begins by `low` and ends from `high` on."""
-        return bool(any_unaffected(*self.trees, at if self._base else 0, _keys(joining), low, high))
+        return any_unaffected(self.clusters, at if self._base else 0, _keys(joining), low, high)
 
     def compare(self, old: Point | None, new: Point | None, joining: Sequence[Point] | None) -> Comparison:
         """Whether somebody is affected by both of two points, by the new one only, by the old one only."""
@@ -168,15 +171,11 @@ class StabbingIndex:
         """A base point as keys on x and, for two base axes, y."""
         return (at,) if self._base == 1 and at is not None else at
 
-    def _any(self, windows: Iterator[list[_Window]], keys: Int64s | None) -> bool:
+    def _any(self, windows: Iterator[list[_AxisWindow]], keys: Int64s | None) -> bool:
         """Whether there is a box in one of the windows on x (and y) whose filtering range holds a key, if given."""
-        for window in windows:
-            self._window[:] = [end for axis in (*window, *_OPEN[len(window) :]) for end in axis]
-            if keys is None:
-                found = any_window(*self.trees, self._window)
-            else:
-                found = any_affected(*self.trees, self._window, keys)
-            if found:
+        for axes in windows:
+            window = _window(axes)
+            if any_window(self.clusters, window) if keys is None else any_affected(self.clusters, window, keys):
                 return True
         return False
 
@@ -191,7 +190,7 @@ class StabbingIndex:
         places = self._expose(at, held)
         if not self._base:
             return [[]] if len(places) else []
-        boxes = self._forest.boxes[places]
+        boxes = self._forest.arrays.boxes[places]
         if self._base == 1:
             return [[span] for span in union(boxes[:, 0], boxes[:, 1])]
         return [[(a, b), (c, d)] for a, b, c, d in boxes.tolist()]
@@ -203,7 +202,7 @@ class StabbingIndex:
             return []
         if len(keys) >= len(self._following):
             self._following, self._found = np.empty((2, 2 * len(keys)), np.int32)
-        count = reach(*self.trees, *gap, _keys(keys), most or len(keys), self._following, self._found)
+        count = reach(self.clusters, *gap, _keys(keys), most or len(keys), self._following, self._found)
         return sorted(self._found[:count].tolist())
 
     def _gap(self, at: Point, held: Sequence[Point]) -> tuple[int, int, int] | None:
@@ -226,41 +225,40 @@ class StabbingIndex:
             return np.empty(0, np.int64)
         low, y, high = gap
         filtering = (low, y, y, high) if self._filtering else _OPEN[1]
-        self._window[:] = (*_OPEN[0], *filtering)
-        return self._listed(list_window, self._window)
+        return self._listed(list_window, Window(*_OPEN[0], *filtering))
 
     # Trees.
 
     @property
-    def trees(self) -> tuple[Any, ...]:
+    def clusters(self) -> Clusters:
         """The boxes as kernels take them; good until a semijoin comes or goes."""
-        forest = self._forest
-        return forest.bounds, forest.links, forest.boxes, forest.stack, forest.anchors, forest.roots
+        if self._clusters is None:
+            self._clusters = self._forest.clusters
+        return self._clusters
 
-    def _hold(self, at: Point) -> None:
+    def _holding(self, at: Point) -> Window:
         """The window of the boxes whose base ranges hold a point."""
-        windows = [_holding(key, key) for key in self._point(at) or ()]
-        self._window[:] = [end for axis in (*windows, *_OPEN[len(windows) :]) for end in axis]
+        return _window([_holding(key, key) for key in self._point(at) or ()])
 
     def _listed(self, kernel: Any, *asked: Any) -> Int64s:
         """What a kernel lists, with as much room as it takes."""
-        count = int(kernel(*self.trees, *asked, self._places))
+        count = kernel(self.clusters, *asked, self._places)
         if count > len(self._places):
             self._places = np.empty(count + count // 4, np.int64)
-            count = int(kernel(*self.trees, *asked, self._places))
+            count = kernel(self.clusters, *asked, self._places)
         return self._places[:count]
 
     def _named(self, places: Int64s) -> Ids:
-        return np.sort(self._forest.ids[places])
+        return np.sort(self._forest.arrays.ids[places])
 
 
-def _holding_both(one: tuple[int, ...] | None, other: tuple[int, ...] | None) -> Iterator[list[_Window]]:
+def _holding_both(one: tuple[int, ...] | None, other: tuple[int, ...] | None) -> Iterator[list[_AxisWindow]]:
     """The window of the boxes that hold two points."""
     if one is not None and other is not None:
         yield [_holding(min(a, b), max(a, b)) for a, b in zip(one, other, strict=True)]
 
 
-def _holding_first(one: tuple[int, ...] | None, other: tuple[int, ...] | None) -> Iterator[list[_Window]]:
+def _holding_first(one: tuple[int, ...] | None, other: tuple[int, ...] | None) -> Iterator[list[_AxisWindow]]:
     """The windows of the boxes that hold a point and not another: there is a first axis on which they don't."""
     if one is None:
         return
@@ -275,7 +273,12 @@ def _holding_first(one: tuple[int, ...] | None, other: tuple[int, ...] | None) -
             yield [*before, here, *(_holding(a, a) for a in one[axis + 1 :])]
 
 
-def _holding(low: int, high: int) -> _Window:
+def _window(axes: Sequence[_AxisWindow]) -> Window:
+    """A window on both axes; one that is not given is open."""
+    return Window(*(end for axis in (*axes, *_OPEN[len(axes) :]) for end in axis))
+
+
+def _holding(low: int, high: int) -> _AxisWindow:
     """The window of ranges that hold two keys."""
     return (_ALL[0], low, high, _ALL[1])
 

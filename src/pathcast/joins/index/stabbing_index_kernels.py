@@ -11,10 +11,11 @@ Cost: what `window_query_kernels.py` says for each cluster that is looked at.
 
 import numpy as np
 
-from pathcast.kernels import kernel, part, rare
+from pathcast.kernels import Bools, Int32s, Int64s, Matrix, Writable, kernel, part, rare
 
+from .box_cluster_kernels import Clusters
 from .box_forest_kernels import CELL, CHILD, GREATEST, LEAST, SIZE
-from .window_query_kernels import any_in, from_on, least_in, list_in, nearest_keys
+from .window_query_kernels import Window, any_in, from_on, holding_x, least_in, list_in, nearest_keys, with_y
 
 # Base events.
 
@@ -38,100 +39,83 @@ def list_nearest(anchors, keys, found):
     return count
 
 
-@kernel("int64(ro_i8[::1], ro_i8[::1], i8[::1])", late=True)
-def nearest(anchors, keys, found):
+@kernel(late=True)
+def nearest(anchors: Int64s, keys: Int64s, found: Writable[Int64s]) -> int:
     """`list_nearest` for Python."""
-    return np.int64(list_nearest(anchors, keys, found))
+    return int(list_nearest(anchors, keys, found))
 
 
 @rare
-def mark_gaps(bounds, links, boxes, stack, anchors, roots, x, keys, free):
+def mark_gaps(clusters, x, keys, free):
     """Whether no box that holds x lies between two neighbours of some ascending keys."""
+    trees, anchors, roots = clusters
     for gap in range(len(keys) - 1):
         low, high = keys[gap], keys[gap + 1]
         free[gap] = True
         cluster = from_on(anchors, len(anchors), low)
         while cluster < len(anchors) and anchors[cluster] < high:
-            if anchors[cluster] > low and any_in(
-                bounds, links, boxes, stack, roots[cluster], LEAST, x, x, GREATEST, low + 1, GREATEST, LEAST, high - 1
-            ):
-                free[gap] = False
-                break
+            if anchors[cluster] > low:
+                if any_in(trees, roots[cluster], holding_x(x, low + 1, GREATEST, LEAST, high - 1)):
+                    free[gap] = False
+                    break
             cluster += 1
 
 
-@kernel(
-    "void(ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], i8[::1], ro_i8[::1], ro_i4[::1], int64, ro_i8[::1], b1[::1])",
-    late=True,
-)
-def find_gaps(bounds, links, boxes, stack, anchors, roots, x, keys, free):
+@kernel(late=True)
+def find_gaps(clusters: Clusters, x: int, keys: Int64s, free: Writable[Bools]) -> None:
     """`mark_gaps` for Python."""
-    mark_gaps(bounds, links, boxes, stack, anchors, roots, x, keys, free)
+    mark_gaps(clusters, x, keys, free)
 
 
-@kernel(
-    "int64(ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], i8[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i8[::1],"
-    " i8[::1])",
-    late=True,
-)
-def list_affected(bounds, links, boxes, stack, anchors, roots, window, keys, places):
+@kernel(late=True)
+def list_affected(clusters: Clusters, window: Window, keys: Int64s, places: Writable[Int64s]) -> int:
     """The places of the boxes whose x is in a window and whose y range holds a key; how many there are."""
-    a, b, c, d = window[0], window[1], window[2], window[3]
+    trees, anchors, roots = clusters
     count = 0
     for cluster in range(len(anchors)):
         root = roots[cluster]
         has_below, below, has_above, above = nearest_keys(keys, anchors[cluster])
         if has_below:
-            count = list_in(
-                bounds, links, boxes, stack, root, a, b, c, d, LEAST, below, LEAST, GREATEST, places, count
-            )  # fmt: skip
+            count = list_in(trees, root, with_y(window, LEAST, below, LEAST, GREATEST), places, count)
         if has_above and not (has_below and below == above):
             least = below + 1 if has_below else LEAST
-            count = list_in(
-                bounds, links, boxes, stack, root, a, b, c, d, least, GREATEST, above, GREATEST, places, count
-            )  # fmt: skip
-    return np.int64(count)
+            count = list_in(trees, root, with_y(window, least, GREATEST, above, GREATEST), places, count)
+    return count
 
 
-@kernel(
-    "boolean(ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], i8[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i8[::1])",
-    late=True,
-)
-def any_affected(bounds, links, boxes, stack, anchors, roots, window, keys):
+@kernel(late=True)
+def any_affected(clusters: Clusters, window: Window, keys: Int64s) -> bool:
     """Whether there is a box whose x is in a window and whose y range holds a key."""
-    a, b, c, d = window[0], window[1], window[2], window[3]
+    trees, anchors, roots = clusters
     for cluster in range(len(anchors)):
         root = roots[cluster]
         has_below, below, has_above, above = nearest_keys(keys, anchors[cluster])
-        if has_below and any_in(bounds, links, boxes, stack, root, a, b, c, d, LEAST, below, LEAST, GREATEST):
+        if has_below and any_in(trees, root, with_y(window, LEAST, below, LEAST, GREATEST)):
             return True
-        if has_above and any_in(bounds, links, boxes, stack, root, a, b, c, d, LEAST, GREATEST, above, GREATEST):
+        if has_above and any_in(trees, root, with_y(window, LEAST, GREATEST, above, GREATEST)):
             return True
     return False
 
 
-@kernel(
-    "boolean(ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], i8[::1], ro_i8[::1], ro_i4[::1], int64, ro_i8[::1], int64,"
-    " int64)",
-    late=True,
-)
-def any_unaffected(bounds, links, boxes, stack, anchors, roots, x, keys, low, high):
+@kernel(late=True)
+def any_unaffected(clusters: Clusters, x: int, keys: Int64s, low: int, high: int) -> bool:
     """Whether there is a box that holds x, whose y range holds no key, begins by `low` and ends from `high` on."""
+    trees, anchors, roots = clusters
     for cluster in range(len(anchors)):
         has_below, below, has_above, above = nearest_keys(keys, anchors[cluster])
         if has_below and has_above and below == above:
             continue
         least, greatest = below + 1 if has_below else LEAST, above - 1 if has_above else GREATEST
         if least <= low and greatest >= high:
-            root = roots[cluster]
-            if any_in(bounds, links, boxes, stack, root, LEAST, x, x, GREATEST, least, low, high, greatest):
+            if any_in(trees, roots[cluster], holding_x(x, least, low, high, greatest)):
                 return True
     return False
 
 
 @rare
-def _next_minimal(bounds, links, boxes, stack, anchors, roots, x, keys, least):
+def _next_minimal(clusters, x, keys, least):
     """Of the boxes that hold x and a key and begin from `least` on, the first to end; of these the last to begin."""
+    trees, anchors, roots = clusters
     best, best_low = GREATEST, LEAST
     found = False
     cluster = from_on(anchors, len(anchors), least)
@@ -142,32 +126,24 @@ def _next_minimal(bounds, links, boxes, stack, anchors, roots, x, keys, least):
             if (side == 0 and (not has_below or below < least)) or (side == 1 and not has_above):
                 continue
             last_low, first_high = (below, LEAST) if side == 0 else (GREATEST, above)
+            window = holding_x(x, least, last_low, first_high, GREATEST)
             if not found:
-                found = any_in(
-                    bounds, links, boxes, stack, root, LEAST, x, x, GREATEST, least, last_low, first_high, GREATEST
-                )
+                found = any_in(trees, root, window)
             if found:
-                best, best_low = least_in(
-                    bounds, links, boxes, stack, root, LEAST, x, x, GREATEST, least, last_low, first_high, GREATEST,
-                    best, best_low
-                )  # fmt: skip
+                best, best_low = least_in(trees, root, window, best, best_low)
         cluster += 1
     return found, best_low, best
 
 
-@kernel(
-    "int64(ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], i8[::1], ro_i8[::1], ro_i4[::1], int64, ro_i8[::1], int64,"
-    " i8[:, ::1])",
-    late=True,
-)
-def list_minimal(bounds, links, boxes, stack, anchors, roots, x, keys, least, found):
+@kernel(late=True)
+def list_minimal(clusters: Clusters, x: int, keys: Int64s, least: int, found: Writable[Matrix[Int64s]]) -> int:
     """The y ranges that hold a key, of boxes that hold x, and hold no other such; from a low end on, ascending.
 
     How many; as many as there is room for when there may be more.
     """
     count = 0
     while count < len(found):
-        there, low, high = _next_minimal(bounds, links, boxes, stack, anchors, roots, x, keys, least)
+        there, low, high = _next_minimal(clusters, x, keys, least)
         if not there:
             break
         found[count, 0], found[count, 1] = low, high
@@ -175,7 +151,7 @@ def list_minimal(bounds, links, boxes, stack, anchors, roots, x, keys, least, fo
         if low == GREATEST:
             break
         least = low + 1
-    return np.int64(count)
+    return count
 
 
 # Filter events.
@@ -210,12 +186,13 @@ def _cover(keys, following, low, high, most, found, count):
 
 
 @rare
-def list_reached(bounds, links, boxes, stack, anchors, roots, low, y, high, keys, most, following, found):
+def list_reached(clusters, low, y, high, keys, most, following, found):
     """Which keys lie in the x range of a box that holds y and lies within `low` … `high`; how many, up to `most`.
 
     Keys ascend. `following` has room for one more than there are. Trees whose x ranges hold no key that is still to be
     found are left out, so that a few wide boxes are as good as many.
     """
+    (bounds, links, boxes, stack), anchors, roots = clusters
     count, last = 0, len(keys)
     cluster = from_on(anchors, len(anchors), low)
     while cluster < len(anchors) and anchors[cluster] <= high:
@@ -225,12 +202,8 @@ def list_reached(bounds, links, boxes, stack, anchors, roots, low, y, high, keys
         while top:
             top -= 1
             node = stack[top]
-            if (
-                (bounds[node, 4] > y)
-                | (bounds[node, 5] < low)
-                | (bounds[node, 6] > high)
-                | (bounds[node, 7] < y)
-            ):  # fmt: skip
+            outside_y = (bounds[node, 4] > y) | (bounds[node, 7] < y)
+            if outside_y | (bounds[node, 5] < low) | (bounds[node, 6] > high):
                 continue
             at = from_on(keys, last, bounds[node, 0])
             if count:
@@ -251,46 +224,40 @@ def list_reached(bounds, links, boxes, stack, anchors, roots, low, y, high, keys
     return count
 
 
-@kernel(
-    "int64(ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], i8[::1], ro_i8[::1], ro_i4[::1], int64, int64, int64,"
-    " ro_i8[::1], int64, i4[::1], i4[::1])",
-    late=True,
-)
-def reach(bounds, links, boxes, stack, anchors, roots, low, y, high, keys, most, following, found):
+@kernel(late=True)
+def reach(
+    clusters: Clusters,
+    low: int,
+    y: int,
+    high: int,
+    keys: Int64s,
+    most: int,
+    following: Writable[Int32s],
+    found: Writable[Int32s],
+) -> int:
     """`list_reached` for Python."""
-    return np.int64(
-        list_reached(bounds, links, boxes, stack, anchors, roots, low, y, high, keys, most, following, found)
-    )
+    return int(list_reached(clusters, low, y, high, keys, most, following, found))
 
 
-@kernel(
-    "int64(ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], i8[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], i8[::1])",
-    late=True,
-)
-def list_window(bounds, links, boxes, stack, anchors, roots, window, places):
+@kernel(late=True)
+def list_window(clusters: Clusters, window: Window, places: Writable[Int64s]) -> int:
     """The places of the boxes in a window; how many there are."""
-    a, b, c, d, e, f, g, h = (
-        window[0], window[1], window[2], window[3], window[4], window[5], window[6], window[7]
-    )  # fmt: skip
+    trees, anchors, roots = clusters
     count = 0
-    cluster = from_on(anchors, len(anchors), e)
-    while cluster < len(anchors) and anchors[cluster] <= h:
-        count = list_in(
-            bounds, links, boxes, stack, roots[cluster], a, b, c, d, e, f, g, h, places, count
-        )  # fmt: skip
+    cluster = from_on(anchors, len(anchors), window.least_low_y)
+    while cluster < len(anchors) and anchors[cluster] <= window.greatest_high_y:
+        count = list_in(trees, roots[cluster], window, places, count)
         cluster += 1
-    return np.int64(count)
+    return count
 
 
-@kernel("boolean(ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], i8[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1])", late=True)
-def any_window(bounds, links, boxes, stack, anchors, roots, window):
+@kernel(late=True)
+def any_window(clusters: Clusters, window: Window) -> bool:
     """Whether there is a box in a window."""
-    a, b, c, d, e, f, g, h = (
-        window[0], window[1], window[2], window[3], window[4], window[5], window[6], window[7]
-    )  # fmt: skip
-    cluster = from_on(anchors, len(anchors), e)
-    while cluster < len(anchors) and anchors[cluster] <= h:
-        if any_in(bounds, links, boxes, stack, roots[cluster], a, b, c, d, e, f, g, h):
+    trees, anchors, roots = clusters
+    cluster = from_on(anchors, len(anchors), window.least_low_y)
+    while cluster < len(anchors) and anchors[cluster] <= window.greatest_high_y:
+        if any_in(trees, roots[cluster], window):
             return True
         cluster += 1
     return False

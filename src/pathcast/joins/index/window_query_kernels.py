@@ -8,14 +8,58 @@ y₂.
 Cost: nodes that the window's border passes through; a node that lies in the window ends a search for one box.
 """
 
-from pathcast.kernels import part, rare
+from typing import NamedTuple
+
+from pathcast.kernels import Int32s, Int64s, Matrix, Writable, part, rare
 
 from .box_forest_kernels import CELL, CHILD, GREATEST, LEAST, SIZE
 
 
+class BoxTrees(NamedTuple):
+    """The nodes and boxes of trees (`BoxForest`), and room for a search."""
+
+    bounds: Matrix[Int64s]
+    links: Matrix[Int32s]
+    boxes: Matrix[Int64s]
+    stack: Writable[Int64s]
+
+
+class Window(NamedTuple):
+    """A range for each coordinate, both ends included."""
+
+    least_low_x: int
+    greatest_low_x: int
+    least_high_x: int
+    greatest_high_x: int
+    least_low_y: int
+    greatest_low_y: int
+    least_high_y: int
+    greatest_high_y: int
+
+
 @part
-def _apart(bounds, node, a, b, c, d, e, f, g, h):
+def holding_x(x, least_low_y, greatest_low_y, least_high_y, greatest_high_y):
+    """The window of the boxes that hold x, and whose y ranges have their ends in these ranges."""
+    return Window(LEAST, x, x, GREATEST, least_low_y, greatest_low_y, least_high_y, greatest_high_y)
+
+
+@part
+def beginning_from(least_low_y):
+    """The window of the boxes whose y ranges begin from here on."""
+    return Window(LEAST, GREATEST, LEAST, GREATEST, least_low_y, GREATEST, LEAST, GREATEST)
+
+
+@part
+def with_y(window, least_low_y, greatest_low_y, least_high_y, greatest_high_y):
+    """A window with other ranges on y."""
+    a, b, c, d, _, _, _, _ = window
+    return Window(a, b, c, d, least_low_y, greatest_low_y, least_high_y, greatest_high_y)
+
+
+@part
+def _apart(bounds, node, window):
     """Whether no box of a node can be in a window."""
+    a, b, c, d, e, f, g, h = window
     return (
         (bounds[node, 4] > f)
         | (bounds[node, 5] < e)
@@ -29,8 +73,9 @@ def _apart(bounds, node, a, b, c, d, e, f, g, h):
 
 
 @part
-def _whole(bounds, node, a, b, c, d, e, f, g, h):
+def _whole(bounds, node, window):
     """Whether every box of a node is in a window."""
+    a, b, c, d, e, f, g, h = window
     return (
         (bounds[node, 0] >= a)
         & (bounds[node, 1] <= b)
@@ -44,8 +89,9 @@ def _whole(bounds, node, a, b, c, d, e, f, g, h):
 
 
 @part
-def _in(boxes, place, a, b, c, d, e, f, g, h):
+def _in(boxes, place, window):
     """Whether a box is in a window."""
+    a, b, c, d, e, f, g, h = window
     return (
         (boxes[place, 2] >= e)
         & (boxes[place, 2] <= f)
@@ -59,40 +105,42 @@ def _in(boxes, place, a, b, c, d, e, f, g, h):
 
 
 @rare
-def any_in(bounds, links, boxes, stack, root, a, b, c, d, e, f, g, h):
+def any_in(trees, root, window):
     """Whether a tree has a box in a window."""
-    if _apart(bounds, root, a, b, c, d, e, f, g, h):
+    bounds, links, boxes, stack = trees
+    if _apart(bounds, root, window):
         return False
     stack[0] = root
     top = 1
     while top:
         top -= 1
         node = stack[top]
-        if _whole(bounds, node, a, b, c, d, e, f, g, h):
+        if _whole(bounds, node, window):
             return True
         child = links[node, CHILD]
         if child >= 0:
             for sister in range(child, child + 2):
-                if not _apart(bounds, sister, a, b, c, d, e, f, g, h):
+                if not _apart(bounds, sister, window):
                     stack[top] = sister
                     top += 1
             continue
         first = (-1 - child) * CELL
         for place in range(first, first + links[node, SIZE]):
-            if _in(boxes, place, a, b, c, d, e, f, g, h):
+            if _in(boxes, place, window):
                 return True
     return False
 
 
 @rare
-def list_in(bounds, links, boxes, stack, root, a, b, c, d, e, f, g, h, places, count):
+def list_in(trees, root, window, places, count):
     """Write the places of a tree's boxes in a window, from `count` on and as far as there is room; the new count."""
+    bounds, links, boxes, stack = trees
     stack[0] = root
     top = 1
     while top:
         top -= 1
         node = stack[top]
-        if _apart(bounds, node, a, b, c, d, e, f, g, h):
+        if _apart(bounds, node, window):
             continue
         child = links[node, CHILD]
         if child >= 0:
@@ -100,9 +148,9 @@ def list_in(bounds, links, boxes, stack, root, a, b, c, d, e, f, g, h, places, c
             top += 2
             continue
         first = (-1 - child) * CELL
-        whole = _whole(bounds, node, a, b, c, d, e, f, g, h)
+        whole = _whole(bounds, node, window)
         for place in range(first, first + links[node, SIZE]):
-            if whole or _in(boxes, place, a, b, c, d, e, f, g, h):
+            if whole or _in(boxes, place, window):
                 if count < len(places):
                     places[count] = place
                 count += 1
@@ -110,18 +158,19 @@ def list_in(bounds, links, boxes, stack, root, a, b, c, d, e, f, g, h, places, c
 
 
 @rare
-def least_in(bounds, links, boxes, stack, root, a, b, c, d, e, f, g, h, best, best_low):
+def least_in(trees, root, window, best, best_low):
     """The least high y of a tree's boxes in a window, and the greatest low y that comes with it, if it is less.
 
     `best` and `best_low` are the least so far; `best_low` below every key when there is none yet.
     """
+    bounds, links, boxes, stack = trees
     stack[0] = root
     top = 1
     while top:
         top -= 1
         node = stack[top]
         low, high = bounds[node, 5], bounds[node, 6]
-        if high > best or (high == best and low <= best_low) or _apart(bounds, node, a, b, c, d, e, f, g, h):
+        if high > best or (high == best and low <= best_low) or _apart(bounds, node, window):
             continue
         child = links[node, CHILD]
         if child >= 0:
@@ -133,7 +182,7 @@ def least_in(bounds, links, boxes, stack, root, a, b, c, d, e, f, g, h, best, be
         first = (-1 - child) * CELL
         for place in range(first, first + links[node, SIZE]):
             low, high = boxes[place, 2], boxes[place, 3]
-            if (high < best or (high == best and low > best_low)) and _in(boxes, place, a, b, c, d, e, f, g, h):
+            if (high < best or (high == best and low > best_low)) and _in(boxes, place, window):
                 best, best_low = high, low
     return best, best_low
 

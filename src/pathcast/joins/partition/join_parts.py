@@ -31,7 +31,7 @@ from pathcast.messages import Message, Scalar
 from ..query.column_kinds import Kind
 from ..query.schema import Draft, Row
 from ..query.value_text import plain_value, read_value
-from ..schemes.event_messages import Told, teller
+from ..schemes.event_messages import EncodedMessages, message_writer
 from ..server.join_server import JoinServer, Step
 from .part_codec import Event, JoinCodec
 from .part_sites import Part, Site
@@ -160,16 +160,16 @@ class Parts:
         """
         return self._run(edge, state, events, batch, _answers)
 
-    def tell(
+    def run_encoded(
         self, edge: int, state: bytes | None, events: Sequence[Event], batch: int = 0
-    ) -> tuple[bytes | None, Told]:
-        """The same, with messages as bytes; much faster where a `Teller` knows the shape of the semijoins."""
-        return self._run(edge, state, events, batch, self._tell)
+    ) -> tuple[bytes | None, EncodedMessages]:
+        """The same, with messages as bytes; much faster where a `MessageWriter` knows the shape of the semijoins."""
+        return self._run(edge, state, events, batch, self._write)
 
-    def _tell(self, site: Site, part: Part, events: Sequence[Event]) -> Told:
-        if site.teller is not None and site.teller.fits(part, events):
-            return site.teller.tell(part, events)
-        return _told(_answers(site, part, events))
+    def _write(self, site: Site, part: Part, events: Sequence[Event]) -> EncodedMessages:
+        if site.writer is not None and site.writer.fits(part, events):
+            return site.writer.write(part, events)
+        return _encoded(_answers(site, part, events))
 
     def _run(
         self, edge: int, state: bytes | None, events: Sequence[Event], batch: int, make: _Make[T]
@@ -198,7 +198,7 @@ class Parts:
             server.keep_groups(lambda form: (self._home[form.base] if form.edge is None else form.edge.number) == edge)
             codec = self.codec(edge)
             site = self._sites[edge] = Site(server, self._tables(edge), codec, together=edge != NO_EDGE)
-            site.teller = teller(server, site.views)
+            site.writer = message_writer(server, site.views)
         return site
 
     def codec(self, edge: int) -> JoinCodec:
@@ -218,14 +218,14 @@ def _answers(site: Site, part: Part, events: Sequence[Event]) -> list[Answer]:
     return [_answer(site.server, event) for event in events]
 
 
-def _told(answers: Sequence[Answer]) -> Told:
+def _encoded(answers: Sequence[Answer]) -> EncodedMessages:
     sequences, numbers, data = [], [], []
     for event, messages, _ in answers:
         for number, message in enumerate(messages):
             sequences.append(event.sequence)
             numbers.append(number)
             data.append(message.encode())
-    return Told(
+    return EncodedMessages(
         np.array(sequences, np.int64),
         np.array(numbers, np.int32),
         np.array([len(one) for one in data], np.int32),

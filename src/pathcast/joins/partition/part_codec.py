@@ -26,9 +26,13 @@ from ..query.schema import Row, Schema
 
 _Int = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 _TYPES: dict[str, Any] = {
-    "int": _Int, "float": float | _Int, "string": str, "bytes": bytes,
-    "date": date, "timestamp": Annotated[datetime, msgspec.Meta(tz=False)],
-}  # fmt: skip
+    "int": _Int,
+    "float": float | _Int,
+    "string": str,
+    "bytes": bytes,
+    "date": date,
+    "timestamp": Annotated[datetime, msgspec.Meta(tz=False)],
+}
 _STATE_ADVICE = "start the stream with a new checkpoint, and send the rows of the tables again"
 _EVENTS_ADVICE = "install the same Pathcast on all workers"
 
@@ -86,12 +90,14 @@ class JoinCodec:
         tags = self._tags
         return self._events.write(
             [
-                (tags[table], sequence, new, home) if old is None
-                else (tags[table] + 1, sequence, old, home) if new is None
+                (tags[table], sequence, new, home)
+                if old is None
+                else (tags[table] + 1, sequence, old, home)
+                if new is None
                 else (tags[table] + 2, sequence, old, new, home)
                 for sequence, table, old, new, home in events
             ]
-        )  # fmt: skip
+        )
 
     def read_events(self, data: bytes) -> list[Event]:
         """What `write_events` wrote; `SnapshotError` for other bytes."""
@@ -126,6 +132,11 @@ def _struct(table: str, fields: Mapping[str, Any], tag: str | int) -> type:
     """A struct that is an array with its tag first; it knows its table, and that it lacks rows."""
     missing = {name: None for name in ("old", "new") if name not in fields}
     return msgspec.defstruct(
-        "Stored", list(fields.items()), tag=tag, array_like=True, forbid_unknown_fields=True, gc=False,
+        "Stored",
+        list(fields.items()),
+        tag=tag,
+        array_like=True,
+        forbid_unknown_fields=True,
+        gc=False,
         namespace={**missing, "table": table},
-    )  # fmt: skip
+    )

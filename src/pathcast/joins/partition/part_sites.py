@@ -27,7 +27,7 @@ from ..server.sorted_runs import View
 from .part_codec import JoinCodec, Tables
 
 if TYPE_CHECKING:
-    from ..schemes.event_messages import Teller
+    from ..schemes.event_messages import MessageWriter
 
 # When more rows than this lie in a site, it is emptied.
 _MOST_ROWS = 100_000
@@ -73,8 +73,8 @@ class Site:
             bag = server.bags[table]
             self._views[table] = bag, bag.view([bag.columns[place] for place in places], (), self)
         self._lying: dict[tuple[Any, ...], Part] = {}
-        # Whoever tells events of parts here all at once, if that can be (`event_messages.py`).
-        self.teller: Teller | None = None
+        # Writes the messages of all events of a part at once, where their shape allows it (`event_messages.py`).
+        self.writer: MessageWriter | None = None
 
     @property
     def views(self) -> dict[str, View]:

@@ -77,9 +77,14 @@ def _described(standing: StandingJoins) -> tuple[dict[str, Any], dict[str, AnyAr
         for form, number in standing.numbers.items()
     ]
     facts = {
-        "layout": LAYOUT, "schema": describe(standing.schema), "scheme": standing.scheme, "axes": standing.axes,
-        "next_id": standing.next_id, "forms": forms, "batches": batches,
-    }  # fmt: skip
+        "layout": LAYOUT,
+        "schema": describe(standing.schema),
+        "scheme": standing.scheme,
+        "axes": standing.axes,
+        "next_id": standing.next_id,
+        "forms": forms,
+        "batches": batches,
+    }
     return facts, arrays
 
 
@@ -105,10 +110,14 @@ def _batches(many: Sequence[Many]) -> tuple[list[dict[str, Any]], dict[str, AnyA
         on = None if each.query.on is None else list(each.query.on)
         described.append(
             {
-                "first": each.first, "size": each.size, "tables": list(each.query.tables), "on": on,
-                "columns": columns, "gone": len(each.gone),
+                "first": each.first,
+                "size": each.size,
+                "tables": list(each.query.tables),
+                "on": on,
+                "columns": columns,
+                "gone": len(each.gone),
             }
-        )  # fmt: skip
+        )
     dtypes = {**_DTYPES, "gone": np.dtype(np.int64)}
     return described, {
         name: np.concatenate([np.empty(0, dtypes[name]), *given]).astype(dtypes[name]) for name, given in parts.items()

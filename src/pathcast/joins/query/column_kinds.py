@@ -154,21 +154,38 @@ def _same(key: Any, _sign: int = 0) -> Any:
 INT = Kind("int", NUMBER, (int,), int, int, -_LARGEST - 1, _LARGEST, _whole_end)
 FLOAT = Kind(
     "float", NUMBER, (float, int), float_key, float_value, float_key(-inf), float_key(inf), _float_end, hole=-1
-)  # fmt: skip
+)
 STRING = Kind(
-    "string", "string", (str,), TextKey, lambda key: key.text, TextKey("", 0, -1), TextKey("", 0, 1),
-    lambda value, _: TextKey(value),
-)  # fmt: skip
+    name="string",
+    family="string",
+    types=(str,),
+    key=TextKey,
+    value=lambda key: key.text,
+    lowest=TextKey("", 0, -1),
+    highest=TextKey("", 0, 1),
+    end=lambda value, _: TextKey(value),
+)
 DATE = Kind(
-    "date", "date", (date,), date.toordinal, date.fromordinal, date.min.toordinal(), date.max.toordinal(),
-    lambda value, _: value.toordinal(),
-)  # fmt: skip
+    name="date",
+    family="date",
+    types=(date,),
+    key=date.toordinal,
+    value=date.fromordinal,
+    lowest=date.min.toordinal(),
+    highest=date.max.toordinal(),
+    end=lambda value, _: value.toordinal(),
+)
 _DAY = 86_400_000_000
 TIMESTAMP = Kind(
-    "timestamp", "timestamp", (datetime,), _microseconds, lambda key: _MIDNIGHT + timedelta(microseconds=key),
-    (date.min.toordinal() - 719_163) * _DAY, (date.max.toordinal() - 719_162) * _DAY - 1,
-    lambda value, _: _microseconds(value),
-)  # fmt: skip
+    name="timestamp",
+    family="timestamp",
+    types=(datetime,),
+    key=_microseconds,
+    value=lambda key: _MIDNIGHT + timedelta(microseconds=key),
+    lowest=(date.min.toordinal() - 719_163) * _DAY,
+    highest=(date.max.toordinal() - 719_162) * _DAY - 1,
+    end=lambda value, _: _microseconds(value),
+)
 BYTES = Kind("bytes", "bytes", (bytes,), _same, _same, b"", b"", _same, ordered=False)
 
 _NAMES = {

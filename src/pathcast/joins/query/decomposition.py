@@ -153,9 +153,13 @@ def simulated(
 
 
 def _groups(
-    table: str, edge: Edge, sample: Sequence[tuple[int, Query]], bags: Mapping[str, Bag], scheme: SemijoinScheme,
+    table: str,
+    edge: Edge,
+    sample: Sequence[tuple[int, Query]],
+    bags: Mapping[str, Bag],
+    scheme: SemijoinScheme,
     index: IndexMaker,
-) -> list[Group]:  # fmt: skip
+) -> list[Group]:
     """The groups that a sample of subscriptions would form if all chose one option."""
     groups: dict[tuple[str, ...], Group] = {}
     for id, query in sample:

@@ -135,9 +135,11 @@ class QueryDraft:
         if apart:
             at = self.text.lower().find(apart[0].lower())
             raise self.refuse(
-                f"no join connects '{apart[0]}' with '{self.tables[0]}'", at if at >= 0 else None, apart[0],
+                f"no join connects '{apart[0]}' with '{self.tables[0]}'",
+                at if at >= 0 else None,
+                apart[0],
                 "; ".join(str(edge) for edge in self.schema.edges_of(apart[0])) or "joins that the schema declares",
-            )  # fmt: skip
+            )
 
     def _ranges(self, classes: Classes) -> dict[str, dict[str, Interval]]:
         """The ranges by table and column, each on all columns that equal the one it was written for."""

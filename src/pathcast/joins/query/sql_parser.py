@@ -33,6 +33,7 @@ SUPPORTED = (
     "'and' between conditions"
 )
 _T = TokenType
+# A table of words: a line for each of them would hide how small the language is.
 _ALLOWED = {
     _T.SELECT, _T.STAR, _T.FROM, _T.NATURAL, _T.JOIN, _T.INNER, _T.ON, _T.USING, _T.WHERE, _T.AND, _T.BETWEEN, _T.EQ,
     _T.LT, _T.LTE, _T.GT, _T.GTE, _T.NUMBER, _T.STRING, _T.VAR, _T.IDENTIFIER, _T.DOT, _T.COMMA, _T.L_PAREN, _T.R_PAREN,

@@ -30,9 +30,13 @@ SQL, SELECTION = range(2)
 # The arrays and their kinds.
 ASKED_ARRAYS: dict[str, npt.DTypeLike] = {
     "ids": np.int64,
-    "subscribers_kinds": np.uint8, "subscribers": np.uint8, "subscribers_offsets": np.int64,
-    "queries_kinds": np.uint8, "queries": np.uint8, "queries_offsets": np.int64,
-}  # fmt: skip
+    "subscribers_kinds": np.uint8,
+    "subscribers": np.uint8,
+    "subscribers_offsets": np.int64,
+    "queries_kinds": np.uint8,
+    "queries": np.uint8,
+    "queries_offsets": np.int64,
+}
 
 Bytes = UInt8s
 Numbers = Int64s

@@ -1,4 +1,4 @@
-from .event_messages import Told as Told
+from .event_messages import EncodedMessages as EncodedMessages
 from .message_attributes import ABOVE as ABOVE
 from .message_attributes import ARRIVE as ARRIVE
 from .message_attributes import AT as AT

@@ -1,12 +1,12 @@
-"""Telling: all events of a part at once, as the bytes of their messages, where two tables have one axis each.
+"""The messages of all events of a part at once, as bytes, where two tables have one axis each.
 
-An edge whose semijoins have a range on one column of either table, under the default scheme, is told by one kernel call
-a part: it looks at the index, writes messages and keeps the runs, event by event (`event_messages_kernels.py`). What a
-message has of a row is written once a row, as long as its part lies in the site; what it has of a form is written once.
-No message is made as an object.
+For an edge whose semijoins have a range on one column of either table, under the default scheme, one kernel call per
+part looks at the index, writes messages and keeps the runs, event by event (`event_messages_kernels.py`). The bytes of
+a row are made once, as long as its part lies in the site; those of a form are made once. No message is made as an
+object.
 
 Invariant: the messages are those of `JoinServer.make`, byte for byte, and the tables are left as it leaves them. Rows
-that are replaced, and whole numbers so large that differences of two leave 64 bits, are told by the server (`fits`).
+that are replaced, and whole numbers so large that differences of two leave 64 bits, are left to the server (`fits`).
 Cost: some 3 µs an event in Python, and what the index takes; some 0.1 ms a part.
 """
 
@@ -22,14 +22,16 @@ from pathcast.kernels import Int32s, Int64s
 from pathcast.messages import begun, written_attribute, written_name
 from pathcast.messages.wire_format_kernels import DATE, FLOAT, SKYLINE, TIMESTAMP, WHOLE
 
+from ..index.box_cluster_kernels import Clusters
 from ..index.stabbing_index import StabbingIndex
+from ..index.window_query_kernels import BoxTrees
 from ..partition.part_sites import Part, RowEvent
 from ..query.column_kinds import Kind
 from ..query.schema import Row
 from ..server.join_server import JoinServer
 from ..server.row_bags import Bag
 from ..server.sorted_runs import View
-from .event_messages_kernels import WORDS, tell
+from .event_messages_kernels import WORDS, EventScratch, MessageBuffer, RowSlots, Runs, Wording, write_messages
 from .message_attributes import ABOVE, ARRIVE, AT, BELOW, DEPART, EXPOSE, FORM, KIND, ROW, WITHDRAW
 from .message_attributes import SKYLINE as POINTS
 from .schemes import DEFAULT
@@ -39,13 +41,16 @@ from .semijoin_groups import Group
 _WRITING = {"int": (WHOLE, 0), "float": (FLOAT, 0), "date": (DATE, 719_163), "timestamp": (TIMESTAMP, 0)}
 _LARGE = 1 << 62
 _FIRST_BYTES, _FIRST_MESSAGES = 1 << 18, 1 << 11
-_NO_TREES: tuple[Any, ...] = tuple(
-    np.empty(shape, kind)
-    for shape, kind in (((0, 8), np.int64), ((0, 4), np.int32), ((0, 4), np.int64), (0, np.int64), (0, np.int32))
+_NO_TREES = BoxTrees(
+    bounds=np.empty((0, 8), np.int64),
+    links=np.empty((0, 4), np.int32),
+    boxes=np.empty((0, 4), np.int64),
+    stack=np.empty(0, np.int64),
 )
+_NO_CLUSTERS = Clusters(_NO_TREES, anchors=np.empty(0, np.int64), roots=np.empty(0, np.int32))
 
 
-class TellingEvent(RowEvent, Protocol):
+class NumberedEvent(RowEvent, Protocol):
     """What is read of an event."""
 
     @property
@@ -55,7 +60,7 @@ class TellingEvent(RowEvent, Protocol):
     def home(self) -> bool: ...
 
 
-class Told(NamedTuple):
+class EncodedMessages(NamedTuple):
     """The messages of a part's events, in order: whose, which of its messages, how many bytes; and what went wrong."""
 
     sequences: Int64s
@@ -117,35 +122,42 @@ class _Slots:
         self.rows.append(row)
         return len(self.keys) - 1
 
-    def places(self) -> Int64s:
-        """Where the bytes of each row lie, when all are put together."""
+    def arrays(self) -> RowSlots:
+        """The slots as the kernel takes them."""
         begins = [0, *accumulate(len(row.data) for row in self.rows)]
         places = np.array([(0, row.axis, row.axis_end, row.join, len(row.data)) for row in self.rows], np.int64)
-        return places.reshape(-1, 5) + np.array(begins[:-1], np.int64)[:, None]
+        return RowSlots(
+            keys=np.array(self.keys, np.int64),
+            numbers=np.array(self.numbers, np.int64),
+            tables=np.array(self.tables, np.int64),
+            places=places.reshape(-1, 5) + np.array(begins[:-1], np.int64)[:, None],
+            data=np.frombuffer(b"".join([row.data for row in self.rows]), np.uint8),
+        )
 
 
-class Teller:
-    """Tells events of the parts of one edge."""
+class MessageWriter:
+    """Writes the messages of events in the parts of one edge."""
 
     def __init__(self, tables: Sequence[_Table], groups: Sequence[Group | None]) -> None:
         self._tables = tables
         self._numbers = {table.bag.table: number for number, table in enumerate(tables)}
-        self._trees = [_NO_TREES if group is None else _trees(group) for group in groups]
-        self._stack = np.empty(512, np.int64)
+        first, second = (_NO_CLUSTERS if group is None else _clusters(group) for group in groups)
+        self._clusters = first, second
         words = [
             word
             for group, table in zip(groups, tables, strict=True)
             for word in (_words(group, table) if group else [b""] * WORDS)
         ]
-        self._words = np.frombuffer(b"".join(words), np.uint8)
-        self._ends = np.array([0, *accumulate(map(len, words))], np.int64)
-        self._kinds = np.array([_WRITING[table.kind.name] for table in tables], np.int64)
-        self._out = np.empty(_FIRST_BYTES, np.uint8)
-        self._lengths, self._senders = np.empty((2, _FIRST_MESSAGES), np.int32)
-        self._progress = np.zeros(3, np.int64)
+        self._wording = Wording(
+            words=np.frombuffer(b"".join(words), np.uint8),
+            ends=np.array([0, *accumulate(map(len, words))], np.int64),
+            kinds=np.array([_WRITING[table.kind.name] for table in tables], np.int64),
+        )
+        lengths, senders = np.empty((2, _FIRST_MESSAGES), np.int32)
+        self._buffer = MessageBuffer(np.empty(_FIRST_BYTES, np.uint8), lengths, senders, np.zeros(3, np.int64))
 
-    def fits(self, part: Part, events: Sequence[TellingEvent]) -> bool:
-        """Whether events of a part can be told here."""
+    def fits(self, part: Part, events: Sequence[NumberedEvent]) -> bool:
+        """Whether these events of a part are of a shape that the kernel writes."""
         if any(event.old is not None and event.new is not None for event in events):
             return False
         for table in self._tables:
@@ -158,7 +170,7 @@ class Teller:
                     return False
         return True
 
-    def tell(self, part: Part, events: Sequence[TellingEvent]) -> Told:
+    def write(self, part: Part, events: Sequence[NumberedEvent]) -> EncodedMessages:
         """Make changes in a part, in this order: their messages, and the changes that can't be made."""
         slots = _Slots()
         known = [self._laid_out(number, part, slots) for number in range(2)]
@@ -194,13 +206,13 @@ class Teller:
                     sequences.append(event.sequence)
                     del part.written[event.table][gone]
             touched.add(at)
-        found = self._told(part, slots, sizes, made, touched) if made else (_EMPTY, _EMPTY, b"")
+        found = self._written(part, slots, sizes, made, touched) if made else (_EMPTY, _EMPTY, b"")
         for at in touched:
             rows = array("q", present[at])
             self._tables[at].plain.put(part.value, [()] * len(rows), rows)
         senders, lengths, data = found
         numbers = np.arange(len(senders)) - np.searchsorted(senders, senders)
-        return Told(np.array(sequences, np.int64)[senders], numbers.astype(np.int32), lengths, data, errors)
+        return EncodedMessages(np.array(sequences, np.int64)[senders], numbers.astype(np.int32), lengths, data, errors)
 
     def _laid_out(self, at: int, part: Part, slots: _Slots) -> dict[int, int]:
         """Slots for a table's rows of a part, in the order of its run, by number."""
@@ -215,51 +227,56 @@ class Teller:
             found[number] = slots.add(at, key, number, one)
         return found
 
-    def _told(
+    def _written(
         self, part: Part, slots: _Slots, sizes: Int64s, made: Sequence[tuple[int, bool]], touched: set[int]
     ) -> tuple[Any, Any, bytes]:
         """The kernel's work, runs included: which event sends each message, the messages' lengths, and their bytes."""
-        room = len(slots.keys)
-        slot_keys, numbers = np.array(slots.keys, np.int64), np.array(slots.numbers, np.int64)
-        keys, members = np.empty((2, room), np.int64), np.empty((2, room), np.int32)
-        begin = 0
-        for at, size in enumerate(sizes.tolist()):
-            keys[at, :size], members[at, :size] = slot_keys[begin : begin + size], np.arange(begin, begin + size)
-            begin += size
-        following, found = np.empty((2, room + 1), np.int32)
-        given = (
-            np.array(made, np.int64), slot_keys, numbers, slots.places(), np.array(slots.tables, np.int64),
-            np.frombuffer(b"".join([row.data for row in slots.rows]), np.uint8), keys, members, sizes,
-            self._words, self._ends, self._kinds, following, found, np.empty(3 * room, np.int64),
-            np.empty(room, np.bool_),
-        )  # fmt: skip
-        self._progress[:] = 0
-        while not tell(
-            *self._trees[0], *self._trees[1], self._stack, *given, self._out, self._lengths, self._senders,
-            self._progress,
-        ):  # fmt: skip
+        rows = slots.arrays()
+        runs = _runs(rows, sizes)
+        scratch = _scratch(len(rows.keys))
+        self._buffer.progress[:] = 0
+        events = np.array(made, np.int64)
+        while not write_messages(*self._clusters, events, rows, runs, self._wording, scratch, self._buffer):
             self._grow()
         for at in touched:
             size = sizes[at]
-            run = array("q", keys[at, :size].tobytes()), array("q", numbers[members[at, :size]].tobytes())
-            self._tables[at].keyed.put(part.value, *run)
-        _, count, end = self._progress.tolist()
-        return self._senders[:count].copy(), self._lengths[:count].copy(), self._out[:end].tobytes()
+            keys, numbers = runs.keys[at, :size], rows.numbers[runs.slots[at, :size]]
+            self._tables[at].keyed.put(part.value, array("q", keys.tobytes()), array("q", numbers.tobytes()))
+        data, lengths, senders, progress = self._buffer
+        _, count, end = progress.tolist()
+        return senders[:count].copy(), lengths[:count].copy(), data[:end].tobytes()
 
     def _grow(self) -> None:
         """More room for messages; those that are there stay."""
-        _, count, end = self._progress.tolist()
-        out, lengths, senders = self._out, self._lengths, self._senders
-        self._out = np.empty(2 * len(out), np.uint8)
-        self._lengths, self._senders = np.empty((2, 2 * len(lengths)), np.int32)
-        self._out[:end], self._lengths[:count], self._senders[:count] = out[:end], lengths[:count], senders[:count]
+        data, lengths, senders, progress = self._buffer
+        _, count, end = progress.tolist()
+        more_data = np.empty(2 * len(data), np.uint8)
+        more_lengths, more_senders = np.empty((2, 2 * len(lengths)), np.int32)
+        more_data[:end], more_lengths[:count], more_senders[:count] = data[:end], lengths[:count], senders[:count]
+        self._buffer = MessageBuffer(more_data, more_lengths, more_senders, progress)
+
+
+def _runs(rows: RowSlots, sizes: Int64s) -> Runs:
+    """The tables' runs, given how many rows each has: they come first among the slots. There is room for all slots."""
+    room = len(rows.keys)
+    keys, slots = np.empty((2, room), np.int64), np.empty((2, room), np.int32)
+    begin = 0
+    for at, size in enumerate(sizes.tolist()):
+        keys[at, :size], slots[at, :size] = rows.keys[begin : begin + size], np.arange(begin, begin + size)
+        begin += size
+    return Runs(keys, slots, sizes)
+
+
+def _scratch(rows: int) -> EventScratch:
+    following, found = np.empty((2, rows + 1), np.int32)
+    return EventScratch(following, found, np.empty(3 * rows, np.int64), np.empty(rows, np.bool_))
 
 
 _EMPTY: Any = np.empty(0, np.int32)
 
 
-def teller(server: JoinServer, plain: Mapping[str, View]) -> Teller | None:
-    """Whoever can tell for a server that looks after one edge; None where its semijoins are of other shapes.
+def message_writer(server: JoinServer, plain: Mapping[str, View]) -> MessageWriter | None:
+    """A writer for a server that looks after one edge; None where its semijoins are of other shapes.
 
     `plain`: the tables of the edge, each with its view by join value alone.
     """
@@ -288,18 +305,17 @@ def teller(server: JoinServer, plain: Mapping[str, View]) -> Teller | None:
             return None
         theirs = [server.bags[other].columns[place] for place in plain[other].join]
         tables.append(_Table(bag, view, views[join, (axis,)], groups.get(name), theirs, axis))
-    return Teller(tables, [groups.get(name) for name in plain])
+    return MessageWriter(tables, [groups.get(name) for name in plain])
 
 
-def _trees(group: Group) -> tuple[Any, ...]:
+def _clusters(group: Group) -> Clusters:
     (panel,) = group.panels.values()
     assert isinstance(panel.index, StabbingIndex)
-    bounds, links, boxes, _, anchors, roots = panel.index.trees
-    return bounds, links, boxes, anchors, roots
+    return panel.index.clusters
 
 
 def _words(group: Group, base: _Table) -> list[bytes]:
-    """The constant bytes of a group's messages, in the order of `telling_kernels`: what stands before and between."""
+    """The constant bytes of a group's messages, before and between values, in the order of the kernel's words."""
     form = written_attribute(FORM, group.number)
     columns, joined = len(base.bag.columns), len(base.plain.join)
 

@@ -2,22 +2,18 @@
 """All events of one part as the bytes of their messages, for two tables with one axis each (`event_messages.py`).
 
 Tables are 0 and 1, and group t has base table t, filtered by the other; an event at table t exposes or withdraws rows
-of the other one in that one's group, then tells of its row in group t (§3 of the select-join paper;
-`semijoin_groups.py` proves it). A table's rows of the join value are a run: keys in order, and the slot of each.
-
-    slots     a row: key, number, table, and where its bytes lie: begin, its axis' (from, to), its join columns', end
-    events    slot, and whether it comes
-    words     the constant bytes of messages: group · WORDS + which of them
-    kinds     table → tag and difference of its axis' values (`wire_format_kernels.py`)
-    progress  the next event, how many messages there are, how many bytes
+of the other one in that one's group, then announces its own row in group t (§3 of the select-join paper;
+`semijoin_groups.py` proves it). An event is a slot, which has the row, and whether the row comes or goes.
 
 Invariant: runs are changed, and `progress` goes on, only when all messages of an event are written.
 Cost: as `stabbing_index_kernels.py` says for `reach`, `nearest` and the gaps between, once each, and the bytes.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, part, rare
+from pathcast.kernels import Bools, Int32s, Int64s, Matrix, UInt8s, Writable, kernel, part, rare
 from pathcast.messages.wire_format_kernels import (
     SAME_COLUMN,
     VALUE,
@@ -28,6 +24,7 @@ from pathcast.messages.wire_format_kernels import (
     put_value,
 )
 
+from ..index.box_cluster_kernels import Clusters
 from ..index.box_forest_kernels import GREATEST, LEAST
 from ..index.stabbing_index_kernels import list_nearest, list_reached, mark_gaps
 from ..index.window_query_kernels import from_on
@@ -37,15 +34,98 @@ WORDS = 9
 BEGIN, AXIS, AXIS_END, JOIN, END = range(5)
 
 
-@part
-def _put_word(out, at, words, ends, word):
-    return put_bytes(out, at, words, ends[word], ends[word + 1])
+class RowSlots(NamedTuple):
+    """Rows, each in a slot: key, number, table, and where its bytes lie in `data` (BEGIN, AXIS, …)."""
+
+    keys: Int64s
+    numbers: Int64s
+    tables: Int64s
+    places: Matrix[Int64s]
+    data: UInt8s
+
+
+class Runs(NamedTuple):
+    """For each table its rows with the join value: keys in order, the slot of each, and how many there are."""
+
+    keys: Writable[Matrix[Int64s]]
+    slots: Writable[Matrix[Int32s]]
+    sizes: Writable[Int64s]
+
+
+class Wording(NamedTuple):
+    """How messages are written.
+
+    Word `group * WORDS + k` is `words[ends[w] : ends[w + 1]]`, constant bytes of messages. `kinds` has for each table
+    the tag of its axis' values, and what is taken off them (`wire_format_kernels.py`).
+    """
+
+    words: UInt8s
+    ends: Int64s
+    kinds: Matrix[Int64s]
+
+
+class EventScratch(NamedTuple):
+    """Room for the rows that an event reaches (`list_reached`), and for a skyline: keys, and free gaps between."""
+
+    following: Writable[Int32s]
+    found: Writable[Int32s]
+    near: Writable[Int64s]
+    free: Writable[Bools]
+
+
+class MessageBuffer(NamedTuple):
+    """Messages, one after the other: the length of each, and the event that sends it.
+
+    `progress` is the next event, how many messages there are, and how many bytes.
+    """
+
+    data: Writable[UInt8s]
+    lengths: Writable[Int32s]
+    senders: Writable[Int32s]
+    progress: Writable[Int64s]
+
+
+class Change(NamedTuple):
+    """A row that comes or goes."""
+
+    slot: np.int64
+    comes: bool
+    key: np.int64
+
+
+class Neighbours(NamedTuple):
+    """The keys next to that of a change in its run, if there are any."""
+
+    has_below: bool
+    low: np.int64
+    has_above: bool
+    high: np.int64
+
+
+class Joining(NamedTuple):
+    """The other table's run."""
+
+    keys: Int64s
+    slots: Int32s
+
+
+class GroupWording(NamedTuple):
+    """The first word of a group, and how values of the axis that its messages have are written."""
+
+    first: np.int64
+    tag: np.int64
+    less: np.int64
 
 
 @part
-def _room(out, at, lengths, count, needed):
+def _put_word(out, at, wording, word):
+    return put_bytes(out, at, wording.words, wording.ends[word], wording.ends[word + 1])
+
+
+@part
+def _room(buffer, at, count, needed):
     """Whether there is room for one more message of so many bytes, its constant parts aside."""
-    return count < len(lengths) and at + needed <= len(out)
+    return count < len(buffer.lengths) and at + needed <= len(buffer.data)
 
 
 @rare
@@ -89,133 +169,125 @@ def _sort_slots(found, count, numbers):
 
 
 @rare
-def _tell_joining(
-    bounds, links, boxes, stack, anchors, roots, joining, members, comes, slot, low, key, high, has_below, has_above,
-    tag, less, numbers, places, fragments, words, ends, first, following, found, out, at, lengths, count,
-):  # fmt: skip
-    """What a row that comes exposes, or one that goes withdraws; how many messages there are then, and bytes.
+def _write_exposures(clusters, joining, change, neighbours, group, slots, wording, scratch, buffer, end):
+    """What a row that comes exposes, or one that goes withdraws, behind `end`: a count of messages, and of bytes.
 
-    The row and its neighbours, `low` and `high`, are keys of the filtering axis. -1 messages: no room.
+    Both counts then; -1 messages: no room. The row's key and its neighbours are keys of the filtering axis.
     """
+    count, at = end
+    slot, comes, key = change
+    has_below, low, has_above, high = neighbours
+    first, tag, less = group
+    numbers, places, found, out = slots.numbers, slots.places, scratch.found, buffer.data
     least, greatest = low + 1 if has_below else LEAST, high - 1 if has_above else GREATEST
-    most = len(joining) if comes else 1
-    reached = list_reached(
-        bounds, links, boxes, stack, anchors, roots, least, key, greatest, joining, most, following, found
-    )
+    most = len(joining.keys) if comes else 1
+    reached = list_reached(clusters, least, key, greatest, joining.keys, most, scratch.following, found)
     if comes:
         for one in range(reached):
-            found[one] = members[found[one]]
+            found[one] = joining.slots[found[one]]
         _sort_slots(found, reached, numbers)
     for one in range(reached):
         told = np.int64(found[one]) if comes else slot
-        begin, end = places[told, BEGIN if comes else JOIN], places[told, JOIN if comes else END]
-        if not _room(out, at, lengths, count, end - begin + len(words) + 4 * VALUE):
+        begin, stop = places[told, BEGIN if comes else JOIN], places[told, JOIN if comes else END]
+        if not _room(buffer, at, count, stop - begin + len(wording.words) + 4 * VALUE):
             return -1, at
         start = at
-        at = _put_word(out, at, words, ends, first + (EXPOSE if comes else WITHDRAW))
+        at = _put_word(out, at, wording, first + (EXPOSE if comes else WITHDRAW))
         at = put_value(out, at, True, key, tag, less)
-        at = _put_word(out, at, words, ends, first + FORM)
+        at = _put_word(out, at, wording, first + FORM)
         at = put_value(out, at, has_above, high, tag, less)
-        at = _put_word(out, at, words, ends, first + (EXPOSED if comes else WITHDRAWN))
+        at = _put_word(out, at, wording, first + (EXPOSED if comes else WITHDRAWN))
         at = put_value(out, at, has_below, low, tag, less)
         if comes:
-            at = _put_word(out, at, words, ends, first + ROW)
+            at = _put_word(out, at, wording, first + ROW)
             at = put_signed(out, at, numbers[told])
-        at = put_bytes(out, at, fragments, begin, end)
-        lengths[count] = np.int32(at - start)
+        at = put_bytes(out, at, slots.data, begin, stop)
+        buffer.lengths[count] = np.int32(at - start)
         count += 1
     return count, at
 
 
 @rare
-def _tell_row(
-    bounds, links, boxes, stack, anchors, roots, joining, comes, slot, key,
-    tag, less, numbers, places, fragments, words, ends, first, near, free, out, at, lengths, count,
-):  # fmt: skip
-    """The row itself, with a skyline of those whom it concerns; messages and bytes as for `_tell_joining`."""
-    nearby = list_nearest(anchors, joining, near)
+def _write_row(clusters, joining, change, group, slots, wording, scratch, buffer, end):
+    """The row itself, with a skyline of those whom it concerns; counts as for `_write_exposures`."""
+    count, at = end
+    slot, comes, key = change
+    first, tag, less = group
+    near, free, out = scratch.near, scratch.free, buffer.data
+    nearby = list_nearest(clusters.anchors, joining.keys, near)
     if nearby == 0:
         return count, at
-    mark_gaps(bounds, links, boxes, stack, anchors, roots, key, near[:nearby], free)
-    begin, end = places[slot, BEGIN if comes else AXIS], places[slot, JOIN if comes else AXIS_END]
-    if not _room(out, at, lengths, count, end - begin + len(words) + 2 * (nearby + 2) * VALUE):
+    mark_gaps(clusters, key, near[:nearby], free)
+    begin, stop = slots.places[slot, BEGIN if comes else AXIS], slots.places[slot, JOIN if comes else AXIS_END]
+    if not _room(buffer, at, count, stop - begin + len(wording.words) + 2 * (nearby + 2) * VALUE):
         return -1, at
     start = at
-    at = _put_word(out, at, words, ends, first + (ARRIVE if comes else DEPART))
-    at = put_signed(out, at, numbers[slot])
-    at = _put_word(out, at, words, ends, first + SKYLINE)
+    at = _put_word(out, at, wording, first + (ARRIVE if comes else DEPART))
+    at = put_signed(out, at, slots.numbers[slot])
+    at = _put_word(out, at, wording, first + SKYLINE)
     at = _put_skyline(out, at, near, free, nearby, tag, less)
-    at = put_bytes(out, at, fragments, begin, end)
-    lengths[count] = np.int32(at - start)
+    at = put_bytes(out, at, slots.data, begin, stop)
+    buffer.lengths[count] = np.int32(at - start)
     return count + 1, at
 
 
 @rare
-def _change_run(keys, members, size, place, comes, key, slot):
-    """Put a row into a run, or take it out; how many there are then."""
-    if comes:
+def _change_run(runs, table, place, change):
+    """Put a row into its table's run at a place, or take it out."""
+    keys, slots, size = runs.keys[table], runs.slots[table], runs.sizes[table]
+    if change.comes:
         for one in range(size, place, -1):
-            keys[one], members[one] = keys[one - 1], members[one - 1]
-        keys[place], members[place] = key, np.int32(slot)
-        return size + 1
+            keys[one], slots[one] = keys[one - 1], slots[one - 1]
+        keys[place], slots[place] = change.key, np.int32(change.slot)
+        runs.sizes[table] = size + 1
+        return
     for one in range(place, size - 1):
-        keys[one], members[one] = keys[one + 1], members[one + 1]
-    return size - 1
+        keys[one], slots[one] = keys[one + 1], slots[one + 1]
+    runs.sizes[table] = size - 1
 
 
-@kernel(
-    "boolean(ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], ro_i8[::1], ro_i4[::1],"
-    " ro_i8[:, ::1], ro_i4[:, ::1], ro_i8[:, ::1], ro_i8[::1], ro_i4[::1], i8[::1],"
-    " ro_i8[:, ::1], ro_i8[::1], ro_i8[::1], ro_i8[:, ::1], ro_i8[::1], ro_u1[::1],"
-    " i8[:, ::1], i4[:, ::1], i8[::1], ro_u1[::1], ro_i8[::1], ro_i8[:, ::1],"
-    " i4[::1], i4[::1], i8[::1], b1[::1], u1[::1], i4[::1], i4[::1], i8[::1])",
-    late=True,
-)
-def tell(
-    bounds0, links0, boxes0, anchors0, roots0, bounds1, links1, boxes1, anchors1, roots1, stack,
-    events, slot_keys, numbers, places, tables, fragments, keys, members, sizes, words, ends, kinds,
-    following, found, near, free, out, lengths, senders, progress,
-):  # fmt: skip
-    """Write the messages of events from `progress` on; whether there was room for all.
-
-    For each message its length, and the event that sends it.
-    """
+@kernel(late=True)
+def write_messages(
+    clusters0: Clusters,
+    clusters1: Clusters,
+    events: Matrix[Int64s],
+    slots: RowSlots,
+    runs: Runs,
+    wording: Wording,
+    scratch: EventScratch,
+    buffer: MessageBuffer,
+) -> bool:
+    """Write the messages of events from `progress` on; whether there was room for all."""
+    progress, kinds = buffer.progress, wording.kinds
     while progress[0] < len(events):
-        event, count, at = progress[0], progress[1], progress[2]
-        slot, comes = events[event, 0], events[event, 1] != 0
-        table = tables[slot]
+        event, end = progress[0], (progress[1], progress[2])
+        slot = events[event, 0]
+        change = Change(slot, events[event, 1] != 0, slots.keys[slot])
+        key, comes = change.key, change.comes
+        table = slots.tables[slot]
         other = 1 - table
-        if table == 0:
-            bounds, links, boxes, anchors, roots = bounds1, links1, boxes1, anchors1, roots1
-        else:
-            bounds, links, boxes, anchors, roots = bounds0, links0, boxes0, anchors0, roots0
-        key, mine, size, joining = slot_keys[slot], keys[table], sizes[table], keys[other][: sizes[other]]
-        place = from_on(mine, size, key)
-        while not comes and members[table, place] != slot:
+        keys, size = runs.keys[table], runs.sizes[table]
+        joining = Joining(runs.keys[other][: runs.sizes[other]], runs.slots[other])
+        place = from_on(keys, size, key)
+        while not comes and runs.slots[table, place] != slot:
             place += 1
         after = place if comes else place + 1
         has_below, has_above = place > 0, after < size
-        low, high = mine[place - 1] if has_below else LEAST, mine[after] if has_above else GREATEST
-        if len(joining) and not (has_below and low == key) and not (has_above and high == key):
-            count, at = _tell_joining(
-                bounds, links, boxes, stack, anchors, roots, joining, members[other], comes, slot, low, key, high,
-                has_below, has_above, kinds[table, 0], kinds[table, 1], numbers, places, fragments, words, ends,
-                other * WORDS, following, found, out, at, lengths, count,
-            )  # fmt: skip
-            if count < 0:
+        low, high = keys[place - 1] if has_below else LEAST, keys[after] if has_above else GREATEST
+        if len(joining.keys) and not (has_below and low == key) and not (has_above and high == key):
+            neighbours = Neighbours(has_below, low, has_above, high)
+            group = GroupWording(other * WORDS, kinds[table, 0], kinds[table, 1])
+            clusters = clusters1 if table == 0 else clusters0
+            end = _write_exposures(clusters, joining, change, neighbours, group, slots, wording, scratch, buffer, end)
+            if end[0] < 0:
                 return False
-        if table == 0:
-            bounds, links, boxes, anchors, roots = bounds0, links0, boxes0, anchors0, roots0
-        else:
-            bounds, links, boxes, anchors, roots = bounds1, links1, boxes1, anchors1, roots1
-        count, at = _tell_row(
-            bounds, links, boxes, stack, anchors, roots, joining, comes, slot, key, kinds[other, 0], kinds[other, 1],
-            numbers, places, fragments, words, ends, table * WORDS, near, free, out, at, lengths, count,
-        )  # fmt: skip
-        if count < 0:
+        group = GroupWording(table * WORDS, kinds[other, 0], kinds[other, 1])
+        clusters = clusters0 if table == 0 else clusters1
+        end = _write_row(clusters, joining, change, group, slots, wording, scratch, buffer, end)
+        if end[0] < 0:
             return False
-        sizes[table] = _change_run(mine, members[table], size, place, comes, key, slot)
-        for message in range(progress[1], count):
-            senders[message] = np.int32(event)
-        progress[0], progress[1], progress[2] = event + 1, count, at
+        _change_run(runs, table, place, change)
+        for message in range(progress[1], end[0]):
+            buffer.senders[message] = np.int32(event)
+        progress[0], progress[1], progress[2] = event + 1, end[0], end[1]
     return True

@@ -133,12 +133,12 @@ class JoinProcessor(StatefulProcessor):
             events += parts.codec(edge).read_events(row["events"])
         kept = self._state.get()
         before = None if kept is None else bytes(kept[0])
-        after, told = parts.tell(edge, before, events, batch)
+        after, messages = parts.run_encoded(edge, before, events, batch)
         if after is None:
             self._state.clear()
         elif after != before:
             self._state.update((after,))
-        answers, refusals = pack(told, parts.schema)
+        answers, refusals = pack(messages, parts.schema)
         if answers is not None or refusals is not None:
             yield _Answered(edge, value, answers, refusals)
 

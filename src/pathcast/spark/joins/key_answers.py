@@ -17,7 +17,7 @@ from pyspark.sql import types as t
 from pathcast.joins import Schema
 from pathcast.joins.partition import Event
 from pathcast.joins.query import write_row
-from pathcast.joins.schemes import Told
+from pathcast.joins.schemes import EncodedMessages
 from pathcast.store import MessagePack
 
 from ..matching.column_checks import ERROR
@@ -63,14 +63,15 @@ _REFUSALS: MessagePack[list[Refusal]] = MessagePack(list[Refusal], "the refused 
 _Batches = Iterator[pa.RecordBatch]
 
 
-def pack(told: Told, schema: Schema) -> tuple[bytes | None, bytes | None]:
+def pack(messages: EncodedMessages, schema: Schema) -> tuple[bytes | None, bytes | None]:
     """The messages of a key as bytes, and the changes that could not be made; None for none."""
     refused = [
         (event.sequence, *_letter(schema, event), (error.reason, error.line, error.column))
-        for event, error in told.errors
+        for event, error in messages.errors
     ]
-    packed: _Packed = told.sequences.tobytes(), told.numbers.tobytes(), told.lengths.tobytes(), told.data
-    return _ANSWERS.write(packed) if told.data else None, pack_refused(refused)
+    sequences, numbers, lengths, data, _ = messages
+    packed: _Packed = sequences.tobytes(), numbers.tobytes(), lengths.tobytes(), data
+    return _ANSWERS.write(packed) if data else None, pack_refused(refused)
 
 
 def pack_refused(refused: Iterable[Refusal]) -> bytes | None:
