@@ -17,8 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import Limits, Names
+from pathcast.documents.names_kernels import NameIndex
 from pathcast.documents.scanner import scanner as room
 from pathcast.documents.scanner.character_kernels import PADDING
+from pathcast.documents.scanner.layout_kernels import ScanRows, ScanScratch
 from pathcast.documents.scanner.scanner import Scanner
 from tests.documents.equivalence import by_expat, differences
 from tests.documents.mutations import mutations
@@ -27,12 +29,9 @@ from tests.documents.rules import PASSED_ON, READ, WRONG
 _LIBRARY = ctypes.CDLL(None, use_errno=True)
 _LIBRARY.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _PAGE = mmap.PAGESIZE
-_BUFFERS = ("counts", "stamps", "stack", "waiting", "bindings", "spelling", "most")
-_NAMES = ("slots", "keys", "stored", "offsets")
-_ROWS = ("elements", "attributes", "attribute_start", "texts", "text_start", "arena")
 
 
-def guarded(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def guarded(values: Any) -> npt.NDArray[Any]:
     """A copy of an array that ends where memory may not be touched."""
     pages = -(-values.nbytes // _PAGE)
     memory = mmap.mmap(-1, (pages + 1) * _PAGE)
@@ -50,8 +49,7 @@ class GuardedRows(room._Rows):
 
     def __init__(self, tags: int, equals: int, size: int) -> None:
         super().__init__(tags, equals, size)
-        for name in _ROWS:
-            setattr(self, name, guarded(getattr(self, name)))
+        self.arrays = ScanRows(*map(guarded, self.arrays))
 
 
 class GuardedNames(room.NameTable):
@@ -59,8 +57,7 @@ class GuardedNames(room.NameTable):
 
     def _make_room(self, *arguments: Any) -> None:
         super()._make_room(*arguments)
-        for name in _NAMES:
-            setattr(self, name, guarded(getattr(self, name)))
+        self.index = NameIndex(*map(guarded, self.index))
 
 
 def guarded_scanner(names: Names, limits: Limits) -> Scanner:
@@ -68,8 +65,8 @@ def guarded_scanner(names: Names, limits: Limits) -> Scanner:
     room.NameTable = GuardedNames  # type: ignore[misc]
     scanner = Scanner(names, limits, "refuse")
     scanner.read([b"<a/>"])
-    for name in _BUFFERS:
-        setattr(scanner._buffers, name, guarded(getattr(scanner._buffers, name)))
+    buffers = scanner._buffers
+    buffers.scratch, buffers.most = ScanScratch(*map(guarded, buffers.scratch)), guarded(buffers.most)
     return scanner
 
 

@@ -183,7 +183,7 @@ def test_a_name_in_the_xml_namespace_may_be_longer_than_the_kernels_room_for_it(
     ]
     scanner = Scanner(Names(), limits, "refuse")
     whole = np.zeros(1 << 20, dtype=np.uint8)
-    scanner._buffers.spelling = whole[:8192]
+    scanner._buffers.scratch = scanner._buffers.scratch._replace(spelling=whole[:8192])
     assert differences(scanner.read(documents), by_expat(documents, limits=limits)) == []
     assert not whole[8192:].any()
 
@@ -198,7 +198,7 @@ def test_names_made_to_collide_are_read() -> None:
     assert 0 < len(passed_on(documents)) < len(documents)
     assert _agree(documents)
     known = Names([*names, "a", "b"])
-    assert len(NameTable(known).slots) <= 128 * (len(known) + OWN_NAMES)
+    assert len(NameTable(known).index.slots) <= 128 * (len(known) + OWN_NAMES)
     assert differences(by_scanner(documents, names=known), by_expat(documents, names=known)) == []
     scanner = Scanner(known, Limits(), "refuse")
     assert passed_on([b"<a><b/><c/></a>"], scanner) == [], "documents without such names are read as ever"
@@ -206,7 +206,7 @@ def test_names_made_to_collide_are_read() -> None:
 
 def test_names_that_crowd_the_table_are_felt_for_two_batches_at_most() -> None:
     scanner = Scanner(Names(["a"]), Limits(), "refuse")
-    crowd = crowding_names(len(scanner._buffers.names.slots), OWN_NAMES - 250)
+    crowd = crowding_names(len(scanner._buffers.names.index.slots), OWN_NAMES - 250)
     scanner.read([b"<a>%b</a>" % b"".join(b"<%b/>" % name.encode() for name in crowd)])
     ordinary = [b"<order%d><item%d/></order%d>" % (n, n, n) for n in range(100)]
     assert len(passed_on(ordinary, scanner)) > 10, "they do crowd it"
@@ -304,9 +304,7 @@ def test_data_that_do_not_end_as_agreed_are_refused(data: bytes, offsets: list[i
 
 
 def _lent_bytes(scanner: Scanner) -> int:
-    lent = scanner._buffers.lent
-    arrays = (lent.elements, lent.attributes, lent.attribute_start, lent.texts, lent.text_start, lent.arena)
-    return sum(array.nbytes for array in arrays)
+    return sum(array.nbytes for array in scanner._buffers.lent.arrays)
 
 
 def test_room_for_rows_follows_what_can_be_well_formed() -> None:

@@ -7,9 +7,11 @@ the search gives up and the document goes to the expat reader, so that names mad
 known name that would need more is not in the table.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, part, rare
+from pathcast.kernels import Int32s, Int64s, Matrix, UInt8s, UInt64s, Writable, kernel, part, rare
 
 from .scanner.character_kernels import PADDING, hash_name, same_bytes
 from .scanner.layout_kernels import N_FULL, N_MOST, N_NAME_BYTES, N_NAMES
@@ -19,9 +21,22 @@ GIVEN_UP = -(2**31)
 OPEN_BRACE, CLOSE_BRACE = 123, 125
 
 
+class NameIndex(NamedTuple):
+    """A name table: the numbers of names by hash, the first 16 bytes of each name as two keys, and all their bytes.
+
+    The bytes of name `i` are `stored[offsets[i] : offsets[i + 1]]`.
+    """
+
+    slots: Writable[Int32s]
+    keys: Writable[Matrix[UInt64s]]
+    stored: Writable[UInt8s]
+    offsets: Writable[Int64s]
+
+
 @part
-def find(slots, keys, stored, offsets, first, second, hashed, data, begin, end):
+def find(names, first, second, hashed, data, begin, end):
     """The number of a name; -1 - slot when it is not there but could be put at that slot; or GIVEN_UP."""
+    slots, keys, stored, offsets = names
     mask = len(slots) - 1
     length = end - begin
     slot = np.int64(hashed & np.uint64(mask))
@@ -38,11 +53,12 @@ def find(slots, keys, stored, offsets, first, second, hashed, data, begin, end):
 
 
 @rare
-def add_name(slot, first, second, data, begin, end, slots, keys, stored, offsets, counts):
+def add_name(slot, first, second, data, begin, end, names, counts):
     """Put a name into the table, at the slot where `find` missed it: its number.
 
     -1 when there is no room for it, or the document has too many names.
     """
+    slots, keys, stored, offsets = names
     number, used = counts[N_NAMES], counts[N_NAME_BYTES]
     if number >= counts[N_MOST]:
         return np.int64(-1)
@@ -61,8 +77,8 @@ def add_name(slot, first, second, data, begin, end, slots, keys, stored, offsets
     return number
 
 
-@kernel("int64(ro_u1[::1], ro_i8[::1], i4[::1], u8[:, ::1])")
-def index_names(stored, offsets, slots, keys):
+@kernel
+def index_names(stored: UInt8s, offsets: Int64s, slots: Writable[Int32s], keys: Writable[Matrix[UInt64s]]) -> int:
     """Put all names into the table; how many are left out, as they need too many probes."""
     mask = len(slots) - 1
     left_out = 0

@@ -1,5 +1,9 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Tables: the rows of the arrays that the scanner reads and writes."""
+"""Tables: the arrays that the scanner reads and writes, and their rows."""
+
+from typing import NamedTuple
+
+from pathcast.kernels import Int32s, Int64s, Matrix, UInt8s, Writable
 
 OK, ASK = 0, 1
 
@@ -22,3 +26,25 @@ N_ELEMENTS, N_ATTRIBUTES, N_TEXTS, N_ARENA, N_NAMES, N_NAME_BYTES, N_STAMP, N_CR
 )
 # `limits`.
 L_DEPTH, L_SIZE, L_ATTRIBUTES, L_NAME, L_NAMES, L_COUNT = range(6)
+
+
+class ScanRows(NamedTuple):
+    """What a scan writes: elements, attributes and text nodes, where values start, and those that were decoded."""
+
+    elements: Writable[Matrix[Int32s]]
+    attributes: Writable[Matrix[Int32s]]
+    attribute_starts: Writable[Int64s]
+    texts: Writable[Matrix[Int32s]]
+    text_starts: Writable[Int64s]
+    arena: Writable[UInt8s]
+
+
+class ScanScratch(NamedTuple):
+    """What a scan needs besides: `stamps` has the last tag with each name, `spelling` room for one name."""
+
+    counts: Writable[Int64s]
+    stamps: Writable[Int64s]
+    stack: Writable[Matrix[Int64s]]
+    waiting: Writable[Matrix[Int64s]]
+    bindings: Writable[Matrix[Int64s]]
+    spelling: Writable[UInt8s]

@@ -32,7 +32,7 @@ from .character_kernels import (
     same_bytes,
     skip_space,
     utf8,
-)  # fmt: skip
+)
 from .layout_kernels import B_PREFIX, B_PREFIX_END, B_URI, B_URI_END, LONGEST_NAMESPACE, MAX_BINDINGS
 
 

@@ -23,7 +23,7 @@ from ..document_batch import DocumentBatch
 from ..document_limits import Limits
 from ..expat_reader import BatchBuilder, Entities
 from ..names import Names
-from ..names_kernels import index_names
+from ..names_kernels import NameIndex, index_names
 from .character_kernels import PADDING
 from .layout_kernels import (
     A_LENGTH,
@@ -63,6 +63,8 @@ from .layout_kernels import (
     T_PARENT,
     T_ROWS,
     W_ROWS,
+    ScanRows,
+    ScanScratch,
 )
 from .scanner_kernels import bounds, scan
 
@@ -110,45 +112,48 @@ class NameTable:
 
     def grow(self) -> bool:
         """Make room for more names than there are, under the same numbers; False when there are too many already."""
-        names, size = len(self.keys) - self.known, len(self.stored) - len(self._encoded)
-        if self.count + 1 >= len(self.offsets):
+        _, keys, stored, offsets = self.index
+        names, size = len(keys) - self.known, len(stored) - len(self._encoded)
+        if self.count + 1 >= len(offsets):
             names *= 4
         else:
             size *= 4
         if names > MOST_NAMES or size > _MOST_BYTES:
             return False
-        self._make_room(names, size, self.stored[: self.used], self.offsets[: self.count + 1])
+        self._make_room(names, size, stored[: self.used], offsets[: self.count + 1])
         return True
 
     def has_grown(self) -> bool:
         """Whether there is more room than a batch of ordinary documents needs."""
-        return len(self.keys) > self.known + OWN_NAMES or len(self.stored) > len(self._encoded) + _OWN_BYTES
+        _, keys, stored, _ = self.index
+        return len(keys) > self.known + OWN_NAMES or len(stored) > len(self._encoded) + _OWN_BYTES
 
     def _make_room(self, names: int, size: int, encoded: UInt8s, edges: Int64s) -> None:
         """Fresh arrays with these names, and room for so many names and bytes behind the known ones."""
         room = self.known + names
-        self.stored = np.zeros(len(self._encoded) + size, dtype=np.uint8)
-        self.stored[: len(encoded)] = encoded
-        self.offsets = np.zeros(room + 1, dtype=np.int64)
-        self.offsets[: len(edges)] = edges
-        self.keys = np.empty((room, 2), dtype=np.uint64)
-        slots = 64
-        while slots < 2 * room:
-            slots *= 2
+        stored = np.zeros(len(self._encoded) + size, dtype=np.uint8)
+        stored[: len(encoded)] = encoded
+        offsets = np.zeros(room + 1, dtype=np.int64)
+        offsets[: len(edges)] = edges
+        keys = np.empty((room, 2), dtype=np.uint64)
+        size = 64
+        while size < 2 * room:
+            size *= 2
         # Names that documents bring can be made to collide: a table that grows for them gets no more than it needs.
-        largest = 16 * slots if names == OWN_NAMES else slots
+        largest = 16 * size if names == OWN_NAMES else size
         while True:
-            self.slots = np.full(slots, -1, dtype=np.int32)
+            slots = np.full(size, -1, dtype=np.int32)
             # Names that were made to collide do so at every size; documents that have one go to the expat reader.
-            if index_names(self.stored, edges, self.slots, self.keys) == 0 or slots == largest:
-                return
-            slots *= 2
+            if index_names(stored, edges, slots, keys) == 0 or size == largest:
+                break
+            size *= 2
+        self.index = NameIndex(slots, keys, stored, offsets)
 
     def own_names(self) -> Sequence[str]:
         """The names behind the known ones, read when they are looked at; most batches' never are."""
         if self.count == self.known:
             return ()
-        return Texts(self.stored, self.offsets[self.known : self.count + 1])
+        return Texts(self.index.stored, self.index.offsets[self.known : self.count + 1])
 
 
 class Scanner:
@@ -245,17 +250,12 @@ class Scanner:
         # The shortest tag has three bytes, the shortest attribute five: more of them are not well-formed.
         tags, equals = min(tags, size // 3), min(equals, size // 5)
         limits = buffers.fit(names, self.limits, tags, equals, size)
-        room = buffers.rows(tags, equals, size, borrowed)
+        rows = buffers.rows(tags, equals, size, borrowed).arrays
         offsets = np.zeros(len(data_offsets), dtype=np.int64)
-        counts = buffers.counts
+        counts = buffers.scratch.counts
         done = 0
         while True:
-            done = scan(
-                data, data_offsets, limits, done,
-                names.slots, names.keys, names.stored, names.offsets,
-                room.elements, room.attributes, room.attribute_start, room.texts, room.text_start, room.arena, offsets,
-                status, counts, buffers.stamps, buffers.stack, buffers.waiting, buffers.bindings, buffers.spelling,
-            )  # fmt: skip
+            done = scan(data, data_offsets, done, names.index, rows, buffers.scratch, limits, offsets, status)
             written = counts.tolist()
             names.count, names.used, names.crowded = written[N_NAMES], written[N_NAME_BYTES], bool(written[N_CROWDED])
             if done == len(status):
@@ -265,7 +265,7 @@ class Scanner:
             else:
                 status[done], counts[N_CROWDED], counts[N_FULL] = ASK, 1, 0
         n_elements, n_attributes, n_texts = written[N_ELEMENTS], written[N_ATTRIBUTES], written[N_TEXTS]
-        elements, attributes, texts = room.elements, room.attributes, room.texts
+        elements, attributes, attribute_starts, texts, text_starts, arena = rows
         elements[E_ATTRIBUTES, n_elements] = n_attributes
         return DocumentBatch(
             data=data[: data_offsets.item(-1)],
@@ -278,14 +278,14 @@ class Scanner:
             position=elements[E_POSITION, :n_elements],
             attribute_begin=elements[E_ATTRIBUTES, : n_elements + 1],
             attribute_name=attributes[A_NAME, :n_attributes],
-            attribute_start=room.attribute_start[:n_attributes],
+            attribute_start=attribute_starts[:n_attributes],
             attribute_length=attributes[A_LENGTH, :n_attributes],
             text_begin=elements[E_TEXT_BEGIN, :n_elements],
             text_end=elements[E_TEXT_END, :n_elements],
             text_parent=texts[T_PARENT, :n_texts],
-            text_start=room.text_start[:n_texts],
+            text_start=text_starts[:n_texts],
             text_length=texts[T_LENGTH, :n_texts],
-            arena=room.arena[: written[N_ARENA]],
+            arena=arena[: written[N_ARENA]],
             known=self.names,
             known_count=names.known,
             own_names=names.own_names(),
@@ -297,12 +297,14 @@ class _Rows:
 
     def __init__(self, tags: int, equals: int, size: int) -> None:
         self.tags, self.equals, self.size = tags, equals, size
-        self.elements = np.empty((E_ROWS, tags + 1), dtype=np.int32)
-        self.attributes = np.empty((A_ROWS, equals + 1), dtype=np.int32)
-        self.attribute_start = np.empty(equals + 1, dtype=np.int64)
-        self.texts = np.empty((T_ROWS, tags + 1), dtype=np.int32)
-        self.text_start = np.empty(tags + 1, dtype=np.int64)
-        self.arena = np.empty(size, dtype=np.uint8)
+        self.arrays = ScanRows(
+            np.empty((E_ROWS, tags + 1), dtype=np.int32),
+            np.empty((A_ROWS, equals + 1), dtype=np.int32),
+            np.empty(equals + 1, dtype=np.int64),
+            np.empty((T_ROWS, tags + 1), dtype=np.int32),
+            np.empty(tags + 1, dtype=np.int64),
+            np.empty(size, dtype=np.uint8),
+        )
 
 
 class _Buffers(threading.local):
@@ -311,12 +313,14 @@ class _Buffers(threading.local):
     def __init__(self, names: Names) -> None:
         self.known = names
         self.names = NameTable(names)
-        self.counts = np.zeros(N_COUNTS, dtype=np.int64)
-        self.stamps = np.zeros(0, dtype=np.int64)
-        self.stack = np.empty((S_ROWS, 0), dtype=np.int64)
-        self.waiting = np.empty((W_ROWS, 0), dtype=np.int64)
-        self.bindings = np.empty((B_ROWS, MAX_BINDINGS), dtype=np.int64)
-        self.spelling = np.zeros(_SPELLING, dtype=np.uint8)
+        self.scratch = ScanScratch(
+            counts=np.zeros(N_COUNTS, dtype=np.int64),
+            stamps=np.zeros(0, dtype=np.int64),
+            stack=np.empty((S_ROWS, 0), dtype=np.int64),
+            waiting=np.empty((W_ROWS, 0), dtype=np.int64),
+            bindings=np.empty((B_ROWS, MAX_BINDINGS), dtype=np.int64),
+            spelling=np.zeros(_SPELLING, dtype=np.uint8),
+        )
         self.most = np.zeros(2, dtype=np.int64)
         self.limits = np.zeros(L_COUNT, dtype=np.int64)
         self.lent = _Rows(0, 0, 0)
@@ -336,11 +340,12 @@ class _Buffers(threading.local):
         """
         depth, attributes = min(limits.depth, max(tags, _ROOM)), min(limits.attributes, max(equals, _ROOM))
         self.fit_stamps(names)
-        if self.stack.shape[1] < depth + 1:
-            self.stack = np.empty((S_ROWS, depth + 1), dtype=np.int64)
-        if self.waiting.shape[1] < attributes + 1:
-            self.waiting = np.empty((W_ROWS, attributes + 1), dtype=np.int64)
-        counts, bound = self.counts, self.limits
+        scratch = self.scratch
+        if scratch.stack.shape[1] < depth + 1:
+            self.scratch = scratch = scratch._replace(stack=np.empty((S_ROWS, depth + 1), dtype=np.int64))
+        if scratch.waiting.shape[1] < attributes + 1:
+            self.scratch = scratch = scratch._replace(waiting=np.empty((W_ROWS, attributes + 1), dtype=np.int64))
+        counts, bound = scratch.counts, self.limits
         stamp = counts.item(N_STAMP)
         counts.fill(0)
         counts[N_STAMP], counts[N_NAMES], counts[N_NAME_BYTES] = stamp, names.count, names.used
@@ -351,8 +356,9 @@ class _Buffers(threading.local):
 
     def fit_stamps(self, names: NameTable) -> None:
         """Make room for the stamp of each name."""
-        if len(self.stamps) < len(names.offsets):
-            self.stamps = np.zeros(2 * len(names.offsets), dtype=np.int64)
+        offsets = names.index.offsets
+        if len(self.scratch.stamps) < len(offsets):
+            self.scratch = self.scratch._replace(stamps=np.zeros(2 * len(offsets), dtype=np.int64))
 
     def rows(self, tags: int, equals: int, size: int, borrowed: bool) -> _Rows:
         """Rows for so many tags, attributes and bytes: fresh, or lent where that is asked for and they are not many."""

@@ -15,8 +15,9 @@ Cost: 1 to 2 ns a byte.
 
 import numpy as np
 
-from pathcast.kernels import kernel, rare
+from pathcast.kernels import Int8s, Int64s, UInt8s, Writable, kernel, rare
 
+from ..names_kernels import NameIndex
 from .character_kernels import BANG, CLASS, HYPHEN, LT, QUESTION, SLASH, SPACE, begins, skip_space
 from .layout_kernels import (
     A_NAME,
@@ -42,7 +43,9 @@ from .layout_kernels import (
     S_ELEMENT,
     T_LENGTH,
     T_PARENT,
-)  # fmt: skip
+    ScanRows,
+    ScanScratch,
+)
 from .markup_kernels import BOM, CDATA, DOCTYPE, XML_DECLARATION, comment, doctype, instruction, xml_declaration
 from .tag_kernels import end_tag, start_tag
 from .text_kernels import cdata, plain_text, text
@@ -71,11 +74,9 @@ def misc(data, p, end, rooted, typed):
 
 
 @rare
-def document(
-    data, begin, end, elements, attributes, attribute_start, texts, text_start, arena, counts, stamps, stack, waiting,
-    bindings, spelling, limits, slots, keys, stored, name_offsets,
-):  # fmt: skip
+def document(data, begin, end, names, rows, scratch, limits):
     """One document: `OK`, or `ASK` with some rows written that the caller takes back."""
+    counts, stack, elements, arena = scratch.counts, scratch.stack, rows.elements, rows.arena
     if end - begin > limits[L_SIZE]:
         return ASK
     p = prolog(data, begin)
@@ -112,9 +113,9 @@ def document(
             continue
         if kind:
             row = counts[N_TEXTS]
-            texts[T_PARENT, row] = stack[S_ELEMENT, depth - 1]
-            texts[T_LENGTH, row] = stop - start if kind == 1 else counts[N_ARENA] - start
-            text_start[row] = start if kind == 1 else -1 - start
+            rows.texts[T_PARENT, row] = stack[S_ELEMENT, depth - 1]
+            rows.texts[T_LENGTH, row] = stop - start if kind == 1 else counts[N_ARENA] - start
+            rows.text_starts[row] = start if kind == 1 else -1 - start
             counts[N_TEXTS] = row + 1
             kind = np.int64(0)
         if c == SLASH:
@@ -134,10 +135,7 @@ def document(
             element = counts[N_ELEMENTS]
             elements[E_POSITION, element] = p - begin
             elements[E_TEXT_BEGIN, element] = counts[N_TEXTS]
-            p, bound, closes = start_tag(
-                data, p, bound, stack, depth, elements, attributes, attribute_start, arena, counts, stamps, waiting,
-                bindings, spelling, limits, slots, keys, stored, name_offsets,
-            )  # fmt: skip
+            p, bound, closes = start_tag(data, p, bound, depth, names, rows, scratch, limits)
             rooted = True
             if p >= 0 and not closes:
                 depth += 1
@@ -151,41 +149,42 @@ def document(
 
 
 @rare
-def has_too_many_names(elements, attributes, element, attribute, counts, stamps, limits):
+def has_too_many_names(rows, element, attribute, scratch, limits):
     """Whether the rows from `element` and `attribute` on have more different names than a document may."""
+    counts, stamps = scratch.counts, scratch.stamps
     n_elements, n_attributes, most = counts[N_ELEMENTS], counts[N_ATTRIBUTES], limits[L_NAMES]
     if n_elements - element + (n_attributes - attribute) <= most:
         return False
     counts[N_STAMP] += 1
     stamp, found = counts[N_STAMP], np.int64(0)
     for row in range(element, n_elements):
-        number = elements[E_NAME, row]
+        number = rows.elements[E_NAME, row]
         found += stamps[number] != stamp
         stamps[number] = stamp
     for row in range(attribute, n_attributes):
-        number = attributes[A_NAME, row]
+        number = rows.attributes[A_NAME, row]
         found += stamps[number] != stamp
         stamps[number] = stamp
     return found > most
 
 
-@kernel(
-    "int64(ro_u1[::1], ro_i8[::1], ro_i8[::1], int64,"
-    " i4[::1], u8[:, ::1], u1[::1], i8[::1],"
-    " i4[:, ::1], i4[:, ::1], i8[::1], i4[:, ::1], i8[::1], u1[::1],"
-    " i8[::1], i1[::1], i8[::1], i8[::1], i8[:, ::1], i8[:, ::1], i8[:, ::1], u1[::1])"
-)
+@kernel
 def scan(
-    data, data_offsets, limits, first,
-    slots, keys, stored, name_offsets,
-    elements, attributes, attribute_start, texts, text_start, arena,
-    offsets, status, counts, stamps, stack, waiting, bindings, spelling,
-):  # fmt: skip
+    data: UInt8s,
+    data_offsets: Int64s,
+    first: int,
+    names: NameIndex,
+    rows: ScanRows,
+    scratch: ScanScratch,
+    limits: Int64s,
+    offsets: Writable[Int64s],
+    status: Writable[Int8s],
+) -> int:
     """Scan the documents of a batch from `first` on whose `status` is `OK`; those that get `ASK` leave no rows behind.
 
     Gives how many documents are done: all, or those before one whose names found no room. It is scanned again, then.
     """
-    count = len(data_offsets) - 1
+    count, counts = len(data_offsets) - 1, scratch.counts
     for index in range(first, count):
         n_elements, n_attributes, n_texts = counts[N_ELEMENTS], counts[N_ATTRIBUTES], counts[N_TEXTS]
         n_arena = counts[N_ARENA]
@@ -193,14 +192,9 @@ def scan(
             if not counts[N_FULL]:
                 counts[N_MOST] = counts[N_NAMES] + limits[L_NAMES]
             counts[N_FULL] = 0
-            status[index] = document(
-                data, data_offsets[index], data_offsets[index + 1], elements, attributes, attribute_start, texts,
-                text_start, arena, counts, stamps, stack, waiting, bindings, spelling, limits,
-                slots, keys, stored, name_offsets,
-            )  # fmt: skip
-            if status[index] == OK and has_too_many_names(
-                elements, attributes, n_elements, n_attributes, counts, stamps, limits
-            ):
+            begin, end = data_offsets[index], data_offsets[index + 1]
+            status[index] = document(data, begin, end, names, rows, scratch, limits)
+            if status[index] == OK and has_too_many_names(rows, n_elements, n_attributes, scratch, limits):
                 status[index] = ASK
         if status[index] != OK:
             counts[N_ELEMENTS], counts[N_ATTRIBUTES], counts[N_TEXTS] = n_elements, n_attributes, n_texts
@@ -212,8 +206,8 @@ def scan(
     return count
 
 
-@kernel("void(ro_u1[::1], i8[::1])", brief=True)
-def bounds(data, most):
+@kernel(brief=True)
+def bounds(data: UInt8s, most: Writable[Int64s]) -> None:
     """How many elements (and text nodes) and attributes the data can have at most: `<` and `=`."""
     tags, equals = 0, 0
     for p in range(len(data)):

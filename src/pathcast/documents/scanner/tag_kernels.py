@@ -23,7 +23,7 @@ from .character_kernels import (
     same_bytes,
     skip_space,
     value_bytes,
-)  # fmt: skip
+)
 from .layout_kernels import (
     A_LENGTH,
     A_NAME,
@@ -45,7 +45,7 @@ from .layout_kernels import (
     W_COLON,
     W_NAME,
     W_NAME_END,
-)  # fmt: skip
+)
 from .markup_kernels import XMLNS, bind, bound_twice, decoded_value, equals_quote, spelt
 
 
@@ -70,12 +70,13 @@ def attribute_value(data, p, quote, arena, counts):
 
 
 @part
-def attributes_of(data, p, bound, attributes, attribute_start, arena, counts, waiting, bindings, limits):
+def attributes_of(data, p, bound, rows, scratch, limits):
     """The rest of a start tag from the end of its name on.
 
     Gives the place after it (or -1), the namespaces in scope, how many attributes wait and whether the tag closes
     itself. Attribute values are written, names noted in `waiting`.
     """
+    counts, waiting = scratch.counts, scratch.waiting
     first, attribute, wait = bound, counts[N_ATTRIBUTES], 0
     while True:
         c = data[p]
@@ -91,17 +92,17 @@ def attributes_of(data, p, bound, attributes, attribute_start, arena, counts, wa
                 p, quote = equals_quote(data, p)
                 if p < 0:
                     return np.int64(-1), bound, wait, False
-                p, start, length = attribute_value(data, p, quote, arena, counts)
+                p, start, length = attribute_value(data, p, quote, rows.arena, counts)
                 if p < 0:
                     return np.int64(-1), bound, wait, False
                 prefix_end = end if colon < 0 else colon
                 if prefix_end - begin == 5 and begins(data, begin, XMLNS):
-                    bound = bind(data, colon, end, start, length, bindings, bound)
+                    bound = bind(data, colon, end, start, length, scratch.bindings, bound)
                     if bound < 0:
                         return np.int64(-1), bound, wait, False
                     continue
-                attribute_start[attribute + wait] = start
-                attributes[A_LENGTH, attribute + wait] = length
+                rows.attribute_starts[attribute + wait] = start
+                rows.attributes[A_LENGTH, attribute + wait] = length
                 waiting[W_NAME, wait] = begin
                 waiting[W_COLON, wait] = colon
                 waiting[W_NAME_END, wait] = end
@@ -115,13 +116,12 @@ def attributes_of(data, p, bound, attributes, attribute_start, arena, counts, wa
 
 
 @part
-def number_names(
-    data, wait, bound, attributes, counts, stamps, waiting, bindings, spelling, slots, keys, stored, name_offsets,
-):  # fmt: skip
+def number_names(data, wait, bound, names, attributes, scratch):
     """The ids of the names that wait, those of `wait` attributes and last the element's, which is given; or -1.
 
     An attribute's name that was seen in this tag already is a mistake: `stamps` has the last tag of each name.
     """
+    counts, stamps, _, waiting, bindings, spelling = scratch
     attribute = counts[N_ATTRIBUTES]
     counts[N_STAMP] += 1
     stamp = counts[N_STAMP]
@@ -130,14 +130,12 @@ def number_names(
         q, q_end = waiting[W_NAME, index], waiting[W_NAME_END, index]
         if waiting[W_COLON, index] < 0 and (index < wait or bound == 0):
             a, b, hashed = hash_name(data, q, q_end)
-            number = find(slots, keys, stored, name_offsets, a, b, hashed, data, q, q_end)
+            number = find(names, a, b, hashed, data, q, q_end)
             if number < 0:
-                number = missing_name(number, a, b, data, q, q_end, slots, keys, stored, name_offsets, counts)
+                number = missing_name(number, a, b, data, q, q_end, names, counts)
         else:
-            number = spelt_name(
-                data, q, waiting[W_COLON, index], q_end, bindings, bound, spelling, slots, keys, stored, name_offsets,
-                counts,
-            )  # fmt: skip
+            colon = waiting[W_COLON, index]
+            number = spelt_name(data, q, colon, q_end, bindings, bound, spelling, names, counts)
         if number < 0:
             return number
         if index < wait:
@@ -149,53 +147,45 @@ def number_names(
 
 
 @rare
-def missing_name(found, first, second, data, begin, end, slots, keys, stored, name_offsets, counts):
+def missing_name(found, first, second, data, begin, end, names, counts):
     """The number of a name that `find` did not find: it joins the table, if there is room; or -1."""
     if found == GIVEN_UP:
         counts[N_CROWDED] = 1
         return np.int64(-1)
-    return add_name(-1 - found, first, second, data, begin, end, slots, keys, stored, name_offsets, counts)
+    return add_name(-1 - found, first, second, data, begin, end, names, counts)
 
 
 @rare
-def spelt_name(
-    data, begin, colon, end, bindings, bound, spelling, slots, keys, stored, name_offsets, counts,
-):  # fmt: skip
+def spelt_name(data, begin, colon, end, bindings, bound, spelling, names, counts):
     """The id of a name that may lie in a namespace; -1 for asking expat."""
     length = spelt(data, begin, colon, end, bindings, bound, spelling)
     if length < 0:
         return np.int64(-1)
     begin = np.int64(0)
     a, b, hashed = hash_name(spelling, begin, length)
-    number = find(slots, keys, stored, name_offsets, a, b, hashed, spelling, begin, length)
+    number = find(names, a, b, hashed, spelling, begin, length)
     if number < 0:
-        return missing_name(number, a, b, spelling, begin, length, slots, keys, stored, name_offsets, counts)
+        return missing_name(number, a, b, spelling, begin, length, names, counts)
     return number
 
 
 @part
-def start_tag(
-    data, p, bound, stack, depth, elements, attributes, attribute_start, arena, counts, stamps, waiting, bindings,
-    spelling, limits, slots, keys, stored, name_offsets,
-):  # fmt: skip
+def start_tag(data, p, bound, depth, names, rows, scratch, limits):
     """A start tag at `p`: the place after it (or -1), the namespaces in scope, and whether it closes itself."""
+    counts, stack, waiting, elements = scratch.counts, scratch.stack, scratch.waiting, rows.elements
     begin = p + 1
     end, colon = name(data, begin)
     if end < 0 or end - begin > limits[L_NAME]:
         return np.int64(-1), bound, False
     element, first = counts[N_ELEMENTS], bound
     elements[E_ATTRIBUTES, element] = counts[N_ATTRIBUTES]
-    p, bound, wait, closes = attributes_of(
-        data, end, bound, attributes, attribute_start, arena, counts, waiting, bindings, limits
-    )
-    if p < 0 or (bound > first + 1 and bound_twice(data, bindings, first, bound)):
+    p, bound, wait, closes = attributes_of(data, end, bound, rows, scratch, limits)
+    if p < 0 or (bound > first + 1 and bound_twice(data, scratch.bindings, first, bound)):
         return np.int64(-1), bound, False
     waiting[W_NAME, wait] = begin
     waiting[W_COLON, wait] = colon
     waiting[W_NAME_END, wait] = end
-    number = number_names(
-        data, wait, bound, attributes, counts, stamps, waiting, bindings, spelling, slots, keys, stored, name_offsets
-    )
+    number = number_names(data, wait, bound, names, rows.attributes, scratch)
     if number < 0:
         return np.int64(-1), bound, False
     elements[E_NAME, element] = number
