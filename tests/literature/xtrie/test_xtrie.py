@@ -134,9 +134,9 @@ def test_what_is_skipped_makes_nothing_live_and_nothing_partial() -> None:
     after = engine.statistics()
     for count in ("partial matchings", "selections tried", "delegated documents"):
         assert after[count] == before[count]
-    assert not engine._scratch.wanted.any()
+    assert not engine._scratch.wanted_rows.any()
     assert found(engine, document, everything - {"/a/b//d"}) == {"/a/b//d"}
-    assert int(engine._scratch.wanted.sum()) == 3, "the document, /a/b and the row below it"
+    assert int(engine._scratch.wanted_rows.sum()) == 3, "the document, /a/b and the row below it"
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -150,9 +150,9 @@ def test_a_document_that_finds_no_room_is_run_again(seed: int) -> None:
     scratch = engine._scratch
 
     def cramp() -> None:
-        scratch.live, scratch.occurrences = np.zeros((2, V_ROWS, 1), dtype=np.int32)
-        scratch.partial = np.zeros((1, P_COLUMNS), dtype=np.int64)
-        scratch.ready = np.zeros((Y_ROWS, 1), dtype=np.int32)
+        live, occurrences = np.zeros((2, V_ROWS, 1), dtype=np.int32)
+        partial, ready = np.zeros((1, P_COLUMNS), dtype=np.int64), np.zeros((Y_ROWS, 1), dtype=np.int32)
+        scratch.stacks = scratch.stacks._replace(live=live, occurrences=occurrences, partial=partial, ready=ready)
         scratch.out, scratch.gates = np.zeros((2, 1), dtype=np.int32)
 
     cramp()

@@ -21,12 +21,13 @@ from pathcast.matching.table import PatternTable
 from pathcast.patterns.parsing import normalised
 
 from ..streaming.streaming_engine import Arrays, EventScratch, TablesEngine
-from ..streaming.value_tests import text_room
+from ..streaming.streaming_kernels import Answers, Wanted
 from ..yfilter import YFilterEngine
 from ..yfilter.decomposition import Queries
 from ..yfilter.result_kernels import DETERMINED, FEW_PAIRS, PATHS, SATISFIED, STATE_SIZE, TRIED
-from .run_kernels import LONGEST, P_ROWS, run
-from .tables import build_chains
+from ..yfilter.selection_kernels import StepPlaces
+from .run_kernels import LONGEST, P_ROWS, Frames, NotedPairs, RunScratch, run
+from .tables import build_chains, kernel_tables
 
 
 class Scratch(EventScratch):
@@ -34,25 +35,36 @@ class Scratch(EventScratch):
 
     def __init__(self) -> None:
         super().__init__(STATE_SIZE)
-        self.joined = np.zeros(0, dtype=np.uint8)
-        self.pairs = np.zeros((P_ROWS, 1 << 10), dtype=np.int32)
-        self.stack, self.places, self.times = np.zeros((3, 2, LONGEST + 2), dtype=np.int32)
-        self.frames = np.zeros((2, LONGEST + 2), dtype=np.int32)
-        self.frame_sets = np.zeros(LONGEST + 2, dtype=np.uint64)
+        size = LONGEST + 2
+        stack, places, times, frames = np.zeros((4, 2, size), dtype=np.int32)
+        nothing = np.zeros(0, dtype=np.int32)
+        self.buffers = RunScratch(
+            stack=stack,
+            noted=NotedPairs(np.zeros(0, dtype=np.int64), nothing, _pairs(1 << 10), nothing),
+            frames=Frames(frames, np.zeros(size, dtype=np.uint64)),
+            places=StepPlaces(places, times),
+        )
 
     def _fit_tables(self, tables: Arrays) -> None:
         predicates = len(tables["distances"])
-        self.stamps = np.zeros(predicates, dtype=np.int64)
-        self.heads, self.satisfied = np.zeros((2, predicates), dtype=np.int32)
+        heads, satisfied = np.zeros((2, predicates), dtype=np.int32)
+        stamps = np.zeros(predicates, dtype=np.int64)
+        noted = self.buffers.noted._replace(stamps=stamps, heads=heads, satisfied=satisfied)
+        self.buffers = self.buffers._replace(noted=noted)
 
-    def _fit_batch(self, tables: Arrays, batch: DocumentBatch) -> None:
-        if len(tables["selects"]) and len(self.joined) < (room := text_room(batch.data_offsets, batch.arena)):
-            self.joined = np.zeros(2 * room, dtype=np.uint8)
+    def _fit_batch(self, batch: DocumentBatch) -> None:
+        """Paths of any document that is taken fit."""
 
     def grow(self, why: int) -> None:
         super().grow(why)
         if why == FEW_PAIRS:
-            self.pairs = np.zeros((P_ROWS, 2 * self.pairs.shape[1]), dtype=np.int32)
+            noted = self.buffers.noted
+            noted = noted._replace(pairs=_pairs(2 * noted.pairs.shape[1]))
+            self.buffers = self.buffers._replace(noted=noted)
+
+
+def _pairs(count: int) -> Int32s:
+    return np.zeros((P_ROWS, count), dtype=np.int32)
 
 
 class BPAEngine(TablesEngine[Queries, Scratch]):
@@ -77,6 +89,7 @@ class BPAEngine(TablesEngine[Queries, Scratch]):
 
     def _take(self, tables: Arrays) -> None:
         super()._take(tables)
+        self._kernel_tables = kernel_tables(tables)
         self._for_deep: YFilterEngine | None = None
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
@@ -98,22 +111,9 @@ class BPAEngine(TablesEngine[Queries, Scratch]):
         offsets = np.concatenate([[0], np.cumsum([len(entries) for entries in found], dtype=np.int64)])
         return offsets, np.concatenate([np.zeros(0, dtype=np.int32), *found])
 
-    def _run(self, batch: DocumentBatch, first: int, link: Int32s, offsets: Offsets, gate_offsets: Offsets) -> int:
-        it, scratch = self._tables, self._scratch
-        return run(  # type: ignore[no-any-return]
-            batch.offsets, batch.name, batch.depth, batch.end, first,
-            batch.attribute_begin, batch.attribute_name, batch.attribute_start, batch.attribute_length,
-            batch.text_begin, batch.text_end, batch.text_parent, batch.text_start, batch.text_length,
-            batch.data, batch.arena, self.table.translation(batch),
-            it["selection_rows"], it["limits"], it["literals"], it["parts"], it["selects"],
-            it["steps"], it["query_begin"], it["query_entry"], scratch.places, scratch.times, scratch.joined,
-            it["chains"], it["access_begin"], it["pair_keys"], it["pair_slots"], it["pair_rows"], it["distances"],
-            it["length_needed"], it["length_entry"],
-            it["task_kind"], it["task_number"], it["bare_needed"], it["bare_kind"], it["bare_number"],
-            scratch.stack, scratch.stamps, scratch.heads, scratch.pairs, scratch.satisfied, scratch.frames,
-            scratch.frame_sets, scratch.marks, scratch.summary, scratch.state, scratch.out,
-            scratch.gate_stamps, scratch.gates, offsets, gate_offsets,
-        )  # fmt: skip
+    def _run(self, batch: DocumentBatch, first: int, wanted: Wanted, answers: Answers) -> int:
+        scratch, tested = self._scratch, self._tested(batch)
+        return run(first, batch.elements, tested, self._kernel_tables, scratch.buffers, wanted, answers, scratch.state)
 
     def statistics(self) -> dict[str, int | float]:
         it, state = self._tables, self._scratch.state

@@ -13,24 +13,30 @@ occurrence after the other and goes back where it fails; sets give the same answ
 Selections are postponed, as in YFilter: they are tried on the elements of the path once a chain holds.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, part, rare
+from pathcast.documents.document_batch_kernels import Elements
+from pathcast.kernels import Int32s, Int64s, Matrix, UInt64s, Writable, kernel, part, rare
 from pathcast.matching.arrays.bitset_kernels import ONE, mark_with_summary
 
-from ..streaming.streaming_kernels import DONE, GATED, STAMP, WHY, WRITTEN, finish, is_marked
-from ..yfilter.result_kernels import (
-    DETERMINED,
-    FEW_PAIRS,
-    LEVEL_STAMP,
-    MARKED,
-    PATHS,
-    SATISFIED,
-    TRIED,
+from ..streaming.streaming_kernels import (
+    DONE,
+    GATED,
+    STAMP,
+    WHY,
+    WRITTEN,
+    Answers,
+    Wanted,
+    finish,
+    is_marked,
     open_gate,
 )
+from ..streaming.value_tests_kernels import TestedValues
+from ..yfilter.result_kernels import DETERMINED, FEW_PAIRS, LEVEL_STAMP, MARKED, PATHS, SATISFIED, TRIED
 from ..yfilter.run_kernels import GATE
-from ..yfilter.selection_kernels import select_on_stack
+from ..yfilter.selection_kernels import Queries, StepPlaces, select_on_stack
 
 # Columns of a node of the tree of chains.
 C_PREDICATE, C_BEGIN, C_END, C_ENTRY, C_TASKS, C_TASKS_END, C_COLUMNS = range(7)
@@ -41,6 +47,77 @@ LONGEST = 62
 # Tags that every path has.
 DOCUMENT_TAG, END_TAG = 0, 1
 TAG_BITS = 24
+
+
+class Chains(NamedTuple):
+    """The tree of chains; those with access predicate `p` begin at `access_begins[p]`. Tasks: kinds and numbers."""
+
+    nodes: Matrix[Int32s]
+    access_begins: Int32s
+    task_kinds: Int32s
+    task_numbers: Int32s
+
+
+class PairIndex(NamedTuple):
+    """A hash table from pairs of tags to the rows of their predicates, and the distance of each predicate."""
+
+    keys: Int64s
+    slots: Int32s
+    rows: Matrix[Int32s]
+    distances: Int32s
+
+
+class LengthTable(NamedTuple):
+    """The entries that ask for nothing but a length, by length."""
+
+    needed: Int32s
+    entries: Int32s
+
+
+class BareTasks(NamedTuple):
+    """The queries that name no tag: the length that each needs, what is to be done, and its number."""
+
+    needed: Int32s
+    kinds: Int32s
+    numbers: Int32s
+
+
+class BpaTables(NamedTuple):
+    """All that patterns are made of."""
+
+    chains: Chains
+    pairs: PairIndex
+    lengths: LengthTable
+    bare: BareTasks
+    queries: Queries
+
+
+class NotedPairs(NamedTuple):
+    """The pairs of places of a document path: a list for each predicate that has the path's stamp.
+
+    `satisfied` lists the access predicates among these.
+    """
+
+    stamps: Writable[Int64s]
+    heads: Writable[Int32s]
+    pairs: Writable[Matrix[Int32s]]
+    satisfied: Writable[Int32s]
+
+
+class Frames(NamedTuple):
+    """The way down the chains: for each level the nodes still to look at, and the places of the beginning."""
+
+    nodes: Writable[Matrix[Int32s]]
+    places: Writable[UInt64s]
+
+
+class RunScratch(NamedTuple):
+    """The buffers of a run; `stack` has rows: element, symbol, by place."""
+
+    stack: Writable[Matrix[Int32s]]
+    noted: NotedPairs
+    frames: Frames
+    places: StepPlaces
 
 
 @part
@@ -57,9 +134,9 @@ def find_pair(keys, slots, first, second):
 
 
 @part
-def note_pair(row, place, other_place, distance, index, noted, used, found, state):
+def note_pair(row, place, other_place, distance, tables, noted, used, found, state):
     """Note a pair of places with every predicate that its distance satisfies: pairs in use, access predicates found."""
-    _, _, pair_rows, distances, access_begin = index
+    pair_rows, distances, access_begins = tables.pairs.rows, tables.pairs.distances, tables.chains.access_begins
     stamps, heads, pairs, satisfied = noted
     for predicate in range(pair_rows[R_BEGIN, row], pair_rows[R_END, row]):
         exact = predicate < pair_rows[R_LEAST, row]
@@ -75,7 +152,7 @@ def note_pair(row, place, other_place, distance, index, noted, used, found, stat
         if stamps[predicate] != state[LEVEL_STAMP]:
             stamps[predicate] = state[LEVEL_STAMP]
             heads[predicate] = -1
-            if access_begin[predicate] < access_begin[predicate + 1]:
+            if access_begins[predicate] < access_begins[predicate + 1]:
                 satisfied[found] = predicate
                 found += 1
         pairs[P_FIRST, used], pairs[P_SECOND, used], pairs[P_NEXT, used] = place, other_place, heads[predicate]
@@ -85,9 +162,9 @@ def note_pair(row, place, other_place, distance, index, noted, used, found, stat
 
 
 @part
-def match_predicates(length, stack, index, noted, state):
+def match_predicates(length, tables, scratch, state):
     """Predicate matching for the document path on the stack; how many access predicates hold."""
-    pair_keys, pair_slots = index[0], index[1]
+    stack = scratch.stack
     used, found = 0, 0
     for i in range(length + 1):
         if i > 0 and stack[1, i] == 0:
@@ -102,41 +179,39 @@ def match_predicates(length, stack, index, noted, state):
                 continue
             else:
                 other, distance, place = np.int32(END_TAG), np.int64(length - i), length
-            row = find_pair(pair_keys, pair_slots, tag, other)
+            row = find_pair(tables.pairs.keys, tables.pairs.slots, tag, other)
             if row >= 0:
-                used, found = note_pair(row, i, place, distance, index, noted, used, found, state)
+                used, found = note_pair(row, i, place, distance, tables, scratch.noted, used, found, state)
     state[SATISFIED] += used
     return found
 
 
 @part
-def take(entry, asked, state):
+def take(entry, wanted, state):
     """Mark an entry."""
-    marks, summary = asked
-    mark_with_summary(marks, summary, entry)
+    mark_with_summary(wanted.marks, wanted.summary, entry)
     state[MARKED] += 1
 
 
 @part
-def try_task(kind, number, length, first, stack, queries, content, asked, gates, state):
+def try_task(kind, number, length, first, queries, scratch, tested, wanted, answers, state):
     """What is to be done for a query whose chain holds: open its gate, or try its selections on the path."""
-    query_begin, query_entry, steps, selects, room = queries
     if kind == GATE:
-        open_gate(number, gates, state)
+        open_gate(number, answers, state)
         return
-    entry = query_entry[number]
-    if is_marked(asked[0], entry):
+    entry = queries.entries[number]
+    if is_marked(wanted.marks, entry):
         return
     state[TRIED] += 1
-    queried = (query_begin, steps, selects)
-    if select_on_stack(number, 1, length, first, stack[0], stack[1], queried, room, content) >= 0:
-        take(entry, asked, state)
+    stack = scratch.stack
+    if select_on_stack(number, 1, length, first, stack[0], stack[1], queries, scratch.places, tested) >= 0:
+        take(entry, wanted, state)
 
 
 @part
 def continued(predicate, before, noted):
     """The places at which a chain can end, given those of its beginning: where a pair of the predicate leads."""
-    _, heads, pairs, _ = noted
+    heads, pairs = noted.heads, noted.pairs
     reached = np.uint64(0)
     pair = heads[predicate]
     while pair >= 0:
@@ -147,13 +222,11 @@ def continued(predicate, before, noted):
 
 
 @part
-def determine_occurrences(
-    access, length, first, stack, tree, access_begin, noted, frame, queries, content, asked, gates, state
-):  # fmt: skip
+def determine_occurrences(access, length, first, tables, scratch, tested, wanted, answers, state):
     """Descend the chains below an access predicate that holds, and take what they end in."""
-    chains, task_kind, task_number = tree
-    frames, frame_sets = frame
-    frames[0, 0], frames[1, 0] = access_begin[access], access_begin[access + 1]
+    chains, access_begins, task_kinds, task_numbers = tables.chains
+    noted, (frames, frame_sets) = scratch.noted, scratch.frames
+    frames[0, 0], frames[1, 0] = access_begins[access], access_begins[access + 1]
     frame_sets[0] = ~np.uint64(0)
     top = 0
     while top >= 0:
@@ -163,7 +236,7 @@ def determine_occurrences(
             continue
         frames[0, top] += 1
         predicate = chains[node, C_PREDICATE]
-        if noted[0][predicate] != state[LEVEL_STAMP]:
+        if noted.stamps[predicate] != state[LEVEL_STAMP]:
             continue
         reached = continued(predicate, frame_sets[top], noted)
         state[DETERMINED] += 1
@@ -174,103 +247,77 @@ def determine_occurrences(
             frames[0, top], frames[1, top] = chains[node, C_BEGIN], chains[node, C_END]
             frame_sets[top] = reached
         if chains[node, C_ENTRY] >= 0:
-            take(chains[node, C_ENTRY], asked, state)
+            take(chains[node, C_ENTRY], wanted, state)
         for task in range(chains[node, C_TASKS], chains[node, C_TASKS_END]):
-            try_task(
-                task_kind[task], task_number[task], length, first, stack, queries, content, asked, gates, state
-            )  # fmt: skip
+            kind, number = task_kinds[task], task_numbers[task]
+            try_task(kind, number, length, first, tables.queries, scratch, tested, wanted, answers, state)
 
 
 @rare
-def try_bare(bare, length, first, stack, queries, content, asked, gates, state):
+def try_bare(length, first, tables, scratch, tested, wanted, answers, state):
     """The queries that name no tag: all that the path is long enough for."""
-    bare_needed, bare_kind, bare_number = bare
-    for at in range(len(bare_needed)):
-        if bare_needed[at] <= length:
-            try_task(bare_kind[at], bare_number[at], length, first, stack, queries, content, asked, gates, state)
+    needed, kinds, numbers = tables.bare
+    for at in range(len(needed)):
+        if needed[at] <= length:
+            kind, number = kinds[at], numbers[at]
+            try_task(kind, number, length, first, tables.queries, scratch, tested, wanted, answers, state)
 
 
 @part
-def run_document(
-    first, end, names, depths, stack, tree, index, bare, lengths, noted, frame, queries, content, asked, gates, state
-):  # fmt: skip
+def run_document(first, end, elements, tested, tables, scratch, wanted, answers, state):
     """Run a document, as far as there is room."""
-    ends, translation = content[0], content[12]
+    stack, chains = scratch.stack, tables.chains.nodes
     longest = np.int64(0)
-    if tree[0][0, C_ENTRY] >= 0:
-        take(tree[0][0, C_ENTRY], asked, state)
+    if chains[0, C_ENTRY] >= 0:
+        take(chains[0, C_ENTRY], wanted, state)
     for element in range(first, end):
-        length = np.int64(depths[element])
-        stack[0, length], stack[1, length] = element, translation[names[element]] + 1
-        if ends[element] > element + 1:
+        length = np.int64(elements.depths[element])
+        stack[0, length], stack[1, length] = element, tested.symbols[elements.names[element]] + 1
+        if elements.ends[element] > element + 1:
             continue
         # A leaf: one document path.
         longest = np.int64(max(longest, length))
         state[PATHS] += 1
         state[LEVEL_STAMP] += 1
-        found = match_predicates(length, stack, index, noted, state)
+        found = match_predicates(length, tables, scratch, state)
         for k in range(found):
-            determine_occurrences(
-                noted[3][k], length, first, stack, tree, index[4], noted, frame, queries, content, asked, gates, state
-            )
-        if len(bare[0]):
-            try_bare(bare, length, first, stack, queries, content, asked, gates, state)
+            access = scratch.noted.satisfied[k]
+            determine_occurrences(access, length, first, tables, scratch, tested, wanted, answers, state)
+        if len(tables.bare.needed):
+            try_bare(length, first, tables, scratch, tested, wanted, answers, state)
         if state[WHY] != DONE:
             return
-    length_needed, length_entry = lengths
-    for k in range(len(length_needed)):
-        if length_needed[k] > longest:
+    for k in range(len(tables.lengths.needed)):
+        if tables.lengths.needed[k] > longest:
             break
-        take(length_entry[k], asked, state)
+        take(tables.lengths.entries[k], wanted, state)
 
 
-@kernel(
-    "int64(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], int64,"
-    " ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
-    " ro_u1[::1], ro_u1[::1], ro_i4[::1],"
-    " ro_i4[:, ::1], ro_f8[::1], ro_u1[::1], ro_i4[::1], ro_i4[::1], ro_i4[:, ::1], ro_i4[::1], ro_i4[::1],"
-    " i4[:, ::1], i4[:, ::1], u1[::1],"
-    " ro_i4[:, ::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i4[:, ::1], ro_i4[::1], ro_i4[::1], ro_i4[::1],"
-    " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1],"
-    " i4[:, ::1], i8[::1], i4[::1], i4[:, ::1], i4[::1], i4[:, ::1], u8[::1],"
-    " u8[::1], u8[::1], i8[::1], i4[::1], i8[::1], i4[::1], i8[::1], i8[::1])"
-)
+@kernel
 def run(
-    offsets, names, depths, ends, first_document,
-    attribute_begin, attribute_names, attribute_start, attribute_length, text_begin, text_end, text_parent, text_start,
-    text_length, data, arena, translation,
-    rows, limits, literals, parts, selects, steps, query_begin, query_entry, places, times, joined,
-    chains, access_begin, pair_keys, pair_slots, pair_rows, distances, length_needed, length_entry,
-    task_kind, task_number, bare_needed, bare_kind, bare_number,
-    stack, stamps, heads, pairs, satisfied, frames, frame_sets,
-    marks, summary, state, out, gate_stamps, out_gates, out_offsets, gate_offsets,
-):  # fmt: skip
-    """Run the documents from `first_document` on; the first one that is not done, with why in `state[WHY]`.
-
-    `stack` has rows: element, symbol, by place.
-    """
-    content = (
-        ends, attribute_begin, attribute_names, attribute_start, attribute_length, text_begin, text_end, text_parent,
-        text_start, text_length, data, arena, translation, rows, limits, literals, parts, joined,
-    )  # fmt: skip
+    first_document: int,
+    elements: Elements,
+    tested: TestedValues,
+    tables: BpaTables,
+    scratch: RunScratch,
+    wanted: Wanted,
+    answers: Answers,
+    state: Writable[Int64s],
+) -> int:
+    """Run the documents from `first_document` on; the first one that is not done, with why in `state[WHY]`."""
+    offsets, document = elements.offsets, first_document
     state[WHY] = DONE
-    document = first_document
     while document < len(offsets) - 1:
         gated = state[GATED]
         state[STAMP] += 1
         state[MARKED] = 0
-        if offsets[document] < offsets[document + 1]:
-            run_document(
-                offsets[document], offsets[document + 1], names, depths, stack, (chains, task_kind, task_number),
-                (pair_keys, pair_slots, pair_rows, distances, access_begin), (bare_needed, bare_kind, bare_number),
-                (length_needed, length_entry), (stamps, heads, pairs, satisfied), (frames, frame_sets),
-                (query_begin, query_entry, steps, selects, (places, times)), content, (marks, summary),
-                (gate_stamps, out_gates), state,
-            )  # fmt: skip
-        if not finish(state[MARKED], marks, summary, out, state):
+        first, end = offsets[document], offsets[document + 1]
+        if first < end:
+            run_document(first, end, elements, tested, tables, scratch, wanted, answers, state)
+        if not finish(state[MARKED], wanted, answers, state):
             state[GATED] = gated
             break
         document += 1
-        out_offsets[document] = state[WRITTEN]
-        gate_offsets[document] = state[GATED]
+        answers.offsets[document] = state[WRITTEN]
+        answers.gate_offsets[document] = state[GATED]
     return document

@@ -25,6 +25,7 @@ import numpy as np
 from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
 from pathcast.matching.table import Trie, flat
 
+from ..yfilter.selection_kernels import Queries
 from .run_kernels import (
     C_BEGIN,
     C_COLUMNS,
@@ -36,6 +37,11 @@ from .run_kernels import (
     DOCUMENT_TAG,
     END_TAG,
     TAG_BITS,
+    BareTasks,
+    BpaTables,
+    Chains,
+    LengthTable,
+    PairIndex,
 )
 from .table_kernels import index_pairs, link_tags
 
@@ -45,6 +51,17 @@ _EXACT, _AT_LEAST = 0, 1
 Arrays = dict[str, AnyArray]
 # A predicate as one number: first tag, second tag, operator, distance.
 _DISTANCE_BITS = 14
+
+
+def kernel_tables(arrays: Arrays) -> BpaTables:
+    """The tables as the kernel takes them."""
+    return BpaTables(
+        chains=Chains(arrays["chains"], arrays["access_begin"], arrays["task_kind"], arrays["task_number"]),
+        pairs=PairIndex(arrays["pair_keys"], arrays["pair_slots"], arrays["pair_rows"], arrays["distances"]),
+        lengths=LengthTable(arrays["length_needed"], arrays["length_entry"]),
+        bare=BareTasks(arrays["bare_needed"], arrays["bare_kind"], arrays["bare_number"]),
+        queries=Queries(arrays["query_begin"], arrays["query_entry"], arrays["steps"]),
+    )
 
 
 def build_chains(trie: Trie, paths: list[tuple[int, ...]], tasks: list[tuple[int, int]]) -> Arrays:

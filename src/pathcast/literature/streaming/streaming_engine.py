@@ -20,14 +20,28 @@ from typing import ClassVar, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from pathcast.documents import Document, DocumentBatch
-from pathcast.kernels import AnyArray, Int32s, Int64s, UInt64s
+from pathcast.kernels import AnyArray, Int32s, Int64s, UInt8s, UInt64s
 from pathcast.matching import Entries, Mask, Offsets, StreamMatches
 from pathcast.matching.automaton.verify import Verifier
 from pathcast.matching.results.match_expansion_kernels import merge_entries
 from pathcast.matching.table import PatternTable
 from pathcast.patterns import Pattern
 
-from .streaming_kernels import DONE, FEW_GATES, FEW_OUT, GATED, READ, SKIPPING, STREAM, WHY, WRITTEN
+from .streaming_kernels import (
+    DONE,
+    FEW_GATES,
+    FEW_OUT,
+    GATED,
+    READ,
+    SKIPPING,
+    STREAM,
+    WHY,
+    WRITTEN,
+    Answers,
+    Wanted,
+)
+from .value_tests import kernel_tests, text_room
+from .value_tests_kernels import TestedValues
 
 Arrays = dict[str, AnyArray]
 Bits = UInt64s
@@ -87,6 +101,7 @@ class EventScratch(ABC):
         self.skips: Bits = np.zeros(0, dtype=np.uint64)
         self.expiry: Int32s = _NOTHING
         self.link_stamps: Int64s = np.zeros(0, dtype=np.int64)
+        self.joined: UInt8s = np.zeros(0, dtype=np.uint8)
         self._of: Arrays | None = None
 
     def forget(self) -> None:
@@ -101,13 +116,23 @@ class EventScratch(ABC):
             self.summary: Bits = np.zeros(len(self.marks) + 63 >> 6, dtype=np.uint64)
             self.gate_stamps: Int64s = np.zeros(len(tables["delegated"]), dtype=np.int64)
             self._fit_tables(tables)
-        self._fit_batch(tables, batch)
+        if len(tables["selects"]) and len(self.joined) < (room := text_room(batch.data_offsets, batch.arena)):
+            self.joined = np.zeros(2 * room, dtype=np.uint8)
+        self._fit_batch(batch)
 
     @abstractmethod
     def _fit_tables(self, tables: Arrays) -> None: ...
 
     @abstractmethod
-    def _fit_batch(self, tables: Arrays, batch: DocumentBatch) -> None: ...
+    def _fit_batch(self, batch: DocumentBatch) -> None: ...
+
+    def wanted(self, link: Int32s) -> Wanted:
+        """The entries that are looked for, as kernels take them."""
+        return Wanted(self.marks, self.summary, self.skips, self.expiry, link, self.link_stamps)
+
+    def answers(self, offsets: Offsets, gate_offsets: Offsets) -> Answers:
+        """Room for the answers, as kernels take it."""
+        return Answers(self.out, self.out_times, self.gates, self.gate_stamps, offsets, gate_offsets)
 
     def fit_stream(self, entries: int, link: Entries | None) -> None:
         """Make room for a stream: it writes every entry once."""
@@ -174,8 +199,13 @@ class TablesEngine(ABC, Generic[Trees, Scratch]):
         """The tables for the plain paths and for these trees; `delegated` has the entries behind gates."""
 
     @abstractmethod
-    def _run(self, batch: DocumentBatch, first: int, link: Int32s, offsets: Offsets, gate_offsets: Offsets) -> int:
+    def _run(self, batch: DocumentBatch, first: int, wanted: Wanted, answers: Answers) -> int:
         """Run the documents from `first` on; the first one that is not done."""
+
+    def _tested(self, batch: DocumentBatch) -> TestedValues:
+        """What selections look at."""
+        symbols, selects = self.table.translation(batch), self._tables["selects"]
+        return TestedValues(batch.end, batch.values, symbols, self._tests, selects, self._scratch.joined)
 
     @abstractmethod
     def statistics(self) -> dict[str, int | float]:
@@ -203,6 +233,7 @@ class TablesEngine(ABC, Generic[Trees, Scratch]):
 
     def _take(self, tables: Arrays) -> None:
         self._tables = tables
+        self._tests = kernel_tests(tables)
         self._entry_count = len(self.table)
         self._delegated = Delegated(self.table, tables["delegated"], self._delegated.documents)
         self._scratch.forget()
@@ -219,7 +250,7 @@ class TablesEngine(ABC, Generic[Trees, Scratch]):
         offsets, gate_offsets = np.zeros((2, len(batch) + 1), dtype=np.int64)
         done = 0
         while done < len(batch):
-            done = self._run(batch, done, _NOTHING, offsets, gate_offsets)
+            done = self._run(batch, done, scratch.wanted(_NOTHING), scratch.answers(offsets, gate_offsets))
             scratch.grow(int(scratch.state[WHY]))
         entries = scratch.out[: offsets[-1]].copy()
         if gate_offsets[-1]:
@@ -274,7 +305,7 @@ class EventEngine(TablesEngine[Trees, Scratch]):
         while True:
             scratch.state[[WRITTEN, GATED]] = 0
             scratch.state[STREAM] = 1
-            self._run(batch, 0, links, offsets, gate_offsets)
+            self._run(batch, 0, scratch.wanted(links), scratch.answers(offsets, gate_offsets))
             if scratch.state[WHY] == DONE:
                 break
             scratch.grow(int(scratch.state[WHY]))

@@ -1,13 +1,15 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""What kernels of engines that run over start and end tags share: the set of found entries, and a stream's answers.
+"""What kernels of engines that run over start and end tags share: which entries are wanted, and the answers.
 
 `state` is an array of numbers that go on from call to call. Its first places mean the same for every such kernel; those
 from OWN_STATE on are the kernel's own. So are the reasons to stop from OWN_REASON on.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import part, rare
+from pathcast.kernels import Int32s, Int64s, UInt64s, Writable, part, rare
 from pathcast.matching.arrays.bitset_kernels import LOW_SIX, ONE, SIX, mark_with_summary, read_few_marks
 
 # The document's stamp; how many entries and gates are written; why the run stopped; switches; links that wait, and
@@ -15,6 +17,36 @@ from pathcast.matching.arrays.bitset_kernels import LOW_SIX, ONE, SIX, mark_with
 STAMP, WRITTEN, GATED, WHY, STREAM, SKIPPING, WAITING, READ, OWN_STATE = range(9)
 # All is done, or room is lacking for entries, for gates, or for something of the engine's own.
 DONE, FEW_OUT, FEW_GATES, OWN_REASON = range(4)
+
+
+class Wanted(NamedTuple):
+    """The entries that are looked for.
+
+    `marks` and `summary` are the set of those found, `skips` of those to leave out. An entry is not looked for after
+    `expiry` start tags. `link` has the link of each entry; a link with the document's stamp is decided. `expiry` and
+    `link` may be empty.
+    """
+
+    marks: Writable[UInt64s]
+    summary: Writable[UInt64s]
+    skips: UInt64s
+    expiry: Int32s
+    link: Int32s
+    link_stamps: Writable[Int64s]
+
+
+class Answers(NamedTuple):
+    """What a run writes: entries, for a stream with the start tags read, and gates, each once per document.
+
+    Those of document `i` end at `offsets[i + 1]` and `gate_offsets[i + 1]`.
+    """
+
+    entries: Writable[Int32s]
+    times: Writable[Int32s]
+    gates: Writable[Int32s]
+    gate_stamps: Writable[Int64s]
+    offsets: Writable[Int64s]
+    gate_offsets: Writable[Int64s]
 
 
 @part
@@ -25,9 +57,10 @@ def is_marked(marks, number):
 
 
 @part
-def is_spared(entry, place, skipping, skips, expiry):
+def is_spared(entry, place, skipping, wanted):
     """Whether an entry need not be looked at after so many start tags."""
-    return (skipping and is_marked(skips, entry)) or (len(expiry) > 0 and place >= expiry[entry])
+    expiry = wanted.expiry
+    return (skipping and is_marked(wanted.skips, entry)) or (len(expiry) > 0 and place >= expiry[entry])
 
 
 @rare
@@ -41,8 +74,9 @@ def wipe(marks, summary):
 
 
 @part
-def finish(marked, marks, summary, out, state):
+def finish(marked, wanted, answers, state):
     """Write down what a document has marked, unless a stream has; whether there was room for all of it."""
+    marks, summary, out = wanted.marks, wanted.summary, answers.entries
     streaming = state[STREAM] == 1
     if not streaming and state[WHY] == DONE and state[WRITTEN] + min(marked, 64 * len(marks)) + 8 > len(out):
         state[WHY] = FEW_OUT
@@ -54,8 +88,9 @@ def finish(marked, marks, summary, out, state):
 
 
 @rare
-def waited_for(link, skipping, skips, link_stamps, stamp):
+def waited_for(skipping, stamp, wanted):
     """How many links have an entry that is not skipped. Each gets the stamp below zero; above it, it is decided."""
+    link, link_stamps, skips = wanted.link, wanted.link_stamps, wanted.skips
     count = 0
     for entry in range(len(link)):
         at = link[entry]
@@ -66,14 +101,30 @@ def waited_for(link, skipping, skips, link_stamps, stamp):
 
 
 @rare
-def announce(entry, time, stamp, marks, summary, link, link_stamps, state, out, out_times, written):
-    """Write down an entry of a stream, if it is new, and that its link is decided; how many are written."""
-    if is_marked(marks, entry):
-        return written
-    mark_with_summary(marks, summary, entry)
-    out[written] = entry
-    out_times[written] = time
+def announce(entry, time, wanted, answers, state):
+    """Write down an entry of a stream, if it is new, and that its link is decided."""
+    if is_marked(wanted.marks, entry):
+        return
+    mark_with_summary(wanted.marks, wanted.summary, entry)
+    written = state[WRITTEN]
+    answers.entries[written] = entry
+    answers.times[written] = time
+    state[WRITTEN] = written + 1
+    link, link_stamps, stamp = wanted.link, wanted.link_stamps, state[STAMP]
     if len(link) and link[entry] >= 0 and link_stamps[link[entry]] != stamp:
         link_stamps[link[entry]] = stamp
         state[WAITING] -= 1
-    return written + 1
+
+
+@part
+def open_gate(number, answers, state):
+    """Note that the path before a delegated pattern has matched, once a document."""
+    stamps, gates = answers.gate_stamps, answers.gates
+    if stamps[number] == state[STAMP]:
+        return
+    if state[GATED] == len(gates):
+        state[WHY] = FEW_GATES
+        return
+    stamps[number] = state[STAMP]
+    gates[state[GATED]] = number
+    state[GATED] += 1

@@ -14,7 +14,7 @@ import numpy as np
 from pathcast.documents import Names
 from pathcast.kernels import AnyArray, Int64s, UInt8s
 from pathcast.matching.automaton.verify import Conditions
-from pathcast.matching.automaton.verify.condition_kernels import ATTRIBUTE
+from pathcast.matching.automaton.verify.condition_kernels import ATTRIBUTE, Tests
 from pathcast.patterns import Compare, Condition, Node, Pattern, StringTest
 
 
@@ -63,6 +63,11 @@ class Selections:
         """The table for the kernels."""
         it = self._conditions.arrays()
         return {"selection_rows": it.rows, "limits": it.limits, "literals": it.literals, "parts": it.parts}
+
+
+def kernel_tests(arrays: dict[str, AnyArray]) -> Tests:
+    """The table of selections as kernels take it."""
+    return Tests(arrays["selection_rows"], arrays["limits"], arrays["literals"], arrays["parts"])
 
 
 def text_room(data_offsets: Int64s, arena: UInt8s) -> int:

@@ -16,25 +16,39 @@ leaves out those that lead to no entry that is asked for; where few are left, it
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from pathcast.documents import DocumentBatch
 from pathcast.kernels import Int32s
-from pathcast.matching import Mask, Offsets
+from pathcast.matching import Mask
 
 from ..streaming.streaming_engine import Arrays, EventEngine
+from ..streaming.streaming_kernels import Answers, Wanted
+from ..streaming.value_tests_kernels import TestedValues
 from .decomposition import Twigs
-from .layout_kernels import LOOKED, N_LEAF, N_LEAF_END, PARTIALS, T_ENTRY, TRIED
+from .layout_kernels import (
+    LOOKED,
+    N_LEAF,
+    N_LEAF_END,
+    PARTIALS,
+    T_ENTRY,
+    TRIED,
+    PlainRows,
+    SubstringTrie,
+    WantedRows,
+    XTrieTables,
+)
 from .run_kernels import run
 from .scratch import Scratch
-from .table_kernels import want_few, want_rows
+from .table_kernels import EntryRows, LeafRows, want_few, want_rows
 from .tables import build_tables
 
 # Where one of so many entries is left, or less, their rows are chained.
 FEW = 8
 _NOTHING: Int32s = np.zeros(0, dtype=np.int32)
+_ALL_ROWS = WantedRows(np.zeros(0, dtype=np.uint8), _NOTHING, _NOTHING)
 
 
 class _Entries:
@@ -56,10 +70,11 @@ class _Entries:
 
 
 class Lent(NamedTuple):
-    """What a run needs: the tables, also as kernels take them, the buffers, and how many entries there are."""
+    """What a run needs: the tables, also as kernels take them, what selections look at, the buffers, all entries."""
 
     tables: Arrays
-    kernel_tables: tuple[Any, ...]
+    kernel_tables: XTrieTables
+    tested: TestedValues
     scratch: Scratch
     entries: int
 
@@ -83,10 +98,19 @@ class XTrieEngine(EventEngine[Twigs, Scratch]):
         nodes, twigs = tables["nodes"], tables["twigs"]
         # Entries of leaf rows by themselves: where most are left out, nothing else of a row is looked at.
         leaf_entry = twigs[: int(nodes[:, N_LEAF_END].max(initial=0)), T_ENTRY].copy()
-        trie = (tables["slots"], tables["trie_parent"], tables["trie_symbol"], nodes, leaf_entry, _NOTHING, _NOTHING)
-        plain = tuple(tables[name] for name in ("row_parent", "row_reach", "rows", "task_number", "delegated"))
-        tests = tuple(tables[name] for name in ("selects", "selection_rows", "limits", "literals", "parts"))
-        self._kernel_tables = trie, (*plain, int(tables["longest_wild"][0])), twigs, tests
+        self._kernel_tables = XTrieTables(
+            trie=SubstringTrie(tables["slots"], tables["trie_parent"], tables["trie_symbol"], nodes, leaf_entry),
+            plain=PlainRows(
+                parents=tables["row_parent"],
+                reaches=tables["row_reach"],
+                rows=tables["rows"],
+                task_numbers=tables["task_number"],
+                delegated=tables["delegated"],
+                longest_wild=int(tables["longest_wild"][0]),
+            ),
+            twigs=twigs,
+            wanted=_ALL_ROWS,
+        )
         self._entries = _Entries(tables, leaf_entry, self._entry_count)
 
     @contextmanager
@@ -94,43 +118,32 @@ class XTrieEngine(EventEngine[Twigs, Scratch]):
         """Tables and buffers, with room for a batch, to a run over another source of events; nobody else runs then."""
         with self._running:
             self._scratch.fit(self._tables, batch, self._entry_count)
-            yield Lent(self._tables, self._kernel_tables, self._scratch, self._entry_count)
+            tables = self._kernel_tables._replace(wanted=_ALL_ROWS)
+            yield Lent(self._tables, tables, self._tested(batch), self._scratch, self._entry_count)
 
     def _leave_out(self, skip: Mask | None) -> None:
         super()._leave_out(skip)
-        self._chosen = _NOTHING, _NOTHING
-        if skip is None:
-            return
-        it, scratch = self._tables, self._scratch
-        left = self._entry_count - int(np.count_nonzero(skip[: self._entry_count]))
-        if self._entries.are_single and FEW * left <= self._entry_count:
-            self._chosen = scratch.chosen, scratch.following
-            want_few(
-                scratch.skips, self._entry_count, self._entries.row, it["row_parent"], self._entries.leaf_begin,
-                self._entries.leaf_rows, self._entries.leaf_node, scratch.wanted, *self._chosen,
-            )  # fmt: skip
-        else:
-            want_rows(
-                it["row_entry"], it["row_parent"], it["inner"], it["gate_row"], it["delegated"], it["top_entry"],
-                it["top_base"], scratch.skips, scratch.wanted,
-            )  # fmt: skip
+        wanted = _ALL_ROWS if skip is None else self._want(skip)
+        if wanted is not self._kernel_tables.wanted:
+            self._kernel_tables = self._kernel_tables._replace(wanted=wanted)
 
-    def _run(self, batch: DocumentBatch, first: int, link: Int32s, offsets: Offsets, gate_offsets: Offsets) -> int:
-        scratch = self._scratch
-        translation = self.table.translation(batch)
-        values = (
-            batch.attribute_begin, batch.attribute_name, batch.attribute_start, batch.attribute_length,
-            batch.text_begin, batch.text_end, batch.text_parent, batch.text_start, batch.text_length,
-            batch.data, batch.arena, translation, scratch.joined,
-        )  # fmt: skip
-        return run(  # type: ignore[no-any-return]
-            batch.offsets, batch.name, batch.depth, batch.end, translation, first, values,
-            (*self._kernel_tables[0][:5], *self._chosen), *self._kernel_tables[1:],
-            scratch.state, scratch.stacks, scratch.known,
-            (scratch.marks, scratch.skips, scratch.wanted, link, scratch.link_stamps, scratch.expiry),
-            (scratch.summary, scratch.gate_stamps, scratch.out, scratch.out_times, scratch.gates),
-            offsets, gate_offsets,
-        )  # fmt: skip
+    def _want(self, skip: Mask) -> WantedRows:
+        """The rows that lead to an entry which is not skipped."""
+        it, scratch, entries = self._tables, self._scratch, self._entries
+        left = self._entry_count - int(np.count_nonzero(skip[: self._entry_count]))
+        if entries.are_single and FEW * left <= self._entry_count:
+            wanted = WantedRows(scratch.wanted_rows, scratch.chosen, scratch.following)
+            leaves = LeafRows(entries.leaf_begin, entries.leaf_rows, entries.leaf_node)
+            want_few(scratch.skips, self._entry_count, entries.row, it["row_parent"], leaves, *wanted)
+            return wanted
+        tops = EntryRows(it["top_entry"], it["top_base"])
+        gates = EntryRows(it["delegated"], it["gate_row"])
+        want_rows(it["row_entry"], it["row_parent"], it["inner"], gates, tops, scratch.skips, scratch.wanted_rows)
+        return WantedRows(scratch.wanted_rows, _NOTHING, _NOTHING)
+
+    def _run(self, batch: DocumentBatch, first: int, wanted: Wanted, answers: Answers) -> int:
+        scratch, tested = self._scratch, self._tested(batch)
+        return run(first, batch.elements, tested, self._kernel_tables, scratch.stacks, wanted, answers, scratch.state)
 
     def statistics(self) -> dict[str, int | float]:
         it, state = self._tables, self._scratch.state

@@ -2,19 +2,17 @@
 """The layout of tables and stacks, and the questions that are asked of them.
 
 The tables are the trie of substrings (`nodes`), the rows of plain paths (`rows`) and those of twigs (`twigs`); see
-`tables.py`. The stacks belong to one document while it is read:
-
-    live            rows of plain paths that match on the way to the current element, with the level of their last name
-    occurrences     levels at which a substring ends, for those below which twigs go on at any depth
-    partial         partial matchings: a row of a twig at a level, with the branches found so far as bits (`P_CREDIT`)
+`tables.py`. The stacks belong to one document while it is read.
 
 Invariant: of one row or substring the highest level is at the bottom; each knows the next one above (`V_ABOVE`,
 `P_ABOVE`), and a head per row the lowest. Nothing stays when its level is closed.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import part
+from pathcast.kernels import Int32s, Int64s, Matrix, UInt8s, Writable, part
 
 from ..streaming.streaming_kernels import OWN_REASON, OWN_STATE, is_marked
 
@@ -55,10 +53,79 @@ N_HITS, N_READY, MARKED, UNDECIDED, STATE_SIZE = range(OWN_STATE + 9, OWN_STATE 
 ATTRIBUTES_STAY, CONTENT_STAYS, NO_ATTRIBUTES = 1, 2, 4
 
 
+class SubstringTrie(NamedTuple):
+    """The trie of substrings: edges by hash, the parent and the last symbol of each node, and its columns.
+
+    `leaf_entries` has the entries of leaf rows of twigs.
+    """
+
+    slots: Int32s
+    parents: Int32s
+    symbols: Int32s
+    nodes: Matrix[Int32s]
+    leaf_entries: Int32s
+
+
+class PlainRows(NamedTuple):
+    """The rows of plain paths, their parents and reaches, and the gates and delegated entries that their tasks are.
+
+    `longest_wild` is the longest reach of a row that ends in `*`.
+    """
+
+    parents: Int32s
+    reaches: Int32s
+    rows: Matrix[Int32s]
+    task_numbers: Int32s
+    delegated: Int32s
+    longest_wild: int
+
+
+class WantedRows(NamedTuple):
+    """The rows that lead to a wanted entry; where these are few, their leaf rows, chained by node, else nothing."""
+
+    rows: UInt8s
+    chosen: Int32s
+    following: Int32s
+
+
+class XTrieTables(NamedTuple):
+    """All that expressions are made of, and what of it is wanted."""
+
+    trie: SubstringTrie
+    plain: PlainRows
+    twigs: Matrix[Int32s]
+    wanted: WantedRows
+
+
+class Stacks(NamedTuple):
+    """What is open while a document is read, and what the last event has found.
+
+    live         rows of plain paths that match on the way to the current element, with the level of their last name;
+                 for each row the `first` such level, and the `head` of its list
+    occurrences  levels at which a substring ends, for those below which twigs go on at any depth
+    partial      partial matchings: a row of a twig at a level, with the branches found so far as bits (`P_CREDIT`)
+    hits, ready  rows of plain paths and twigs to follow
+    known        for each test the last element that it was tried on, with the answer
+    """
+
+    levels: Writable[Matrix[Int32s]]
+    first: Writable[Int32s]
+    head: Writable[Int32s]
+    live: Writable[Matrix[Int32s]]
+    occurrence_head: Writable[Int32s]
+    occurrences: Writable[Matrix[Int32s]]
+    partial_head: Writable[Int32s]
+    partial: Writable[Matrix[Int64s]]
+    hits: Writable[Int32s]
+    ready: Writable[Matrix[Int32s]]
+    known: Writable[Int64s]
+
+
 @part
-def lives_at(row, level, head, live):
+def lives_at(row, level, stacks):
     """Whether a row is live at just this level."""
-    at = head[row]
+    live = stacks.live
+    at = stacks.head[row]
     while at >= 0 and live[V_LEVEL, at] > level:
         at = live[V_ABOVE, at]
     return at >= 0 and live[V_LEVEL, at] == level
@@ -71,23 +138,25 @@ def is_suffix(nodes, suffix, node):
 
 
 @part
-def in_reach(twig, level, twigs, nodes, levels, first, head, live, occurrence_head):
+def in_reach(twig, level, tables, stacks):
     """Whether a row of a twig at this level may have the row above it in reach; of a highest one: whether it has."""
+    twigs, nodes, first = tables.twigs, tables.trie.nodes, stacks.first
     reach, above = twigs[twig, T_REACH], np.int64(level - (twigs[twig, T_REACH] >> 1))
     if twigs[twig, T_ABOVE] < 0:
         base = twigs[twig, T_BASE]
-        return first[base] <= above and (reach & 1 == 1 or first[base] == above or lives_at(base, above, head, live))
+        return first[base] <= above and (reach & 1 == 1 or first[base] == above or lives_at(base, above, stacks))
     if above < 1:
         return False
     node = twigs[twig, T_ABOVE_NODE]
     if reach & 1:
-        return nodes[node, N_OPEN] < 0 or occurrence_head[nodes[node, N_OPEN]] >= 0
-    return is_suffix(nodes, node, levels[L_NODE, above])
+        return nodes[node, N_OPEN] < 0 or stacks.occurrence_head[nodes[node, N_OPEN]] >= 0
+    return is_suffix(nodes, node, stacks.levels[L_NODE, above])
 
 
 @part
-def is_settled(entry, stamp, marks, skipping, skips, link, link_stamps):
+def is_settled(entry, stamp, skipping, wanted):
     """Whether nobody waits for an entry any more."""
-    if is_marked(marks, entry) or (skipping and is_marked(skips, entry)):
+    if is_marked(wanted.marks, entry) or (skipping and is_marked(wanted.skips, entry)):
         return True
+    link, link_stamps = wanted.link, wanted.link_stamps
     return len(link) > 0 and link[entry] >= 0 and link_stamps[link[entry]] == stamp

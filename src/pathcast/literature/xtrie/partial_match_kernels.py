@@ -17,21 +17,19 @@ import numpy as np
 
 from pathcast.kernels import part, rare
 from pathcast.matching.arrays.bitset_kernels import mark_with_summary
-from pathcast.matching.automaton.verify.condition_kernels import Tests
 
 from ..streaming.streaming_kernels import (
     DONE,
     FEW_GATES,
-    GATED,
     SKIPPING,
     STAMP,
     STREAM,
     WHY,
-    WRITTEN,
     announce,
     is_marked,
+    open_gate,
 )
-from ..streaming.value_tests_kernels import selected, values_of
+from ..streaming.value_tests_kernels import selected
 from .layout_kernels import (
     ALWAYS,
     AT_END,
@@ -93,44 +91,36 @@ from .layout_kernels import (
 
 
 @part
-def accept(entry, state, marks, summary, link, link_stamps, out, out_times):
+def accept(entry, wanted, answers, state):
     """An entry matches."""
     if state[STREAM] == 1:
-        state[WRITTEN] = announce(
-            entry, state[TIME], state[STAMP], marks, summary, link, link_stamps, state, out, out_times, state[WRITTEN]
-        )
+        announce(entry, state[TIME], wanted, answers, state)
     else:
-        mark_with_summary(marks, summary, entry)
+        mark_with_summary(wanted.marks, wanted.summary, entry)
         state[MARKED] += 1
 
 
 @part
-def follow_rows(state, plain, stacks, asked, answers):
+def follow_rows(plain, stacks, wanted, answers, state):
     """The entries and gates of the rows that were hit; those with rows below become live."""
-    row_parent, row_reach, rows, task_number, delegated, _ = plain
-    levels, first, head, live, _, _, _, _, hits, _ = stacks
-    marks, skips, _, link, link_stamps, _ = asked
-    summary, gate_stamps, out, out_times, out_gates = answers
+    rows, levels, first, head, live = plain.rows, stacks.levels, stacks.first, stacks.head, stacks.live
     skipping, level, n_live = state[SKIPPING] == 1, state[LEVEL], state[N_LIVE]
     for k in range(state[N_HITS]):
-        row = hits[k]
-        parent, reach = row_parent[row], row_reach[row]
+        row = stacks.hits[k]
+        parent, reach = plain.parents[row], plain.reaches[row]
         above = level - (reach >> 1)
-        if reach & 1 == 0 and row > 0 and first[parent] != above and not lives_at(parent, above, head, live):
+        if reach & 1 == 0 and row > 0 and first[parent] != above and not lives_at(parent, above, stacks):
             continue
         entry = rows[row, R_ENTRY]
-        if entry >= 0 and not (skipping and is_marked(skips, entry)):
-            accept(entry, state, marks, summary, link, link_stamps, out, out_times)
+        if entry >= 0 and not (skipping and is_marked(wanted.skips, entry)):
+            accept(entry, wanted, answers, state)
         for task in range(rows[row, R_TASKS], rows[row, R_TASKS_END]):
-            gate = task_number[task]
-            if gate_stamps[gate] == state[STAMP] or (skipping and is_marked(skips, delegated[gate])):
+            gate = plain.task_numbers[task]
+            if skipping and is_marked(wanted.skips, plain.delegated[gate]):
                 continue
-            if state[GATED] == len(out_gates):
-                state[WHY] = FEW_GATES
+            open_gate(gate, answers, state)
+            if state[WHY] == FEW_GATES:
                 break
-            gate_stamps[gate] = state[STAMP]
-            out_gates[state[GATED]] = gate
-            state[GATED] += 1
         lasting = rows[row, R_LIVE]
         if lasting == ALWAYS or (lasting == ONCE and head[row] < 0):
             if n_live == live.shape[1]:
@@ -147,7 +137,7 @@ def follow_rows(state, plain, stacks, asked, answers):
 
 
 @rare
-def element_of(twig, code, state, twigs, gate_stamps, out_gates):
+def element_of(twig, code, twigs, answers, state):
     """The element whose values a row's tests may look at, or -1: it has no such values, or they are undecided.
 
     For levels of a source of events that moves elements about.
@@ -158,39 +148,28 @@ def element_of(twig, code, state, twigs, gate_stamps, out_gates):
         return np.int64(-1)
     if (not early or flags & ATTRIBUTES_STAY) and (not late or flags & CONTENT_STAYS):
         return np.int64(code >> 3)
-    gate = state[UNDECIDED] + twigs[twig, T_ENTRY]
-    if gate_stamps[gate] != state[STAMP]:
-        if state[GATED] == len(out_gates):
-            state[WHY] = FEW_GATES
-        else:
-            gate_stamps[gate] = state[STAMP]
-            out_gates[state[GATED]] = gate
-            state[GATED] += 1
+    open_gate(state[UNDECIDED] + twigs[twig, T_ENTRY], answers, state)
     return np.int64(-1)
 
 
 @part
-def passes(twig, level, ended, state, ends, values, tests, levels, twigs, known, answers):
-    """Whether the element at a level passes a row's tests of attributes or, at its end, the others.
-
-    `known` has for each test the last element that it was tried on, with the answer.
-    """
-    translation, joined = values[11], values[12]
-    found_values, selects, found_tests = values_of(values[:11]), tests[0], Tests(*tests[1:])
-    element = np.int64(levels[L_ELEMENT, level])
+def passes(twig, level, ended, tested, twigs, stacks, answers, state):
+    """Whether the element at a level passes a row's tests of attributes or, at its end, the others."""
+    known = stacks.known
+    element = np.int64(stacks.levels[L_ELEMENT, level])
     if element < 0 and twigs[twig, T_EARLY] < twigs[twig, T_LATE_END]:
-        element = element_of(twig, -1 - element, state, twigs, answers[1], answers[4])
+        element = element_of(twig, -1 - element, twigs, answers, state)
         if element < 0:
             return False
     test, last = twigs[twig, T_EARLY], twigs[twig, T_LATE]
     if ended:
         test, last = last, twigs[twig, T_LATE_END]
     while test < last:
-        number = selects[test]
+        number = tested.selects[test]
         key = state[STAMP] << 33 | element << 1
         if known[number] | 1 != key | 1:
             state[TRIED] += 1
-            held = selected(element, number, ends, found_values, translation, found_tests, joined)
+            held = selected(element, number, tested)
             known[number] = key | np.int64(held)
         if known[number] & 1 == 0:
             return False
@@ -224,26 +203,26 @@ def partial_at(row, level, below, at, state, stacks):
 
     `at` is the first of the row that is not below the level, `below` the one before it; both -1 where there is none.
     """
-    partial_head, partial = stacks[6], stacks[7]
+    partial = stacks.partial
     if at >= 0 and partial[at, P_LEVEL] == level:
         return np.int64(at)
-    fresh = np.int64(fresh_partial(row, level, state, stacks[0], partial))
+    fresh = np.int64(fresh_partial(row, level, state, stacks.levels, partial))
     if fresh >= 0:
         partial[fresh, P_ABOVE] = at
         if below >= 0:
             partial[below, P_ABOVE] = fresh
         else:
-            partial_head[row] = fresh
+            stacks.partial_head[row] = fresh
     return fresh
 
 
 @part
-def credit(at, given, row, level, state, nodes, twigs, stacks):
+def credit(at, given, row, level, tables, stacks, state):
     """Credit branches to a partial matching of a row; if it has all of them then, it is ready."""
-    levels, first, head, live, occurrence_head, _, _, partial, _, ready = stacks
+    twigs, partial, ready = tables.twigs, stacks.partial, stacks.ready
     partial[at, P_CREDIT] |= given
     if partial[at, P_CREDIT] == (np.int64(1) << np.int64(twigs[row, T_NEEDS])) - 1 and (
-        twigs[row, T_ABOVE] >= 0 or in_reach(row, level, twigs, nodes, levels, first, head, live, occurrence_head)
+        twigs[row, T_ABOVE] >= 0 or in_reach(row, level, tables, stacks)
     ):
         n = state[N_READY]
         if n == ready.shape[1]:
@@ -254,12 +233,12 @@ def credit(at, given, row, level, state, nodes, twigs, stacks):
 
 
 @part
-def credit_levels(row, node, level, many, given, state, nodes, twigs, stacks):
+def credit_levels(row, node, level, many, given, tables, stacks, state):
     """Credit a branch to the partial matchings of a row at a level, or at all levels from there upwards."""
-    occurrence_head, occurrences, partial_head, partial = stacks[4], stacks[5], stacks[6], stacks[7]
+    nodes, occurrences, partial = tables.trie.nodes, stacks.occurrences, stacks.partial
     by_occurrence = many and nodes[node, N_OPEN] >= 0
-    occurrence = np.int64(occurrence_head[nodes[node, N_OPEN]]) if by_occurrence else np.int64(-1)
-    below, at = np.int64(-1), np.int64(partial_head[row])
+    occurrence = np.int64(stacks.occurrence_head[nodes[node, N_OPEN]]) if by_occurrence else np.int64(-1)
+    below, at = np.int64(-1), np.int64(stacks.partial_head[row])
     while True:
         if by_occurrence:
             while occurrence >= 0 and occurrences[V_LEVEL, occurrence] > level:
@@ -272,27 +251,26 @@ def credit_levels(row, node, level, many, given, state, nodes, twigs, stacks):
         at = partial_at(row, level, below, at, state, stacks)
         if at < 0 or partial[at, P_CREDIT] & given:
             break
-        credit(at, given, row, level, state, nodes, twigs, stacks)
+        credit(at, given, row, level, tables, stacks, state)
         if not many or state[WHY] != DONE:
             break
         level -= 1
 
 
 @part
-def follow_twigs(state, nodes, twigs, ends, values, tests, known, stacks, asked, answers):
+def follow_twigs(tested, tables, stacks, wanted, answers, state):
     """Satisfy what is ready, and what becomes ready by it."""
-    levels, partial, ready = stacks[0], stacks[7], stacks[9]
-    marks, skips, _, link, link_stamps, _ = asked
-    summary, _, out, out_times, _ = answers
+    nodes, twigs = tables.trie.nodes, tables.twigs
+    levels, partial, ready = stacks.levels, stacks.partial, stacks.ready
     skipping, stamp = state[SKIPPING] == 1, state[STAMP]
     while state[N_READY] > 0 and state[WHY] == DONE:
         state[N_READY] -= 1
         n = state[N_READY]
         twig, place, own, ended = ready[Y_ROW, n], ready[Y_LEVEL, n], ready[Y_PARTIAL, n], ready[Y_ENDED, n]
         entry = twigs[twig, T_ENTRY]
-        if is_settled(entry, stamp, marks, skipping, skips, link, link_stamps):
+        if is_settled(entry, stamp, skipping, wanted):
             continue
-        if not passes(twig, place, ended, state, ends, values, tests, levels, twigs, known, answers):
+        if not passes(twig, place, ended, tested, twigs, stacks, answers, state):
             continue
         waits = ended == 0 and twigs[twig, T_LATE] < twigs[twig, T_LATE_END]
         if waits and own >= 0:
@@ -300,7 +278,7 @@ def follow_twigs(state, nodes, twigs, ends, values, tests, known, stacks, asked,
             continue
         above = np.int64(twigs[twig, T_ABOVE])
         if above < 0 and not waits:
-            accept(entry, state, marks, summary, link, link_stamps, out, out_times)
+            accept(entry, wanted, answers, state)
             continue
         # Credit the row above at every level in reach; or, to wait, itself.
         reach, node = np.int64(twigs[twig, T_REACH]), np.int64(twigs[twig, T_ABOVE_NODE])
@@ -310,4 +288,4 @@ def follow_twigs(state, nodes, twigs, ends, values, tests, known, stacks, asked,
             above, level, many, given = np.int64(twig), np.int64(place), False, AT_END
         elif not many and (level < 1 or not is_suffix(nodes, node, levels[L_NODE, level])):
             continue
-        credit_levels(above, node, level, many, given, state, nodes, twigs, stacks)
+        credit_levels(above, node, level, many, given, tables, stacks, state)

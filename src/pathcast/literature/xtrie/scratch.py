@@ -3,10 +3,9 @@
 import numpy as np
 
 from pathcast.documents import DocumentBatch
-from pathcast.kernels import AnyArray, Int32s, Int64s
+from pathcast.kernels import Int32s, UInt8s
 
 from ..streaming.streaming_engine import Arrays, EventScratch
-from ..streaming.value_tests import text_room
 from .layout_kernels import (
     FEW_LEVELS,
     FEW_LIVE,
@@ -21,6 +20,7 @@ from .layout_kernels import (
     STATE_SIZE,
     V_ROWS,
     Y_ROWS,
+    Stacks,
 )
 
 
@@ -29,50 +29,55 @@ class Scratch(EventScratch):
 
     def __init__(self) -> None:
         super().__init__(STATE_SIZE)
-        self.levels: Int32s = np.zeros((L_ROWS, 0), dtype=np.int32)
-        self.live: Int32s = np.zeros((V_ROWS, 1 << 10), dtype=np.int32)
-        self.occurrences: Int32s = np.zeros((V_ROWS, 1 << 8), dtype=np.int32)
-        self.partial: Int64s = np.zeros((1 << 10, P_COLUMNS), dtype=np.int64)
-        self.ready: Int32s = np.zeros((Y_ROWS, 1 << 10), dtype=np.int32)
-        self.joined = np.zeros(0, dtype=np.uint8)
+        nothing = _int32s(0)
+        self.stacks = Stacks(
+            levels=_int32s(L_ROWS, 0),
+            first=nothing,
+            head=nothing,
+            live=_int32s(V_ROWS, 1 << 10),
+            occurrence_head=nothing,
+            occurrences=_int32s(V_ROWS, 1 << 8),
+            partial_head=nothing,
+            partial=np.zeros((1 << 10, P_COLUMNS), dtype=np.int64),
+            hits=nothing,
+            ready=_int32s(Y_ROWS, 1 << 10),
+            known=np.zeros(0, dtype=np.int64),
+        )
+        self.wanted_rows: UInt8s = np.zeros(0, dtype=np.uint8)
 
     def _fit_tables(self, tables: Arrays) -> None:
-        rows = len(tables["rows"])
-        self.first: Int32s = np.full(rows, NOWHERE, dtype=np.int32)
-        self.head: Int32s = np.full(rows, -1, dtype=np.int32)
-        self.hits: Int32s = np.zeros(rows + 1, dtype=np.int32)
-        self.wanted = np.zeros(rows, dtype=np.uint8)
-        self.chosen: Int32s = np.zeros(len(tables["nodes"]), dtype=np.int32)
-        self.following: Int32s = np.zeros(int(tables["nodes"][:, N_LEAF_END].max(initial=0)), dtype=np.int32)
-        stacks = int(np.count_nonzero(tables["nodes"][:, N_OPEN] >= 0))
-        self.occurrence_head: Int32s = np.full(stacks, -1, dtype=np.int32)
-        self.partial_head: Int32s = np.full(len(tables["twigs"]), -1, dtype=np.int32)
-        self.known = np.zeros(len(tables["selection_rows"]), dtype=np.int64)
+        rows, nodes = len(tables["rows"]), tables["nodes"]
+        self.wanted_rows = np.zeros(rows, dtype=np.uint8)
+        self.chosen: Int32s = _int32s(len(nodes))
+        self.following: Int32s = _int32s(int(nodes[:, N_LEAF_END].max(initial=0)))
+        self.stacks = self.stacks._replace(
+            first=np.full(rows, NOWHERE, dtype=np.int32),
+            head=np.full(rows, -1, dtype=np.int32),
+            hits=_int32s(rows + 1),
+            occurrence_head=np.full(int(np.count_nonzero(nodes[:, N_OPEN] >= 0)), -1, dtype=np.int32),
+            partial_head=np.full(len(tables["twigs"]), -1, dtype=np.int32),
+            known=np.zeros(len(tables["selection_rows"]), dtype=np.int64),
+        )
 
-    @property
-    def stacks(self) -> tuple[AnyArray, ...]:
-        """The stacks of a document, as the kernel takes them."""
-        return (
-            self.levels, self.first, self.head, self.live, self.occurrence_head, self.occurrences, self.partial_head,
-            self.partial, self.hits, self.ready,
-        )  # fmt: skip
-
-    def _fit_batch(self, tables: Arrays, batch: DocumentBatch) -> None:
+    def _fit_batch(self, batch: DocumentBatch) -> None:
         deepest = int(batch.depth.max(initial=0)) + 3
-        if self.levels.shape[1] < deepest:
-            self.levels = np.zeros((L_ROWS, 2 * deepest), dtype=np.int32)
-        if len(tables["selects"]) and len(self.joined) < (room := text_room(batch.data_offsets, batch.arena)):
-            self.joined = np.zeros(2 * room, dtype=np.uint8)
+        if self.stacks.levels.shape[1] < deepest:
+            self.stacks = self.stacks._replace(levels=_int32s(L_ROWS, 2 * deepest))
 
     def grow(self, why: int) -> None:
         super().grow(why)
+        stacks = self.stacks
         if why == FEW_LIVE:
-            self.live = np.zeros((V_ROWS, 2 * self.live.shape[1]), dtype=np.int32)
+            self.stacks = stacks._replace(live=_int32s(V_ROWS, 2 * stacks.live.shape[1]))
         elif why == FEW_OCCURRENCES:
-            self.occurrences = np.zeros((V_ROWS, 2 * self.occurrences.shape[1]), dtype=np.int32)
+            self.stacks = stacks._replace(occurrences=_int32s(V_ROWS, 2 * stacks.occurrences.shape[1]))
         elif why == FEW_PARTIAL:
-            self.partial = np.zeros((2 * len(self.partial), P_COLUMNS), dtype=np.int64)
+            self.stacks = stacks._replace(partial=np.zeros((2 * len(stacks.partial), P_COLUMNS), dtype=np.int64))
         elif why == FEW_LEVELS:
-            self.levels = np.zeros((L_ROWS, 2 * self.levels.shape[1]), dtype=np.int32)
+            self.stacks = stacks._replace(levels=_int32s(L_ROWS, 2 * stacks.levels.shape[1]))
         elif why == FEW_READY:
-            self.ready = np.zeros((Y_ROWS, 2 * self.ready.shape[1]), dtype=np.int32)
+            self.stacks = stacks._replace(ready=_int32s(Y_ROWS, 2 * stacks.ready.shape[1]))
+
+
+def _int32s(*shape: int) -> Int32s:
+    return np.zeros(shape, dtype=np.int32)

@@ -1,9 +1,11 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Loops over the tables while they are made: runs of named steps, max-suffix pointers, and which rows are wanted."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, lowest_bit
+from pathcast.kernels import Bools, Int32s, Matrix, UInt8s, UInt64s, Writable, kernel, lowest_bit
 from pathcast.matching.arrays.bitset_kernels import ONE
 from pathcast.matching.table.path_trie_kernels import child, edge_slot
 
@@ -11,15 +13,51 @@ from ..streaming.streaming_kernels import is_marked
 from .layout_kernels import N_IN, N_NEXT, N_OUT, N_REPORT, N_SUFFIX
 
 
-@kernel("int64(ro_i4[::1], ro_i4[::1], int64, i4[::1], i4[::1], u1[::1], u1[::1], i4[::1], i4[::1], i4[::1], i4[::1])")
-def link_runs(parents, steps, count, base, reach, named, needed, substring, slots, trie_parent, trie_symbol):
-    """Cut the paths of a trie of steps into maximal runs of named steps that `/` alone connects.
+class StepRuns(NamedTuple):
+    """For each node of a trie of steps its maximal run of named steps that `/` alone connects.
 
-    For each node: whether its step is `named`; the `substring` that its run makes up to it, as a node of the trie of
-    substrings, entered now; `base`, the node at the end of the run before (0: the document); `reach`, how many levels
-    lie between the two, doubled, plus 1 when it may be more. Of the nodes that are `needed`, the bases are needed, too.
-    Gives the number of nodes of the trie of substrings.
+    named      whether its step is named
+    substring  what its run makes up to it, as a node of the trie of substrings
+    base       the node at the end of the run before (0: the document)
+    reach      how many levels lie between the two, doubled, plus 1 when it may be more
+    needed     whether a path ends there; of the nodes that are needed, the bases are needed, too
     """
+
+    base: Writable[Int32s]
+    reach: Writable[Int32s]
+    named: Writable[UInt8s]
+    needed: Writable[UInt8s]
+    substring: Writable[Int32s]
+
+
+class NewSubstrings(NamedTuple):
+    """The trie of substrings while it is made."""
+
+    slots: Writable[Int32s]
+    parents: Writable[Int32s]
+    symbols: Writable[Int32s]
+
+
+class EntryRows(NamedTuple):
+    """Entries, and the row that each asks for."""
+
+    entries: Int32s
+    rows: Int32s
+
+
+class LeafRows(NamedTuple):
+    """The leaf rows of entries: those of entry `e` are `rows[begins[e] : begins[e + 1]]`; and the node of each."""
+
+    begins: Int32s
+    rows: Int32s
+    nodes: Int32s
+
+
+@kernel
+def link_runs(parents: Int32s, steps: Int32s, count: int, runs: StepRuns, strings: NewSubstrings) -> int:
+    """Cut the paths of a trie of steps into runs, and enter their substrings; how many nodes the trie of these has."""
+    base, reach, named, needed, substring = runs
+    slots, trie_parent, trie_symbol = strings
     size, mask = 1, len(slots) - 1
     for node in range(1, count):
         above, symbol, deep = parents[node], steps[node] >> 1, steps[node] & 1
@@ -50,8 +88,16 @@ def link_runs(parents, steps, count, base, reach, named, needed, substring, slot
     return size
 
 
-@kernel("void(ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_b1[::1], i4[:, ::1], i4[::1])")
-def link_suffixes(order, parents, symbols, slots, reports, nodes, sizes):
+@kernel
+def link_suffixes(
+    order: Int32s,
+    parents: Int32s,
+    symbols: Int32s,
+    slots: Int32s,
+    reports: Bools,
+    nodes: Writable[Matrix[Int32s]],
+    sizes: Writable[Int32s],
+) -> None:
     """Max-suffix pointers of the substrings' trie, given its nodes by rising depth.
 
     The pointer of a node leads to the node of its longest proper suffix that is in the trie. They form a tree: a node
@@ -89,16 +135,24 @@ def link_suffixes(order, parents, symbols, slots, reports, nodes, sizes):
         sizes[node] = place + 1
 
 
-@kernel("void(ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_u8[::1], u1[::1])")
-def want_rows(row_entry, row_parent, inner, gate_row, delegated, top_entry, top_base, skips, wanted):
+@kernel
+def want_rows(
+    row_entry: Int32s,
+    row_parent: Int32s,
+    inner: Int32s,
+    gates: EntryRows,
+    tops: EntryRows,
+    skips: UInt64s,
+    wanted: Writable[UInt8s],
+) -> None:
     """Mark the rows that lead to an entry which is not skipped; `inner` has the rows with rows below, deepest first."""
     # Without branches: which entries are skipped is as good as random.
     for row in range(len(wanted)):
         wanted[row] = 0
-    for gate in range(len(delegated)):
-        wanted[gate_row[gate]] |= not is_marked(skips, delegated[gate])
-    for top in range(len(top_entry)):
-        wanted[top_base[top]] |= not is_marked(skips, top_entry[top])
+    for gate in range(len(gates.entries)):
+        wanted[gates.rows[gate]] |= not is_marked(skips, gates.entries[gate])
+    for top in range(len(tops.entries)):
+        wanted[tops.rows[top]] |= not is_marked(skips, tops.entries[top])
     for row in range(1, len(row_entry)):
         entry = max(row_entry[row], 0)
         wanted[row] |= (row_entry[row] >= 0) & (not is_marked(skips, entry))
@@ -110,14 +164,20 @@ def want_rows(row_entry, row_parent, inner, gate_row, delegated, top_entry, top_
     wanted[0] |= row_entry[0] >= 0 and not is_marked(skips, row_entry[0])
 
 
-@kernel(
-    "void(ro_u8[::1], int64, ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], u1[::1], i4[::1], i4[::1])",
-    late=True,
-)
-def want_few(skips, entries, entry_row, row_parent, leaf_begin, leaf_rows, leaf_node, wanted, chosen, following):
+@kernel(late=True)
+def want_few(
+    skips: UInt64s,
+    entries: int,
+    entry_row: Int32s,
+    row_parent: Int32s,
+    leaves: LeafRows,
+    wanted: Writable[UInt8s],
+    chosen: Writable[Int32s],
+    following: Writable[Int32s],
+) -> None:
     """As `want_rows`, where few entries are not skipped; their leaf rows are chained by node, from `chosen` on.
 
-    `entry_row` is the row that an entry asks for; its leaf rows are `leaf_rows[leaf_begin[e] : leaf_begin[e + 1]]`.
+    `entry_row` is the row that an entry asks for.
     """
     for row in range(len(wanted)):
         wanted[row] = 0
@@ -134,7 +194,7 @@ def want_few(skips, entries, entry_row, row_parent, leaf_begin, leaf_rows, leaf_
             while row >= 0 and wanted[row] == 0:
                 wanted[row] = 1
                 row = row_parent[row]
-            for at in range(leaf_begin[entry], leaf_begin[entry + 1]):
-                leaf = leaf_rows[at]
-                following[leaf] = chosen[leaf_node[leaf]]
-                chosen[leaf_node[leaf]] = leaf
+            for at in range(leaves.begins[entry], leaves.begins[entry + 1]):
+                leaf = leaves.rows[at]
+                following[leaf] = chosen[leaves.nodes[leaf]]
+                chosen[leaves.nodes[leaf]] = leaf

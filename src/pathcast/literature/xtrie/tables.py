@@ -50,7 +50,7 @@ from .layout_kernels import (
     T_NEEDS,
     T_REACH,
 )
-from .table_kernels import link_runs, link_suffixes
+from .table_kernels import NewSubstrings, StepRuns, link_runs, link_suffixes
 
 
 def build_tables(trie: Trie, twigs: Twigs) -> Arrays:
@@ -92,9 +92,8 @@ def _plain_rows(own: Trie, gates: Int32s, bases: Int32s) -> tuple[Arrays, Int32s
         size *= 2
     slots = np.full(size, NONE, dtype=np.int32)
     parent, symbol = np.zeros((2, count + 1), dtype=np.int32)
-    used = link_runs(
-        own.parent, own.step, count, base, reach, named, needed, substring, slots, parent, symbol
-    )  # fmt: skip
+    runs = StepRuns(base, reach, named, needed, substring)
+    used = link_runs(own.parent, own.step, count, runs, NewSubstrings(slots, parent, symbol))
     strings = Trie.restore(
         {"slots": slots, "parent": parent[:used], "step": symbol[:used], "entry": np.full(used, NONE, dtype=np.int32)}
     )

@@ -81,8 +81,9 @@ def make_ready(twig, level, ended, ready, state):
 
 
 @part
-def open_document(levels, hits, state):
+def open_document(stacks, state):
     """Nothing is open but the document, whose row is the one hit."""
+    levels, hits = stacks.levels, stacks.hits
     levels[L_NODE, 0], levels[L_LIVE, 0], levels[L_OCCURRENCES, 0], levels[L_REACHED, 0] = 0, 0, 0, 0
     levels[L_PARTIAL, 0] = -1
     state[LEVEL], state[TIME], state[N_LIVE], state[N_OCCURRENCES], state[N_PARTIAL] = 0, 0, 0, 0, 0
@@ -92,42 +93,40 @@ def open_document(levels, hits, state):
 
 
 @part
-def reached_node(symbol, node, slots, trie_parent, trie_symbol, nodes):
+def reached_node(symbol, node, trie):
     """The node of the longest suffix of the label path that is in the trie, after one more name."""
     while symbol > 0:
-        below = child(slots, trie_parent, trie_symbol, node, symbol)
+        below = child(trie.slots, trie.parents, trie.symbols, node, symbol)
         if below >= 0:
             return np.int64(below)
         if node == 0:
             break
-        node = np.int64(nodes[node, N_SUFFIX])
+        node = np.int64(trie.nodes[node, N_SUFFIX])
     return np.int64(0)
 
 
 @part
-def look_at_leaf(twig, entry, level, state, nodes, twigs, stacks, asked):
+def look_at_leaf(twig, entry, level, tables, stacks, wanted, state):
     """Make a leaf row of a twig ready that ends at this level, unless its entry is not asked for any more."""
-    levels, first, head, live, occurrence_head, _, _, _, _, ready = stacks
-    marks, skips, _, link, link_stamps, expiry = asked
     if (
-        in_reach(twig, level, twigs, nodes, levels, first, head, live, occurrence_head)
-        and not is_settled(entry, state[STAMP], marks, state[SKIPPING] == 1, skips, link, link_stamps)
-        and not (len(expiry) and state[TIME] > expiry[entry])
+        in_reach(twig, level, tables, stacks)
+        and not is_settled(entry, state[STAMP], state[SKIPPING] == 1, wanted)
+        and not (len(wanted.expiry) and state[TIME] > wanted.expiry[entry])
     ):
-        make_ready(twig, level, 0, ready, state)
+        make_ready(twig, level, 0, stacks.ready, state)
 
 
 @part
-def start_tag(element, symbol, state, trie, plain, twigs, stacks, asked):
+def start_tag(element, symbol, tables, stacks, wanted, state):
     """Open a level for an element: find the rows that it hits and the twigs whose leaves it makes ready."""
-    slots, trie_parent, trie_symbol, nodes, leaf_entry, chosen, following = trie
-    row_parent, row_reach, rows, _, _, longest_wild = plain
-    levels, first, _, live, occurrence_head, occurrences, _, _, hits, ready = stacks
-    skips, wanted, skipping = asked[1], asked[2], state[SKIPPING] == 1
+    trie, plain, twigs, (wanted_rows, chosen, following) = tables
+    nodes, leaf_entries, reaches, rows = trie.nodes, trie.leaf_entries, plain.reaches, plain.rows
+    levels, first, _, live, occurrence_head, occurrences, _, _, hits, ready, _ = stacks
+    skipping = state[SKIPPING] == 1
     state[LEVEL] += 1
     state[TIME] += 1
     level, looked, n_hits = state[LEVEL], np.int64(0), np.int64(0)
-    node = reached_node(symbol, np.int64(levels[L_NODE, level - 1]), slots, trie_parent, trie_symbol, nodes)
+    node = reached_node(symbol, np.int64(levels[L_NODE, level - 1]), trie)
     levels[L_NODE, level], levels[L_ELEMENT, level] = node, element
     levels[L_REACHED, level], levels[L_PARTIAL, level] = 0, -1
     # The substrings that end here, the longest first and the empty one last.
@@ -135,29 +134,26 @@ def start_tag(element, symbol, state, trie, plain, twigs, stacks, asked):
     while True:
         looked += nodes[node, N_PLAIN_END] - nodes[node, N_PLAIN]
         for row in range(nodes[node, N_PLAIN], nodes[node, N_PLAIN_END]):
-            if first[row_parent[row]] <= level - (row_reach[row] >> 1):
+            if first[plain.parents[row]] <= level - (reaches[row] >> 1):
                 hits[n_hits] = row
-                n_hits += not skipping or wanted[row] != 0
+                n_hits += not skipping or wanted_rows[row] != 0
         if len(chosen):  # few entries are asked for: their leaf rows are chained by node
             leaf = np.int64(chosen[node])
             while leaf >= 0:
                 looked += 1
-                look_at_leaf(leaf, leaf_entry[leaf], level, state, nodes, twigs, stacks, asked)
+                look_at_leaf(leaf, leaf_entries[leaf], level, tables, stacks, wanted, state)
                 leaf = np.int64(following[leaf])
         else:
             looked += nodes[node, N_LEAF_END] - nodes[node, N_LEAF]
             for twig in range(nodes[node, N_LEAF], nodes[node, N_LEAF_END]):
-                if not (skipping and is_marked(skips, leaf_entry[twig])):
-                    look_at_leaf(twig, leaf_entry[twig], level, state, nodes, twigs, stacks, asked)
+                if not (skipping and is_marked(wanted.skips, leaf_entries[twig])):
+                    look_at_leaf(twig, leaf_entries[twig], level, tables, stacks, wanted, state)
         stack, n = nodes[node, N_OPEN], state[N_OCCURRENCES]
         if stack >= 0 and n == occurrences.shape[1]:
             state[WHY] = FEW_OCCURRENCES
         elif stack >= 0:
-            occurrences[V_OF, n], occurrences[V_LEVEL, n], occurrences[V_ABOVE, n] = (
-                stack,
-                level,
-                occurrence_head[stack],
-            )
+            occurrences[V_OF, n], occurrences[V_LEVEL, n] = stack, level
+            occurrences[V_ABOVE, n] = occurrence_head[stack]
             occurrence_head[stack] = n
             state[N_OCCURRENCES] = n + 1
         if node == 0:
@@ -165,13 +161,13 @@ def start_tag(element, symbol, state, trie, plain, twigs, stacks, asked):
         node = np.int64(nodes[node, N_NEXT])
     # The levels above that have an element so far below for the first time: rows that end in `*` ask for no more.
     distance = np.int64(1)
-    while distance <= min(longest_wild, level) and levels[L_REACHED, level - distance] < distance:
+    while distance <= min(plain.longest_wild, level) and levels[L_REACHED, level - distance] < distance:
         above = level - distance
         levels[L_REACHED, above] = distance
         for at in range(levels[L_LIVE, above], levels[L_LIVE, above + 1]):
             row = live[V_OF, at]
             for wild in range(rows[row, R_WILD], rows[row, R_WILD_END]):
-                if row_reach[wild] >> 1 == distance and not (skipping and wanted[wild] == 0):
+                if reaches[wild] >> 1 == distance and not (skipping and wanted_rows[wild] == 0):
                     hits[n_hits] = wild
                     n_hits += 1
         node = np.int64(nodes[levels[L_NODE, above], N_REPORT])
@@ -190,7 +186,7 @@ def start_tag(element, symbol, state, trie, plain, twigs, stacks, asked):
 @part
 def end_tag(state, stacks):
     """Close the level: what has waited for it is ready, and what the level holds is dropped."""
-    levels, first, head, live, occurrence_head, occurrences, partial_head, partial, _, ready = stacks
+    levels, first, head, live, occurrence_head, occurrences, partial_head, partial, _, ready, _ = stacks
     level = state[LEVEL]
     at = np.int64(levels[L_PARTIAL, level])
     while at >= 0:
@@ -221,7 +217,7 @@ def end_tag(state, stacks):
 @part
 def close_document(state, stacks):
     """Drop whatever is still open, at the end or where the run was left."""
-    _, first, head, live, occurrence_head, occurrences, partial_head, partial, _, _ = stacks
+    _, first, head, live, occurrence_head, occurrences, partial_head, partial, _, _, _ = stacks
     for at in range(state[N_LIVE]):
         first[live[V_OF, at]], head[live[V_OF, at]] = NOWHERE, -1
     for at in range(state[N_OCCURRENCES]):

@@ -16,15 +16,14 @@ Skipping leaves out selections, joins and what is delegated, not states.
 from typing import ClassVar
 
 from pathcast.documents import DocumentBatch
-from pathcast.kernels import Int32s
-from pathcast.matching import Offsets
 
 from ..streaming.streaming_engine import Arrays, EventEngine
+from ..streaming.streaming_kernels import Answers, Wanted
 from .decomposition import Queries
 from .result_kernels import JOINED, STEPS, TRIED, VISITS
 from .run_kernels import run
 from .scratch import Scratch
-from .tables import build_network
+from .tables import build_network, kernel_tables
 
 
 class YFilterEngine(EventEngine[Queries, Scratch]):
@@ -41,27 +40,13 @@ class YFilterEngine(EventEngine[Queries, Scratch]):
     def _tables_of(self, trees: Queries) -> Arrays:
         return build_network(self.table.trie, trees) | trees.arrays()
 
-    def _run(self, batch: DocumentBatch, first: int, link: Int32s, offsets: Offsets, gate_offsets: Offsets) -> int:
-        it, scratch = self._tables, self._scratch
-        content = (
-            batch.end, batch.attribute_begin, batch.attribute_name, batch.attribute_start, batch.attribute_length,
-            batch.text_begin, batch.text_end, batch.text_parent, batch.text_start, batch.text_length, batch.data,
-            batch.arena, self.table.translation(batch), it["selection_rows"], it["limits"], it["literals"],
-            it["parts"], scratch.joined,
-        )  # fmt: skip
-        network = it["states"], it["state_symbol"], it["task_begin"], it["task_kind"], it["task_number"]
-        queries = it["query_begin"], it["query_entry"], it["steps"], it["selects"], (scratch.places, scratch.times)
-        joins = (
-            it["nodes"], it["selects"], it["join_entry"], it["join_late"], scratch.join_stamps,
-            tuple(scratch.bindings), scratch.waiting,
-        )  # fmt: skip
-        return run(  # type: ignore[no-any-return]
-            batch.offsets, batch.name, batch.parent, batch.depth, first, content, network, queries, joins,
-            (scratch.active, scratch.levels, scratch.deep_stamps), scratch.state,
-            (scratch.marks, scratch.summary, scratch.skips, scratch.expiry),
-            (link, scratch.link_stamps, scratch.out, scratch.out_times, scratch.pending),
-            (scratch.gate_stamps, scratch.gates), offsets, gate_offsets,
-        )  # fmt: skip
+    def _take(self, tables: Arrays) -> None:
+        super()._take(tables)
+        self._kernel_tables = kernel_tables(tables)
+
+    def _run(self, batch: DocumentBatch, first: int, wanted: Wanted, answers: Answers) -> int:
+        scratch, tested = self._scratch, self._tested(batch)
+        return run(first, batch.elements, tested, self._kernel_tables, scratch.buffers, wanted, answers, scratch.state)
 
     def statistics(self) -> dict[str, int | float]:
         it, state = self._tables, self._scratch.state

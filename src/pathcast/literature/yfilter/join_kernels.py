@@ -12,11 +12,13 @@ Cost: each bit is set once, so a document costs a join at most its elements time
 its paths end.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import rare
+from pathcast.kernels import Bools, Int32s, Int64s, Matrix, Writable, rare
 
-from ..streaming.pattern_bindings_kernels import FULL, binding
+from ..streaming.pattern_bindings_kernels import FULL, BindingTable, binding
 from ..streaming.streaming_kernels import STAMP
 from ..streaming.value_tests_kernels import all_selected
 from .result_kernels import STEPS
@@ -29,14 +31,31 @@ FAILS, HOLDS, NO_ROOM = 0, 1, -1
 ONE = np.int64(1)
 
 
-@rare
-def join_end(node, element, names, parents, nodes, selects, room, waiting, content, state):
-    """Enter into the join that a path ended at an element: whether its query holds by that.
+class Joins(NamedTuple):
+    """The nodes of all joins; for each join its entry, and whether it is certain at the document's end only."""
 
-    `waiting` has rows: nodes that hold, the elements at which they do; their parents are yet to be told.
+    nodes: Matrix[Int32s]
+    entries: Int32s
+    late: Bools
+
+
+class JoinScratch(NamedTuple):
+    """The last document in which each join held, and the bindings of the current one.
+
+    `waiting` has rows: nodes that hold, the elements at which they do; their parents are not credited yet.
     """
-    translation, parts = content[12], room[3]
-    if not all_selected(np.int64(element), nodes[node, T_SELECT], nodes[node, T_SELECT_END], selects, content):
+
+    stamps: Writable[Int64s]
+    bindings: BindingTable
+    waiting: Writable[Matrix[Int32s]]
+
+
+@rare
+def join_end(node, element, elements, nodes, scratch, tested, state):
+    """Enter into the join that a path ended at an element: whether its query holds by that."""
+    names, parents, symbols = elements.names, elements.parents, tested.symbols
+    parts, waiting = scratch.bindings.parts, scratch.waiting
+    if not all_selected(np.int64(element), nodes[node, T_SELECT], nodes[node, T_SELECT_END], tested):
         return FAILS
     waiting[0, 0], waiting[1, 0] = node, element
     n = 1
@@ -52,14 +71,14 @@ def join_end(node, element, names, parents, nodes, selects, room, waiting, conte
         begin, end = nodes[above, T_SELECT], nodes[above, T_SELECT_END]
         while holder >= 0:
             state[STEPS] += 1
-            at = binding(above, holder, -1, state[STAMP], room)
+            at = binding(above, holder, -1, state[STAMP], scratch.bindings)
             if at == FULL:
                 return NO_ROOM
             if parts[at] & bit:
                 break
             parts[at] |= bit
-            named = symbol == 0 or translation[names[holder]] + 1 == symbol
-            if parts[at] == full and named and all_selected(holder, begin, end, selects, content):
+            named = symbol == 0 or symbols[names[holder]] + 1 == symbol
+            if parts[at] == full and named and all_selected(holder, begin, end, tested):
                 waiting[0, n], waiting[1, n] = above, holder
                 n += 1
             if not nodes[node, T_DEEP]:

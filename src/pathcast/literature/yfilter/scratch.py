@@ -7,9 +7,10 @@ from pathcast.kernels import Int32s
 
 from ..streaming.pattern_bindings import binding_table, twice_as_large
 from ..streaming.streaming_engine import Arrays, EventScratch
-from ..streaming.value_tests import text_room
+from .join_kernels import JoinScratch
 from .result_kernels import FEW_ACTIVE, FEW_BINDINGS, FEW_PENDING, STATE_SIZE
-from .run_kernels import S_DEEP, V_ROWS
+from .run_kernels import S_DEEP, V_ROWS, ActiveStates, RunScratch
+from .selection_kernels import StepPlaces
 
 
 class Scratch(EventScratch):
@@ -17,31 +18,45 @@ class Scratch(EventScratch):
 
     def __init__(self) -> None:
         super().__init__(STATE_SIZE)
-        self.active: Int32s = np.zeros(1 << 12, dtype=np.int32)
-        self.pending: Int32s = np.zeros((2, 1 << 8), dtype=np.int32)
-        self.joined = np.zeros(0, dtype=np.uint8)
-        self.bindings = binding_table()
-        self.waiting: Int32s = np.zeros((2, len(self.bindings.slots)), dtype=np.int32)
-        self.levels: Int32s = np.zeros((V_ROWS, 0), dtype=np.int32)
+        bindings = binding_table()
+        stamps = np.zeros(0, dtype=np.int64)
+        self.buffers = RunScratch(
+            active=ActiveStates(_int32s(1 << 12), _int32s(V_ROWS, 0), stamps),
+            places=StepPlaces(_int32s(2, 0), _int32s(2, 0)),
+            joins=JoinScratch(stamps, bindings, _int32s(2, len(bindings.slots))),
+            pending=_int32s(2, 1 << 8),
+        )
 
-    def _fit_batch(self, tables: Arrays, batch: DocumentBatch) -> None:
+    def _fit_batch(self, batch: DocumentBatch) -> None:
         deepest = int(batch.depth.max(initial=0)) + 2
-        if self.levels.shape[1] < deepest:
-            self.levels = np.zeros((V_ROWS, 2 * deepest), dtype=np.int32)
-            self.places, self.times = np.zeros((2, 2, 2 * deepest), dtype=np.int32)
-        if len(tables["selects"]) and len(self.joined) < (room := text_room(batch.data_offsets, batch.arena)):
-            self.joined = np.zeros(2 * room, dtype=np.uint8)
+        active = self.buffers.active
+        if active.levels.shape[1] < deepest:
+            size = 2 * deepest
+            self.buffers = self.buffers._replace(
+                active=active._replace(levels=_int32s(V_ROWS, size)),
+                places=StepPlaces(_int32s(2, size), _int32s(2, size)),
+            )
 
     def _fit_tables(self, tables: Arrays) -> None:
-        self.deep_stamps = np.zeros(int(np.count_nonzero(tables["states"][:, S_DEEP] >= 0)), dtype=np.int64)
-        self.join_stamps = np.zeros(len(tables["join_entry"]), dtype=np.int64)
+        deep = int(np.count_nonzero(tables["states"][:, S_DEEP] >= 0))
+        active, joins = self.buffers.active, self.buffers.joins
+        self.buffers = self.buffers._replace(
+            active=active._replace(deep_stamps=np.zeros(deep, dtype=np.int64)),
+            joins=joins._replace(stamps=np.zeros(len(tables["join_entry"]), dtype=np.int64)),
+        )
 
     def grow(self, why: int) -> None:
         super().grow(why)
+        active, _, joins, pending = self.buffers
         if why == FEW_ACTIVE:
-            self.active = np.zeros(2 * len(self.active), dtype=np.int32)
+            self.buffers = self.buffers._replace(active=active._replace(states=_int32s(2 * len(active.states))))
         elif why == FEW_PENDING:
-            self.pending = np.zeros((2, 2 * self.pending.shape[1]), dtype=np.int32)
+            self.buffers = self.buffers._replace(pending=_int32s(2, 2 * pending.shape[1]))
         elif why == FEW_BINDINGS:
-            self.bindings = twice_as_large(self.bindings)
-            self.waiting = np.zeros((2, len(self.bindings.slots)), dtype=np.int32)
+            bindings = twice_as_large(joins.bindings)
+            joins = joins._replace(bindings=bindings, waiting=_int32s(2, len(bindings.slots)))
+            self.buffers = self.buffers._replace(joins=joins)
+
+
+def _int32s(*shape: int) -> Int32s:
+    return np.zeros(shape, dtype=np.int32)

@@ -6,20 +6,34 @@ steps of the path are bound to the elements on the stack, from the last one back
 them. With `//` a step may have several places; all are followed at once, so that the cost is steps times depth and no
 more.
 
-`places` and `times` have two rows each, used in turn: the places (depths, falling) of a step, and when they are
-certain. `queries` are: where each query's steps begin, the steps, and the selections that they list.
-
 Left out: caching of selections among queries, and their order by selectivity; they stand in the order of the text.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import part
+from pathcast.kernels import Int32s, Matrix, Writable, part
 
 from ..streaming.value_tests_kernels import all_selected
 
 # Columns of a step.
 T_DEEP, T_SYMBOL, T_SELECT, T_SELECT_END, T_LATE, T_COLUMNS = range(6)
+
+
+class Queries(NamedTuple):
+    """The queries with selections: the steps of query `q` begin at `begins[q]`; `entries` has its entry."""
+
+    begins: Int32s
+    entries: Int32s
+    steps: Matrix[Int32s]
+
+
+class StepPlaces(NamedTuple):
+    """Two rows each, used in turn: the places (depths, falling) of a step, and when they are certain."""
+
+    places: Writable[Matrix[Int32s]]
+    times: Writable[Matrix[Int32s]]
 
 
 @part
@@ -35,17 +49,16 @@ def last_places(step, lowest, depth, stack_symbols, steps, room):
 
 
 @part
-def selected_places(step, side, n, first, stack, steps, selects, room, content):
+def selected_places(step, side, n, first, stack, steps, room, tested):
     """Keep the places of a step at which its selections hold; how many."""
     places, times = room
-    ends = content[0]
     kept = 0
     for k in range(n):
         element = np.int64(stack[places[side, k]])
-        if all_selected(element, steps[step, T_SELECT], steps[step, T_SELECT_END], selects, content):
+        if all_selected(element, steps[step, T_SELECT], steps[step, T_SELECT_END], tested):
             time = times[side, k]
             if steps[step, T_LATE]:
-                time = max(time, np.int32(ends[element] - first))
+                time = max(time, np.int32(tested.ends[element] - first))
             places[side, kept], times[side, kept] = places[side, k], time
             kept += 1
     return kept
@@ -76,15 +89,15 @@ def places_above(step, side, n, stack_symbols, steps, room):
 
 
 @part
-def select_on_stack(query, lowest, depth, first, stack, stack_symbols, queries, room, content):
+def select_on_stack(query, lowest, depth, first, stack, stack_symbols, queries, room, tested):
     """After how many start tags the query is certain to hold, with its last step at a depth from `lowest` to `depth`,
     the top of the stack; -1: it fails.
     """
-    query_begin, steps, selects = queries
-    begin, step = query_begin[query], query_begin[query + 1] - 1
+    steps = queries.steps
+    begin, step = queries.begins[query], queries.begins[query + 1] - 1
     side, n = 0, last_places(step, lowest, depth, stack_symbols, steps, room)
     while True:
-        n = selected_places(step, side, n, first, stack, steps, selects, room, content)
+        n = selected_places(step, side, n, first, stack, steps, room, tested)
         if n == 0:
             return np.int32(-1)
         if step == begin:

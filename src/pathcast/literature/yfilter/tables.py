@@ -17,7 +17,21 @@ from pathcast.kernels import AnyArray, Int32s
 from pathcast.matching.table import Trie, flat
 
 from .decomposition import Queries
-from .run_kernels import S_BEGIN, S_COLUMNS, S_DEEP, S_END, S_ENTRY, S_HIGH, S_LOW, S_STAR, S_TASKS
+from .join_kernels import Joins
+from .run_kernels import (
+    S_BEGIN,
+    S_COLUMNS,
+    S_DEEP,
+    S_END,
+    S_ENTRY,
+    S_HIGH,
+    S_LOW,
+    S_STAR,
+    S_TASKS,
+    Network,
+    YFilterTables,
+)
+from .selection_kernels import Queries as KernelQueries
 
 NONE = -1
 Arrays = dict[str, AnyArray]
@@ -47,6 +61,21 @@ def build_network(trie: Trie, queries: Queries) -> Arrays:
     symbols[1:count] = step[order] >> 1
     _link(states, symbols[1:count], number[group[order]])
     return {"states": states, "state_symbol": symbols} | _attach(states, number[ends], queries.tasks)
+
+
+def kernel_tables(arrays: Arrays) -> YFilterTables:
+    """The tables as the kernel takes them."""
+    return YFilterTables(
+        network=Network(
+            states=arrays["states"],
+            symbols=arrays["state_symbol"],
+            task_begins=arrays["task_begin"],
+            task_kinds=arrays["task_kind"],
+            task_numbers=arrays["task_number"],
+        ),
+        queries=KernelQueries(arrays["query_begin"], arrays["query_entry"], arrays["steps"]),
+        joins=Joins(arrays["nodes"], arrays["join_entry"], arrays["join_late"]),
+    )
 
 
 def _link(states: Int32s, symbols: Int32s, sources: Int32s) -> None:

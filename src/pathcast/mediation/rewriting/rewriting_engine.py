@@ -26,8 +26,8 @@ from pathcast.literature.xtrie.layout_kernels import UNDECIDED
 from pathcast.matching import Entries, Offsets
 
 from .event_rewriter import EventRewriter
-from .rewriting_engine_kernels import FEW_FRAMES, run_mediated
-from .rewriting_walk_kernels import ROW, WALK
+from .rewriting_engine_kernels import FEW_FRAMES, MediatedSource, Walk, run_mediated
+from .rewriting_walk_kernels import ROW, WALK, RewritingPlan, WalkedDocuments, WalkRoom
 from .schema_node_kernels import place_elements
 
 
@@ -44,14 +44,14 @@ class _Frames:
 
     def __init__(self, depth: int = 64) -> None:
         self.depth = depth
-        self.arrays: tuple[Int32s, Int32s, Int32s, Int32s, Int64s] = (
-            np.zeros((4 * depth, ROW), dtype=np.int32),
-            np.zeros((3, depth), dtype=np.int32),
-            np.zeros(4 * depth, dtype=np.int32),
-            np.zeros(4 * depth, dtype=np.int32),
-            np.zeros((2, 16 * depth), dtype=np.int64),
+        room = WalkRoom(
+            frames=np.zeros((4 * depth, ROW), dtype=np.int32),
+            tails=np.zeros((3, depth), dtype=np.int32),
+            slots=np.zeros(4 * depth, dtype=np.int32),
+            hold=np.zeros(4 * depth, dtype=np.int32),
+            kept=np.zeros((2, 16 * depth), dtype=np.int64),
         )
-        self.walk: Int64s = np.zeros(WALK, dtype=np.int64)
+        self.walk = Walk(room, np.zeros(WALK, dtype=np.int64))
 
 
 class MediatedEngine:
@@ -86,9 +86,22 @@ class MediatedEngine:
             self._gate_stamps = np.zeros(delegated + lent.entries, dtype=np.int64)
         offsets, gate_offsets = np.zeros((2, len(batch) + 1), dtype=np.int64)
         refusals = np.zeros(len(batch), dtype=np.int32)
+        source, wanted = _source(batch, nodes, rewriter), scratch.wanted(np.zeros(0, dtype=np.int32))
         done = 0
         while done < len(batch):
-            done = self._run(batch, done, nodes, rewriter, lent, offsets, gate_offsets, refusals)
+            answers = scratch.answers(offsets, gate_offsets)._replace(gate_stamps=self._gate_stamps)
+            done = run_mediated(
+                done,
+                source,
+                lent.tested,
+                self._frames.walk,
+                lent.kernel_tables,
+                scratch.stacks,
+                wanted,
+                answers,
+                scratch.state,
+                refusals,
+            )
             why = int(scratch.state[WHY])
             if why == FEW_FRAMES:
                 self._frames = _Frames(2 * self._frames.depth)
@@ -103,32 +116,16 @@ class MediatedEngine:
             offsets, entries = self._with_late(batch, rewriter, lent, offsets, entries, gate_offsets, gates)
         return EngineMatches(offsets, entries, errors)
 
-    def _run(
-        self, batch: DocumentBatch, first: int, nodes: Int32s, rewriter: EventRewriter, lent: Lent,
-        offsets: Offsets, gate_offsets: Offsets, refusals: Int32s,
-    ) -> int:  # fmt: skip
-        scratch, tables = lent.scratch, rewriter.tables
-        translation = self.engine.table.translation(batch)
-        values = (
-            batch.attribute_begin, batch.attribute_name, batch.attribute_start, batch.attribute_length,
-            batch.text_begin, batch.text_end, batch.text_parent, batch.text_start, batch.text_length,
-            batch.data, batch.arena, translation, scratch.joined,
-        )  # fmt: skip
-        document = nodes, batch.end, batch.attribute_begin, batch.attribute_name, batch.name, batch.depth
-        nothing = np.zeros(0, dtype=np.int32)
-        return run_mediated(  # type: ignore[no-any-return]
-            first, batch.offsets, tables.most, rewriter.limit, document, translation, values,
-            (tables.nodes, tables.attributes, tables.paths), self._frames.arrays, self._frames.walk,
-            *lent.kernel_tables, scratch.state, scratch.stacks, scratch.known,
-            (scratch.marks, scratch.skips, scratch.wanted, nothing, scratch.link_stamps, nothing),
-            (scratch.summary, self._gate_stamps, scratch.out, scratch.out_times, scratch.gates),
-            offsets, gate_offsets, refusals,
-        )  # fmt: skip
-
     def _with_late(
-        self, batch: DocumentBatch, rewriter: EventRewriter, lent: Lent, offsets: Offsets, entries: Entries,
-        gate_offsets: Offsets, gates: Int32s,
-    ) -> tuple[Offsets, Entries]:  # fmt: skip
+        self,
+        batch: DocumentBatch,
+        rewriter: EventRewriter,
+        lent: Lent,
+        offsets: Offsets,
+        entries: Entries,
+        gate_offsets: Offsets,
+        gates: Int32s,
+    ) -> tuple[Offsets, Entries]:
         """With the patterns behind gates that hold on the rewritten arrays."""
         late, numbers = self._verifying(lent.tables)
         delegated, scratch = lent.tables["delegated"], lent.scratch
@@ -146,3 +143,11 @@ class MediatedEngine:
             numbers = np.array(sorted(self.engine.table.trees), dtype=np.int32)
             self._late = tables, Delegated(self.engine.table, numbers), numbers
         return self._late[1], self._late[2]
+
+
+def _source(batch: DocumentBatch, nodes: Int32s, rewriter: EventRewriter) -> MediatedSource:
+    """The documents, given their elements' schema nodes, and the mapping."""
+    tables = rewriter.tables
+    documents = WalkedDocuments(nodes, batch.end, batch.attribute_begin, batch.attribute_name, batch.name, batch.depth)
+    plan = RewritingPlan(tables.nodes, tables.attributes, tables.paths)
+    return MediatedSource(batch.offsets, documents, plan, tables.most, rewriter.limit)

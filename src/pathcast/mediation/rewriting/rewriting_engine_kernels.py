@@ -13,9 +13,11 @@ Invariant: entries and gates are those of the rewritten document. Tests of value
 undecided: a gate that is answered on the rewritten document.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, rare
+from pathcast.kernels import Int32s, Int64s, Writable, kernel, rare
 from pathcast.literature.streaming.streaming_kernels import (
     DONE,
     GATED,
@@ -24,9 +26,12 @@ from pathcast.literature.streaming.streaming_kernels import (
     STAMP,
     WHY,
     WRITTEN,
+    Answers,
+    Wanted,
     finish,
     wipe,
 )
+from pathcast.literature.streaming.value_tests_kernels import TestedValues
 from pathcast.literature.xtrie.layout_kernels import (
     AT_END,
     FEW_LEVELS,
@@ -38,6 +43,8 @@ from pathcast.literature.xtrie.layout_kernels import (
     P_ROW,
     T_ENTRY,
     TIME,
+    Stacks,
+    XTrieTables,
     is_settled,
 )
 from pathcast.literature.xtrie.partial_match_kernels import credit, follow_rows, follow_twigs, partial_at
@@ -63,6 +70,9 @@ from .rewriting_walk_kernels import (
     NO_ROOM,
     PASS,
     START,
+    RewritingPlan,
+    WalkedDocuments,
+    WalkRoom,
     advance,
     consider,
     push,
@@ -72,10 +82,30 @@ from .rewriting_walk_kernels import (
 FEW_FRAMES = OWN_REASON + 16
 
 
+class MediatedSource(NamedTuple):
+    """The documents and the plan by which they are walked as if they were rewritten.
+
+    `most` is how many slots or new elements a node has at most; a document may have `limit` elements.
+    """
+
+    offsets: Int64s
+    documents: WalkedDocuments
+    plan: RewritingPlan
+    most: int
+    limit: int
+
+
+class Walk(NamedTuple):
+    """The buffers of a walk, and its counts (`D_DEPTH` …)."""
+
+    room: WalkRoom
+    counts: Writable[Int64s]
+
+
 @rare
 def keep(state, stacks, frames, kept, walk):
     """Keep the partial matchings of the open level: what an exchanged element means for those around it."""
-    levels, partial = stacks[0], stacks[7]
+    levels, partial = stacks.levels, stacks.partial
     at = np.int64(levels[L_PARTIAL, state[LEVEL]])
     while at >= 0:
         credit = partial[at, P_CREDIT] & ~AT_END
@@ -91,18 +121,16 @@ def keep(state, stacks, frames, kept, walk):
 
 
 @rare
-def confirm(state, nodes, twigs, stacks, asked, kept, first, until):
+def confirm(tables, stacks, wanted, kept, first, until, state):
     """Give the open level the partial matchings that were kept; those that are complete are ready."""
-    partial_head = stacks[6]
-    marks, skips, _, link, link_stamps, _ = asked
     level = state[LEVEL]
     for k in range(first, until):
         row = kept[0, k]
-        if is_settled(twigs[row, T_ENTRY], state[STAMP], marks, state[SKIPPING] == 1, skips, link, link_stamps):
+        if is_settled(tables.twigs[row, T_ENTRY], state[STAMP], state[SKIPPING] == 1, wanted):
             continue
-        at = partial_at(row, level, np.int64(-1), np.int64(partial_head[row]), state, stacks)
+        at = partial_at(row, level, np.int64(-1), np.int64(stacks.partial_head[row]), state, stacks)
         if at >= 0:
-            credit(at, kept[1, k], row, level, state, nodes, twigs, stacks)
+            credit(at, kept[1, k], row, level, tables, stacks, state)
         if state[WHY] != DONE:
             return
 
@@ -111,43 +139,31 @@ def confirm(state, nodes, twigs, stacks, asked, kept, first, until):
 def begin_walk(root, document, plan, room, walk):
     """A pass over the root alone."""
     walk[:] = 0
-    at = push(room[0], walk, PASS)
-    frames = room[0]
+    frames = room.frames
+    at = push(frames, walk, PASS)
     frames[at, A_OWNER], frames[at, A_PLACE], frames[at, A_WHERE], frames[at, A_NEXT] = NONE, STAY, NONE, NONE
     consider(root, np.int64(NONE), np.int64(NONE), at, np.int64(NONE), document, plan, np.int64(0), room, walk)
 
 
-@kernel(
-    # the documents, from the first one to do: offsets; nodes, ends, attributes, names, depths; symbols; values
-    "int64(int64, ro_i8[::1], int64, int64, Tuple((ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1],"
-    " ro_i4[::1])), ro_i4[::1],"
-    " Tuple((ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1],"
-    " ro_i4[::1], ro_u1[::1], ro_u1[::1], ro_i4[::1], u1[::1])),"
-    # the plan, and what the walk needs: frames, tails, slots, new elements, what is kept
-    " Tuple((ro_i4[:, ::1], ro_i4[:, ::1], ro_i4[:, ::1])),"
-    " Tuple((i4[:, ::1], i4[:, ::1], i4[::1], i4[::1], i8[:, ::1])), i8[::1],"
-    # the tables: trie, plain rows, twigs, tests of values
-    " Tuple((ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[:, ::1], ro_i4[::1], ro_i4[::1], ro_i4[::1])),"
-    " Tuple((ro_i4[::1], ro_i4[::1], ro_i4[:, ::1], ro_i4[::1], ro_i4[::1], int64)),"
-    " ro_i4[:, ::1], Tuple((ro_i4[::1], ro_i4[:, ::1], ro_f8[::1], ro_u1[::1], ro_i4[::1])),"
-    # the document's stacks, and what is known of values
-    " i8[::1], Tuple((i4[:, ::1], i4[::1], i4[::1], i4[:, ::1], i4[::1], i4[:, ::1], i4[::1], i8[:, ::1], i4[::1],"
-    " i4[:, ::1])), i8[::1],"
-    # what is asked for, and the answers
-    " Tuple((u8[::1], ro_u8[::1], ro_u1[::1], ro_i4[::1], i8[::1], ro_i4[::1])),"
-    " Tuple((u8[::1], i8[::1], i4[::1], i4[::1], i4[::1])), i8[::1], i8[::1], i4[::1])",
-    late=True,
-)
+@kernel(late=True)
 def run_mediated(
-    first_document, offsets, most, limit, document, symbols, values, plan, room, walk, trie, plain, twigs, tests,
-    state, stacks, known, asked, answers, out_offsets, gate_offsets, refusals,
-):  # fmt: skip
+    first_document: int,
+    source: MediatedSource,
+    tested: TestedValues,
+    walked: Walk,
+    tables: XTrieTables,
+    stacks: Stacks,
+    wanted: Wanted,
+    answers: Answers,
+    state: Writable[Int64s],
+    refusals: Writable[Int32s],
+) -> int:
     """Run the documents from `first_document` on; the first one that is not done, with why in `state[WHY]`.
 
     `refusals` has for each document 0, or why it can't be rewritten.
     """
-    nodes, (levels, hits) = trie[3], (stacks[0], stacks[8])
-    marks, summary, out = asked[0], answers[0], answers[2]
+    offsets, document, plan, most, limit = source
+    room, walk = walked
     at = first_document
     state[WHY] = DONE
     while at < len(offsets) - 1 and state[WHY] == DONE:
@@ -155,43 +171,43 @@ def run_mediated(
         state[MARKED] = 0
         root, gated_before = offsets[at], state[GATED]
         refusals[at] = 0
-        open_document(levels, hits, state)
+        open_document(stacks, state)
         roots = 0
-        if root < offsets[at + 1] and document[0][root] == NONE:
+        if root < offsets[at + 1] and document.nodes[root] == NONE:
             refusals[at] = NONE
         elif root < offsets[at + 1]:
             begin_walk(root, document, plan, room, walk)
             while state[WHY] == DONE:
-                follow_rows(state, plain, stacks, asked, answers)
-                follow_twigs(state, nodes, twigs, document[1], values, tests, known, stacks, asked, answers)
-                event = advance(most, document, plan, symbols, state[LEVEL], room, walk)
+                follow_rows(tables.plain, stacks, wanted, answers, state)
+                follow_twigs(tested, tables, stacks, wanted, answers, state)
+                event = advance(most, document, plan, tested.symbols, state[LEVEL], room, walk)
                 if event == START:
                     roots += state[LEVEL] == 0
                     if roots > 1 or state[TIME] == limit:
                         refusals[at] = TOO_MANY_ROOTS if roots > 1 else TOO_LARGE
                         break
-                    if state[LEVEL] + 3 > levels.shape[1]:
+                    if state[LEVEL] + 3 > stacks.levels.shape[1]:
                         state[WHY] = FEW_LEVELS
                         break
-                    start_tag(walk[D_ELEMENT], walk[D_SYMBOL], state, trie, plain, twigs, stacks, asked)
+                    start_tag(walk[D_ELEMENT], walk[D_SYMBOL], tables, stacks, wanted, state)
                 elif event == END:
                     end_tag(state, stacks)
                 elif event == KEEP:
-                    keep(state, stacks, room[0], room[4], walk)
+                    keep(state, stacks, room.frames, room.kept, walk)
                 elif event == CONFIRM:
-                    confirm(state, nodes, twigs, stacks, asked, room[4], walk[D_FROM], walk[D_UNTIL])
+                    confirm(tables, stacks, wanted, room.kept, walk[D_FROM], walk[D_UNTIL], state)
                 elif event == NO_ROOM:
                     state[WHY] = FEW_FRAMES
                 else:
                     break
         close_document(state, stacks)
         if refusals[at] != 0:
-            wipe(marks, summary)
-        if not finish(state[MARKED], marks, summary, out, state) or refusals[at] != 0:
+            wipe(wanted.marks, wanted.summary)
+        if not finish(state[MARKED], wanted, answers, state) or refusals[at] != 0:
             state[GATED] = gated_before
         if state[WHY] != DONE:
             break
         at += 1
-        out_offsets[at] = state[WRITTEN]
-        gate_offsets[at] = state[GATED]
+        answers.offsets[at] = state[WRITTEN]
+        answers.gate_offsets[at] = state[GATED]
     return at

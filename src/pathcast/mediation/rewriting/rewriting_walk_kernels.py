@@ -14,9 +14,11 @@ is confirmed. A subtree of which nothing moves is read off the arrays. Cost: an 
 over its siblings, and only nodes with operators have more than one.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import part, rare
+from pathcast.kernels import Int32s, Int64s, Matrix, Writable, part, rare
 from pathcast.literature.xtrie.layout_kernels import ATTRIBUTES_STAY, CONTENT_STAYS, NO_ATTRIBUTES
 
 from .element_link_kernels import next_taker
@@ -64,6 +66,35 @@ ROW = 12
 # Counts of a walk.
 D_DEPTH, D_TAILS, D_SLOTS, D_HOLD, D_KEPT, D_ELEMENT, D_SYMBOL, D_FROM, D_UNTIL = range(9)
 WALK = 9
+
+
+class WalkedDocuments(NamedTuple):
+    """The documents: the schema node of each element, and what the walk reads of elements and attributes."""
+
+    nodes: Int32s
+    ends: Int32s
+    attribute_begins: Int32s
+    attribute_names: Int32s
+    names: Int32s
+    depths: Int32s
+
+
+class RewritingPlan(NamedTuple):
+    """The mapping as tables: nodes, attributes with other names, new elements (`layout_kernels.py`)."""
+
+    nodes: Matrix[Int32s]
+    attributes: Matrix[Int32s]
+    paths: Matrix[Int32s]
+
+
+class WalkRoom(NamedTuple):
+    """The buffers of a walk: frames, what comes at the end of exchanged elements, slots, new elements, what is kept."""
+
+    frames: Writable[Matrix[Int32s]]
+    tails: Writable[Matrix[Int32s]]
+    slots: Writable[Int32s]
+    hold: Writable[Int32s]
+    kept: Writable[Matrix[Int64s]]
 
 
 @part
