@@ -10,9 +10,11 @@ Invariant: what is linked is what `item_rewriter.py` says.
 Cost: some dozens of ns an element that is linked by itself; room for a thing is 32 bytes.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, part
+from pathcast.kernels import Int32s, Int64s, Matrix, Writable, kernel, part
 
 from .element_list_kernels import append, make, owner_of, take_attributes
 from .layout_kernels import (
@@ -65,8 +67,32 @@ from .layout_kernels import (
     TOO_LARGE,
     TOO_MANY_ROOTS,
     WHOLE,
+    RewritingPlan,
     span,
 )
+
+
+class LinkedDocuments(NamedTuple):
+    """The documents: the schema node of each element, and what is read of elements, attributes and text nodes."""
+
+    nodes: Int32s
+    ends: Int32s
+    attribute_begins: Int32s
+    attribute_names: Int32s
+    text_begins: Int32s
+    text_ends: Int32s
+    text_lengths: Int32s
+    names: Int32s
+
+
+class LinkRoom(NamedTuple):
+    """The buffers of a walk: things, open elements, ends of exchanged elements, slots, new elements of inserts."""
+
+    things: Writable[Matrix[Int32s]]
+    frames: Writable[Matrix[Int32s]]
+    tails: Writable[Matrix[Int32s]]
+    slots: Writable[Matrix[Int32s]]
+    hold: Writable[Int32s]
 
 
 @part
@@ -300,16 +326,19 @@ def link_document(root, most, whole, limit, document, tables, room, counts):
         counts[C_WHY] = TOO_MANY_ROOTS
 
 
-@kernel(
-    "int64(int64, ro_i8[::1], int64, boolean, int64,"
-    # a document: nodes, ends, attributes, texts, names
-    " Tuple((ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1])),"
-    " Tuple((ro_i4[:, ::1], ro_i4[:, ::1], ro_i4[:, ::1])),"
-    # things, frames, tails, slots, new elements of inserts
-    " Tuple((i4[:, ::1], i4[:, ::1], i4[:, ::1], i4[:, ::1], i4[::1])), i8[::1], i4[::1])",
-    late=True,
-)
-def link(first, offsets, most, whole, limit, document, tables, room, counts, tops):
+@kernel(late=True)
+def link(
+    first: int,
+    offsets: Int64s,
+    most: int,
+    whole: bool,
+    limit: int,
+    document: LinkedDocuments,
+    tables: RewritingPlan,
+    room: LinkRoom,
+    counts: Writable[Int64s],
+    tops: Writable[Int32s],
+) -> int:
     """Link the documents from the `first` on; the first for which there was no room, or how many there are.
 
     `tops` has the list of each document, its first thing; below 0, why there is none: `NONE`, it is empty or not of
@@ -319,7 +348,7 @@ def link(first, offsets, most, whole, limit, document, tables, room, counts, top
     for at in range(first, len(offsets) - 1):
         root = offsets[at]
         tops[at] = NONE
-        if root == offsets[at + 1] or document[0][root] == NONE:
+        if root == offsets[at + 1] or document.nodes[root] == NONE:
             continue
         for k in range(C_DEPTH):
             counts[COUNTS + k] = counts[k]
@@ -330,6 +359,6 @@ def link(first, offsets, most, whole, limit, document, tables, room, counts, top
         for k in range(C_DEPTH):
             counts[k] = counts[COUNTS + k]
         if counts[C_WHY] == FULL:
-            return np.int64(at)
+            return at
         tops[at] = counts[C_WHY]
-    return np.int64(len(offsets) - 1)
+    return len(offsets) - 1

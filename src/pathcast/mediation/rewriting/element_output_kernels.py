@@ -8,9 +8,12 @@ Cost: some 20 ns an element, 8 where nothing moves; the bytes of texts that come
 once.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, part
+from pathcast.documents.document_batch_kernels import Elements, Values
+from pathcast.kernels import Int32s, Int64s, Matrix, UInt8s, Writable, kernel, part
 
 from .layout_kernels import (
     ELEMENT,
@@ -27,6 +30,7 @@ from .layout_kernels import (
     O_TO,
     TEXT,
     WHOLE,
+    RewritingPlan,
     span,
 )
 
@@ -37,51 +41,81 @@ ELEMENT_ROWS = 8
 W_ELEMENTS, W_ATTRIBUTES, W_TEXTS, W_BYTES = 0, 1, 2, 3
 
 
+class SourceDocuments(NamedTuple):
+    """The documents as they were read: the schema node and the position of each element, elements, and values."""
+
+    nodes: Int32s
+    positions: Int32s
+    elements: Elements
+    values: Values
+
+
+class ValuePlaces(NamedTuple):
+    """Attributes or text nodes: whose (a name, or a parent), and where each value lies."""
+
+    of: Writable[Int32s]
+    starts: Writable[Int64s]
+    lengths: Writable[Int32s]
+
+
+class RewrittenDocuments(NamedTuple):
+    """What is written: elements, attributes, text nodes, bytes of texts that come together; how many of each.
+
+    The elements of document `i` end at `offsets[i + 1]`.
+    """
+
+    elements: Writable[Matrix[Int32s]]
+    attributes: ValuePlaces
+    texts: ValuePlaces
+    copied: Writable[UInt8s]
+    counts: Writable[Int64s]
+    offsets: Writable[Int64s]
+
+
 @part
-def copy_value(data, arena, start, length, copied, at):
+def copy_value(content, start, length, copied, at):
     """Write the bytes of a value at a place."""
     if start >= 0:
         for k in range(length):
-            copied[at + k] = data[start + k]
+            copied[at + k] = content.data[start + k]
     else:
         for k in range(length):
-            copied[at + k] = arena[-1 - start + k]
+            copied[at + k] = content.arena[-1 - start + k]
 
 
 @part
-def join_text(start, length, data, arena, texts, copied, written):
+def join_text(start, length, content, to):
     """Put a value behind the last text node that was written; it is in `copied` afterwards."""
-    _, starts, lengths = texts
-    text, used, base = written[W_TEXTS] - 1, written[W_BYTES], len(arena)
+    (_, starts, lengths), copied, written = to.texts, to.copied, to.counts
+    text, used, base = written[W_TEXTS] - 1, written[W_BYTES], len(content.arena)
     if starts[text] != -1 - (base + used - lengths[text]):  # it does not end where the next copy begins
-        copy_value(data, arena, starts[text], lengths[text], copied, used)
+        copy_value(content, starts[text], lengths[text], copied, used)
         starts[text] = -1 - (base + used)
         used += lengths[text]
-    copy_value(data, arena, start, length, copied, used)
+    copy_value(content, start, length, copied, used)
     lengths[text] += length
     written[W_BYTES] = used + length
 
 
 @part
-def write_text(parent, start, length, texts, written):
+def write_text(parent, start, length, to):
     """A text node."""
-    text_parent, starts, lengths = texts
-    text = written[W_TEXTS]
-    text_parent[text] = parent
-    starts[text] = start
-    lengths[text] = length
-    written[W_TEXTS] = text + 1
+    text = to.counts[W_TEXTS]
+    to.texts.of[text] = parent
+    to.texts.starts[text] = start
+    to.texts.lengths[text] = length
+    to.counts[W_TEXTS] = text + 1
 
 
 @part
-def write_attributes(source, node, tables, from_attributes, to_attributes, written):
+def write_attributes(element, node, read, plan, to):
     """The attributes of an element, but for those that become elements."""
-    table, attributes = tables
-    begin, names, starts, lengths = from_attributes
-    out_names, out_starts, out_lengths = to_attributes
+    table, attributes, written = plan.nodes, plan.attributes, to.counts
+    begins, names, starts, lengths = read
+    out_names, out_starts, out_lengths = to.attributes
     first, begun = table[N_ATTRIBUTES, node] if node >= 0 else 0, written[W_ATTRIBUTES]
     others = span(table, N_ATTRIBUTES, node)
-    for a in range(begin[source], begin[source + 1]):
+    for a in range(begins[element], begins[element + 1]):
         name, kept = names[a], True
         for k in range(first, first + others):
             if attributes[0, k] == names[a]:
@@ -98,59 +132,57 @@ def write_attributes(source, node, tables, from_attributes, to_attributes, writt
 
 
 @part
-def write_run(run, parent, level, out, from_elements, from_attributes, from_texts, tables, to, written):
+def write_run(run, parent, level, out, read, plan, to):
     """Siblings of which nothing moves, and all that is in and between them: their arrays, shifted, with other names."""
-    nodes, name, parents, depth, end, position, text_begin, text_end = from_elements
-    text_parent, text_start, text_length = from_texts
-    elements, to_attributes, (to_parent, to_start, to_length) = to
-    table, begin = tables[0], from_attributes[0]
+    _, names, parents, depths, ends = read.elements
+    texts, begins = read.values.texts, read.values.attributes.begins
+    elements, to_texts, written, table = to.elements, to.texts, to.counts, plan.nodes
     source, until, last = np.int64(out[run, O_SOURCE]), np.int64(out[run, O_END]), np.int64(out[run, O_TO])
-    shift, deeper, above = written[W_ELEMENTS] - source, level - depth[source], parents[source]
-    text_shift = written[W_TEXTS] - text_begin[source]
+    shift, deeper, above = written[W_ELEMENTS] - source, level - depths[source], parents[source]
+    text_shift = written[W_TEXTS] - texts.begins[source]
     for element in range(source, until):
-        at, node = element + shift, np.int64(nodes[element])
-        elements[E_NAME, at] = table[N_NAME, node] if node >= 0 else name[element]
+        at, node = element + shift, np.int64(read.nodes[element])
+        elements[E_NAME, at] = table[N_NAME, node] if node >= 0 else names[element]
         elements[E_PARENT, at] = parents[element] + shift if parents[element] != above else parent
-        elements[E_DEPTH, at] = depth[element] + deeper
-        elements[E_END, at] = end[element] + shift
-        elements[E_POSITION, at] = position[element]
-        elements[E_TEXT, at] = text_begin[element] + text_shift
-        elements[E_TEXT_END, at] = text_end[element] + text_shift
+        elements[E_DEPTH, at] = depths[element] + deeper
+        elements[E_END, at] = ends[element] + shift
+        elements[E_POSITION, at] = read.positions[element]
+        elements[E_TEXT, at] = texts.begins[element] + text_shift
+        elements[E_TEXT_END, at] = texts.ends[element] + text_shift
         elements[E_ATTRIBUTES, at] = written[W_ATTRIBUTES]
-        if begin[element] < begin[element + 1]:
-            write_attributes(element, node, tables, from_attributes, to_attributes, written)
-    for text in range(text_begin[source], text_end[last]):
-        to_parent[text + text_shift] = text_parent[text] + shift if text_parent[text] != above else parent
-        to_start[text + text_shift] = text_start[text]
-        to_length[text + text_shift] = text_length[text]
+        if begins[element] < begins[element + 1]:
+            write_attributes(element, node, read.values.attributes, plan, to)
+    for text in range(texts.begins[source], texts.ends[last]):
+        to_texts.of[text + text_shift] = texts.parents[text] + shift if texts.parents[text] != above else parent
+        to_texts.starts[text + text_shift] = texts.starts[text]
+        to_texts.lengths[text + text_shift] = texts.lengths[text]
     written[W_ELEMENTS] = until + shift
-    written[W_TEXTS] += text_end[last] - text_begin[source]
+    written[W_TEXTS] += texts.ends[last] - texts.begins[source]
 
 
 @part
-def begin_element(thing, parent, level, out, from_elements, from_attributes, tables, to, written):
+def begin_element(thing, parent, level, out, read, plan, to):
     """The start tag of an element that was linked by itself, with its attributes, or of a new one, with its text."""
-    elements, to_attributes, to_texts = to
+    elements, written, attributes = to.elements, to.counts, read.values.attributes
     kind, source, this = out[thing, O_KIND], np.int64(out[thing, O_SOURCE]), written[W_ELEMENTS]
     written[W_ELEMENTS] = this + 1
     elements[E_NAME, this] = out[thing, O_NAME]
     elements[E_PARENT, this] = parent
     elements[E_DEPTH, this] = level
-    elements[E_POSITION, this] = from_elements[5][source] if kind == ELEMENT else elements[E_POSITION, parent]
+    elements[E_POSITION, this] = read.positions[source] if kind == ELEMENT else elements[E_POSITION, parent]
     elements[E_ATTRIBUTES, this] = written[W_ATTRIBUTES]
     elements[E_TEXT, this] = written[W_TEXTS]
     if kind == ELEMENT:
-        node = np.int64(from_elements[0][source])
-        write_attributes(source, node, tables, from_attributes, to_attributes, written)
-    elif source != NONE and from_attributes[3][source]:
-        write_text(this, from_attributes[2][source], from_attributes[3][source], to_texts, written)
+        write_attributes(source, np.int64(read.nodes[source]), attributes, plan, to)
+    elif source != NONE and attributes.lengths[source]:
+        write_text(this, attributes.starts[source], attributes.lengths[source], to)
     return this
 
 
 @part
-def emit_document(top, out, stack, from_elements, from_attributes, from_texts, values, tables, to, written):
+def emit_document(top, out, stack, read, plan, to):
     """Write the document whose list is `top`."""
-    (elements, _, to_texts), (data, arena, copied) = to, values
+    elements, written, texts = to.elements, to.counts, read.values.texts
     depth, level, parent = 0, 0, np.int64(NONE)
     joins = False  # whether the last that was written is a text of the element that is open
     at = np.int64(out[top, O_FIRST])
@@ -169,13 +201,13 @@ def emit_document(top, out, stack, from_elements, from_attributes, from_texts, v
         kind, source = out[at, O_KIND], np.int64(out[at, O_SOURCE])
         if kind == TEXT:
             if joins:
-                join_text(from_texts[1][source], from_texts[2][source], data, arena, to_texts, copied, written)
+                join_text(texts.starts[source], texts.lengths[source], read.values.content, to)
             else:
-                write_text(parent, from_texts[1][source], from_texts[2][source], to_texts, written)
+                write_text(parent, texts.starts[source], texts.lengths[source], to)
             joins = True
             at = np.int64(out[at, O_NEXT])
         elif kind == WHOLE:
-            write_run(at, parent, level + 1, out, from_elements, from_attributes, from_texts, tables, to, written)
+            write_run(at, parent, level + 1, out, read, plan, to)
             joins = False
             at = np.int64(out[at, O_NEXT])
         else:
@@ -183,30 +215,22 @@ def emit_document(top, out, stack, from_elements, from_attributes, from_texts, v
             depth += 1
             if kind != MARKER:
                 level += 1
-                parent = np.int64(
-                    begin_element(at, parent, level, out, from_elements, from_attributes, tables, to, written)
-                )
+                parent = np.int64(begin_element(at, parent, level, out, read, plan, to))
                 joins = False
             at = np.int64(out[at, O_FIRST])
 
 
-@kernel(
-    "void(ro_i4[::1], ro_i4[:, ::1], i4[::1],"
-    # what was read: nodes, names, parents, depths, ends, positions, texts of elements; attributes; texts; bytes
-    " Tuple((ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1])),"
-    " Tuple((ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1])), Tuple((ro_i4[::1], ro_i8[::1], ro_i4[::1])),"
-    " Tuple((ro_u1[::1], ro_u1[::1], u1[::1])),"
-    # the plan, and what is written: elements, attributes, texts
-    " Tuple((ro_i4[:, ::1], ro_i4[:, ::1])),"
-    " Tuple((i4[:, ::1], Tuple((i4[::1], i8[::1], i4[::1])), Tuple((i4[::1], i8[::1], i4[::1])))), i8[::1], i8[::1])",
-    late=True,
-)
-def emit(tops, out, stack, from_elements, from_attributes, from_texts, values, tables, to, written, offsets):
+@kernel(late=True)
+def emit(
+    tops: Int32s,
+    things: Matrix[Int32s],
+    stack: Writable[Int32s],
+    read: SourceDocuments,
+    plan: RewritingPlan,
+    to: RewrittenDocuments,
+) -> None:
     """Write the documents whose lists `tops` has, and where each ends."""
     for document in range(len(tops)):
         if tops[document] >= 0:
-            emit_document(
-                np.int64(tops[document]), out, stack, from_elements, from_attributes, from_texts, values, tables, to,
-                written,
-            )  # fmt: skip
-        offsets[document + 1] = written[W_ELEMENTS]
+            emit_document(np.int64(tops[document]), things, stack, read, plan, to)
+        to.offsets[document + 1] = to.counts[W_ELEMENTS]

@@ -24,8 +24,8 @@ from pathcast.kernels import AnyArray, Int32s, Int64s
 from ..mappings.item_rewriter import LIMIT
 from ..mappings.operator_plan import Plan
 from . import element_output_kernels as rows
-from .element_link_kernels import link
-from .element_output_kernels import ELEMENT_ROWS, emit
+from .element_link_kernels import LinkedDocuments, LinkRoom, link
+from .element_output_kernels import ELEMENT_ROWS, RewrittenDocuments, SourceDocuments, ValuePlaces, emit
 from .layout_kernels import (
     C_ATTRIBUTES,
     C_BYTES,
@@ -56,23 +56,20 @@ class _Room:
     """Buffers of `link`, larger when they were too small, and of `emit`, as large as `link` says."""
 
     def __init__(self, things: int = 1024, depth: int = 64) -> None:
-        self.things: Int32s = np.empty((things, OUT_COLUMNS), dtype=np.int32)
-        self.frames: Int32s = np.empty((depth, FRAME), dtype=np.int32)
-        self.tails: Int32s = np.empty((3, depth), dtype=np.int32)
-        self.slots: Int32s = np.empty((3, 4 * depth), dtype=np.int32)
-        self.hold: Int32s = np.empty(4 * depth, dtype=np.int32)
+        self.linking = LinkRoom(
+            things=np.empty((things, OUT_COLUMNS), dtype=np.int32),
+            frames=np.empty((depth, FRAME), dtype=np.int32),
+            tails=np.empty((3, depth), dtype=np.int32),
+            slots=np.empty((3, 4 * depth), dtype=np.int32),
+            hold=np.empty(4 * depth, dtype=np.int32),
+        )
         self._of_kind: dict[str, AnyArray] = {}
-
-    @property
-    def linking(self) -> tuple[Int32s, ...]:
-        """As `link` takes them."""
-        return self.things, self.frames, self.tails, self.slots, self.hold
 
     def double(self) -> None:
         """Twice the room, with the things that were linked."""
-        before = self.things
-        _Room.__init__(self, 2 * len(before), 2 * len(self.frames))
-        self.things[: len(before)] = before
+        things, frames = self.linking.things, self.linking.frames
+        _Room.__init__(self, 2 * len(things), 2 * len(frames))
+        self.linking.things[: len(things)] = things
 
     def array(self, kind: str, size: int, dtype: type[np.generic]) -> AnyArray:
         """Room for so many values of a kind."""
@@ -164,10 +161,7 @@ class EventRewriter:
             raise ValueError("the batch was read with another table of names")
         tables = self.tables
         nodes: Int32s = room.array("node", len(batch.name), np.int32)
-        is_split = place_elements(
-            batch.offsets, batch.name, batch.parent, batch.text_begin, batch.text_parent,
-            tables.small[: batch.known_count], tables.child, tables.root, nodes,
-        )  # fmt: skip
+        is_split = place_elements(batch.elements, batch.values.texts, tables.schema(batch.known_count), nodes)
         if tables.renames and not is_split and not batch.errors and not nodes[batch.offsets[:-1]].any():
             renamed = {"name": _renamed(batch.name, nodes, tables)}
             return Rewritten(self._replaced(batch, names, renamed), 0)
@@ -183,18 +177,23 @@ class EventRewriter:
     def _link(self, batch: DocumentBatch, nodes: Int32s, whole: bool, room: _Room) -> tuple[Int32s, Int64s]:
         """The list of each document, or why it has none; and what was counted."""
         tables = self.tables
-        document = (
-            nodes, batch.end, batch.attribute_begin, batch.attribute_name, batch.text_begin, batch.text_end,
-            batch.text_length, batch.name,
-        )  # fmt: skip
-        plan = tables.nodes, tables.attributes, tables.paths
+        attributes, texts = batch.values.attributes, batch.values.texts
+        document = LinkedDocuments(
+            nodes=nodes,
+            ends=batch.end,
+            attribute_begins=attributes.begins,
+            attribute_names=attributes.names,
+            text_begins=texts.begins,
+            text_ends=texts.ends,
+            text_lengths=texts.lengths,
+            names=batch.name,
+        )
+        plan, offsets = tables.plan, batch.offsets
         counts = np.zeros(2 * COUNTS, dtype=np.int64)
         tops = np.full(len(batch), NONE, dtype=np.int32)
         done = 0
         while True:
-            done = link(
-                done, batch.offsets, tables.most, whole, self.limit, document, plan, room.linking, counts, tops
-            )  # fmt: skip
+            done = link(done, offsets, tables.most, whole, self.limit, document, plan, room.linking, counts, tops)
             if done == len(batch):
                 return tops, counts
             room.double()
@@ -225,16 +224,10 @@ class EventRewriter:
         texts = _values(room, "text", int(counts[C_TEXTS]))
         copied = room.array("byte", int(counts[C_BYTES]), np.uint8)
         written, offsets = np.zeros(4, dtype=np.int64), np.zeros(len(batch) + 1, dtype=np.int64)
-        emit(
-            tops, room.things, room.array("stack", int(counts[C_THINGS]) + 1, np.int32),
-            (
-                nodes, batch.name, batch.parent, batch.depth, batch.end, batch.position, batch.text_begin,
-                batch.text_end,
-            ),
-            (batch.attribute_begin, batch.attribute_name, batch.attribute_start, batch.attribute_length),
-            (batch.text_parent, batch.text_start, batch.text_length), (batch.data, batch.arena, copied),
-            (self.tables.nodes, self.tables.attributes), (elements, attributes, texts), written, offsets,
-        )  # fmt: skip
+        stack = room.array("stack", int(counts[C_THINGS]) + 1, np.int32)
+        read = SourceDocuments(nodes, batch.position, batch.elements, batch.values)
+        to = RewrittenDocuments(elements, attributes, texts, copied, written, offsets)
+        emit(tops, room.linking.things, stack, read, self.tables.plan, to)
         _, kept, text_count, used = written.tolist()
         elements[rows.E_ATTRIBUTES, count] = kept
         return {
@@ -245,22 +238,22 @@ class EventRewriter:
             "end": elements[rows.E_END, :count],
             "position": elements[rows.E_POSITION, :count],
             "attribute_begin": elements[rows.E_ATTRIBUTES],
-            "attribute_name": attributes[0][:kept],
-            "attribute_start": attributes[1][:kept],
-            "attribute_length": attributes[2][:kept],
+            "attribute_name": attributes.of[:kept],
+            "attribute_start": attributes.starts[:kept],
+            "attribute_length": attributes.lengths[:kept],
             "text_begin": elements[rows.E_TEXT, :count],
             "text_end": elements[rows.E_TEXT_END, :count],
-            "text_parent": texts[0][:text_count],
-            "text_start": texts[1][:text_count],
-            "text_length": texts[2][:text_count],
+            "text_parent": texts.of[:text_count],
+            "text_start": texts.starts[:text_count],
+            "text_length": texts.lengths[:text_count],
             "arena": np.concatenate([batch.arena, copied[:used]]) if used else batch.arena,
         }
 
 
-def _values(room: _Room, kind: str, count: int) -> tuple[Int32s, Int64s, Int32s]:
-    """Room for attributes or text nodes: of what (a name, or a parent), and where the value lies."""
-    of, length = room.array(f"{kind} of", count, np.int32), room.array(f"{kind} length", count, np.int32)
-    return of, room.array(f"{kind} start", count, np.int64), length
+def _values(room: _Room, kind: str, count: int) -> ValuePlaces:
+    """Room for attributes or text nodes."""
+    of, lengths = room.array(f"{kind} of", count, np.int32), room.array(f"{kind} length", count, np.int32)
+    return ValuePlaces(of, room.array(f"{kind} start", count, np.int64), lengths)
 
 
 def _renamed(name: Int32s, nodes: Int32s, tables: Tables) -> Int32s:

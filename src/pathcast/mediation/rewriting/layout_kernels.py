@@ -10,7 +10,9 @@ nothing moves, a new element, a text node, or a marker: a list without a tag of 
 end tag comes.
 """
 
-from pathcast.kernels import part
+from typing import NamedTuple
+
+from pathcast.kernels import Int32s, Matrix, part
 
 NONE = -1
 STAY, INTO, UP, DOWN = 0, 1, 2, 3
@@ -49,6 +51,14 @@ C_THINGS, C_ELEMENTS, C_ATTRIBUTES, C_TEXTS, C_BYTES, C_PEAK = 0, 1, 2, 3, 4, 5
 C_DEPTH, C_HELD, C_TAILS, C_HOLD, C_SLOTS, C_WHY = 6, 7, 8, 9, 10, 11
 COUNTS = 12
 DONE, FULL, TOO_LARGE, TOO_MANY_ROOTS = 0, -1, -2, -3
+
+
+class RewritingPlan(NamedTuple):
+    """A mapping as tables: schema nodes, attributes with other names, new elements (`plan_tables.py`)."""
+
+    nodes: Matrix[Int32s]
+    attributes: Matrix[Int32s]
+    paths: Matrix[Int32s]
 
 
 @part

@@ -59,10 +59,8 @@ def _around(parent: NodePlan, name: str, over: tuple[str, ...], above: tuple[str
 
 def known_documents(batch: DocumentBatch, tables: Tables) -> Bools:
     """Which documents have only elements that the schema has, and no texts that become one when they are rewritten."""
-    is_split = place_elements(
-        batch.offsets, batch.name, batch.parent, batch.text_begin, batch.text_parent,
-        tables.small[: batch.known_count], tables.child, tables.root, np.empty(len(batch.name), dtype=np.int32),
-    )  # fmt: skip
+    nodes = np.empty(len(batch.name), dtype=np.int32)
+    is_split = place_elements(batch.elements, batch.values.texts, tables.schema(batch.known_count), nodes)
     if is_split:
         return np.zeros(len(batch), dtype=np.bool_)
     return _marked(batch, tables, tables.nodes.shape[1] + tables.attributes.shape[1])[1]
@@ -71,11 +69,8 @@ def known_documents(batch: DocumentBatch, tables: Tables) -> Bools:
 def _marked(batch: DocumentBatch, tables: Tables, bits: int) -> tuple[UInt64s, Bools]:
     marks = np.zeros((len(batch), (bits + 63) // 64), dtype=np.uint64)
     is_known = np.zeros(len(batch), dtype=np.bool_)
-    mark_present(
-        batch.offsets, batch.name, batch.parent, tables.small[: batch.known_count], tables.child,
-        tables.root, np.empty(len(batch.name), dtype=np.int32), batch.attribute_begin, batch.attribute_name,
-        tables.nodes, tables.attributes, marks, is_known,
-    )  # fmt: skip
+    nodes, schema = np.empty(len(batch.name), dtype=np.int32), tables.schema(batch.known_count)
+    mark_present(batch.elements, batch.values.attributes, schema, tables.plan, nodes, marks, is_known)
     return marks, is_known
 
 

@@ -15,7 +15,8 @@ from pathcast.kernels import Int32s
 
 from ..mappings.operator_plan import Down, Into, NodePlan, Place, Plan, Up
 from . import layout_kernels as rows
-from .layout_kernels import NONE
+from .layout_kernels import NONE, RewritingPlan
+from .schema_node_kernels import SchemaNodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,15 @@ class Tables:
     paths: Int32s  # two rows, for the new elements of inserts: a name, the one above it in its node's part, or NONE
     most: int  # a bound for the things that one element makes
     renames: bool  # whether nothing happens but that elements get other names
+
+    @property
+    def plan(self) -> RewritingPlan:
+        """What happens to nodes and attributes, as kernels take it."""
+        return RewritingPlan(self.nodes, self.attributes, self.paths)
+
+    def schema(self, known: int) -> SchemaNodes:
+        """The local schema as kernels take it, where so many names are known."""
+        return SchemaNodes(self.small[:known], self.root, self.child)
 
 
 def tables_of(plan: Plan, names: Names) -> Tables:

@@ -27,7 +27,7 @@ from pathcast.matching import Entries, Offsets
 
 from .event_rewriter import EventRewriter
 from .rewriting_engine_kernels import FEW_FRAMES, MediatedSource, Walk, run_mediated
-from .rewriting_walk_kernels import ROW, WALK, RewritingPlan, WalkedDocuments, WalkRoom
+from .rewriting_walk_kernels import ROW, WALK, WalkedDocuments, WalkRoom
 from .schema_node_kernels import place_elements
 
 
@@ -67,10 +67,7 @@ class MediatedEngine:
     def match(self, batch: DocumentBatch, rewriter: EventRewriter) -> EngineMatches:
         """The entries that each document matches in the global schema."""
         nodes, tables = np.empty(len(batch.name), dtype=np.int32), rewriter.tables
-        is_split = place_elements(
-            batch.offsets, batch.name, batch.parent, batch.text_begin, batch.text_parent,
-            tables.small[: batch.known_count], tables.child, tables.root, nodes,
-        )  # fmt: skip
+        is_split = place_elements(batch.elements, batch.values.texts, tables.schema(batch.known_count), nodes)
         if is_split:  # what are two text nodes here is one in the rewritten document
             self.documents += len(batch)
             rewritten = rewriter.rewrite(batch).batch
@@ -149,5 +146,4 @@ def _source(batch: DocumentBatch, nodes: Int32s, rewriter: EventRewriter) -> Med
     """The documents, given their elements' schema nodes, and the mapping."""
     tables = rewriter.tables
     documents = WalkedDocuments(nodes, batch.end, batch.attribute_begin, batch.attribute_name, batch.name, batch.depth)
-    plan = RewritingPlan(tables.nodes, tables.attributes, tables.paths)
-    return MediatedSource(batch.offsets, documents, plan, tables.most, rewriter.limit)
+    return MediatedSource(batch.offsets, documents, tables.plan, tables.most, rewriter.limit)

@@ -50,7 +50,7 @@ from pathcast.literature.xtrie.layout_kernels import (
 from pathcast.literature.xtrie.partial_match_kernels import credit, follow_rows, follow_twigs, partial_at
 from pathcast.literature.xtrie.tag_kernels import close_document, end_tag, open_document, start_tag
 
-from .layout_kernels import NONE, STAY, TOO_LARGE, TOO_MANY_ROOTS
+from .layout_kernels import NONE, STAY, TOO_LARGE, TOO_MANY_ROOTS, RewritingPlan
 from .rewriting_walk_kernels import (
     A_KEPT_END,
     A_NEXT,
@@ -70,7 +70,6 @@ from .rewriting_walk_kernels import (
     NO_ROOM,
     PASS,
     START,
-    RewritingPlan,
     WalkedDocuments,
     WalkRoom,
     advance,

@@ -79,14 +79,6 @@ class WalkedDocuments(NamedTuple):
     depths: Int32s
 
 
-class RewritingPlan(NamedTuple):
-    """The mapping as tables: nodes, attributes with other names, new elements (`layout_kernels.py`)."""
-
-    nodes: Matrix[Int32s]
-    attributes: Matrix[Int32s]
-    paths: Matrix[Int32s]
-
-
 class WalkRoom(NamedTuple):
     """The buffers of a walk: frames, what comes at the end of exchanged elements, slots, new elements, what is kept."""
 
@@ -231,10 +223,8 @@ def next_of_exchange(at, document, tables, level, room, walk):
     child = np.int64(next_taker(nodes, end, inside, frames[at, A_TAKER], frames[at, A_NEXT]))
     if child < end[inside]:
         frames[at, A_NEXT] = end[child]
-        consider(
-            child, NONE, np.int64(frames[at, A_OUTER]), np.int64(frames[at, A_WITHIN]), at, document, tables, level,
-            room, walk,
-        )  # fmt: skip
+        outer, within = np.int64(frames[at, A_OUTER]), np.int64(frames[at, A_WITHIN])
+        consider(child, NONE, outer, within, at, document, tables, level, room, walk)
         return
     walk[D_TAILS] = frames[at, A_OUTER]
     if frames[at, A_KEPT] != NONE:

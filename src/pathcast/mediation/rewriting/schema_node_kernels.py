@@ -7,19 +7,30 @@ of that a bit for each node, and one for each attribute that becomes an element.
 Cost: some 2 ns an element.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, part
+from pathcast.documents.document_batch_kernels import Attributes, Elements, Texts
+from pathcast.kernels import Bools, Int32s, Matrix, UInt64s, Writable, kernel, part
 
-from .layout_kernels import N_ATTRIBUTES, NONE, span
+from .layout_kernels import N_ATTRIBUTES, NONE, RewritingPlan, span
 
 LOW = np.uint64(63)
 
 
+class SchemaNodes(NamedTuple):
+    """The local schema: the mapping's own number of each name, that of the root's, and the children of each node."""
+
+    numbers: Int32s
+    root: int
+    children: Matrix[Int32s]
+
+
 @part
-def known_name(name, small):
+def known_name(name, schema):
     """The mapping's own number of a name; 0 for one that the local schema does not have."""
-    return np.int64(small[name]) if name < len(small) else np.int64(0)
+    return np.int64(schema.numbers[name]) if name < len(schema.numbers) else np.int64(0)
 
 
 @part
@@ -31,51 +42,50 @@ def is_split(text_parent, begin, end):
     return False
 
 
-@kernel(
-    "boolean(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[:, ::1], int64, i4[::1])",
-    late=True,
-)
-def place_elements(offsets, name, parent, text_begin, text_parent, small, child, root, nodes):
+@kernel(late=True)
+def place_elements(elements: Elements, texts: Texts, schema: SchemaNodes, nodes: Writable[Int32s]) -> bool:
     """The schema node of each element, or `NONE`; a document whose root is another is `NONE` throughout.
 
     Returns whether there are text nodes side by side, as a comment parts them: rewritten they are one.
     """
-    split, before = False, np.int64(0)
+    offsets, split, before = elements.offsets, False, np.int64(0)
     for document in range(len(offsets) - 1):
         first = offsets[document]
         for element in range(first, offsets[document + 1]):
-            known = known_name(name[element], small)
+            known = known_name(elements.names[element], schema)
             if element == first:
-                nodes[element] = 0 if known == root else NONE
+                nodes[element] = 0 if known == schema.root else NONE
             else:
-                above = nodes[parent[element]]
-                nodes[element] = child[above, known] if above >= 0 else NONE
-            until = np.int64(text_begin[element])
-            split = split or is_split(text_parent, before, until)
+                above = nodes[elements.parents[element]]
+                nodes[element] = schema.children[above, known] if above >= 0 else NONE
+            until = np.int64(texts.begins[element])
+            split = split or is_split(texts.parents, before, until)
             before = until
-    return split or is_split(text_parent, before, len(text_parent))
+    return split or is_split(texts.parents, before, len(texts.parents))
 
 
-@kernel(
-    "void(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[:, ::1], int64, i4[::1], ro_i4[::1], ro_i4[::1],"
-    " ro_i4[:, ::1], ro_i4[:, ::1], u8[:, ::1], b1[::1])",
-    late=True,
-)
+@kernel(late=True)
 def mark_present(
-    offsets, name, parent, small, child, root, nodes, attribute_begin, attribute_name, table, attributes, marks,
-    is_known,
-):  # fmt: skip
+    elements: Elements,
+    attributes: Attributes,
+    schema: SchemaNodes,
+    plan: RewritingPlan,
+    nodes: Writable[Int32s],
+    marks: Writable[Matrix[UInt64s]],
+    is_known: Writable[Bools],
+) -> None:
     """Mark what each document has; `is_known` is false for one with elements that the schema does not have."""
+    offsets, table, moved = elements.offsets, plan.nodes, plan.attributes
     count = table.shape[1] - 1
     for document in range(len(offsets) - 1):
         first = offsets[document]
         is_known[document] = first < offsets[document + 1]
         for element in range(first, offsets[document + 1]):
-            known = known_name(name[element], small)
+            known = known_name(elements.names[element], schema)
             if element == first:
-                node = np.int64(0 if known == root else NONE)
+                node = np.int64(0 if known == schema.root else NONE)
             else:
-                node = np.int64(child[nodes[parent[element]], known])
+                node = np.int64(schema.children[nodes[elements.parents[element]], known])
             nodes[element] = node
             if node < 0:
                 is_known[document] = False
@@ -83,8 +93,8 @@ def mark_present(
             marks[document, node >> 6] |= np.uint64(1) << (np.uint64(node) & LOW)
             begin = table[N_ATTRIBUTES, node]
             for k in range(begin, begin + span(table, N_ATTRIBUTES, node)):
-                if attributes[2, k]:
-                    for a in range(attribute_begin[element], attribute_begin[element + 1]):
-                        if attribute_name[a] == attributes[0, k]:
+                if moved[2, k]:
+                    for a in range(attributes.begins[element], attributes.begins[element + 1]):
+                        if attributes.names[a] == moved[0, k]:
                             bit = count + k
                             marks[document, bit >> 6] |= np.uint64(1) << (np.uint64(bit) & LOW)
