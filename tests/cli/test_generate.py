@@ -16,7 +16,13 @@ from typer.testing import CliRunner, Result
 import pathcast
 from pathcast.cli import write_subscriptions as subscription_files
 from pathcast.cli.generate import app
-from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+from pathcast.workloads import (
+    DocumentOptions,
+    SubscriptionOptions,
+    generate_documents,
+    generate_subscriptions,
+    news_schema,
+)
 
 
 def run(*arguments: object) -> Result:
@@ -38,7 +44,9 @@ def test_documents_are_written_as_the_library_makes_them(tmp_path: Path) -> None
     result = run("documents", output, "--count", 12, "--seed", 5, "--max-levels", 4, "--attribute-probability", 0.5)
     assert result.exit_code == 0
     written = [file.read_bytes() for file in sorted(output.iterdir())]
-    assert written == list(generate_documents(news_schema(), 12, seed=5, max_levels=4, attribute_probability=0.5))
+    assert written == list(
+        generate_documents(news_schema(), 12, DocumentOptions(max_levels=4, attribute_probability=0.5), seed=5)
+    )
     assert sorted(file.name for file in output.iterdir())[:2] == ["document-000001.xml", "document-000002.xml"]
 
 
@@ -69,7 +77,9 @@ def test_every_format_reads_back_as_the_same_subscriptions(tmp_path: Path, name:
     output = tmp_path / "new" / name
     options = ("--count", 50, "--seed", 3, "--predicates", 2, "--nested", 1, "--distinct")
     assert run("subscriptions", output, *options).exit_code == 0
-    expected = generate_subscriptions(news_schema(), 50, seed=3, predicates=2, nested=1, distinct=True)
+    expected = generate_subscriptions(
+        news_schema(), 50, SubscriptionOptions(predicates=2, nested=1, distinct=True), seed=3
+    )
     again = tmp_path / ("again-" + name)
     read = pathcast.Subscriptions.read(output)
     assert len(read) == 50

@@ -15,14 +15,19 @@ from pathcast.literature.streaming.streaming_engine import EventEngine
 from pathcast.matching import engines
 from pathcast.matching.engine_contract import Expiring, Skipping, Streaming
 from pathcast.matching.engine_registry import engine_class
-from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 from tests import oracle
 from tests.generators import NAMESPACES, expression, random_document, random_pattern
 
 DOCUMENTS = list(generate_documents(news_schema(), 30, seed=3))
-PLAIN = generate_subscriptions(news_schema(), 300, seed=3, max_depth=7, wildcard=0.3, descendant=0.3)
+PLAIN = generate_subscriptions(
+    news_schema(), 300, SubscriptionOptions(max_depth=7, wildcard=0.3, descendant=0.3), seed=3
+)
 CONDITIONED = generate_subscriptions(
-    news_schema(), 300, seed=4, predicates=1, nested_probability=0.1, predicate_targets=("attribute",)
+    news_schema(),
+    300,
+    SubscriptionOptions(predicates=1, nested_probability=0.1, predicate_targets=("attribute",)),
+    seed=4,
 )
 
 

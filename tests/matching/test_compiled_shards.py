@@ -14,7 +14,7 @@ from pathcast.matching.table import tree_patterns as trees
 from pathcast.matching.table.compiled_shards import compile_shard, merge_shard, packed, unpacked
 from pathcast.matching.table.pattern_table import Entered
 from pathcast.patterns.parsing.parse import MAX_STEPS
-from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 from tests.corpus import Namespaces
 from tests.matching.automaton.test_opened_trees import answers, expected
 from tests.matching.test_differential import drawn
@@ -104,7 +104,7 @@ def test_what_has_more_than_one_text_is_left_to_the_merging_process() -> None:
 
 
 def test_merging_makes_no_object_for_a_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
-    expressions = generate_subscriptions(news_schema(), 600, seed=8, predicates=2, nested=1)
+    expressions = generate_subscriptions(news_schema(), 600, SubscriptionOptions(predicates=2, nested=1), seed=8)
     shards = shards_of(expressions, None, [200, 400])
     wanted = Subscriptions()
     wanted.add_many(expressions)

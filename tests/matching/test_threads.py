@@ -12,12 +12,15 @@ import pathcast
 from pathcast import Subscriptions
 from pathcast.matching import Matches, Tuning
 from pathcast.matching import matcher as matcher_room
-from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 
 DOCUMENTS = list(generate_documents(news_schema(), 24, seed=7))
 PATTERNS = [
     *generate_subscriptions(
-        news_schema(), 120, seed=8, max_depth=6, predicates=1, nested_probability=0.2, distinct=True
+        news_schema(),
+        120,
+        SubscriptionOptions(max_depth=6, predicates=1, nested_probability=0.2, distinct=True),
+        seed=8,
     ),
     "/",
     "//*",

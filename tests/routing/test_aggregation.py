@@ -10,7 +10,7 @@ from pathcast.patterns.containment.generalisation import size
 from pathcast.routing import Aggregation, aggregate
 from pathcast.routing.advertising.aggregation import Clusters
 from pathcast.routing.table.pattern_covering import covers
-from pathcast.workloads import generate_subscriptions, news_schema
+from pathcast.workloads import SubscriptionOptions, generate_subscriptions, news_schema
 from tests.generators.rounds import drawn
 
 
@@ -126,7 +126,9 @@ def test_many_thresholds_are_not_compared_pair_by_pair() -> None:
 
 
 def test_many_subscriptions_of_a_schema_fit_a_quarter_of_their_steps() -> None:
-    texts = generate_subscriptions(news_schema(), 800, seed=2, max_depth=8, wildcard=0.1, descendant=0.1, predicates=1)
+    texts = generate_subscriptions(
+        news_schema(), 800, SubscriptionOptions(max_depth=8, wildcard=0.1, descendant=0.1, predicates=1), seed=2
+    )
     patterns = [parse(text) for text in texts]
     found = aggregate(patterns)
     total = sum(map(size, patterns))

@@ -17,7 +17,7 @@ from pathcast.routing.annotations.data_patterns import DataTable, contained
 from pathcast.routing.annotations.derived_information import Budget, ChangingDerived
 from pathcast.routing.table.pattern_covering import CoverIndex
 from pathcast.transmission import Topology
-from pathcast.workloads import generate_subscriptions, news_schema
+from pathcast.workloads import SubscriptionOptions, generate_subscriptions, news_schema
 from tests.generators.rounds import drawn
 
 TEXTS = [
@@ -86,7 +86,7 @@ TestFollowing = Following.TestCase
 
 def patterns(count: int, seed: int = 4) -> list[Pattern]:
     texts = generate_subscriptions(
-        news_schema(), count, seed=seed, max_depth=7, wildcard=0.1, descendant=0.1, predicates=1
+        news_schema(), count, SubscriptionOptions(max_depth=7, wildcard=0.1, descendant=0.1, predicates=1), seed=seed
     )
     return [parse(text) for text in texts]
 

@@ -15,7 +15,7 @@ from pathcast.matching import engines
 from pathcast.matching.engine_registry import engine_class
 from pathcast.routing.structure.structure_annotation import Refused, StructureCoder, StructureDecoder
 from pathcast.routing.table.value_needs import Needs
-from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 from tests import oracle
 from tests.corpus import cases
 from tests.generators import NAMESPACES, expression, random_document, random_pattern
@@ -112,7 +112,9 @@ def test_random_patterns_match_what_arrives_as_what_was_read(seed):
 
 def test_several_documents_arrive_as_one_batch():
     documents = list(generate_documents(news_schema(), 20, seed=3))
-    subscriptions = subscriptions_of(list(generate_subscriptions(news_schema(), 300, seed=3, predicates=1)))
+    subscriptions = subscriptions_of(
+        list(generate_subscriptions(news_schema(), 300, SubscriptionOptions(predicates=1), seed=3))
+    )
     made = subscriptions.compile().engine
     link = Link(made.table)
     batch = read_batch(documents, names=made.table.names)

@@ -8,7 +8,7 @@ import pytest
 from pathcast.matching import engines
 from pathcast.routing import Overlay, streaming_engines
 from pathcast.routing import document_handling as handling
-from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 
 from .drawn import delivered, world_of
 
@@ -103,7 +103,7 @@ def news_overlay(levels, count, seed, **workload):
     """An overlay with subscriptions of the news schema, shared by the tests that ask for it."""
     random = Random(seed)
     overlay = Overlay.tree(levels=levels, fanout=2)
-    for xpath in generate_subscriptions(news_schema(), count, seed=seed, **workload):
+    for xpath in generate_subscriptions(news_schema(), count, SubscriptionOptions(**workload), seed=seed):
         overlay.subscribe(random.choice(overlay.routers), xpath, f"s{random.randrange(10**6)}")
     overlay.advertise()
     return overlay

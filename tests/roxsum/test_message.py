@@ -15,12 +15,14 @@ from pathcast import Limits, MessageError
 from pathcast.roxsum import MessageLimits, RoXSum
 from pathcast.roxsum.message import message_format as wire
 from pathcast.roxsum.message.encoder import stream_widths
-from pathcast.workloads import generate_documents, news_schema
+from pathcast.workloads import DocumentOptions, generate_documents, news_schema
 from tests.documents.declared import NAMES
 from tests.hostile.measured import measured
 from tests.roxsum.drawn import ODD, collections, document_of, often
 
-news = pytest.fixture(scope="module")(lambda: list(generate_documents(news_schema(), 60, seed=1, max_levels=4)))
+news = pytest.fixture(scope="module")(
+    lambda: list(generate_documents(news_schema(), 60, DocumentOptions(max_levels=4), seed=1))
+)
 
 
 def same(one: RoXSum, other: RoXSum) -> bool:

@@ -12,7 +12,7 @@ from pathcast.spark.publishing import compile_shards as compiling
 from pathcast.spark.publishing import compile_subscriptions as subscriptions
 from pathcast.spark.publishing.compile_shards import Compiling, Settings, default_settings, merge_pieces
 from pathcast.spark.publishing.index_versions import parts_folder, publish, version_folder, versions
-from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 
 SCHEMA = "id long, subscriber string, xpath string"
 WRONG = ["/a[", "//a[last()]", "/a[following::b]", "/", "", "//a[b = ]"]
@@ -23,7 +23,7 @@ NEWS = list(generate_documents(news_schema(), 30, seed=5))
 @pytest.fixture
 def rows():
     draw = random.Random(5)
-    xpaths = generate_subscriptions(news_schema(), 300, seed=5, predicates=2, nested=1)
+    xpaths = generate_subscriptions(news_schema(), 300, SubscriptionOptions(predicates=2, nested=1), seed=5)
     xpaths += generate_subscriptions(news_schema(), 300, seed=5) + 3 * WRONG + LONG
     drawn = [(number, f"reader-{draw.randrange(9)}", draw.choice(xpaths)) for number in range(1, 1201)]
     return [*drawn, (0, None, "/a[b]"), (7, "twice", "/a[b]"), *((2000 + at, None, x) for at, x in enumerate(LONG))]

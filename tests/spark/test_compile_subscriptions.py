@@ -12,7 +12,7 @@ from pathcast.errors import PipelineError
 from pathcast.spark import compile_subscriptions
 from pathcast.spark.publishing.index_versions import latest, version_folder, versions
 from pathcast.spark.publishing.parse_rows import read_table
-from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 
 SCHEMA = "id long, subscriber string, xpath string"
 ROWS = [(1, "ada", "/news/title"), (2, "bob", "//p"), (7, "", "//p"), (9, None, "/news[@lang='en']")]
@@ -36,7 +36,7 @@ def test_a_table_becomes_the_first_version(spark, tmp_path):
 
 def test_a_table_gives_what_a_single_process_makes_of_its_rows(spark, tmp_path):
     draw = random.Random(5)
-    paths = generate_subscriptions(news_schema(), 300, seed=5, predicate_probability=0.3)
+    paths = generate_subscriptions(news_schema(), 300, SubscriptionOptions(predicate_probability=0.3), seed=5)
     rows = [(number, f"reader-{draw.randrange(9)}", draw.choice(paths)) for number in range(1, 601)]
     one = pathcast.Subscriptions()
     one.add_many([xpath for *_, xpath in rows], [name for _, name, _ in rows], [number for number, *_ in rows])

@@ -10,7 +10,7 @@ from pathcast.matching.subscriptions.subscription_files import LARGEST_ID
 from pathcast.spark import compile_subscriptions
 from pathcast.spark.publishing.index_shards import shard_folder, shard_of, shards_in
 from pathcast.spark.publishing.index_versions import version_folder, versions
-from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 
 NEWS = [*generate_documents(news_schema(), 12, seed=3), b"<b xmlns='urn:n' k='1'/>"]
 NAMESPACES = {"n": "urn:n"}
@@ -22,8 +22,12 @@ WRONG = ["//p[", "/a/following::b", "//m:b", "", None, "//a[b = ]"]
 def drawn(count, seed, first=1):
     """Rows with all that can be right or wrong in them."""
     draw = random.Random(seed)
-    xpaths = generate_subscriptions(news_schema(), 30, seed=seed, predicate_probability=0.3)
-    xpaths += ["//n:b", "//n:b[@k = 1]", *generate_subscriptions(news_schema(), 30, seed=seed, predicates=2)]
+    xpaths = generate_subscriptions(news_schema(), 30, SubscriptionOptions(predicate_probability=0.3), seed=seed)
+    xpaths += [
+        "//n:b",
+        "//n:b[@k = 1]",
+        *generate_subscriptions(news_schema(), 30, SubscriptionOptions(predicates=2), seed=seed),
+    ]
     rows = []
     for number in range(first, first + count):
         id = draw.choice([str(number)] * 8 + [str(draw.randrange(first, first + count)), "0", "x", None])

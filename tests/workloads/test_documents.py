@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import fields
 from io import BytesIO
 from pathlib import Path
 from statistics import mean
@@ -19,7 +20,7 @@ from lxml import etree
 from pathcast.documents.schema.dtd import read_dtd
 from pathcast.documents.schema.schema import Particle
 from pathcast.errors import DocumentError, LimitError
-from pathcast.workloads import Values, generate_documents, news_dtd, news_schema, schema_from_dtd
+from pathcast.workloads import DocumentOptions, Values, generate_documents, news_dtd, news_schema, schema_from_dtd
 from tests.workloads.nasty import RECURSIVE
 
 NITF = Path(__file__).resolve().parents[3] / "shared/data/nitf/nitf-2-5.dtd"
@@ -38,6 +39,13 @@ def depth(element: Any) -> int:
     return 1 + max((depth(child) for child in element), default=0)
 
 
+def arguments(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings as arguments of `generate_documents`."""
+    names = {field.name for field in fields(DocumentOptions)}
+    options = DocumentOptions(**{name: value for name, value in settings.items() if name in names})
+    return {"options": options, **{name: value for name, value in settings.items() if name not in names}}
+
+
 def validate(dtd: etree.DTD, document: bytes) -> Any:
     tree = etree.fromstring(document)
     assert dtd.validate(tree), f"{dtd.error_log.last_error}\n{document.decode()}"
@@ -47,7 +55,7 @@ def validate(dtd: etree.DTD, document: bytes) -> Any:
 @pytest.mark.parametrize("options", SETTINGS, ids=str)
 def test_news_is_valid(options: dict[str, Any]) -> None:
     dtd = etree.DTD(BytesIO(news_dtd()))
-    for document in generate_documents(news_schema(), 60, seed=3, **options):
+    for document in generate_documents(news_schema(), 60, **arguments(options), seed=3):
         validate(dtd, document)
 
 
@@ -55,7 +63,7 @@ def test_news_is_valid(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("options", SETTINGS, ids=str)
 def test_nitf_is_valid(options: dict[str, Any]) -> None:
     schema, dtd = schema_from_dtd(NITF), etree.DTD(str(NITF))
-    for document in generate_documents(schema, 60, seed=3, **options):
+    for document in generate_documents(schema, 60, **arguments(options), seed=3):
         validate(dtd, document)
 
 
@@ -87,13 +95,13 @@ def test_readable_news_has_words_and_the_usual_size() -> None:
 def test_recursive_schemas_end_and_stay_valid(text: str, max_levels: int) -> None:
     schema, dtd = read_dtd(text, root="a"), etree.DTD(BytesIO(text.encode()))
     beyond = max(schema.height(name) or 0 for name in schema.elements)
-    for document in generate_documents(schema, 30, max_levels=max_levels):
+    for document in generate_documents(schema, 30, DocumentOptions(max_levels=max_levels)):
         assert depth(validate(dtd, document)) <= 1 + max_levels + beyond
 
 
 def test_deep_documents_need_no_recursion() -> None:
     schema = read_dtd("<!ELEMENT a (a | b)> <!ELEMENT b EMPTY>")
-    longest = max(generate_documents(schema, 50, max_levels=50_000), key=len)
+    longest = max(generate_documents(schema, 50, DocumentOptions(max_levels=50_000)), key=len)
     assert longest.count(b"<a>") >= 3
     chain = "".join(f"<!ELEMENT e{at} (e{at + 1})>" for at in range(3_000)) + "<!ELEMENT e3000 EMPTY>"
     (document,) = generate_documents(read_dtd(chain), 1)
@@ -102,7 +110,7 @@ def test_deep_documents_need_no_recursion() -> None:
 
 def test_optional_parts_end_at_the_level_and_required_ones_appear_once() -> None:
     schema = read_dtd("<!ELEMENT a (b*, c+)> <!ELEMENT b (#PCDATA)> <!ELEMENT c (d+, b?)> <!ELEMENT d (b*, b)>")
-    for document in generate_documents(schema, 50, max_levels=1, attribute_probability=0):
+    for document in generate_documents(schema, 50, DocumentOptions(max_levels=1, attribute_probability=0)):
         for c in etree.fromstring(document).iter("c"):
             assert [child.tag for child in c] == ["d"]
             assert [child.tag for child in c[0]] == ["b"]
@@ -110,7 +118,9 @@ def test_optional_parts_end_at_the_level_and_required_ones_appear_once() -> None
 
 def test_repeats_are_uniform_up_to_their_maximum() -> None:
     schema = read_dtd("<!ELEMENT a (b*, c+, d?)> <!ELEMENT b EMPTY> <!ELEMENT c EMPTY> <!ELEMENT d EMPTY>")
-    trees = [etree.fromstring(document) for document in generate_documents(schema, 4_000, max_repeats=4)]
+    trees = [
+        etree.fromstring(document) for document in generate_documents(schema, 4_000, DocumentOptions(max_repeats=4))
+    ]
     for tag, low, high in (("b", 0, 4), ("c", 1, 4), ("d", 0, 1)):
         counts = Counter(len(tree.findall(tag)) for tree in trees)
         assert set(counts) == set(range(low, high + 1))
@@ -131,7 +141,7 @@ ATTRIBUTES = read_dtd(
 
 @pytest.mark.parametrize("probability", [0.0, 0.3, 1.0])
 def test_optional_attributes_follow_the_probability_and_required_ones_are_always_there(probability: float) -> None:
-    documents = generate_documents(ATTRIBUTES, 3_000, attribute_probability=probability)
+    documents = generate_documents(ATTRIBUTES, 3_000, DocumentOptions(attribute_probability=probability))
     counts = Counter(name for document in documents for name in etree.fromstring(document).attrib)
     assert counts["r"] == 3_000
     assert all(abs(counts[name] / 3_000 - probability) < 0.04 for name in "ifed")
@@ -186,7 +196,7 @@ def test_identifiers_are_unique_and_references_point_at_them() -> None:
         <!ATTLIST b i ID #IMPLIED> <!ATTLIST c r IDREF #REQUIRED s IDREFS #IMPLIED>"""
     dtd = etree.DTD(BytesIO(text.encode()))
     references = 0
-    for document in generate_documents(read_dtd(text), 200, attribute_probability=0.2):
+    for document in generate_documents(read_dtd(text), 200, DocumentOptions(attribute_probability=0.2)):
         references += len(validate(dtd, document).xpath("//@r"))
     assert references > 100
 
@@ -199,7 +209,7 @@ def test_a_required_reference_without_any_identifier_is_refused() -> None:
 
 def test_an_optional_reference_without_any_identifier_is_left_out() -> None:
     schema = read_dtd("<!ELEMENT a EMPTY> <!ATTLIST a r IDREF #IMPLIED>")
-    assert b"r=" not in next(generate_documents(schema, 1, attribute_probability=1.0))
+    assert b"r=" not in next(generate_documents(schema, 1, DocumentOptions(attribute_probability=1.0)))
 
 
 def test_a_required_entity_attribute_is_refused() -> None:
@@ -211,7 +221,7 @@ def test_namespaces_are_declared_where_the_dtd_fixes_them() -> None:
     schema = read_dtd(
         "<!ELEMENT p:a (b)> <!ELEMENT b EMPTY> <!ATTLIST p:a xmlns:p CDATA #FIXED 'urn:p' xmlns CDATA 'urn:d'>"
     )
-    (document,) = generate_documents(schema, 1, attribute_probability=0.0)
+    (document,) = generate_documents(schema, 1, DocumentOptions(attribute_probability=0.0))
     root = etree.fromstring(document)
     assert [root.tag, root[0].tag] == ["{urn:p}a", "{urn:d}b"]
 
@@ -223,7 +233,7 @@ def test_a_prefix_that_nothing_declares_is_refused() -> None:
 
 def test_values_with_markup_are_escaped() -> None:
     schema = read_dtd("<!ELEMENT a EMPTY> <!ATTLIST a f CDATA #FIXED 'x &lt; &quot;y&quot; &amp; z'>")
-    (document,) = generate_documents(schema, 1, attribute_probability=1.0)
+    (document,) = generate_documents(schema, 1, DocumentOptions(attribute_probability=1.0))
     assert etree.fromstring(document).get("f") == 'x < "y" & z'
 
 
@@ -235,12 +245,15 @@ def test_a_root_that_never_ends_is_refused() -> None:
 def test_a_schema_that_requires_an_enormous_document_is_refused() -> None:
     doubling = "".join(f"<!ELEMENT e{at} (e{at + 1}, e{at + 1})>" for at in range(60)) + "<!ELEMENT e60 EMPTY>"
     with pytest.raises(LimitError, match="more than 1,000 elements .* raise max_elements"):
-        list(generate_documents(read_dtd(doubling), 1, max_elements=100))
+        list(generate_documents(read_dtd(doubling), 1, DocumentOptions(max_elements=100)))
 
 
 def test_beyond_the_maximum_of_elements_only_required_parts_appear() -> None:
     schema = read_dtd("<!ELEMENT a (a+ | b)> <!ELEMENT b EMPTY>")
-    sizes = [document.count(b"<") for document in generate_documents(schema, 200, max_levels=10_000, max_elements=50)]
+    sizes = [
+        document.count(b"<")
+        for document in generate_documents(schema, 200, DocumentOptions(max_levels=10_000, max_elements=50))
+    ]
     assert max(sizes) > 50
     assert max(sizes) < 1_000
 
@@ -260,7 +273,7 @@ def test_beyond_the_maximum_of_elements_only_required_parts_appear() -> None:
 )
 def test_settings_out_of_range_are_refused_at_once(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        generate_documents(ATTRIBUTES, **{"count": 1, **options})
+        generate_documents(ATTRIBUTES, **{"count": 1, **arguments(options)})
 
 
 def test_a_document_depends_on_its_number_not_on_its_neighbours() -> None:
@@ -272,11 +285,13 @@ def test_a_document_depends_on_its_number_not_on_its_neighbours() -> None:
 
 DIGEST = """
 import hashlib
-from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 schema = news_schema()
 texts = [b"".join(generate_documents(schema, 20, seed=4, text=text)) for text in ("integers", "words")]
-texts.append("\\n".join(generate_subscriptions(schema, 200, seed=4, skew=0.5, predicates=2, nested=1)).encode())
-texts.append("\\n".join(generate_subscriptions(schema, 200, seed=4, distinct=True, match_rate=0.02)).encode())
+conditioned = SubscriptionOptions(skew=0.5, predicates=2, nested=1)
+steered = SubscriptionOptions(distinct=True, match_rate=0.02)
+texts.append("\\n".join(generate_subscriptions(schema, 200, conditioned, seed=4)).encode())
+texts.append("\\n".join(generate_subscriptions(schema, 200, steered, seed=4)).encode())
 print([hashlib.sha256(text).hexdigest() for text in texts])
 """
 
@@ -319,7 +334,7 @@ def test_documents_of_any_schema_are_valid(contents: list[str], max_levels: int)
         with pytest.raises(DocumentError):
             generate_documents(schema, 1)
         return
-    for document in generate_documents(schema, 3, max_levels=max_levels, max_elements=100):
+    for document in generate_documents(schema, 3, DocumentOptions(max_levels=max_levels, max_elements=100)):
         for element in etree.fromstring(document).iter():
             content = schema[element.tag].content
             model = "" if content is None else as_regular_expression(content)

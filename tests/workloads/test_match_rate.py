@@ -8,7 +8,14 @@ from lxml import etree
 from pathcast.documents.schema.dtd import read_dtd
 from pathcast.documents.schema.schema import Schema
 from pathcast.errors import DocumentError, LimitError
-from pathcast.workloads import Values, generate_documents, generate_subscriptions, news_schema
+from pathcast.workloads import (
+    DocumentOptions,
+    SubscriptionOptions,
+    Values,
+    generate_documents,
+    generate_subscriptions,
+    news_schema,
+)
 from pathcast.workloads import match_rate as room
 from pathcast.workloads.document_sample import Sample
 from pathcast.workloads.schema_walks import Comparison, Path
@@ -35,7 +42,9 @@ def measured(expressions: list[str], documents: list[bytes]) -> float:
     ids=str,
 )
 def test_the_share_is_that_of_lxml(schema: Schema, options: dict[str, Any]) -> None:
-    documents = list(generate_documents(schema, 30, max_levels=4 if schema is EVEN else 6, max_repeats=2))
+    documents = list(
+        generate_documents(schema, 30, DocumentOptions(max_levels=4 if schema is EVEN else 6, max_repeats=2))
+    )
     trees = [etree.fromstring(document) for document in documents]
     sample = Sample(documents)
     drawer = walker(schema, **options)
@@ -77,7 +86,8 @@ def test_text_nodes_are_compared_one_by_one() -> None:
 def test_the_mean_share_meets_the_target(rate: float, options: dict[str, Any]) -> None:
     documents = list(generate_documents(news_schema(), 50, seed=6))
     count = 600
-    expressions = generate_subscriptions(news_schema(), count, seed=6, match_rate=rate, documents=documents, **options)
+    wanted = SubscriptionOptions(match_rate=rate, **options)
+    expressions = generate_subscriptions(news_schema(), count, wanted, seed=6, documents=documents)
     assert len(expressions) == count
     if options.get("distinct"):
         assert len(set(expressions)) == count
@@ -86,7 +96,9 @@ def test_the_mean_share_meets_the_target(rate: float, options: dict[str, Any]) -
 
 def test_matching_and_non_matching_ones_are_mixed_evenly() -> None:
     documents = list(generate_documents(news_schema(), 50, seed=6))
-    expressions = generate_subscriptions(news_schema(), 900, seed=6, match_rate=0.05, documents=documents)
+    expressions = generate_subscriptions(
+        news_schema(), 900, SubscriptionOptions(match_rate=0.05), seed=6, documents=documents
+    )
     for part in range(3):
         assert measured(expressions[part * 300 :][:300], documents) == pytest.approx(0.05, abs=0.005)
     shares = [measured([expression], documents) for expression in expressions[:300]]
@@ -96,7 +108,9 @@ def test_matching_and_non_matching_ones_are_mixed_evenly() -> None:
 
 @pytest.mark.parametrize("text", ["integers", "words"])
 def test_without_documents_the_first_two_hundred_of_the_same_seed_serve(text: TextStyle) -> None:
-    expressions = generate_subscriptions(news_schema(), 100, seed=8, match_rate=0.2, predicates=1, text=text)
+    expressions = generate_subscriptions(
+        news_schema(), 100, SubscriptionOptions(match_rate=0.2, predicates=1), seed=8, text=text
+    )
     documents = list(generate_documents(news_schema(), 200, seed=8, text=text))
     assert measured(expressions, documents) == pytest.approx(0.2, abs=0.02)
 
@@ -104,7 +118,9 @@ def test_without_documents_the_first_two_hundred_of_the_same_seed_serve(text: Te
 def test_a_few_subscriptions_meet_a_rate_too() -> None:
     documents = list(generate_documents(news_schema(), 50, seed=6))
     for rate in (0.1, 0.5):
-        (expression,) = generate_subscriptions(news_schema(), 1, match_rate=rate, documents=documents)
+        (expression,) = generate_subscriptions(
+            news_schema(), 1, SubscriptionOptions(match_rate=rate), documents=documents
+        )
         assert measured([expression], documents) == pytest.approx(rate, abs=0.1 * rate + 0.01)
 
 
@@ -114,7 +130,7 @@ def test_a_rate_that_no_candidate_has_is_refused_with_what_there_is(monkeypatch:
     with pytest.raises(
         LimitError, match=r"50\.0000% cannot be reached: 0 of 1 subscriptions .* match 100\.00% to 100\.00%"
     ):
-        generate_subscriptions(schema, 1, match_rate=0.5)
+        generate_subscriptions(schema, 1, SubscriptionOptions(match_rate=0.5))
 
 
 def test_a_rate_that_distinct_ones_cannot_keep_up_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,21 +138,21 @@ def test_a_rate_that_distinct_ones_cannot_keep_up_is_refused(monkeypatch: pytest
     with pytest.raises(
         LimitError, match=r"90\.0000% cannot be reached: [\d,]+ of 5,000 distinct subscriptions were found"
     ):
-        generate_subscriptions(news_schema(), 5_000, match_rate=0.9, distinct=True)
+        generate_subscriptions(news_schema(), 5_000, SubscriptionOptions(match_rate=0.9, distinct=True))
 
 
 def test_an_unreadable_document_in_the_sample_is_named() -> None:
     with pytest.raises(DocumentError, match=r"document 2 of the sample cannot be read: mismatched tag") as caught:
-        generate_subscriptions(EVEN, 1, match_rate=0.1, documents=[b"<r/>", b"<r>\n<a></r>"])
+        generate_subscriptions(EVEN, 1, SubscriptionOptions(match_rate=0.1), documents=[b"<r/>", b"<r>\n<a></r>"])
     assert caught.value.line == 2
 
 
 def test_an_empty_sample_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one document"):
-        generate_subscriptions(EVEN, 1, match_rate=0.1, documents=[])
+        generate_subscriptions(EVEN, 1, SubscriptionOptions(match_rate=0.1), documents=[])
 
 
 def test_progress_reaches_the_end() -> None:
     reports: list[int] = []
-    generate_subscriptions(news_schema(), 250, match_rate=0.1, progress=reports.append)
+    generate_subscriptions(news_schema(), 250, SubscriptionOptions(match_rate=0.1), progress=reports.append)
     assert reports == [100, 200, 250]

@@ -8,7 +8,13 @@ from lxml import etree
 
 from pathcast.documents.schema.schema import Schema
 from pathcast.patterns import parse
-from pathcast.workloads import astronomy_schema, generate_documents, generate_subscriptions, protein_schema
+from pathcast.workloads import (
+    SubscriptionOptions,
+    astronomy_schema,
+    generate_documents,
+    generate_subscriptions,
+    protein_schema,
+)
 
 SCHEMAS = {"protein": protein_schema(), "astronomy": astronomy_schema()}
 README = files("pathcast.workloads").joinpath("README.md").read_text(encoding="utf-8")
@@ -54,7 +60,7 @@ def test_proteins_are_flat() -> None:
 
 
 def test_proteins_have_few_distinct_paths_but_as_many_as_the_paper_asks_for() -> None:
-    assert len(set(generate_subscriptions(protein_schema(), 4_000, distinct=True))) == 4_000
+    assert len(set(generate_subscriptions(protein_schema(), 4_000, SubscriptionOptions(distinct=True)))) == 4_000
 
 
 def test_astronomy_nests_in_its_text_alone() -> None:

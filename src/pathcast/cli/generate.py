@@ -40,7 +40,7 @@ def documents(
     force: options.Force = False,
 ) -> None:
     """Write documents that are valid against a DTD, as document-000001.xml and so on."""
-    from pathcast.workloads import generate_documents
+    from pathcast.workloads import DocumentOptions, generate_documents
 
     if output.exists() and not output.is_dir():
         refuse(f"{output} is not a folder")
@@ -51,13 +51,15 @@ def documents(
         drawn = generate_documents(
             _schema(dtd, root),
             count,
+            DocumentOptions(
+                max_levels=max_levels,
+                max_repeats=max_repeats,
+                attribute_probability=attribute_probability,
+                max_elements=max_elements,
+            ),
             seed=seed,
-            max_levels=max_levels,
-            max_repeats=max_repeats,
-            attribute_probability=attribute_probability,
             largest=largest,
             text=text.value,
-            max_elements=max_elements,
             start=start,
         )
         output.mkdir(parents=True, exist_ok=True)
@@ -97,7 +99,7 @@ def subscriptions(
     force: options.Force = False,
 ) -> None:
     """Write XPath subscriptions, drawn by a random walk over a DTD."""
-    from pathcast.workloads import assign_subscribers, generate_subscriptions
+    from pathcast.workloads import SubscriptionOptions, assign_subscribers, generate_subscriptions
 
     if sample is not None and match_rate is None:
         refuse("--sample: documents to measure a match rate on; give --match-rate as well")
@@ -106,20 +108,22 @@ def subscriptions(
         drawn = generate_subscriptions(
             _schema(dtd, root),
             count,
+            SubscriptionOptions(
+                max_depth=max_depth,
+                min_depth=min_depth,
+                wildcard=wildcard,
+                descendant=descendant,
+                skew=skew,
+                predicates=predicates,
+                predicate_probability=predicate_probability,
+                operators=[choice.value for choice in operator or options.Operator],
+                predicate_targets=[choice.value for choice in predicate_target or options.Target],
+                nested=nested,
+                nested_probability=nested_probability,
+                distinct=distinct,
+                match_rate=match_rate,
+            ),
             seed=seed,
-            max_depth=max_depth,
-            min_depth=min_depth,
-            wildcard=wildcard,
-            descendant=descendant,
-            skew=skew,
-            predicates=predicates,
-            predicate_probability=predicate_probability,
-            operators=[choice.value for choice in operator or options.Operator],
-            predicate_targets=[choice.value for choice in predicate_target or options.Target],
-            nested=nested,
-            nested_probability=nested_probability,
-            distinct=distinct,
-            match_rate=match_rate,
             documents=None if sample is None else _contents(sample),
             largest=largest,
             text=text.value,

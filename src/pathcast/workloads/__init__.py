@@ -10,10 +10,13 @@ from pathlib import Path
 
 from pathcast.documents.schema import Schema, read_dtd
 from pathcast.workloads.documents import generate_documents
+from pathcast.workloads.generation_options import DocumentOptions, SubscriptionOptions
 from pathcast.workloads.subscriptions import assign_subscribers, generate_subscriptions
 from pathcast.workloads.value_pools import Values
 
 __all__ = [
+    "DocumentOptions",
+    "SubscriptionOptions",
     "Values",
     "assign_subscribers",
     "astronomy_schema",

@@ -20,8 +20,10 @@ from random import Random
 
 from pathcast.documents.schema import Attribute, Element, Particle, Schema
 from pathcast.errors import DocumentError, LimitError
+from pathcast.workloads.generation_options import DocumentOptions
 from pathcast.workloads.value_pools import TextStyle, Values
 
+_DEFAULTS = DocumentOptions()
 DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 
 
@@ -57,23 +59,17 @@ Expand = Callable[[Children], None]
 def generate_documents(
     schema: Schema,
     count: int,
+    options: DocumentOptions = _DEFAULTS,
     *,
     seed: int = 0,
-    max_levels: int = 6,
-    max_repeats: int = 3,
-    attribute_probability: float | None = None,
     largest: int = 20,
     text: TextStyle = "integers",
     values: Values | None = None,
-    max_elements: int = 10_000,
     start: int = 0,
 ) -> Iterator[bytes]:
     """`count` valid documents in UTF-8, numbered from `start`.
 
-    max_levels: how many levels below the root optional parts may reach.
-    attribute_probability: of optional attributes; None draws one per attribute.
     largest, text: bounds and style of the values (value_pools.py); `values` overrides both and the seed of the domains.
-    max_elements: beyond it a document is finished as shortly as its schema allows.
 
     >>> from pathcast.workloads import generate_documents, news_schema
     >>> documents = list(generate_documents(news_schema(), 2, seed=7))
@@ -81,39 +77,15 @@ def generate_documents(
     (True, b'<?xml')
     """
     if count < 0 or start < 0:
-        raise ValueError(f"count and start must not be negative, not {count} and {start}")
+        raise ValueError(f"count and start must be at least 0, got {count} and {start}")
     domains = values if values is not None else Values(schema, seed=seed, largest=largest, text=text)
-    generator = DocumentGenerator(
-        schema,
-        domains,
-        seed=seed,
-        max_levels=max_levels,
-        max_repeats=max_repeats,
-        attribute_probability=attribute_probability,
-        max_elements=max_elements,
-    )
-    return map(generator.document, range(start, start + count))
+    return map(DocumentGenerator(schema, domains, options, seed=seed).document, range(start, start + count))
 
 
 class DocumentGenerator:
     """A schema compiled for writing documents. Not for use by several threads at once."""
 
-    def __init__(
-        self,
-        schema: Schema,
-        values: Values,
-        *,
-        seed: int,
-        max_levels: int,
-        max_repeats: int,
-        attribute_probability: float | None,
-        max_elements: int,
-    ) -> None:
-        for name, number in (("max_levels", max_levels), ("max_repeats", max_repeats), ("max_elements", max_elements)):
-            if number < 1:
-                raise ValueError(f"{name} must be at least 1, not {number}")
-        if attribute_probability is not None and not 0 <= attribute_probability <= 1:
-            raise ValueError(f"attribute_probability must lie in 0..1, not {attribute_probability}")
+    def __init__(self, schema: Schema, values: Values, options: DocumentOptions, *, seed: int) -> None:
         if schema.height(schema.root) is None:
             raise DocumentError(
                 f"no finite document has the root '{schema.root}': its content requires itself without end"
@@ -121,10 +93,10 @@ class DocumentGenerator:
         self.schema = schema
         self.values = values
         self.seed = seed
-        self.max_levels = max_levels
-        self.max_repeats = max_repeats
-        self.attribute_probability = attribute_probability
-        self.max_elements = max_elements
+        self.max_levels = options.max_levels
+        self.max_repeats = options.max_repeats
+        self.attribute_probability = options.attribute_probability
+        self.max_elements = options.max_elements
         self._random = Random()
         reachable = schema.reachable(schema.root)
         names = [name for name in schema.elements if name in reachable and schema.height(name) is not None]

@@ -15,13 +15,12 @@ from bisect import bisect
 from collections.abc import Sequence
 from itertools import accumulate
 from random import Random
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from pathcast.documents.schema import Element, Schema
 from pathcast.errors import LimitError
+from pathcast.workloads.generation_options import SubscriptionOptions
 from pathcast.workloads.value_pools import Domain, Values
-
-PredicateSteps = Literal["any", "named"]
 
 
 class Comparison(NamedTuple):
@@ -76,54 +75,23 @@ class Walker:
 
     attempts = 100_000  # walks in a row that may be too short
 
-    def __init__(
-        self,
-        schema: Schema,
-        values: Values,
-        *,
-        seed: int,
-        max_depth: int,
-        min_depth: int | None,
-        wildcard: float,
-        descendant: float,
-        skew: float,
-        predicates: int,
-        predicate_probability: float,
-        operators: Sequence[str],
-        predicate_targets: Sequence[str],
-        predicate_steps: PredicateSteps,
-        nested: int,
-        nested_probability: float,
-    ) -> None:
-        if predicate_steps not in ("any", "named"):
-            raise ValueError(f"predicate_steps must be 'any' or 'named', not {predicate_steps!r}")
-        _check(max_depth, min_depth, skew, predicates, nested, operators, predicate_targets)
-        if (predicates and predicate_probability) or (nested and nested_probability):
-            raise ValueError("give a number of predicates or nested paths, or a probability, not both")
-        for name, probability in (
-            ("wildcard", wildcard),
-            ("descendant", descendant),
-            ("predicate_probability", predicate_probability),
-            ("nested_probability", nested_probability),
-        ):
-            if not 0 <= probability <= 1:
-                raise ValueError(f"{name} must lie in 0..1, not {probability}")
-        self.max_depth = max_depth
-        self.min_depth = max_depth if min_depth is None else min_depth
-        self.required_depth = min_depth or 1
-        self.wildcard = wildcard
-        self.descendant = descendant
-        self.predicates = predicates
-        self.predicate_probability = predicate_probability
-        self.operators = tuple(operators)
-        self.named_only = predicate_steps == "named"
-        self.nested = nested
-        self.nested_probability = nested_probability
+    def __init__(self, schema: Schema, values: Values, options: SubscriptionOptions, *, seed: int) -> None:
+        self.max_depth = options.max_depth
+        self.min_depth = options.max_depth if options.min_depth is None else options.min_depth
+        self.required_depth = options.min_depth or 1
+        self.wildcard = options.wildcard
+        self.descendant = options.descendant
+        self.predicates = options.predicates
+        self.predicate_probability = options.predicate_probability
+        self.operators = tuple(options.operators)
+        self.named_only = options.predicate_steps == "named"
+        self.nested = options.nested
+        self.nested_probability = options.nested_probability
         self.random = Random(f"pathcast/subscriptions/{seed}").random
-        self.root = _graph(schema, skew)[schema.root]
-        if predicates or predicate_probability:
+        self.root = _graph(schema, options.skew)[schema.root]
+        if self.predicates or self.predicate_probability:
             for node in nodes_below(self.root):
-                node.targets = _targets(schema[node.name], values, self.operators, predicate_targets)
+                node.targets = _targets(schema[node.name], values, self.operators, options.predicate_targets)
 
     @property
     def conditional(self) -> bool:
@@ -254,25 +222,6 @@ def shallow_schema(walker: Walker) -> LimitError:
         f"{walker.attempts:,} walks in a row ended above level {walker.required_depth}: "
         "the schema is too shallow for min_depth"
     )
-
-
-def _check(
-    max_depth: int,
-    min_depth: int | None,
-    skew: float,
-    predicates: int,
-    nested: int,
-    operators: Sequence[str],
-    predicate_targets: Sequence[str],
-) -> None:
-    if max_depth < 1 or not 1 <= (min_depth or 1) <= max_depth:
-        raise ValueError(f"depths must satisfy 1 <= min_depth <= max_depth, not {min_depth} and {max_depth}")
-    if skew < 0 or predicates < 0 or nested < 0:
-        raise ValueError(f"skew, predicates and nested must not be negative: {skew}, {predicates}, {nested}")
-    if not operators or any(operator not in ("=", "<=", ">=") for operator in operators):
-        raise ValueError(f"operators must be some of '=', '<=', '>=', not {tuple(operators)}")
-    if not predicate_targets or any(target not in ("attribute", "text") for target in predicate_targets):
-        raise ValueError(f"predicate_targets must be some of 'attribute', 'text', not {tuple(predicate_targets)}")
 
 
 def _graph(schema: Schema, skew: float) -> dict[str, Node]:

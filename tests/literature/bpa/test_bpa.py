@@ -10,11 +10,13 @@ from pathcast import Subscriptions
 from pathcast.documents import DocumentBatch, read_batch
 from pathcast.literature.bpa.run_kernels import LONGEST
 from pathcast.matching.engine_contract import Engine
-from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 
 DOCUMENTS = list(generate_documents(news_schema(), 30, seed=3))
-PLAIN = generate_subscriptions(news_schema(), 400, seed=3, max_depth=7, wildcard=0.4, descendant=0.3)
-SELECTIVE = generate_subscriptions(news_schema(), 300, seed=4, predicates=2)
+PLAIN = generate_subscriptions(
+    news_schema(), 400, SubscriptionOptions(max_depth=7, wildcard=0.4, descendant=0.3), seed=3
+)
+SELECTIVE = generate_subscriptions(news_schema(), 300, SubscriptionOptions(predicates=2), seed=4)
 
 
 def engine_for(xpaths: list[str], name: str = "bpa") -> Engine:

@@ -12,7 +12,7 @@ from pathcast.literature.gpx.run_kernels import MOST_REPEATS
 from pathcast.matching.engine_contract import Limited, Skipping, Streaming
 from pathcast.matching.reference import ReferenceEngine
 from pathcast.matching.table.pattern_table import PatternTable
-from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 from tests.literature.gpx.drawn import random_element, random_pattern
 from tests.literature.gpx.test_engines import answers, table_of
 
@@ -132,7 +132,11 @@ def test_a_document_that_is_begun_again_for_want_of_room_decides_all_links() -> 
     schema = news_schema()
     document = next(generate_documents(schema, 1, seed=1))
     drawn = generate_subscriptions(
-        schema, 400, seed=1, max_depth=8, nested_probability=0.2, match_rate=0.3, documents=[document]
+        schema,
+        400,
+        SubscriptionOptions(max_depth=8, nested_probability=0.2, match_rate=0.3),
+        seed=1,
+        documents=[document],
     )
     subscriptions = pathcast.Subscriptions()
     subscriptions.add_many([f"/*[.//news]{path}" if path.startswith("//") else path for path in drawn])

@@ -13,13 +13,16 @@ from pathcast.documents import read as read_document
 from pathcast.matching import Tuning, engines
 from pathcast.matching.engine_contract import Engine
 from pathcast.matching.table.pattern_table import PatternTable
-from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 
 # A few unused entries are many.
 FEW = Tuning(unused_entries=20)
 DOCUMENTS = list(generate_documents(news_schema(), 12, seed=5))
 PATTERNS = generate_subscriptions(
-    news_schema(), 900, seed=6, max_depth=6, predicate_probability=0.05, nested_probability=0.1, distinct=True
+    news_schema(),
+    900,
+    SubscriptionOptions(max_depth=6, predicate_probability=0.05, nested_probability=0.1, distinct=True),
+    seed=6,
 )
 
 

@@ -14,7 +14,7 @@ from pathcast.kernels import kernel
 from pathcast.matching import Tuning
 from pathcast.matching.automaton.values.comparison_kernels import number
 from pathcast.patterns.value_comparison import number_of
-from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 
 DOCUMENTS = list(generate_documents(news_schema(), 60, seed=11))
 
@@ -58,7 +58,7 @@ def test_copies_of_a_subscription_are_one_pattern() -> None:
 
 @pytest.mark.parametrize("limit", [1, 1 << 16])
 def test_forgetting_states_changes_no_answer(limit: int) -> None:
-    xpaths = generate_subscriptions(news_schema(), 300, seed=4, max_depth=7, predicates=1)
+    xpaths = generate_subscriptions(news_schema(), 300, SubscriptionOptions(max_depth=7, predicates=1), seed=4)
     documents = [*DOCUMENTS, *generate_documents(news_schema(), 200, seed=12)]
     wanted = answers(matcher_for(xpaths), documents)
     matcher = matcher_for(xpaths, tuning=Tuning(state_bytes=limit))
@@ -68,7 +68,9 @@ def test_forgetting_states_changes_no_answer(limit: int) -> None:
 
 
 def test_a_warm_memo_travels_with_the_index(tmp_path: Path) -> None:
-    xpaths = generate_subscriptions(news_schema(), 500, seed=5, max_depth=7, nested_probability=0.1)
+    xpaths = generate_subscriptions(
+        news_schema(), 500, SubscriptionOptions(max_depth=7, nested_probability=0.1), seed=5
+    )
     matcher = matcher_for(xpaths)
     wanted = answers(matcher)
     matcher.save(tmp_path / "warm")
@@ -97,7 +99,9 @@ def test_a_shut_gate_makes_no_candidate() -> None:
 
 @pytest.mark.parametrize("namespaces", [None, "ignore"])
 def test_it_agrees_with_the_reference_on_news(namespaces: str | None) -> None:
-    xpaths = generate_subscriptions(news_schema(), 400, seed=6, predicates=1, nested_probability=0.15, max_depth=6)
+    xpaths = generate_subscriptions(
+        news_schema(), 400, SubscriptionOptions(predicates=1, nested_probability=0.15, max_depth=6), seed=6
+    )
     found = []
     for engine in ("automaton", "reference"):
         subscriptions = Subscriptions(namespaces=namespaces)  # type: ignore[arg-type]

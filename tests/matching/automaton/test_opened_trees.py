@@ -18,7 +18,7 @@ from pathcast.matching.automaton.verify.tree_store import TreeStore
 from pathcast.matching.automaton.verify.verifier import renumbered
 from pathcast.matching.table import tree_patterns as trees
 from pathcast.patterns import Pattern, parse
-from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 from tests.matching.test_differential import Round, drawn
 
 # A few unused entries are many.
@@ -75,7 +75,7 @@ def test_opened_changed_and_opened_again_it_agrees_with_lxml(seed: int, memo: bo
 
 def test_to_open_and_match_no_pattern_is_parsed_or_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     subscriptions = Subscriptions()
-    xpaths = generate_subscriptions(news_schema(), 500, seed=3, predicates=2, nested=1)
+    xpaths = generate_subscriptions(news_schema(), 500, SubscriptionOptions(predicates=2, nested=1), seed=3)
     subscriptions.add_many(xpaths)
     matcher = subscriptions.compile()
     documents = list(generate_documents(news_schema(), 30, seed=3))
@@ -97,7 +97,9 @@ def test_to_open_and_match_no_pattern_is_parsed_or_compiled(tmp_path: Path, monk
 def test_when_the_table_is_compacted_no_pattern_is_compiled_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    xpaths = generate_subscriptions(news_schema(), 600, seed=4, predicates=2, nested=1, distinct=True)
+    xpaths = generate_subscriptions(
+        news_schema(), 600, SubscriptionOptions(predicates=2, nested=1, distinct=True), seed=4
+    )
     documents = list(generate_documents(news_schema(), 30, seed=4))
     compiled(xpaths).save(tmp_path / "index")
     opened = pathcast.open_index(tmp_path / "index")

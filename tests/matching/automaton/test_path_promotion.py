@@ -11,12 +11,12 @@ from pathcast.kernels import Int32s
 from pathcast.matching import Tuning
 from pathcast.matching.automaton.updates.generation import Generation, Index
 from pathcast.matching.automaton.updates.index_updates import IndexUpdates
-from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 from tests.matching.automaton.promotion import at_rest
 
 DOCUMENTS = list(generate_documents(news_schema(), 30, seed=5))
-PATHS = generate_subscriptions(news_schema(), 500, seed=6, max_depth=7, distinct=True)
-TREES = generate_subscriptions(news_schema(), 12, seed=7, max_depth=5, predicates=1, distinct=True)
+PATHS = generate_subscriptions(news_schema(), 500, SubscriptionOptions(max_depth=7, distinct=True), seed=6)
+TREES = generate_subscriptions(news_schema(), 12, SubscriptionOptions(max_depth=5, predicates=1, distinct=True), seed=7)
 
 
 # A few dozen pending paths are many.

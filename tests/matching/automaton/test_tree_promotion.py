@@ -9,7 +9,7 @@ import pytest
 from pathcast import Matcher, Subscriptions, open_index
 from pathcast.matching import Tuning
 from pathcast.matching.automaton.verify.verifier import Verifier
-from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 from tests.matching.automaton.promotion import at_rest
 
 DOCUMENTS = list(generate_documents(news_schema(), 20, seed=5))
@@ -17,7 +17,10 @@ JOINED = [
     xpath
     for predicates, nested in ((1, 0), (0, 1))
     for xpath in generate_subscriptions(
-        news_schema(), 80, seed=8, max_depth=5, distinct=True, predicates=predicates, nested=nested
+        news_schema(),
+        80,
+        SubscriptionOptions(max_depth=5, distinct=True, predicates=predicates, nested=nested),
+        seed=8,
     )
     if "[" in xpath
 ][:150]
@@ -93,7 +96,7 @@ def test_when_they_are_many_they_are_laid_out_with_all_others() -> None:
 @pytest.mark.parametrize("first", [0, 1, 90], ids=str)
 def test_answers_are_the_same_after_each_change(first: int) -> None:
     later = [xpath for pair in zip(JOINED[90:], OTHERS * 10, strict=True) for xpath in pair]
-    paths = generate_subscriptions(news_schema(), 40, seed=11, max_depth=5, distinct=True)
+    paths = generate_subscriptions(news_schema(), 40, SubscriptionOptions(max_depth=5, distinct=True), seed=11)
     subscriptions, matcher = followed(JOINED[:first], [])
     ids = list[int]()
     kinds = set[bool]()

@@ -94,13 +94,16 @@ def engine_index(run: Run, parameters: Index) -> Iterator[Row]:
 
 def _measure(run: Run, parameters: Index, kind: str, size: int) -> Iterator[Row]:
     import pathcast
-    from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+    from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 
     run.begin(f"generating {size:,} {kind}")
     schema = news_schema()
     predicates = 2 if kind == TREES else 0
     xpaths = generate_subscriptions(
-        schema, size, seed=run.seed, max_depth=12, min_depth=6, predicates=predicates, distinct=True
+        schema,
+        size,
+        SubscriptionOptions(max_depth=12, min_depth=6, predicates=predicates, distinct=True),
+        seed=run.seed,
     )
     documents = list(generate_documents(schema, 20, seed=run.seed))
     run.begin(f"building, saving and opening {size:,} {kind}", parameters.opens)

@@ -236,31 +236,28 @@ def _rivals(matcher: "Matcher", documents: list[bytes]) -> dict[str, Callable[[]
 
 def _paths(run: Run) -> list[str]:
     """The distinct paths: the field's, or as many generated ones."""
-    from pathcast.workloads import generate_subscriptions, news_schema
+    from pathcast.workloads import SubscriptionOptions, generate_subscriptions, news_schema
 
     file = run.data / "nitf" / "queries-153928-d.txt.gz" if run.data else Path("nowhere")
     if file.is_file():
         return gzip.decompress(file.read_bytes()).decode().split()
     run.note("The field's NITF paths are not on this machine: generated ones stand in for them.")
-    return generate_subscriptions(news_schema(), _DISTINCT, seed=run.seed, max_depth=8, distinct=True)
+    return generate_subscriptions(
+        news_schema(), _DISTINCT, SubscriptionOptions(max_depth=8, distinct=True), seed=run.seed
+    )
 
 
 def _selective(run: Run, parameters: Engine, documents: list[bytes]) -> list[str]:
     """Distinct paths of which some 0.06 % match a document."""
-    from pathcast.workloads import generate_subscriptions, news_schema, schema_from_dtd
+    from pathcast.workloads import SubscriptionOptions, generate_subscriptions, news_schema, schema_from_dtd
 
     dtd = run.data / "nitf" / "nitf-2-5.dtd" if run.data else Path("nowhere")
     schema = schema_from_dtd(dtd, root="nitf") if dtd.is_file() else news_schema()
     return generate_subscriptions(
         schema,
         parameters.selective,
+        SubscriptionOptions(max_depth=10, min_depth=6, wildcard=0.1, descendant=0.1, distinct=True, match_rate=0.0006),
         seed=run.seed,
-        max_depth=10,
-        min_depth=6,
-        wildcard=0.1,
-        descendant=0.1,
-        distinct=True,
-        match_rate=0.0006,
         documents=documents,
     )
 

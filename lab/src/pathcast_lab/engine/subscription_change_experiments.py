@@ -121,15 +121,17 @@ def engine_changes(run: Run, parameters: EngineChanges) -> Iterator[Row]:
     that happen meanwhile, and of a full one at the end.
     """
     import pathcast
-    from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+    from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 
     run.begin("documents and subscriptions")
     schema = news_schema()
     documents = list(generate_documents(schema, parameters.documents, seed=run.seed))
     count = parameters.size + 3 * parameters.changes
-    paths = list(dict.fromkeys(generate_subscriptions(schema, 2 * count, seed=run.seed, max_depth=9)))
+    paths = list(
+        dict.fromkeys(generate_subscriptions(schema, 2 * count, SubscriptionOptions(max_depth=9), seed=run.seed))
+    )
     known, fresh = paths[: len(paths) // 2], paths[len(paths) // 2 :]
-    trees = generate_subscriptions(schema, parameters.changes, seed=run.seed + 1, predicates=1)
+    trees = generate_subscriptions(schema, parameters.changes, SubscriptionOptions(predicates=1), seed=run.seed + 1)
     subscriptions = pathcast.Subscriptions()
     subscriptions.add_many([known[number % len(known)] for number in range(parameters.size)])
     matcher = subscriptions.compile(engine="automaton")
@@ -173,13 +175,15 @@ def _check(run: Run, subscriptions: "Subscriptions", matcher: "Matcher", documen
 def _trees_alone(run: Run, parameters: EngineChanges, documents: list[bytes]) -> Iterator[Row]:
     """Matches against patterns with predicates alone, quiet and while these change."""
     import pathcast
-    from pathcast.workloads import generate_subscriptions, news_schema
+    from pathcast.workloads import SubscriptionOptions, generate_subscriptions, news_schema
 
     run.begin("patterns with predicates")
     patterns: list[str] = []
     schema, count = news_schema(), 2 * parameters.trees
     for values, nested in ((1, 0), (0, 1)):
-        found = generate_subscriptions(schema, count, seed=run.seed, max_depth=9, predicates=values, nested=nested)
+        found = generate_subscriptions(
+            schema, count, SubscriptionOptions(max_depth=9, predicates=values, nested=nested), seed=run.seed
+        )
         patterns += [xpath for xpath in dict.fromkeys(found) if "[" in xpath]
     Random(run.seed).shuffle(patterns)
     subscriptions = pathcast.Subscriptions()

@@ -132,10 +132,10 @@ def _measured(
     import pathcast
     from pathcast.documents import Limits
     from pathcast.documents.reader import Reader
-    from pathcast.workloads import generate_subscriptions, news_schema
+    from pathcast.workloads import SubscriptionOptions, generate_subscriptions, news_schema
 
     run.begin(f"{size:,} subscriptions with {kind}")
-    xpaths = generate_subscriptions(news_schema(), size, seed=run.seed, max_depth=6, **choice)
+    xpaths = generate_subscriptions(news_schema(), size, SubscriptionOptions(max_depth=6, **choice), seed=run.seed)
     begin = perf_counter()
     subscriptions = pathcast.Subscriptions()
     subscriptions.add_many(xpaths)

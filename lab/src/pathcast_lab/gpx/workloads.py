@@ -55,12 +55,20 @@ class Workload:
         return list(documents), [*pool, *Random(run.seed).choices(pool, k=self.queries - POOL)]
 
     def _generated(self, run: Run) -> tuple[list[bytes], list[str]]:
-        from pathcast.workloads import Values, generate_documents, generate_subscriptions
+        from pathcast.workloads import (
+            DocumentOptions,
+            SubscriptionOptions,
+            Values,
+            generate_documents,
+            generate_subscriptions,
+        )
 
         schema = _schema(run, self.schema)
         values = Values(schema, seed=run.seed)
         documents = list(
-            generate_documents(schema, self.documents, seed=run.seed, max_levels=self.levels, values=values)
+            generate_documents(
+                schema, self.documents, DocumentOptions(max_levels=self.levels), seed=run.seed, values=values
+            )
         )
         steering = documents[:: ceil(len(documents) / STEERED)]
         if self.match_rate and len(steering) < len(documents):
@@ -71,15 +79,17 @@ class Workload:
         queries = generate_subscriptions(
             schema,
             self.queries,
+            SubscriptionOptions(
+                max_depth=self.length,
+                wildcard=self.wildcard,
+                descendant=self.descendant,
+                predicates=self.filters,
+                predicate_targets=("attribute",),
+                predicate_steps="named",
+                distinct=self.distinct,
+                match_rate=self.match_rate or None,
+            ),
             seed=run.seed,
-            max_depth=self.length,
-            wildcard=self.wildcard,
-            descendant=self.descendant,
-            predicates=self.filters,
-            predicate_targets=("attribute",),
-            predicate_steps="named",
-            distinct=self.distinct,
-            match_rate=self.match_rate or None,
             documents=steering if self.match_rate else None,
             values=values,
         )

@@ -79,21 +79,11 @@ def sent_documents(mediator: "Mediator", catalogues: "Sequence[Catalogue]", size
 def subscriptions_to(tree: "SchemaTree", count: int, seed: int, *, nested: float = 0.2) -> "Subscriptions":
     """So many different subscriptions to a schema, or plain paths, some of them equal, with `nested` 0."""
     from pathcast.matching import Subscriptions
-    from pathcast.workloads import generate_subscriptions
+    from pathcast.workloads import SubscriptionOptions, generate_subscriptions
 
     made = Subscriptions()
-    made.add_many(
-        generate_subscriptions(
-            tree.folded(),
-            count,
-            seed=seed,
-            max_depth=8,
-            wildcard=0.2,
-            descendant=0.2,
-            nested_probability=nested,
-            distinct=nested > 0,
-        )
-    )
+    options = SubscriptionOptions(max_depth=8, nested_probability=nested, distinct=nested > 0)
+    made.add_many(generate_subscriptions(tree.folded(), count, options, seed=seed))
     return made
 
 

@@ -104,19 +104,12 @@ def _measure(run: Run, parameters: Structure, kind: str, name: str, documents: l
     from pathcast.documents.reader import Reader
     from pathcast.routing.structure.structure_annotation import Needs, StructureCoder, StructureDecoder
     from pathcast.routing.structure.structure_matcher import StructureMatcher
-    from pathcast.workloads import generate_subscriptions
+    from pathcast.workloads import SubscriptionOptions, generate_subscriptions
 
     subscriptions = Subscriptions()
+    options = SubscriptionOptions(max_depth=8, wildcard=0.1, descendant=0.1, match_rate=0.1, **KINDS[kind])
     drawn = generate_subscriptions(
-        schema_of(NEWS_130),
-        parameters.subscriptions,
-        seed=run.seed,
-        max_depth=8,
-        wildcard=0.1,
-        descendant=0.1,
-        match_rate=0.1,
-        documents=documents,
-        **KINDS[kind],
+        schema_of(NEWS_130), parameters.subscriptions, options, seed=run.seed, documents=documents
     )
     subscriptions.add_many(list(drawn))
     engine = subscriptions.compile(engine=name).engine

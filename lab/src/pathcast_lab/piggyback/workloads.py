@@ -68,24 +68,22 @@ def documents_of(name: str, count: int, seed: int) -> list[bytes]:
 
 def subscriptions_of(workload: Workload, documents: Sequence[bytes], seed: int) -> list[list[str]]:
     """The subscriptions of each router: L = 8, ρ_* = ρ_// = 0.1, with the predicate that steers the first match."""
-    from pathcast.workloads import generate_subscriptions
+    from pathcast.workloads import SubscriptionOptions, generate_subscriptions
     from pathcast_lab.workloads import steered_subscriptions
 
     routers = 2**workload.levels - 1
     # A match rate is measured on documents; one of a large set would cost more than it tells.
     sample = documents if workload.documents_like not in _LARGE_BYTES else [_one(workload, seed)]
-    drawn = generate_subscriptions(
-        schema_of(workload.documents_like),
-        routers * workload.subscriptions,
-        seed=seed,
+    options = SubscriptionOptions(
         max_depth=8,
         wildcard=0.1,
         descendant=0.1,
         nested_probability=workload.nested,
         skew=workload.skew,
         match_rate=workload.match_rate,
-        documents=list(sample),
     )
+    schema, count = schema_of(workload.documents_like), routers * workload.subscriptions
+    drawn = generate_subscriptions(schema, count, options, seed=seed, documents=list(sample))
     steered = list(steered_subscriptions(drawn))
     return [steered[number::routers] for number in range(routers)]
 

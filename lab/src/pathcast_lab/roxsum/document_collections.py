@@ -161,14 +161,17 @@ def _cover(batch: "RoXSum", nodes: list[int], documents: "BitMap") -> Iterator[s
 
 def _walks(name: str, group: tuple[str, ...], seed: int) -> Iterator[str]:
     """Random paths of 3 to 7 steps through the schema of a group, none of which can leave it."""
-    from pathcast.workloads import generate_subscriptions
+    from pathcast.workloads import SubscriptionOptions, generate_subscriptions
 
     schema = next(schema for schema in schemas_of(name, seed) if schema.root == group[0]).with_root(group[-1])
     above = len(group) - 1
     prefix = "".join(f"/{label}" for label in group[:-1])
     for number in count():
         paths = generate_subscriptions(
-            schema, 500, seed=seed + 1_000 * number, min_depth=max(2, STEPS[0] - above), max_depth=STEPS[1] - above
+            schema,
+            500,
+            SubscriptionOptions(min_depth=max(2, STEPS[0] - above), max_depth=STEPS[1] - above),
+            seed=seed + 1_000 * number,
         )
         # A walk that begins with a wildcard or a // would match documents of other groups.
         yield from (prefix + path for path in paths if path.startswith(f"/{group[-1]}/"))

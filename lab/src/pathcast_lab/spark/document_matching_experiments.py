@@ -183,12 +183,15 @@ class Workload:
         import numpy as np
 
         from pathcast.matching import Subscriptions
-        from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
+        from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 
         schema = news_schema()
         documents = list(generate_documents(schema, parameters.distinct, seed=run.seed, text="words"))
         paths = generate_subscriptions(
-            schema, parameters.candidates, seed=run.seed, min_depth=4, max_depth=10, descendant=0.1, distinct=True
+            schema,
+            parameters.candidates,
+            SubscriptionOptions(min_depth=4, max_depth=10, descendant=0.1, distinct=True),
+            seed=run.seed,
         )
         subscriptions = Subscriptions()
         subscriptions.add_many(paths)

@@ -82,7 +82,13 @@ def spark_subscriptions(run: Run, parameters: SparkSubscriptions) -> Iterator[Ro
     import pyarrow.parquet as pq
 
     from pathcast.spark import session
-    from pathcast.workloads import assign_subscribers, generate_documents, generate_subscriptions, news_schema
+    from pathcast.workloads import (
+        SubscriptionOptions,
+        assign_subscribers,
+        generate_documents,
+        generate_subscriptions,
+        news_schema,
+    )
 
     schema = news_schema()
     documents = list(generate_documents(schema, 20, seed=run.seed))
@@ -90,7 +96,9 @@ def spark_subscriptions(run: Run, parameters: SparkSubscriptions) -> Iterator[Ro
         folder = Path(name)
         for kind, size, predicates in ((PLAIN, parameters.plain, 0), (TREES, parameters.trees, 2)):
             run.begin(f"generating {size:,} {kind}")
-            xpaths = generate_subscriptions(schema, size, seed=run.seed, max_depth=8, predicates=predicates)
+            xpaths = generate_subscriptions(
+                schema, size, SubscriptionOptions(max_depth=8, predicates=predicates), seed=run.seed
+            )
             owners = assign_subscribers(size, readers=200, seed=run.seed)
             pq.write_table(pa.table({"id": range(1, size + 1), "subscriber": owners, "xpath": xpaths}), folder / kind)
         for cores in parameters.cores:

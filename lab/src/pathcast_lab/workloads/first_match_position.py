@@ -14,6 +14,7 @@ import numpy as np
 
 from pathcast.documents import read_batch
 from pathcast.documents.schema.schema import Schema
+from pathcast.workloads import DocumentOptions
 from pathcast.workloads.documents import generate_documents
 from pathcast.workloads.value_pools import TextStyle
 
@@ -67,7 +68,9 @@ def documents_of_size(
 ) -> list[bytes]:
     """Documents of about so many elements: of `tries` times as many as are asked for those that come nearest."""
     drawn = list(
-        generate_documents(schema, tries * count, seed=seed, text=text, max_levels=max_levels, max_repeats=max_repeats)
+        generate_documents(
+            schema, tries * count, DocumentOptions(max_levels=max_levels, max_repeats=max_repeats), seed=seed, text=text
+        )
     )
     sizes = np.diff(read_batch(drawn).offsets)
     nearest = np.argsort(np.abs(sizes - elements), kind="stable")[:count]

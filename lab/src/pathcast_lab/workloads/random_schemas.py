@@ -15,6 +15,7 @@ from random import Random
 
 from pathcast.documents.schema.dtd import read_dtd
 from pathcast.documents.schema.schema import Schema
+from pathcast.workloads import DocumentOptions
 from pathcast.workloads.documents import DocumentGenerator
 from pathcast.workloads.value_pools import TextStyle, Values
 
@@ -166,16 +167,9 @@ def mixed_documents(
     text: TextStyle = "integers",
 ) -> Iterator[bytes]:
     """`count` documents, numbered from `start`, each of a schema drawn by its number and the seed."""
+    options = DocumentOptions(max_levels=max_levels, max_repeats=max_repeats)
     generators = [
-        DocumentGenerator(
-            schema,
-            Values(schema, seed=seed, largest=largest, text=text),
-            seed=seed,
-            max_levels=max_levels,
-            max_repeats=max_repeats,
-            attribute_probability=None,
-            max_elements=10_000,
-        )
+        DocumentGenerator(schema, Values(schema, seed=seed, largest=largest, text=text), options, seed=seed)
         for schema in schemas
     ]
     if not generators:

@@ -1,0 +1,89 @@
+"""Options of generated subscriptions and documents; values out of range raise `ValueError` when options are made."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+PredicateSteps = Literal["any", "named"]
+OPERATORS = ("=", "<=", ">=")
+TARGETS = ("attribute", "text")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubscriptionOptions:
+    """What generated subscriptions look like.
+
+    max_depth: levels that a walk goes down; with `min_depth` each walk draws its depth from between the two.
+    wildcard, descendant: probabilities of `*` for a step and of starting a `//`.
+    skew: Zipf's exponent for the choice of a child; 0 is uniform.
+    predicates: value predicates per subscription, at random steps (fewer where a path has fewer attributes and texts);
+        or predicate_probability, for each attribute and text of each step. predicate_steps: at any step, or only at
+        those with a name (not at `*`).
+    nested: nested paths per subscription (fewer where a path has fewer other children); or nested_probability per step.
+    distinct: no two subscriptions have the same text.
+    match_rate: the wanted mean share of matched documents.
+    """
+
+    max_depth: int = 6
+    min_depth: int | None = None
+    wildcard: float = 0.2
+    descendant: float = 0.2
+    skew: float = 0.0
+    predicates: int = 0
+    predicate_probability: float = 0.0
+    operators: Sequence[str] = OPERATORS
+    predicate_targets: Sequence[str] = TARGETS
+    predicate_steps: PredicateSteps = "any"
+    nested: int = 0
+    nested_probability: float = 0.0
+    distinct: bool = False
+    match_rate: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_depth < 1 or not 1 <= (self.min_depth or 1) <= self.max_depth:
+            raise ValueError(
+                f"depths must satisfy 1 <= min_depth <= max_depth, got {self.min_depth} and {self.max_depth}"
+            )
+        for name in ("skew", "predicates", "nested"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}")
+        for name in ("wildcard", "descendant", "predicate_probability", "nested_probability", "match_rate"):
+            _check_probability(name, getattr(self, name))
+        _check_choices("operators", self.operators, OPERATORS)
+        _check_choices("predicate_targets", self.predicate_targets, TARGETS)
+        if self.predicate_steps not in ("any", "named"):
+            raise ValueError(f"predicate_steps must be among 'any', 'named', got {self.predicate_steps!r}")
+        if (self.predicates and self.predicate_probability) or (self.nested and self.nested_probability):
+            raise ValueError("give a number of predicates or nested paths, or a probability, not both")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentOptions:
+    """What generated documents look like.
+
+    max_levels: how many levels below the root optional parts may reach.
+    max_repeats: how often `*` and `+` repeat at most.
+    attribute_probability: of optional attributes; None draws one per attribute.
+    max_elements: beyond it a document is finished as shortly as its schema allows.
+    """
+
+    max_levels: int = 6
+    max_repeats: int = 3
+    attribute_probability: float | None = None
+    max_elements: int = 10_000
+
+    def __post_init__(self) -> None:
+        for name in ("max_levels", "max_repeats", "max_elements"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        _check_probability("attribute_probability", self.attribute_probability)
+
+
+def _check_probability(name: str, probability: float | None) -> None:
+    if probability is not None and not 0 <= probability <= 1:
+        raise ValueError(f"{name} must lie in 0..1, got {probability}")
+
+
+def _check_choices(name: str, given: Sequence[str], possible: Sequence[str]) -> None:
+    if not given or any(each not in possible for each in given):
+        raise ValueError(f"{name} must be among {', '.join(map(repr, possible))}, got {list(given)!r}")
