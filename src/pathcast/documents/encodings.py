@@ -26,6 +26,7 @@ from .document_limits import Limits
 
 UTF_8 = "utf-8"
 _BOM = b"\xef\xbb\xbf"
+# A table by family: one codec per line would be a list of ninety.
 _CODECS = frozenset({
     "ascii", "latin_1", "utf_8", "utf_16", "utf_16_be", "utf_16_le", "utf_32", "utf_32_be", "utf_32_le",
     "iso8859_1", "iso8859_2", "iso8859_3", "iso8859_4", "iso8859_5", "iso8859_6", "iso8859_7", "iso8859_8",

@@ -122,10 +122,22 @@ class BatchBuilder:
 
     def _columns(self) -> "tuple[array[int] | bytearray, ...]":
         return (
-            self.name, self.parent, self.depth, self.end, self.position,
-            self.attribute_begin, self.attribute_name, self.attribute_start, self.attribute_length,
-            self.text_begin, self.text_end, self.text_parent, self.text_start, self.text_length, self.arena,
-        )  # fmt: skip
+            self.name,
+            self.parent,
+            self.depth,
+            self.end,
+            self.position,
+            self.attribute_begin,
+            self.attribute_name,
+            self.attribute_start,
+            self.attribute_length,
+            self.text_begin,
+            self.text_end,
+            self.text_parent,
+            self.text_start,
+            self.text_length,
+            self.arena,
+        )
 
     def finish(self) -> DocumentBatch:
         """The batch of all documents so far."""
