@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathcast.documents import Names
-from pathcast.documents.packed_documents import pack, unpack
+from pathcast.documents.structure.packed_documents import pack, unpack
+from pathcast.workloads import generate_documents, news_schema
 from tests.documents.equivalence import by_scanner, differences
 from tests.generators.documents import random_document
 
@@ -58,7 +59,6 @@ def test_names_are_found_in_another_table():
 def test_documents_that_were_not_read_are_nothing():
     packed, edges = pack(by_scanner([b"<a", b"<b/>"]))
     assert edges.tolist() == [0, 0, len(packed)]
-    assert len(packed) % 4 == 0
 
 
 def test_a_batch_without_documents_is_nothing():
@@ -77,14 +77,42 @@ def test_a_document_comes_alone_out_of_a_batch():
 
 
 def test_what_belongs_to_another_document_is_an_error_in_its_place():
-    batch = by_scanner([b"<a><b>a long text that lies within</b></a>", b"<a/>"])
+    batch = by_scanner([b"<a><b>a long text that lies within</b></a>", b"<a/>", b"<c/>"])
     packed, edges = pack(batch)
-    turned = np.concatenate([packed[edges[1] :], packed[: edges[1]]])
-    places = np.array([0, edges[2] - edges[1], edges[2]])
+    turned = np.concatenate([packed[edges[1] : edges[2]], packed[: edges[1]], packed[edges[2] :]])
+    places = np.array([0, edges[2] - edges[1], edges[2], edges[3]])
     found = unpack(turned, places, batch.data, batch.data_offsets, Names())
-    assert list(found.errors) == [1]
-    assert "structure" in found.errors[1].reason
-    assert len(found[0]) == 1
+    assert list(found.errors) == [0, 1]
+    assert all("another length" in error.reason for error in found.errors.values())
+    assert [len(document) for document in found] == [0, 0, 1]
+
+
+def test_structures_are_smaller_than_their_documents():
+    documents = list(generate_documents(news_schema(), 40, seed=3))
+    batch = by_scanner([str(document).encode() for document in documents])
+    packed, _ = pack(batch)
+    assert 2 * len(packed) < len(batch.data)
+
+
+def test_a_structure_of_another_form_is_refused_with_advice():
+    batch = by_scanner([b"<a/>", b"<b/>"])
+
+    def outdate(packed):
+        packed[0] = 1
+
+    found = again(batch, change=outdate)
+    assert list(found.errors) == [0]
+    assert "make structures anew" in found.errors[0].reason
+    assert found[1].name(0) == "b"
+
+
+@pytest.mark.parametrize("place", range(2, 7))
+def test_counts_beyond_the_bytes_are_refused_before_anything_is_allocated(place):
+    batch = by_scanner([b"<a/>"])
+    packed, _ = pack(batch)
+    huge = np.concatenate([packed[:place], np.array([255] * 5 + [127], np.uint8), packed[place + 1 :]])
+    found = unpack(huge, np.array([0, len(huge)]), batch.data, batch.data_offsets, Names())
+    assert "ends too early" in found.errors[0].reason
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -113,6 +141,6 @@ def test_damaged_bytes_are_refused_or_lead_nowhere_else(seed):
 def test_bytes_that_are_too_few_are_refused():
     batch = by_scanner(ODD)
     packed, edges = pack(batch)
-    for cut in range(0, int(edges[1]), 4):
+    for cut in range(int(edges[1])):
         found = unpack(packed[:cut], np.array([0, cut]), batch.data, batch.data_offsets[:2], Names())
         assert list(found.errors) == [0]

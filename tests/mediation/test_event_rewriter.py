@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pathcast.documents import Names
+from pathcast.documents import Names, pack, unpack
 from pathcast.documents.document_limits import Limits
 from pathcast.documents.reader import Reader
 from pathcast.errors import LimitError, MappingError, PathcastError
@@ -16,6 +16,7 @@ from pathcast.mediation.mappings.document_items import item_of, to_bytes
 from pathcast.mediation.mappings.item_rewriter import rewrite
 from pathcast.mediation.mappings.operator_plan import Plan
 from pathcast.mediation.rewriting.event_rewriter import EventRewriter
+from tests.documents.equivalence import differences
 from tests.mediation.drawn import drawn_document, drawn_operators, drawn_tree
 from tests.mediation.test_operators import EXAMPLES, TREE
 
@@ -85,6 +86,18 @@ def test_the_arrays_are_those_of_the_document_that_they_stand_for(seed: int) -> 
         assert [ours.text_node(k) for k in range(len(ours.text_start))] == [
             again.text_node(k) for k in range(len(again.text_start))
         ]
+
+
+@given(st.integers(0, 2**32))
+def test_rewritten_documents_are_packed_and_unpacked(seed: int) -> None:
+    random = Random(seed)
+    tree = drawn_tree(random)
+    names = Names()
+    rewriter = EventRewriter(Plan(tree, drawn_operators(random, tree)), names)
+    documents = [to_bytes(drawn_document(random, tree)) for _ in range(3)]
+    rewritten = rewriter.rewrite(Reader(names, Limits(), "refuse").read(documents)).batch
+    found = unpack(*pack(rewritten), rewritten.data, rewritten.data_offsets, names, rewritten.errors)
+    assert differences(rewritten, found) == []
 
 
 @given(st.integers(0, 2**32))

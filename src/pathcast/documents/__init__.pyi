@@ -17,10 +17,10 @@ from .names import XML_NAMESPACE as XML_NAMESPACE
 from .names import Names as Names
 from .names import expanded as expanded
 from .names import local_part as local_part
-from .packed_documents import pack as pack
-from .packed_documents import unpack as unpack
 from .reader import Readable as Readable
 from .reader import Reader as Reader
 from .reader import content as content
 from .reader import read as read
 from .reader import read_batch as read_batch
+from .structure import pack as pack
+from .structure import unpack as unpack

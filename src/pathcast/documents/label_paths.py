@@ -106,9 +106,12 @@ class LabelPaths:
             translation = batch.translation(self.names, add=True)
         return self._walk(batch.name, batch.parent, translation)
 
-    def number(self, names: Int32s, parents: Int32s, translate: Int32s) -> Int32s:
-        """The path of every element, given their names, their parents and for each name its id in `names`."""
-        return self._walk(names, parents, translate)
+    def number(self, names: Int32s, parents: Int32s, translate: Int32s, first: int = 0) -> Int32s:
+        """The path of every element, given their names, their parents and for each name its id in `names`.
+
+        Parents are numbers of elements, of which the first here has the number `first`.
+        """
+        return self._walk(names, parents, translate, first=first)
 
     def closed(self, paths: Int32s) -> Int32s:
         """These paths and all above them, each once, ascending."""
@@ -144,7 +147,7 @@ class LabelPaths:
         place[wanted] = self._walk(other.name_ids[wanted], place[other.parents[wanted]], translate)
         return place[:-1]
 
-    def _walk(self, names: Int32s, parents: Int32s, translate: Int32s, above: int = ROOT) -> Int32s:
+    def _walk(self, names: Int32s, parents: Int32s, translate: Int32s, above: int = ROOT, *, first: int = 0) -> Int32s:
         shift = 0 if above == ROOT else 1
         paths = np.empty(len(names) + shift, dtype=np.int32)
         if shift:  # a first entry that stands for the path to go on from
@@ -154,7 +157,7 @@ class LabelPaths:
         done = shift
         while True:
             done = walk_paths(
-                names, parents, translate, done, self._slots, self._parent, self._name, self._count, paths
+                names, parents, first, translate, done, self._slots, self._parent, self._name, self._count, paths
             )
             if done == len(names):
                 return paths[shift:]

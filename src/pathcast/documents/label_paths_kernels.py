@@ -7,7 +7,7 @@ half full; the caller makes it larger.
 
 import numpy as np
 
-from pathcast.kernels import kernel, part
+from pathcast.kernels import Int32s, Int64s, Writable, kernel, part
 
 NONE = -1
 MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -28,16 +28,30 @@ def edge_slot(slots, node_parent, node_name, parent, name):
         slot = (slot + np.uint64(1)) & mask
 
 
-@kernel("int64(ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, i4[::1], i4[::1], i4[::1], i8[::1], i4[::1])", late=True)
-def walk_paths(names, parents, translate, first, slots, node_parent, node_name, count, paths):
-    """Write the path of every element from `first` on; the first element that found no room for a new node."""
+@kernel(late=True)
+def walk_paths(
+    names: Int32s,
+    parents: Int32s,
+    first: int,
+    translate: Int32s,
+    done: int,
+    slots: Writable[Int32s],
+    node_parent: Writable[Int32s],
+    node_name: Writable[Int32s],
+    count: Writable[Int64s],
+    paths: Writable[Int32s],
+) -> int:
+    """Write the path of every element from `done` on; the first element that found no room for a new node.
+
+    Parents count from `first`: one below that is none.
+    """
     room = min(len(node_parent), len(slots) >> 1)
-    for element in range(first, len(names)):
-        parent = parents[element]
+    for element in range(done, len(names)):
+        parent = parents[element] - first
         above = np.int32(NONE) if parent < 0 else paths[parent]
         name = translate[names[element]]
         slot = edge_slot(slots, node_parent, node_name, above, name)
-        child = slots[slot]
+        child = np.int32(slots[slot])
         if child == NONE:
             if count[0] >= room:
                 return element

@@ -10,22 +10,12 @@ Bits beside others: a bit for each place that another bit string leaves open.
 
 import numpy as np
 
+from pathcast.documents.structure.number_kernels import put_number
 from pathcast.kernels import kernel, part
 
 LONGEST_NUMBER = 5
 FINE, CUT, LONG, TWICE, PADDED = range(5)
 AT, WHY, STATE = range(3)
-
-
-@part
-def put_number(out, at, number):
-    """Write a number; where the next one goes."""
-    while number >= 128:
-        out[at] = number & 127 | 128
-        number >>= 7
-        at += 1
-    out[at] = number
-    return at + 1
 
 
 @part

@@ -30,7 +30,22 @@ from ..advertising.advertisement import Advertisement
 from ..advertising.simple_aggregates import Simple, embeddings
 from ..router_messages import written
 from .annotations import Bound, Mask, is_short
-from .online_bindings_kernels import ANY, CHILD, DESCENDANT, H_ROWS, NO_ROOM, S_SIZE, STAMP, USED, embed
+from .online_bindings_kernels import (
+    ANY,
+    CHILD,
+    DESCENDANT,
+    H_ROWS,
+    NO_ROOM,
+    S_SIZE,
+    STAMP,
+    USED,
+    Found,
+    LaidOver,
+    Search,
+    Steps,
+    Wanted,
+    embed,
+)
 from .wildcard_bindings import Wildcards, bound
 
 MOST_BOUND = 8
@@ -85,27 +100,29 @@ class Binder:
                 symbol = ANY if node.test == WILDCARD else table.names.add(node.test)
                 columns.append((above, axis, symbol))
             begins.append(len(columns))
-        self._begins = np.array(begins, dtype=np.int32)
-        self._nodes = np.ascontiguousarray(np.array(columns, dtype=np.int32).reshape(-1, 3).T)
-        self._longest = int(np.diff(self._begins).max(initial=0))
+        rows = np.ascontiguousarray(np.array(columns, dtype=np.int32).reshape(-1, 3).T)
+        self._steps = Steps(np.array(begins, dtype=np.int32), *rows)
+        self._longest = int(np.diff(self._steps.begins).max(initial=0))
         places = [self._places(number) for number in range(len(self._simple))]
-        self._asked_begins = np.cumsum([0, *map(len, places)], dtype=np.int32)
-        asked = np.array([place for each in places for place in each], dtype=np.int32).reshape(-1, 3)
-        self._asked = np.ascontiguousarray(asked[:, 1:].T)
-        self._most_asked = max(map(len, places), default=0)
-        self._head = np.full(len(table.names), -1, dtype=np.int32)
+        wanted = np.array([place for each in places for place in each], dtype=np.int32).reshape(-1, 3)
+        begins_wanted = np.cumsum([0, *map(len, places)], dtype=np.int32)
+        self._wanted = Wanted(begins_wanted, np.ascontiguousarray(wanted[:, 1:].T))
+        self._most_wanted = max(map(len, places), default=0)
         self._labels = np.empty(1 << 8, dtype=np.int32)
         self._known: tuple[Names | None, dict[tuple[int, ...], Bound]] = None, {}
-        self._make_room(0)
+        self._make_room(0, len(table.names))
 
-    def _make_room(self, elements: int) -> None:
+    def _make_room(self, elements: int, names: int) -> None:
         self._state = np.zeros(S_SIZE, dtype=np.int32)
-        self._following = np.empty(elements, dtype=np.int32)
-        self._held = np.zeros((H_ROWS, self._longest, elements), dtype=np.int32)
+        self._search = Search(
+            np.full(names, -1, dtype=np.int32),
+            np.empty(elements, dtype=np.int32),
+            np.zeros((H_ROWS, self._longest, elements), dtype=np.int32),
+        )
 
     def _places(self, number: int) -> list[tuple[int, int, int]]:
         """For each wildcard to be bound its step, and the step above a `//`, for a `*` the step again."""
-        wildcards, begin = self._wildcards[number], int(self._begins[number])
+        wildcards, begin = self._wildcards[number], int(self._steps.begins[number])
         found = []
         for wildcard in self._simple[number].wildcards:
             if wildcard in wildcards.star:
@@ -113,7 +130,7 @@ class Binder:
                 found.append((wildcard, node, node))
             else:
                 node = wildcards.descendant.index(wildcard)
-                found.append((wildcard, node, int(self._nodes[0, begin + node])))
+                found.append((wildcard, node, int(self._steps.parents[begin + node])))
         return found
 
     def bind(self, batch: DocumentBatch, read: int, matched: Mask, room: int) -> tuple[Bound, ...]:
@@ -131,25 +148,24 @@ class Binder:
     def _embedded(self, batch: DocumentBatch, read: int, chosen: Int32s) -> dict[Bound, None]:
         """The different bindings, in the order of what is chosen."""
         symbols = self._table.translation(batch)[batch.name[:read]]
-        if len(self._following) < read or self._state[STAMP] > _LAST_STAMP:
-            self._make_room(2 * read)
-        if len(self._head) < len(self._table.names):
-            self._head = np.full(2 * len(self._table.names), -1, dtype=np.int32)
+        names = len(self._table.names)
+        if len(self._search.following) < read or self._state[STAMP] > _LAST_STAMP:
+            self._make_room(2 * read, names)
+        if len(self._search.head) < names:
+            self._search = self._search._replace(head=np.full(2 * names, -1, dtype=np.int32))
+        elements = LaidOver(batch.parent, batch.end, symbols, batch.name)
         placed, rows = np.empty(self._longest, dtype=np.int32), np.empty(2 * len(chosen), dtype=np.int32)
-        ends = np.empty(2 * len(chosen) * self._most_asked, dtype=np.int32)
+        ends = np.empty(2 * len(chosen) * self._most_wanted, dtype=np.int32)
         while True:
-            ways = embed(
-                batch.parent, batch.end, symbols, batch.name, read,
-                self._begins, *self._nodes, self._asked_begins, self._asked, chosen,
-                self._head, self._following, self._held, self._state, placed, rows, self._labels, ends,
-            )  # fmt: skip
+            found = Found(rows, self._labels, ends)
+            ways = embed(elements, read, self._steps, self._wanted, chosen, self._search, placed, found, self._state)
             if ways != NO_ROOM:
                 break
             self._labels = np.empty(2 * len(self._labels), dtype=np.int32)
-        names = self._labels[: self._state[USED]].tolist()
+        labels = self._labels[: self._state[USED]].tolist()
         if read > MOST_KEPT:
-            self._make_room(0)
-        return self._bound(batch, rows[:ways].tolist(), ends.tolist(), names)
+            self._make_room(0, names)
+        return self._bound(batch, rows[:ways].tolist(), ends.tolist(), labels)
 
     def _bound(self, batch: DocumentBatch, rows: list[int], ends: list[int], names: list[int]) -> dict[Bound, None]:
         """The bindings of some aggregates; the names on their wildcards lie one after the other, ending so."""

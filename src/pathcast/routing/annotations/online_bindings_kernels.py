@@ -9,9 +9,11 @@ takes the place of wiping what is written by step and element.
 Cost: for each step the elements of its name, and once the elements above them; all elements only for `*`.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, part
+from pathcast.kernels import Cube, Int32s, Matrix, Writable, kernel, part
 
 ANY = -2
 CHILD, DESCENDANT = 0, 1
@@ -23,13 +25,54 @@ NO_ROOM = -1
 STAMP, USED, S_SIZE = range(3)
 
 
+class Steps(NamedTuple):
+    """The steps of all patterns, those of pattern `n` from `begins[n]` on: parent in the pattern, axis, symbol."""
+
+    begins: Int32s
+    parents: Int32s
+    axes: Int32s
+    symbols: Int32s
+
+
+class LaidOver(NamedTuple):
+    """The elements that patterns are laid over: parent, end, symbol in the patterns (-1: none), name."""
+
+    parents: Int32s
+    ends: Int32s
+    symbols: Int32s
+    names: Int32s
+
+
+class Search(NamedTuple):
+    """Scratch: the elements of each symbol, chained from `head`; stamps by `H_…`, step and element."""
+
+    head: Writable[Int32s]
+    following: Writable[Int32s]
+    held: Writable[Cube[Int32s]]
+
+
+class Wanted(NamedTuple):
+    """Per pattern, from `begins` on, the wildcards whose names are wanted: their step, and the step above a `//`."""
+
+    begins: Int32s
+    steps: Matrix[Int32s]
+
+
+class Found(NamedTuple):
+    """Per embedding its pattern, and where the names on each wanted wildcard end in `labels`."""
+
+    rows: Writable[Int32s]
+    labels: Writable[Int32s]
+    label_ends: Writable[Int32s]
+
+
 @part
-def chain_elements(symbols, read, head, following):
+def chain_elements(symbols, read, search):
     """Chain the elements of each name in document order; `head` has none of any before."""
     for element in range(read - 1, -1, -1):
         if symbols[element] >= 0:
-            following[element] = head[symbols[element]]
-            head[symbols[element]] = element
+            search.following[element] = search.head[symbols[element]]
+            search.head[symbols[element]] = element
 
 
 @part
@@ -41,10 +84,10 @@ def unchain_elements(symbols, read, head):
 
 
 @part
-def fits(node, element, stamp, begin, count, node_parents, held):
+def fits(node, element, stamp, begin, count, step_parents, held):
     """Whether all that a step demands below it holds at an element."""
     for below in range(node + 1, count):
-        if node_parents[begin + below] == node and held[HOLDS_BELOW, below, element] != stamp:
+        if step_parents[begin + below] == node and held[HOLDS_BELOW, below, element] != stamp:
             return False
     return True
 
@@ -64,34 +107,30 @@ def hold(node, element, stamp, child, parents, held):
 
 
 @part
-def place_of(node, stamp, symbol, child, above, first, end, backwards, parents, head, following, held):
+def place_of(node, stamp, symbol, child, above, first, end, backwards, parents, search):
     """The first, or last, element of a range that a step can be laid on; -1 for none."""
     found = np.int64(-1)
-    element = first if symbol == ANY else np.int64(head[symbol])
+    element = first if symbol == ANY else np.int64(search.head[symbol])
     while 0 <= element < end:
-        if element >= first and held[HOLDS, node, element] == stamp and (not child or parents[element] == above):
+        if element >= first and search.held[HOLDS, node, element] == stamp and (not child or parents[element] == above):
             found = element
             if not backwards:
                 break
-        element = element + 1 if symbol == ANY else np.int64(following[element])
+        element = element + 1 if symbol == ANY else np.int64(search.following[element])
     return found
 
 
 @part
-def lay(
-    backwards, stamp, read, begin, count, node_parents, node_axes, node_symbols, parents, ends, head, following, held,
-    placed,
-):  # fmt: skip
+def lay(pattern, backwards, stamp, read, steps, elements, search, placed):
     """Lay the steps of a pattern on elements, each below the one that its parent lies on; whether that can be done."""
-    for node in range(count):
+    begin = steps.begins[pattern]
+    for node in range(steps.begins[pattern + 1] - begin):
         above, first, end = np.int64(-1), np.int64(0), np.int64(read)
         if node > 0:
-            above = np.int64(placed[node_parents[begin + node]])
-            first, end = above + 1, min(end, np.int64(ends[above]))
-        place = place_of(
-            node, stamp, node_symbols[begin + node], node_axes[begin + node] == CHILD, above, first, end, backwards,
-            parents, head, following, held,
-        )  # fmt: skip
+            above = np.int64(placed[steps.parents[begin + node]])
+            first, end = above + 1, min(end, np.int64(elements.ends[above]))
+        symbol, child = steps.symbols[begin + node], steps.axes[begin + node] == CHILD
+        place = place_of(node, stamp, symbol, child, above, first, end, backwards, elements.parents, search)
         if place < 0:
             return False
         placed[node] = place
@@ -99,31 +138,35 @@ def lay(
 
 
 @part
-def find_holding(stamp, read, begin, count, node_parents, node_axes, node_symbols, parents, head, following, held):
+def find_holding(pattern, stamp, read, steps, parents, search):
     """Find where a pattern holds from each step down, from the last to the first; whether every step does somewhere."""
+    begin, held = steps.begins[pattern], search.held
+    count = steps.begins[pattern + 1] - begin
     for node in range(count - 1, -1, -1):
-        symbol, child, some = node_symbols[begin + node], node_axes[begin + node] == CHILD, False
-        element = np.int64(0) if symbol == ANY else np.int64(head[symbol])
+        symbol, child, some = steps.symbols[begin + node], steps.axes[begin + node] == CHILD, False
+        element = np.int64(0) if symbol == ANY else np.int64(search.head[symbol])
         while 0 <= element < read:
-            if fits(node, element, stamp, begin, count, node_parents, held):
+            if fits(node, element, stamp, begin, count, steps.parents, held):
                 hold(node, element, stamp, child, parents, held)
                 some = True
-            element = element + 1 if symbol == ANY else np.int64(following[element])
+            element = element + 1 if symbol == ANY else np.int64(search.following[element])
         if not some:
             return False
     return True
 
 
 @part
-def write_labels(asked, first, last, placed, names, parents, at, labels, label_ends, ends_at):
-    """Write the names on each wildcard that is asked for, from the top down; where the next ones go, or `NO_ROOM`."""
-    for k in range(first, last):
-        bottom, top = np.int64(placed[asked[0, k]]), np.int64(-1)
-        if asked[1, k] == asked[0, k]:  # a `*`
+def write_labels(wanted, pattern, placed, elements, at, found, ends_at):
+    """Write the names on each wanted wildcard, from the top down; where the next ones go, or `NO_ROOM`."""
+    steps, parents, labels = wanted.steps, elements.parents, found.labels
+    first = wanted.begins[pattern]
+    for k in range(first, wanted.begins[pattern + 1]):
+        bottom, top = np.int64(placed[steps[0, k]]), np.int64(-1)
+        if steps[1, k] == steps[0, k]:  # a `*`
             top, count = np.int64(parents[bottom]), 1
         else:
-            if asked[1, k] >= 0:
-                top = np.int64(placed[asked[1, k]])
+            if steps[1, k] >= 0:
+                top = np.int64(placed[steps[1, k]])
             bottom = np.int64(parents[bottom])
             count, above = 0, bottom
             while above != top:
@@ -131,49 +174,43 @@ def write_labels(asked, first, last, placed, names, parents, at, labels, label_e
         if at + count > len(labels):
             return NO_ROOM
         for place in range(at + count - 1, at - 1, -1):
-            labels[place] = names[bottom]
+            labels[place] = elements.names[bottom]
             bottom = np.int64(parents[bottom])
         at += count
-        label_ends[ends_at + k - first] = at
+        found.label_ends[ends_at + k - first] = at
     return at
 
 
-@kernel(
-    "int64(ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], int64,"
-    " ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[:, ::1], ro_i4[::1],"
-    " i4[::1], i4[::1], i4[:, :, ::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1])",
-    late=True,
-)
+@kernel(late=True)
 def embed(
-    parents, ends, symbols, names, read,
-    begins, node_parents, node_axes, node_symbols, asked_begins, asked, chosen,
-    head, following, held, state, placed, rows, labels, label_ends,
-):  # fmt: skip
+    elements: LaidOver,
+    read: int,
+    steps: Steps,
+    wanted: Wanted,
+    chosen: Int32s,
+    search: Search,
+    placed: Writable[Int32s],
+    found: Found,
+    state: Writable[Int32s],
+) -> int:
     """Lay each chosen pattern over the first `read` elements, from the front and from the back.
 
-    For each way that fits, `rows` gets the pattern, `label_ends` where the names of each wildcard asked for end in
-    `labels`: how many ways, or `NO_ROOM` for the names.
+    Each way that fits is in `found`; return how many there are, or `NO_ROOM` for the names.
     """
-    chain_elements(symbols, read, head, following)
+    chain_elements(elements.symbols, read, search)
     at, ends_at, ways = np.int64(0), np.int64(0), np.int64(0)
     for row in range(len(chosen)):
-        number = chosen[row]
-        begin, count = begins[number], begins[number + 1] - begins[number]
-        first, last = asked_begins[number], asked_begins[number + 1]
+        pattern = chosen[row]
+        labels = wanted.begins[pattern + 1] - wanted.begins[pattern]
         state[STAMP] += 1
-        if not find_holding(
-            state[STAMP], read, begin, count, node_parents, node_axes, node_symbols, parents, head, following, held
-        ):
+        if not find_holding(pattern, state[STAMP], read, steps, elements.parents, search):
             continue
-        for backwards in range(1 if first == last else 2):
-            if at >= 0 and lay(
-                backwards, state[STAMP], read, begin, count, node_parents, node_axes, node_symbols, parents, ends,
-                head, following, held, placed,
-            ):  # fmt: skip
-                at = write_labels(asked, first, last, placed, names, parents, at, labels, label_ends, ends_at)
-                rows[ways] = number
+        for backwards in range(1 if labels == 0 else 2):
+            if at >= 0 and lay(pattern, backwards, state[STAMP], read, steps, elements, search, placed):
+                at = write_labels(wanted, pattern, placed, elements, at, found, ends_at)
+                found.rows[ways] = pattern
                 ways += 1
-                ends_at += last - first
-    unchain_elements(symbols, read, head)
+                ends_at += labels
+    unchain_elements(elements.symbols, read, search.head)
     state[USED] = at
-    return ways if at >= 0 else NO_ROOM
+    return int(ways) if at >= 0 else NO_ROOM

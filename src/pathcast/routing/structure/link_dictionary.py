@@ -14,12 +14,23 @@ that has it. Bounded: beyond `PATHS` paths or `NAMES` names a dictionary ends, a
 hand.
 """
 
-from collections.abc import Iterator
 from hashlib import blake2b
 
 import numpy as np
 
 from pathcast.documents import DocumentBatch, LabelPaths
+from pathcast.documents.structure import (
+    AT,
+    ITEM_BYTES,
+    OK,
+    PATH_BYTES,
+    S_ROWS,
+    Definitions,
+    Spelled,
+    read_definitions,
+    reason,
+    write_definitions,
+)
 from pathcast.errors import LimitError
 from pathcast.kernels import Int32s
 
@@ -28,7 +39,6 @@ from ..table.name_translation import Naming
 PATHS, NAMES = 1 << 15, 1 << 11
 _MASK = (1 << 64) - 1
 _MIX_A, _MIX_B = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
-_MOST_BITS = 42
 
 
 class UndefinedError(Exception):
@@ -45,27 +55,6 @@ def chained(digest: int, parent: int, name: int) -> int:
 def name_digest(name: str) -> int:
     """A number that tells names apart."""
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")
-
-
-def put_number(out: bytearray, number: int) -> None:
-    """Append a number, 7 bits a byte."""
-    while number >= 128:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
-
-
-def take_number(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """A number and where the next thing begins."""
-    number, shift = 0, 0
-    while at < end and shift < _MOST_BITS:
-        byte = data[at]
-        number |= (byte & 127) << shift
-        at += 1
-        if byte < 128:
-            return number, at
-        shift += 7
-    raise UndefinedError("a number without an end")
 
 
 class Sent:
@@ -88,10 +77,10 @@ class Sent:
         """For each name of a batch its number in `labels.names`; that of a table of names is worked out once."""
         return self._naming.of(batch)
 
-    def number(self, names: Int32s, parents: Int32s, translate: Int32s) -> Int32s | None:
-        """The path of every element; None when the dictionary has no room for them."""
+    def number(self, names: Int32s, parents: Int32s, translate: Int32s, first: int = 0) -> Int32s | None:
+        """The path of every element, of which parents count from `first`; None if the dictionary has no room."""
         try:
-            paths = self.labels.number(names, parents, translate)
+            paths = self.labels.number(names, parents, translate, first)
         except LimitError:
             return None
         self._define()
@@ -107,19 +96,13 @@ class Sent:
 
     def definitions(self, first: int) -> bytes:
         """The definitions of the paths from `first` on."""
-        out = bytearray()
-        parents, names = self.labels.parents, self.labels.name_ids
-        for path in range(first, len(self)):
-            put_number(out, int(parents[path]) + 1)
-            number = self._wire_names[path]
-            if number == self._names_before[path]:
-                spelled = self.labels.names[int(names[path])].encode()
-                put_number(out, 0)
-                put_number(out, len(spelled))
-                out += spelled
-            else:
-                put_number(out, number + 1)
-        return bytes(out)
+        known = self._names_before[first]
+        names = [self.labels.names[name].encode() for name in list(self._wire_of)[known:]]
+        edges = np.cumsum([0, *map(len, names)], dtype=np.int64)
+        spelled = Spelled(np.frombuffer(b"".join(names), np.uint8), edges)
+        out = np.empty(ITEM_BYTES * (len(self) - first) + int(edges[-1]), np.uint8)
+        size = write_definitions(self.labels.parents, np.array(self._wire_names, np.int32), known, spelled, first, out)
+        return out[:size].tobytes()
 
     def _define(self) -> None:
         """Take up the paths that `labels` has gained."""
@@ -163,20 +146,11 @@ class Learnt:
                 raise UndefinedError("another dictionary")
             return
         fresh: list[tuple[int, int, int]] = []
-        names: list[str] = []
         digests: list[int] = []
         last = self.digests[-1]
-        known = self._names_at[first]
-        for path, (parent, code, spelled) in enumerate(_defined(data, begin, end, count), first):
-            name = code
-            if spelled is not None:
-                name, known = known, known + 1
-                if name >= len(self.names) + len(names):
-                    names.append(spelled)
-            if name >= known or parent >= path:
-                raise UndefinedError("a definition of what is not there")
-            if path < len(self):
-                continue  # its digest is part of the one that is compared
+        defined, names = self._defined(data, begin, end, first, count)
+        # The digest of a path that is known already is part of the one that is compared.
+        for parent, name in defined[len(self) - first :]:
             above = 0 if parent < 0 else self.depth[parent] if parent < len(self) else fresh[parent - len(self)][2]
             depth = int(above) + 1
             fresh.append((parent, name, depth))
@@ -188,6 +162,28 @@ class Learnt:
         if last != digest or len(self.names) + len(names) > self._most_names:
             raise UndefinedError("another dictionary" if last != digest else "too many names")
         self._commit(fresh, names, digests)
+
+    def _defined(
+        self, data: bytes, begin: int, end: int, first: int, count: int
+    ) -> tuple[list[tuple[int, int]], list[str]]:
+        """Parents and names of the paths from `first` on, and the names that are new."""
+        if PATH_BYTES * count > end - begin:
+            raise UndefinedError("it ends too early")
+        before = self._names_at[first]
+        parents, names = np.empty(count, np.int32), np.empty(count, np.int32)
+        starts, lengths = np.empty(count, np.int64), np.empty(count, np.int64)
+        state = np.zeros(S_ROWS, np.int64)
+        given = np.frombuffer(data, np.uint8)
+        defined = Definitions(parents, names, starts, lengths)
+        why = read_definitions(given, begin, end, first, before, before + count, defined, state)
+        if why != OK:
+            raise UndefinedError(reason(why))
+        new = range(max(0, len(self.names) - before), int(state[AT]) - before)
+        try:
+            spelled = [data[starts[at] : starts[at] + lengths[at]].decode() for at in new]
+        except UnicodeDecodeError as error:
+            raise UndefinedError("a name that is not UTF-8") from error
+        return list(zip(parents.tolist(), names.tolist(), strict=True)), spelled
 
     def labels(self, path: int) -> tuple[str, ...]:
         """The names along a path, root first."""
@@ -215,24 +211,3 @@ class Learnt:
         for _, name, _ in fresh:
             seen = max(seen, name + 1)
             self._names_at.append(seen)
-
-
-def _defined(data: bytes, at: int, end: int, count: int) -> Iterator[tuple[int, int, str | None]]:
-    """Parent, number of the name, and the name where it is spelled out (then its number is not told)."""
-    for _ in range(count):
-        parent, at = take_number(data, at, end)
-        code, at = take_number(data, at, end)
-        if code:
-            yield parent - 1, code - 1, None
-            continue
-        length, at = take_number(data, at, end)
-        if length > end - at:
-            raise UndefinedError("a name without an end")
-        try:
-            spelled = data[at : at + length].decode()
-        except UnicodeDecodeError as error:
-            raise UndefinedError("a name that is not UTF-8") from error
-        at += length
-        yield parent - 1, 0, spelled
-    if at != end:
-        raise UndefinedError("more than was announced")

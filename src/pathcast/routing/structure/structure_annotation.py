@@ -22,10 +22,10 @@ import os
 import numpy as np
 
 from pathcast.documents import Document, DocumentBatch, Names
+from pathcast.documents.structure import NO_ROOM, TEXTS, VALUES, Requested, Span, encode_document
 from pathcast.kernels import Int32s
 
 from ..table.value_needs import ANY, Needs
-from . import structure_kernels as kernels
 from .link_dictionary import NAMES, PATHS, Sent
 from .structure_bytes import Header, Refused, read_signal, write
 from .structure_decoder import StructureDecoder
@@ -53,7 +53,7 @@ class StructureCoder:
         """Begin a dictionary."""
         drawn = int.from_bytes(os.urandom(4), "little") if epoch is None else epoch & 0xFFFFFFFF
         self._sent = Sent(drawn, self._paths, self._names)
-        self._asked = _Asked(self.needs, self._sent.labels.names)
+        self._requests = _Requests(self.needs, self._sent.labels.names)
         self._told = 0
         self.restarts += 1
 
@@ -85,7 +85,7 @@ class StructureCoder:
                 self._begin((self._sent.epoch + 1) & 0xFFFFFFFF)
                 return None
         paths, translate = numbered
-        size = self._write(batch, begin, end, place, paths, translate)
+        size = self._write(batch, Span(begin, end, place), paths, translate)
         attributes, texts = self._counts.tolist()
         body = self._out[:size].tobytes()
         written = self.message(body, stop - place, end - begin, attributes, texts)
@@ -97,10 +97,8 @@ class StructureCoder:
         """An annotation of elements and values that are written already, with what it must define."""
         sent, told = self._sent, self._told
         definitions = sent.definitions(told) if told < len(sent) else b""
-        header = Header(
-            sent.epoch, told, len(sent) - told, sent.digests[-1], self.needs.version, length,
-            elements, attributes, texts, 0, 0,
-        )  # fmt: skip
+        counts = length, elements, attributes, texts
+        header = Header(sent.epoch, told, len(sent) - told, sent.digests[-1], self.needs.version, *counts, 0, 0)
         return write(header, definitions, body)
 
     def left(self) -> None:
@@ -117,28 +115,22 @@ class StructureCoder:
 
     def _number(self, batch: DocumentBatch, begin: int, end: int) -> tuple[Int32s, Int32s] | None:
         translate = self._sent.translation(batch)
-        names, parents = batch.name, batch.parent
-        if begin or end < len(names):
-            names, parents = names[begin:end], np.maximum(parents[begin:end] - np.int32(begin), -1).astype(np.int32)
-        paths = self._sent.number(names, parents, translate)
+        paths = self._sent.number(batch.name[begin:end], batch.parent[begin:end], translate, begin)
         return None if paths is None else (paths, translate)
 
-    def _write(self, batch: DocumentBatch, begin: int, end: int, place: int, paths: Int32s, translate: Int32s) -> int:
-        asked = self._asked.follow()
-        wanted = np.empty(end - begin, np.uint8)
+    def _write(self, batch: DocumentBatch, span: Span, paths: Int32s, translate: Int32s) -> int:
+        requested = self._requests.follow()
+        wanted = np.empty(span.end - span.begin, np.uint8)
         while True:
-            size = kernels.encode_structure(
-                begin, end, batch.name, batch.parent, batch.depth, paths, batch.attribute_begin, batch.attribute_name,
-                batch.attribute_start, batch.attribute_length, batch.text_begin, batch.text_parent, batch.text_start,
-                batch.text_length, batch.arena, place,
-                translate, asked.flags, asked.codes, asked.everywhere, asked.pairs, wanted, self._out, self._counts,
-            )  # fmt: skip
-            if size >= 0:
-                return int(size)
+            size = encode_document(
+                span, batch.elements, batch.values, paths, translate, requested, wanted, self._out, self._counts
+            )
+            if size != NO_ROOM:
+                return size
             self._out = np.empty(4 * len(self._out), np.uint8)
 
 
-class _Asked:
+class _Requests:
     """The needs by the numbers of a dictionary's names, as the kernel looks them up."""
 
     def __init__(self, needs: Needs, names: Names) -> None:
@@ -146,31 +138,33 @@ class _Asked:
         number_of = {name: number for number, name in enumerate(needs.attribute_names)}
         self._number_of = number_of
         self._codes_of: dict[str, list[int]] = {}
-        self.everywhere = np.zeros(len(number_of), np.bool_)
+        everywhere = np.zeros(len(number_of), np.bool_)
         for element, name in sorted(needs.attributes):
             if element == ANY:
-                self.everywhere[number_of[name]] = True
+                everywhere[number_of[name]] = True
             else:
                 self._codes_of.setdefault(element, []).append(number_of[name])
         self._all = self._bits(ANY)
-        self.flags = np.zeros(0, np.uint8)
-        self.codes = np.zeros(0, np.int32)
-        self.pairs = np.zeros(0, np.int64)
+        self._requested = Requested(np.zeros(0, np.uint8), np.zeros(0, np.int32), everywhere, np.zeros(0, np.int64))
 
     def _bits(self, element: str) -> int:
-        return kernels.TEXTS * (element in self._needs.texts) | kernels.VALUES * (element in self._needs.values)
+        return TEXTS * (element in self._needs.texts) | VALUES * (element in self._needs.values)
 
-    def follow(self) -> "_Asked":
-        """Take up the names that there are by now."""
-        before = len(self.flags)
+    def follow(self) -> Requested:
+        """The requests, extended to the names that the dictionary has by now."""
+        before = len(self._requested.flags)
         if before == len(self._names):
-            return self
+            return self._requested
+        flags, codes, _, pairs = self._requested
         spelled = [self._needs.spelled(self._names[number]) for number in range(before, len(self._names))]
-        self.flags = np.append(self.flags, np.array([self._bits(name) | self._all for name in spelled], np.uint8))
-        codes = [self._number_of.get(name, -1) for name in spelled]
-        self.codes = np.append(self.codes, np.array(codes, np.int32))
+        new_flags = np.array([self._bits(name) | self._all for name in spelled], np.uint8)
+        new_codes = np.array([self._number_of.get(name, -1) for name in spelled], np.int32)
         more = [
             number << 32 | code for number, name in enumerate(spelled, before) for code in self._codes_of.get(name, ())
         ]
-        self.pairs = np.append(self.pairs, np.array(sorted(more), np.int64))
-        return self
+        self._requested = self._requested._replace(
+            flags=np.append(flags, new_flags),
+            codes=np.append(codes, new_codes),
+            pairs=np.append(pairs, np.array(sorted(more), np.int64)),
+        )
+        return self._requested

@@ -64,10 +64,7 @@ def read_signal(signal: bytes) -> tuple[int, int] | None:
 
 def write(header: Header, definitions: bytes, body: bytes) -> bytes:
     """The message; `definitions` and `body` of the header are places and not written."""
-    epoch, first, defined, digest, needs, length, elements, attributes, texts, _, _ = header
-    fields = _FIELDS.pack(
-        FORM, epoch, first, defined, digest, needs, length, elements, attributes, texts, len(definitions)
-    )
+    fields = _FIELDS.pack(FORM, *header[:-2], len(definitions))
     return b"".join((fields, _CHECKSUM.pack(crc32(body, crc32(definitions, crc32(fields)))), definitions, body))
 
 

@@ -1,7 +1,8 @@
 """The receiving end of structure annotations: bytes to element arrays, or a refusal. See structure_annotation.py.
 
 Every figure of a message is checked against the message's and the document's length before anything is allocated, so
-that what a message can cost grows with its bytes; and every number in it before it is used (`structure_kernels.py`).
+that what a message can cost grows with its bytes; and every number in it before it is used
+(`pathcast.documents.structure`).
 
 Invariant: a message that is refused changes nothing but, perhaps, the dictionary, and that only to what its digest
 vouches for.
@@ -14,26 +15,16 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.documents import DocumentBatch, Limits, Names
+from pathcast.documents.structure import Decoding, PathTable, batch_of, reason
 from pathcast.errors import MessageError
-from pathcast.kernels import Int32s, Int64s
+from pathcast.kernels import Int64s
 
 from ..table.value_needs import Needs
-from . import structure_kernels as kernels
 from .link_dictionary import NAMES, PATHS, Learnt, UndefinedError
 from .structure_bytes import Header, Refused, read_header
 
-_WHY = {
-    kernels.CUT: "it ends too early",
-    kernels.NO_PATH: "an element has a label path that is not defined",
-    kernels.NO_PARENT: "an element, attribute or text has no place in the tree",
-    kernels.NO_PLACE: "a value lies outside the document",
-    kernels.NO_NAME: "an attribute has no name",
-    kernels.REST: "something follows its end",
-    kernels.TOO_DEEP: "elements are nested too deep",
-}
 # An element takes at least so many bytes of its document (`<a/>`), an attribute or text so many of its message.
 _ELEMENT_BYTES, _VALUE_BYTES = 4, 3
-_SMALLEST_STACK = 64
 
 
 class Taken(NamedTuple):
@@ -64,8 +55,7 @@ class StructureDecoder:
         self._paths, self._most_names = paths, most_names
         self._learnt: Learnt | None = None
         self._naming = _Naming(names, needs)
-        self._stack = np.zeros((2, _SMALLEST_STACK), np.int32)
-        self._state = np.zeros(kernels.S_ROWS, np.int64)
+        self._decoding = Decoding(positions=False)
 
     def forget(self) -> None:
         """Lose the dictionary, as a router that was started anew."""
@@ -83,8 +73,8 @@ class StructureDecoder:
 
     def batch_of(self, structure: bytes, document: bytes, message: Taken) -> DocumentBatch | Refused:
         """The element arrays of a document whose annotation was taken in."""
-        batch, _ = self._batch([structure], [document], [message])
-        return batch if isinstance(batch, DocumentBatch) else self.refused(batch)
+        batch, why = self._batch([structure], [document], [message])
+        return self.refused(int(why[0])) if why[0] else batch
 
     def decode_many(
         self, structures: Sequence[bytes], documents: Sequence[bytes]
@@ -97,14 +87,11 @@ class StructureDecoder:
             if isinstance(message, Refused):
                 refused[number], message = message, _NOTHING
             messages.append(message)
-        batch, wrong = self._batch(structures, documents, messages)
-        if not isinstance(batch, DocumentBatch):
-            for number in range(wrong, len(messages)):
-                why, _ = self._batch([structures[number]], [documents[number]], [messages[number]])
-                if not isinstance(why, DocumentBatch):
-                    refused[number], messages[number] = self.refused(why), _NOTHING
+        batch, why = self._batch(structures, documents, messages)
+        if why.any():
+            for number in np.flatnonzero(why).tolist():
+                refused[number], messages[number] = self.refused(int(why[number])), _NOTHING
             batch, _ = self._batch(structures, documents, messages)
-            assert isinstance(batch, DocumentBatch)
         for number, refusal in refused.items():
             batch.errors[number] = MessageError(refusal.reason)
         return batch, refused
@@ -113,7 +100,7 @@ class StructureDecoder:
 
     def refused(self, why: int) -> Refused:
         """The refusal of a message that a kernel could not read."""
-        return self._refused(_WHY[why])
+        return self._refused(reason(why))
 
     def _refused(self, why: str, *, resend: bool = False) -> Refused:
         epoch, known = (0, 0) if self._learnt is None else (self._learnt.epoch, len(self._learnt))
@@ -167,47 +154,24 @@ class StructureDecoder:
 
     def _batch(
         self, structures: Sequence[bytes], documents: Sequence[bytes], messages: list[Taken]
-    ) -> tuple[DocumentBatch | int, int]:
-        """The messages as one batch; or why one can't be read, and its number."""
+    ) -> tuple[DocumentBatch, Int64s]:
+        """The messages as one batch, and why some can't be read; the batch is of use only if all can."""
         known, own_names = self._naming.current(learnt for learnt, *_ in messages if learnt is not None)
-        rows, data_offsets = _rows(structures, documents, messages)
-        elements, attributes, texts = rows[kernels.R_ELEMENTS : kernels.R_TEXTS + 1, -1].tolist()
+        attribute_ids = self._naming.attribute_ids
+        rows, data_offsets, counts = _rows(structures, documents, messages, len(attribute_ids))
         structure = np.frombuffer(structures[0] if len(structures) == 1 else b"".join(structures), np.uint8)
-        name, parent, depth, ends = (np.empty(elements, np.int32) for _ in range(4))
-        text_begin, text_end = np.empty(elements, np.int32), np.empty(elements, np.int32)
-        attribute_begin = np.empty(elements + 1, np.int32)
-        attribute_begin[elements] = attributes
-        attribute_name, attribute_length = np.empty(attributes, np.int32), np.empty(attributes, np.int32)
-        attribute_start = np.empty(attributes, np.int64)
-        text_parent, text_length = np.empty(texts, np.int32), np.empty(texts, np.int32)
-        text_start = np.empty(texts, np.int64)
+        data = np.frombuffer(documents[0] if len(documents) == 1 else b"".join(documents), np.uint8)
+        decoded = self._decoding.arrays(*counts)
+        why = np.zeros(len(messages), np.int64)
         first = 0
         for learnt, run in groupby(messages, key=lambda message: message.learnt):
-            end = first + sum(1 for _ in run)
+            some = range(first, first + sum(1 for _ in run))
             if learnt is not None:
-                done = kernels.decode_structures(
-                    structure, rows, first, end, learnt.parent, self._naming.ids(learnt), learnt.depth,
-                    self._naming.attribute_ids, self._stack_for(learnt),
-                    name, parent, depth, ends, attribute_begin, text_begin, text_end,
-                    attribute_name, attribute_start, attribute_length, text_parent, text_start, text_length,
-                    self._state,
-                )  # fmt: skip
-                if done < end:
-                    return int(self._state[kernels.WHY]), int(done)
-            first = end
-        batch = DocumentBatch(
-            np.frombuffer(documents[0] if len(documents) == 1 else b"".join(documents), np.uint8), data_offsets,
-            rows[kernels.R_ELEMENTS], name, parent, depth, ends, np.zeros(elements, np.int32),
-            attribute_begin, attribute_name, attribute_start, attribute_length,
-            text_begin, text_end, text_parent, text_start, text_length, structure,
-            self._naming.names, known, own_names, {}, {},
-        )  # fmt: skip
-        return batch, len(messages)
-
-    def _stack_for(self, learnt: Learnt) -> Int32s:
-        if self._stack.shape[1] < learnt.deepest + 2:
-            self._stack = np.zeros((2, 2 * learnt.deepest + 2), np.int32)
-        return self._stack
+                paths = self._naming.paths(learnt)
+                self._decoding.decode(structure, rows, some, paths, learnt.deepest, attribute_ids, decoded, why)
+            first = some.stop
+        names = self._naming.names, known, own_names
+        return batch_of(decoded, rows, (data, data_offsets), structure, names, {}), why
 
 
 class _Naming:
@@ -218,27 +182,27 @@ class _Naming:
         self._needs = needs
         self._known = -1
         self._own: dict[str, int] = {}
-        self._ids: dict[Learnt, Int32s] = {}
+        self._paths: dict[Learnt, PathTable] = {}
         self.attribute_ids = np.zeros(0, np.int32)
 
     def current(self, learnts: Iterable[Learnt]) -> tuple[int, list[str]]:
         """How many names of the table count, and the others; ids of the dictionaries' names are worked out by these."""
         wanted = dict.fromkeys(learnts)
         if self._known != len(self.names) or len(self._own) > NAMES:
-            self._known, self._own, self._ids = len(self.names), {}, {}
+            self._known, self._own, self._paths = len(self.names), {}, {}
             self.attribute_ids = np.array([self._id(name) for name in self._needs.attribute_names], np.int32)
-        elif len(self._ids) > len(wanted) + 1:
-            self._ids = {learnt: ids for learnt, ids in self._ids.items() if learnt in wanted}
+        elif len(self._paths) > len(wanted) + 1:
+            self._paths = {learnt: paths for learnt, paths in self._paths.items() if learnt in wanted}
         for learnt in wanted:
-            ids = self._ids.get(learnt)
-            if ids is None or len(ids) < len(learnt):
+            paths = self._paths.get(learnt)
+            if paths is None or len(paths.names) < len(learnt):
                 of_name = np.array([self._id(name) for name in learnt.names], np.int32)
-                self._ids[learnt] = of_name[learnt.name[: len(learnt)]]
+                self._paths[learnt] = PathTable(learnt.parent, of_name[learnt.name[: len(learnt)]], learnt.depth)
         return self._known, list(self._own)
 
-    def ids(self, learnt: Learnt) -> Int32s:
-        """The id of the last name of each label path."""
-        return self._ids[learnt]
+    def paths(self, learnt: Learnt) -> PathTable:
+        """The label paths of a dictionary, with the ids of their last names."""
+        return self._paths[learnt]
 
     def _id(self, name: str) -> int:
         found = self.names.get(name)
@@ -247,18 +211,21 @@ class _Naming:
         return self._known + self._own.setdefault(name, len(self._own))
 
 
-def _rows(structures: Sequence[bytes], documents: Sequence[bytes], messages: list[Taken]) -> tuple[Int64s, Int64s]:
-    """What the kernel is told of each message, and where the documents lie."""
-    columns, places = [], [0]
+def _rows(
+    structures: Sequence[bytes], documents: Sequence[bytes], messages: list[Taken], names: int
+) -> tuple[Int64s, Int64s, tuple[int, int, int]]:
+    """What the decoder is told of each message, where the documents lie; elements, attributes and texts of all."""
+    rows, places = [], [0]
     at = elements = attributes = texts = 0
     for structure, document, message in zip(structures, documents, messages, strict=True):
         end = at + len(structure)
         begin = at + message.begin if message.learnt is not None else end
-        columns.append((begin, end, message.paths, places[-1], len(document), elements, attributes, texts))
+        paths = message.paths
+        rows.append((begin, end, places[-1], len(document), 0, paths, 0, names, elements, attributes, texts))
         at = end
         places.append(places[-1] + len(document))
         elements += message.elements
         attributes += message.attributes
         texts += message.texts
-    columns.append((at, at, 0, places[-1], 0, elements, attributes, texts))
-    return np.array(columns, np.int64).T.copy(), np.array(places, np.int64)
+    rows.append((at, at, places[-1], 0, 0, 0, 0, 0, elements, attributes, texts))
+    return np.array(rows, np.int64), np.array(places, np.int64), (elements, attributes, texts)

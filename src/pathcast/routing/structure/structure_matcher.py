@@ -18,17 +18,31 @@ from functools import cache
 import numpy as np
 
 from pathcast.documents import local_part
+from pathcast.documents.structure import S_ROWS
 from pathcast.errors import LimitError
 from pathcast.kernels import Int32s, Int64s
 from pathcast.matching import Engine, Entries, PathMatching
 from pathcast.matching.automaton.verify import Verifier
 
-from ..annotations.online_bindings_kernels import H_ROWS
+from ..annotations.online_bindings_kernels import H_ROWS, Search
 from .link_dictionary import Learnt
 from .structure_bytes import Refused
 from .structure_decoder import StructureDecoder, Taken
-from .structure_kernels import S_ROWS
-from .structure_matcher_kernels import C_ENTRIES, C_LAID, C_MISSING, C_OPEN, C_ROWS, UNKNOWN, match_elements
+from .structure_matcher_kernels import (
+    C_ENTRIES,
+    C_LAID,
+    C_MISSING,
+    C_OPEN,
+    C_ROWS,
+    UNKNOWN,
+    Answer,
+    LinkPaths,
+    Message,
+    Occurring,
+    Opened,
+    PathMemo,
+    match_elements,
+)
 from .trees_as_paths import StructureTrees
 
 MOST_KEPT = 1 << 14  # elements for which room is kept between documents
@@ -36,6 +50,8 @@ PATIENCE = 8  # trees for each document that is matched by the engine before a t
 FEW = 64  # trees that are tried one by one; for more the engine, which looks values up, is quicker
 STRAIGHT = 15  # documents that go to the engine straight away after one that had more
 _LAST_STAMP = 1 << 30
+_SMALLEST_STACK = 64
+_NONE, _NO_STAMPS = np.zeros(0, np.int32), np.zeros(0, np.int64)
 
 
 @cache
@@ -83,9 +99,9 @@ class StructureMatcher:
             return Refused(error.reason)
         if why:
             return self.decoder.refused(why)
-        entries = self._out[: self._counts[C_ENTRIES]].copy()
+        entries = self._answer.entries[: self._counts[C_ENTRIES]].copy()
         entries = entries if not len(self._always) else np.union1d(entries, self._always).astype(np.int32)
-        waiting = self._handed_on[: self._counts[C_OPEN]]
+        waiting = self._answer.handed_on[: self._counts[C_OPEN]]
         if len(waiting) or len(self._trees.always):
             return self._with_values(entries, np.append(waiting, self._trees.always), structure, document, message)
         return entries
@@ -97,24 +113,26 @@ class StructureMatcher:
 
     def _by_numbers(self, structure: bytes, message: Taken, learnt: Learnt) -> int:
         """Match from the numbers of label paths: 0, or why that can't be done."""
-        data, trees = np.frombuffer(structure, np.uint8), self._trees
+        data = np.frombuffer(structure, np.uint8)
+        given = Message(message.begin, len(structure), message.elements, message.paths)
+        numbers = self._counts, self._state
         while True:
-            why = int(
-                match_elements(
-                    data, message.begin, len(structure), message.elements, message.paths,
-                    (learnt.parent, learnt.depth, self._symbol),
-                    (self._begin, self._count, self._memo.entries, self._part_begin, self._part_count,
-                     self._parts.entries),
-                    trees.trees, trees.nodes,
-                    (self._seen, self._number, self._distinct, self._stack, self._above, self._parents, self._symbols,
-                     self._head, self._following, self._hit_stamps, self._hits),
-                    self._held, self._missing, self._out, self._handed_on, self._marks, self._summary,
-                    self._counts, self._state,
-                )
-            )  # fmt: skip
+            link = LinkPaths(learnt.parent, learnt.depth, self._symbols)
+            why = match_elements(
+                data,
+                given,
+                link,
+                self._memo,
+                self._trees.forest,
+                self._occurring,
+                self._opened,
+                self._search,
+                self._answer,
+                numbers,
+            )
             if why or not self._counts[C_MISSING]:
                 return why
-            self._ask(learnt, self._missing[: self._counts[C_MISSING]].tolist())
+            self._ask(learnt, self._answer.missing[: self._counts[C_MISSING]].tolist())
 
     def _with_values(
         self, entries: Entries, trees: Int32s, structure: bytes, document: bytes, message: Taken
@@ -144,45 +162,68 @@ class StructureMatcher:
             self._trees = StructureTrees(table)
             self._verifier, self._verified = Verifier(table), dict[int, int]()
             words = (self._entries + 63) // 64 + 1
-            self._marks, self._summary = np.zeros(words, np.uint64), np.zeros((words + 63) // 64 + 1, np.uint64)
-            self._out = np.empty(self._entries + 8, np.int32)
-            self._handed_on = np.empty(len(self._trees.entries), np.int32)
-            self._hit_stamps, self._hits = np.zeros(self._trees.count, np.int64), np.zeros(self._trees.count, np.int32)
-            self._head = np.full(len(self._trees.names), -1, np.int32)
+            self._answer = Answer(
+                np.empty(self._entries + 8, np.int32),
+                np.empty(len(self._trees.entries), np.int32),
+                _NONE,
+                np.zeros(words, np.uint64),
+                np.zeros((words + 63) // 64 + 1, np.uint64),
+            )
+            parts = self._trees.count
+            self._occurring = Occurring(_NO_STAMPS, _NONE, _NONE, np.zeros(parts, np.int64), np.zeros(parts, np.int32))
+            self._opened = Opened(
+                np.zeros(_SMALLEST_STACK, np.int32), np.zeros(_SMALLEST_STACK, np.int32), _NONE, _NONE
+            )
+            self._search = Search(np.full(len(self._trees.names), -1, np.int32), _NONE, np.zeros((1, 1, 0), np.int32))
             self._room_for(0)
         self._learnt = learnt
-        self._begin, self._part_begin, self._seen = (np.zeros(0, np.int64) for _ in range(3))
-        self._count, self._part_count, self._number, self._symbol = (np.zeros(0, np.int32) for _ in range(4))
-        self._memo, self._parts = _Memo(), _Memo()
-        self._stack, self._above = np.zeros((2, 64), np.int32)
+        self._symbols = _NONE
+        self._occurring = self._occurring._replace(stamps=_NO_STAMPS, numbers=_NONE)
+        self._entries_found, self._parts_found = _Found(), _Found()
+        self._remember(_NO_STAMPS, _NONE, _NO_STAMPS, _NONE)
         self._always = np.zeros(0, np.int32)
         if learnt is not None:
             assert isinstance(self.engine, PathMatching)
             self.engine.refresh()
             self._always = self.engine.match_paths([()])[1]
 
+    def _remember(self, begins: Int64s, counts: Int32s, part_begins: Int64s, part_counts: Int32s) -> None:
+        entries, parts = self._entries_found.entries, self._parts_found.entries
+        self._memo = PathMemo(begins, counts, entries, part_begins, part_counts, parts)
+
     def _make_room(self, learnt: Learnt, elements: int) -> None:
-        if len(self._begin) < len(learnt.parent):
-            more = len(learnt.parent) - len(self._begin)
-            self._begin, self._part_begin, self._seen = (
-                np.append(column, np.zeros(more, np.int64)) for column in (self._begin, self._part_begin, self._seen)
+        memo, occurring = self._memo, self._occurring
+        if len(memo.begins) < len(learnt.parent):
+            more = len(learnt.parent) - len(memo.begins)
+            unknown, nowhere = np.full(more, UNKNOWN, np.int32), np.zeros(more, np.int64)
+            self._remember(
+                np.append(memo.begins, nowhere),
+                np.append(memo.counts, unknown),
+                np.append(memo.part_begins, nowhere),
+                np.append(memo.part_counts, unknown),
             )
-            self._count, self._part_count, self._number, self._symbol = (
-                np.append(column, np.full(more, UNKNOWN, np.int32))
-                for column in (self._count, self._part_count, self._number, self._symbol)
+            self._symbols = np.append(self._symbols, unknown)
+            self._occurring = occurring._replace(
+                stamps=np.append(occurring.stamps, nowhere), numbers=np.append(occurring.numbers, unknown)
             )
-        if len(self._parents) < elements or self._counts[C_LAID] > _LAST_STAMP:
+        room = len(self._opened.parents)
+        if room < elements or self._counts[C_LAID] > _LAST_STAMP:
             self._room_for(2 * elements)
-        elif len(self._parents) > 2 * MOST_KEPT > 4 * elements:
+        elif room > 2 * MOST_KEPT > 4 * elements:
             self._room_for(MOST_KEPT)
-        if len(self._stack) < learnt.deepest + 2:
-            self._stack, self._above = np.zeros((2, 2 * learnt.deepest + 2), np.int32)
+        if len(self._opened.paths) < learnt.deepest + 2:
+            paths, opened = np.zeros((2, 2 * learnt.deepest + 2), np.int32)
+            self._opened = self._opened._replace(paths=paths, elements=opened)
 
     def _room_for(self, elements: int) -> None:
         self._counts[C_LAID] = 0
-        self._distinct, self._parents, self._symbols, self._following = np.zeros((4, elements), np.int32)
-        self._missing = np.zeros(max(elements, self._trees.count), np.int32)
-        self._held = np.zeros((H_ROWS, self._trees.longest, elements), np.int32)
+        distinct, parents, symbols, following = np.zeros((4, elements), np.int32)
+        held = np.zeros((H_ROWS, self._trees.longest, elements), np.int32)
+        missing = np.zeros(max(elements, self._trees.count), np.int32)
+        self._occurring = self._occurring._replace(distinct=distinct)
+        self._opened = self._opened._replace(parents=parents, symbols=symbols)
+        self._search = self._search._replace(following=following, held=held)
+        self._answer = self._answer._replace(missing=missing)
 
     def _ask(self, learnt: Learnt, paths: list[int]) -> None:
         """Ask the engines what label paths satisfy, and remember it."""
@@ -190,12 +231,14 @@ class StructureMatcher:
         labels = [learnt.labels(path) for path in paths]
         local = self.engine.table.namespaces == "ignore"
         known = self._trees.names
-        self._symbol[paths] = [known.get(local_part(each[-1]) if local else each[-1], -1) for each in labels]
-        self._part_begin[paths], self._part_count[paths] = self._parts.add(*self._trees.parts.match_paths(labels))
-        self._begin[paths], self._count[paths] = self._memo.add(*self.engine.match_paths(labels))
+        self._symbols[paths] = [known.get(local_part(each[-1]) if local else each[-1], -1) for each in labels]
+        memo = self._memo
+        memo.part_begins[paths], memo.part_counts[paths] = self._parts_found.add(*self._trees.parts.match_paths(labels))
+        memo.begins[paths], memo.counts[paths] = self._entries_found.add(*self.engine.match_paths(labels))
+        self._remember(memo.begins, memo.counts, memo.part_begins, memo.part_counts)
 
 
-class _Memo:
+class _Found:
     """What label paths satisfy, one after the other."""
 
     def __init__(self) -> None:

@@ -7,14 +7,24 @@ for certain where at most one element can lie on each of its branching nodes; el
 is laid over the elements (`online_bindings_kernels.py`), and if it asks about values, it is handed on.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, part
+from pathcast.documents.structure.decoder_kernels import CUT, NO_PARENT, NO_PATH, NONE, OK, TOO_DEEP
+from pathcast.documents.structure.number_kernels import AT, WHY, WRONG, put_number, take_number
+from pathcast.kernels import Int32s, Int64s, UInt8s, UInt64s, Writable, kernel, part
 from pathcast.matching.arrays.bitset_kernels import mark_with_summary, read_few_marks
 
-from ..annotations.online_bindings_kernels import CHILD, HOLDS, chain_elements, find_holding, unchain_elements
-from ..router_messages_kernels import put_number
-from .structure_kernels import AT, CUT, NO_PARENT, NO_PATH, NONE, OK, TOO_DEEP, WHY, WRONG, take
+from ..annotations.online_bindings_kernels import (
+    CHILD,
+    HOLDS,
+    Search,
+    Steps,
+    chain_elements,
+    find_holding,
+    unchain_elements,
+)
 
 UNKNOWN = -1
 # `counts`: entries written, label paths whose entries are not known yet, the stamp of the last document; trees that
@@ -28,22 +38,92 @@ ELEMENTS, VALUES = range(2)
 NO, YES, PERHAPS = range(3)
 
 
+class Message(NamedTuple):
+    """A message: where its elements begin and where it ends, its number of elements and of label paths it knows."""
+
+    begin: int
+    end: int
+    elements: int
+    known: int
+
+
+class LinkPaths(NamedTuple):
+    """The label paths of a link: parent, depth, and the symbol of the last name in the trees."""
+
+    parents: Int32s
+    depths: Int32s
+    symbols: Int32s
+
+
+class PathMemo(NamedTuple):
+    """What label paths satisfy: entries of the table, and parts of trees; `UNKNOWN` many where it is not known yet."""
+
+    begins: Int64s
+    counts: Int32s
+    entries: Int32s
+    part_begins: Int64s
+    part_counts: Int32s
+    parts: Int32s
+
+
+class Trees(NamedTuple):
+    """The trees that wait for each part; the entry and kind of each tree, the parts of its leaves and branches."""
+
+    trigger_begins: Int32s
+    triggered: Int32s
+    entries: Int32s
+    kinds: UInt8s
+    leaf_begins: Int32s
+    leaves: Int32s
+    branch_begins: Int32s
+    branches: Int32s
+
+
+class Occurring(NamedTuple):
+    """Scratch: by label path, the stamp of the last document with it and its number of elements; by part, the same."""
+
+    stamps: Writable[Int64s]
+    numbers: Writable[Int32s]
+    distinct: Writable[Int32s]
+    part_stamps: Writable[Int64s]
+    part_numbers: Writable[Int32s]
+
+
+class Opened(NamedTuple):
+    """Scratch: the open label paths and elements by depth; parent and symbol of each element."""
+
+    paths: Writable[Int32s]
+    elements: Writable[Int32s]
+    parents: Writable[Int32s]
+    symbols: Writable[Int32s]
+
+
+class Answer(NamedTuple):
+    """Results: entries, trees that values decide, label paths that are not known yet; and marks of entries."""
+
+    entries: Writable[Int32s]
+    handed_on: Writable[Int32s]
+    missing: Writable[Int32s]
+    marks: Writable[UInt64s]
+    summary: Writable[UInt64s]
+
+
 @part
-def next_path(data, end, known, first, opened, path_parent, path_depth, stack, state):
+def next_path(data, message, first, opened, path_parents, path_depths, stack, state):
     """Read the next element's label path and hang it on what is open; -1, and why in `state`, where that can't be."""
-    path = take(data, end, state)
+    path = take_number(data, message.end, state)
     state[WHY] = OK
     if state[WRONG] != 0:
         state[WHY] = CUT
-    elif path >= known:
+    elif path >= message.known:
         state[WHY] = NO_PATH
-    elif path_depth[path] >= len(stack):
+    elif path_depths[path] >= len(stack):
         state[WHY] = TOO_DEEP
     if state[WHY] != OK:
         return np.int64(-1)
-    level = path_depth[path]
+    level = path_depths[path]
     above = stack[level - 1] if level > 1 else NONE
-    if level > opened + 1 or (level == 1 and not first) or path_parent[path] != above:
+    if level > opened + 1 or (level == 1 and not first) or path_parents[path] != above:
         state[WHY] = NO_PARENT
         return np.int64(-1)
     stack[level] = path
@@ -51,129 +131,144 @@ def next_path(data, end, known, first, opened, path_parent, path_depth, stack, s
 
 
 @part
-def read_elements(data, begin, end, elements, known, link, scratch, missing, memo_count, counts, state):
+def read_elements(data, message, link, memo_counts, occurring, opened, missing, counts, state):
     """Read a document's elements: parents, symbols, distinct label paths and how many elements have each."""
-    path_parent, path_depth, path_symbol = link
-    seen, number, distinct, stack, above, parents, symbols = scratch[:7]
     counts[C_STAMP] += 1
-    stamp, found, lacking, opened = counts[C_STAMP], 0, 0, 0
-    state[AT], state[WRONG], state[WHY] = begin, 0, OK
-    for element in range(elements):
-        path = next_path(data, end, known, element == 0, opened, path_parent, path_depth, stack, state)
+    stamp, found, lacking, level = counts[C_STAMP], 0, 0, 0
+    state[AT], state[WRONG], state[WHY] = message.begin, 0, OK
+    for element in range(message.elements):
+        path = next_path(data, message, element == 0, level, link.parents, link.depths, opened.paths, state)
         if path < 0:
             break
-        opened = path_depth[path]
-        above[opened] = element
-        parents[element] = above[opened - 1] if opened > 1 else NONE
-        symbols[element] = path_symbol[path]
-        if seen[path] == stamp:
-            number[path] += 1
+        level = link.depths[path]
+        opened.elements[level] = element
+        opened.parents[element] = opened.elements[level - 1] if level > 1 else NONE
+        opened.symbols[element] = link.symbols[path]
+        if occurring.stamps[path] == stamp:
+            occurring.numbers[path] += 1
             continue
-        seen[path] = stamp
-        number[path] = 1
-        distinct[found] = path
+        occurring.stamps[path] = stamp
+        occurring.numbers[path] = 1
+        occurring.distinct[found] = path
         found += 1
-        if memo_count[path] == UNKNOWN:
+        if memo_counts[path] == UNKNOWN:
             missing[lacking] = path
             lacking += 1
     counts[C_MISSING], counts[C_DISTINCT] = lacking, found
 
 
 @part
-def by_paths(tree, stamp, trees, hit_stamps, hits):
+def by_paths(tree, stamp, trees, occurring):
     """What a tree's paths tell of a document that has some of them."""
-    leaf_begin, leaf, branch_begin, branch = trees[4:]
-    for at in range(leaf_begin[tree], leaf_begin[tree + 1]):
-        if hit_stamps[leaf[at]] != stamp:
+    for at in range(trees.leaf_begins[tree], trees.leaf_begins[tree + 1]):
+        if occurring.part_stamps[trees.leaves[at]] != stamp:
             return NO
-    for at in range(branch_begin[tree], branch_begin[tree + 1]):
-        if branch[at] == UNCOUNTED or hits[branch[at]] != 1:
+    for at in range(trees.branch_begins[tree], trees.branch_begins[tree + 1]):
+        branch = trees.branches[at]
+        if branch == UNCOUNTED or occurring.part_numbers[branch] != 1:
             return PERHAPS
     return YES
 
 
 @part
-def is_laid(tree, elements, nodes, parents, head, following, held, counts):
+def is_laid(tree, elements, steps, parents, search, counts):
     """Whether a tree of elements can be laid over the document's."""
-    begins, node_parents, node_axes, node_symbols = nodes
-    begin, count = begins[tree], begins[tree + 1] - begins[tree]
     counts[C_LAID] += 1
-    if not find_holding(
-        counts[C_LAID], elements, begin, count, node_parents, node_axes, node_symbols, parents, head, following, held
-    ):
+    if not find_holding(tree, counts[C_LAID], elements, steps, parents, search):
         return False
-    return node_axes[begin] != CHILD or held[HOLDS, 0, 0] == counts[C_LAID]
+    return steps.axes[steps.begins[tree]] != CHILD or search.held[HOLDS, 0, 0] == counts[C_LAID]
 
 
-@kernel(
-    "int64(ro_u1[::1], int64, int64, int64, int64, Tuple((ro_i4[::1], ro_i4[::1], ro_i4[::1])),"
-    " Tuple((ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1])),"
-    " Tuple((ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_u1[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1])),"
-    " Tuple((ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1])),"
-    " Tuple((i8[::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], i8[::1], i4[::1])),"
-    " i4[:, :, ::1], i4[::1], i4[::1], i4[::1], u8[::1], u8[::1], i8[::1], i8[::1])",
-    late=True,
-)
-def match_elements(
-    data, begin, end, elements, known, link, memo, trees, nodes, scratch, held, missing, out, handed_on, marks, summary,
-    counts, state,
-):  # fmt: skip
-    """The entries of one document, ascending, in `out`: OK, or why not. Paths that are not known are in `missing`.
+@part
+def mark_paths(memo, trees, occurring, answer, counts):
+    """Mark the entries of a document's label paths; return how many parts that trees wait for are there.
 
-    Trees that values decide are in `handed_on`, by number.
+    These parts are in `missing`, which is not used any more.
     """
-    memo_begin, memo_count, memo_entries, part_begin, part_count, parts = memo
-    trigger_begin, triggered, tree_entry, tree_kind = trees[:4]
-    _, number, distinct, _, _, parents, symbols, head, following, hit_stamps, hits = scratch
-    read_elements(data, begin, end, elements, known, link, scratch, missing, memo_count, counts, state)
+    stamp, waiting = counts[C_STAMP], 0
+    for k in range(counts[C_DISTINCT]):
+        path = occurring.distinct[k]
+        for at in range(memo.begins[path], memo.begins[path] + memo.counts[path]):
+            mark_with_summary(answer.marks, answer.summary, memo.entries[at])
+        for at in range(memo.part_begins[path], memo.part_begins[path] + memo.part_counts[path]):
+            found = memo.parts[at]
+            if occurring.part_stamps[found] != stamp:
+                occurring.part_stamps[found], occurring.part_numbers[found] = stamp, 0
+                if trees.trigger_begins[found] < trees.trigger_begins[found + 1]:
+                    answer.missing[waiting] = found
+                    waiting += 1
+            occurring.part_numbers[found] += occurring.numbers[path]
+    return waiting
+
+
+@kernel(late=True)
+def match_elements(
+    data: UInt8s,
+    message: Message,
+    link: LinkPaths,
+    memo: PathMemo,
+    forest: tuple[Trees, Steps],
+    occurring: Occurring,
+    opened: Opened,
+    search: Search,
+    answer: Answer,
+    numbers: tuple[Writable[Int64s], Writable[Int64s]],
+) -> int:
+    """The entries of one document, ascending, in `answer`: OK, or why not. Paths that are not known are in `missing`.
+
+    Trees that values decide are in `handed_on`, by number. `forest` are the trees and their steps, `numbers` the
+    counts (`C_…`) and the state of a reader.
+    """
+    (trees, steps), (counts, state) = forest, numbers
+    read_elements(data, message, link, memo.counts, occurring, opened, answer.missing, counts, state)
     counts[C_ENTRIES], counts[C_OPEN] = 0, 0
     if state[WHY] != OK or counts[C_MISSING] > 0:
-        return state[WHY]
-    stamp, waiting = counts[C_STAMP], 0  # what trees wait for and is there is kept in `missing`, too
-    for k in range(counts[C_DISTINCT]):
-        path = distinct[k]
-        for at in range(memo_begin[path], memo_begin[path] + memo_count[path]):
-            mark_with_summary(marks, summary, memo_entries[at])
-        for at in range(part_begin[path], part_begin[path] + part_count[path]):
-            found = parts[at]
-            if hit_stamps[found] != stamp:
-                hit_stamps[found], hits[found] = stamp, 0
-                if trigger_begin[found] < trigger_begin[found + 1]:
-                    missing[waiting] = found
-                    waiting += 1
-            hits[found] += number[path]
+        return int(state[WHY])
+    elements, parents, symbols = message.elements, opened.parents, opened.symbols
     chained = False
-    for k in range(waiting):
-        for at in range(trigger_begin[missing[k]], trigger_begin[missing[k] + 1]):
-            tree = triggered[at]
-            told = by_paths(tree, stamp, trees, hit_stamps, hits)
+    for k in range(mark_paths(memo, trees, occurring, answer, counts)):
+        found = answer.missing[k]
+        for at in range(trees.trigger_begins[found], trees.trigger_begins[found + 1]):
+            tree = trees.triggered[at]
+            told = by_paths(tree, counts[C_STAMP], trees, occurring)
             if told == NO:
                 continue
-            if tree_kind[tree] == VALUES:
-                handed_on[counts[C_OPEN]] = tree
+            if trees.kinds[tree] == VALUES:
+                answer.handed_on[counts[C_OPEN]] = tree
                 counts[C_OPEN] += 1
                 continue
             if told == PERHAPS:
                 if not chained:
-                    chain_elements(symbols, elements, head, following)
+                    chain_elements(symbols, elements, search)
                     chained = True
-                if not is_laid(tree, elements, nodes, parents, head, following, held, counts):
+                if not is_laid(tree, elements, steps, parents, search, counts):
                     continue
-            mark_with_summary(marks, summary, tree_entry[tree])
+            mark_with_summary(answer.marks, answer.summary, trees.entries[tree])
     if chained:
-        unchain_elements(symbols, elements, head)
-    counts[C_ENTRIES] = read_few_marks(marks, summary, out, 0)
+        unchain_elements(symbols, elements, search.head)
+    counts[C_ENTRIES] = read_few_marks(answer.marks, answer.summary, answer.entries, 0)
     return OK
 
 
-@kernel(
-    "int64(ro_u1[::1], int64, int64, int64, int64, ro_i4[::1], ro_i4[::1], ro_i4[::1],"
-    " i8[::1], i4[::1], i4[::1], u1[::1], i8[::1], i8[::1])",
-    late=True,
-)
+class Relayed(NamedTuple):
+    """Label paths by their number on one link: the number on another (`UNKNOWN`: none), the last document with it."""
+
+    numbers: Int32s
+    stamps: Writable[Int64s]
+
+
+@kernel(late=True)
 def relay_elements(
-    data, begin, end, elements, known, path_parent, path_depth, numbers, seen, stack, missing, out, counts, state,
-):  # fmt: skip
+    data: UInt8s,
+    message: Message,
+    link: LinkPaths,
+    relayed: Relayed,
+    stack: Writable[Int32s],
+    missing: Writable[Int32s],
+    out: Writable[UInt8s],
+    counts: Writable[Int64s],
+    state: Writable[Int64s],
+) -> int:
     """Write a document's elements with the numbers that label paths have on another link: OK, or why not.
 
     Paths without a number are in `missing`, those above them before them. `counts` gets the bytes written, `state`
@@ -181,20 +276,20 @@ def relay_elements(
     """
     counts[C_STAMP] += 1
     stamp, lacking, opened, written = counts[C_STAMP], 0, 0, 0
-    state[AT], state[WRONG], state[WHY] = begin, 0, OK
-    for element in range(elements):
-        path = next_path(data, end, known, element == 0, opened, path_parent, path_depth, stack, state)
+    state[AT], state[WRONG], state[WHY] = message.begin, 0, OK
+    for element in range(message.elements):
+        path = next_path(data, message, element == 0, opened, link.parents, link.depths, stack, state)
         if path < 0:
             break
-        opened = path_depth[path]
-        number = numbers[path]
+        opened = int(link.depths[path])
+        number = relayed.numbers[path]
         if number == UNKNOWN:
-            if seen[path] != stamp:
-                seen[path] = stamp
+            if relayed.stamps[path] != stamp:
+                relayed.stamps[path] = stamp
                 missing[lacking] = path
                 lacking += 1
             continue
         written = put_number(out, written, np.int64(number))
     counts[C_ENTRIES] = written
     counts[C_MISSING] = lacking
-    return state[WHY]
+    return int(state[WHY])

@@ -12,6 +12,7 @@ Cost: some 10 µs a document, most of it for the message around it; a label path
 
 import numpy as np
 
+from pathcast.documents.structure import AT, S_ROWS
 from pathcast.errors import LimitError
 from pathcast.kernels import UInt8s
 
@@ -19,8 +20,16 @@ from .link_dictionary import Learnt
 from .structure_annotation import StructureCoder
 from .structure_bytes import Refused
 from .structure_decoder import StructureDecoder, Taken
-from .structure_kernels import AT, S_ROWS
-from .structure_matcher_kernels import C_ENTRIES, C_MISSING, C_ROWS, UNKNOWN, relay_elements
+from .structure_matcher_kernels import (
+    C_ENTRIES,
+    C_MISSING,
+    C_ROWS,
+    UNKNOWN,
+    LinkPaths,
+    Message,
+    Relayed,
+    relay_elements,
+)
 
 
 class StructureRelay:
@@ -55,11 +64,12 @@ class StructureRelay:
     def _numbered(self, learnt: Learnt, message: Taken, data: UInt8s) -> bool:
         """Write the elements with the next link's numbers; False when they can't be had."""
         self._make_room(learnt, message.elements)
+        given = Message(message.begin, len(data), message.elements, message.paths)
+        link = LinkPaths(learnt.parent, learnt.depth, learnt.name)
         while True:
             why = relay_elements(
-                data, message.begin, len(data), message.elements, message.paths, learnt.parent, learnt.depth,
-                self._numbers, self._seen, self._stack, self._missing, self._out, self._counts, self._state,
-            )  # fmt: skip
+                data, given, link, self._relayed, self._stack, self._missing, self._out, self._counts, self._state
+            )
             if why:
                 return False
             if not self._counts[C_MISSING]:
@@ -73,24 +83,27 @@ class StructureRelay:
     def _number(self, learnt: Learnt, path: int) -> int:
         """The number of a label path on the next link."""
         waiting = [path]
-        while (above := int(learnt.parent[waiting[-1]])) >= 0 and self._numbers[above] == UNKNOWN:
+        while (above := int(learnt.parent[waiting[-1]])) >= 0 and self._relayed.numbers[above] == UNKNOWN:
             waiting.append(above)
         for each in reversed(waiting):
             above = int(learnt.parent[each])
-            parent = -1 if above < 0 else int(self._numbers[above])
-            self._numbers[each] = self._sent.child(parent, learnt.names[int(learnt.name[each])])
-        return int(self._numbers[path])
+            parent = -1 if above < 0 else int(self._relayed.numbers[above])
+            self._relayed.numbers[each] = self._sent.child(parent, learnt.names[int(learnt.name[each])])
+        return int(self._relayed.numbers[path])
 
     def _forget(self, learnt: Learnt | None) -> None:
         self._learnt, self._sent = learnt, self.coder.sent
-        self._numbers, self._seen = np.zeros(0, np.int32), np.zeros(0, np.int64)
+        self._relayed = Relayed(np.zeros(0, np.int32), np.zeros(0, np.int64))
         self._stack, self._missing = np.zeros(64, np.int32), np.zeros(0, np.int32)
 
     def _make_room(self, learnt: Learnt, elements: int) -> None:
-        if len(self._numbers) < len(learnt.parent):
-            more = len(learnt.parent) - len(self._numbers)
-            self._numbers = np.concatenate([self._numbers, np.full(more, UNKNOWN, np.int32)])
-            self._seen = np.concatenate([self._seen, np.zeros(more, np.int64)])
+        numbers, stamps = self._relayed
+        if len(numbers) < len(learnt.parent):
+            more = len(learnt.parent) - len(numbers)
+            self._relayed = Relayed(
+                np.concatenate([numbers, np.full(more, UNKNOWN, np.int32)]),
+                np.concatenate([stamps, np.zeros(more, np.int64)]),
+            )
         if len(self._missing) < elements:
             self._missing = np.zeros(2 * elements, np.int32)
         if len(self._out) < 5 * elements:

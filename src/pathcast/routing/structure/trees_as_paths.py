@@ -27,14 +27,15 @@ from pathcast.matching.table import PatternTable
 from pathcast.patterns import WILDCARD, Node, Pattern
 from pathcast.patterns.parsing import Steps, normalised
 
+from ..annotations import online_bindings_kernels as steps_kernels
 from ..annotations.online_bindings_kernels import ANY, CHILD, DESCENDANT
-from .structure_matcher_kernels import ELEMENTS, UNCOUNTED, VALUES
+from .structure_matcher_kernels import ELEMENTS, UNCOUNTED, VALUES, Trees
 
 
 class StructureTrees:
     """The trees of a table by the plain paths that they demand.
 
-    `parts` matches these; `trees` and `nodes` are as `match_elements` takes them; `always` are the trees, by number,
+    `parts` matches these; `forest` is as `match_elements` takes it; `always` are the trees, by number,
     that demand no element outright. `entries` has the table's entry of each tree.
     """
 
@@ -100,12 +101,10 @@ class StructureTrees:
         waiting = np.array(waits, dtype=np.int32)
         triggered = np.argsort(waiting, kind="stable")[len(self.always) :].astype(np.int32)
         begins = np.searchsorted(waiting[triggered], np.arange(self.count + 1)).astype(np.int32)
-        self.trees = (
-            begins, triggered, self.entries, np.array(self._kinds, dtype=np.uint8),
-            *_flat(self._leaves), *_flat(self._branches),
-        )  # fmt: skip
+        kinds = np.array(self._kinds, dtype=np.uint8)
+        trees = Trees(begins, triggered, self.entries, kinds, *_flat(self._leaves), *_flat(self._branches))
         columns = np.ascontiguousarray(np.array(self._columns, dtype=np.int32).reshape(-1, 3).T)
-        self.nodes = (np.array(self._begins, dtype=np.int32), *columns)
+        self.forest = trees, steps_kernels.Steps(np.array(self._begins, dtype=np.int32), *columns)
         self.longest = max((end - begin for begin, end in zip(self._begins, self._begins[1:], strict=False)), default=0)
 
 

@@ -34,8 +34,7 @@ ERROR_TYPE = pa.struct([("reason", pa.string()), ("line", pa.int32()), ("column"
 class Part(NamedTuple):
     """Rows `begin` to `end` of a column: document `i` of it is `data[offsets[i] : offsets[i + 1]]`.
 
-    `structures`: its structure, cut likewise (`pathcast.documents.packed_documents`), where the documents are not to be
-    parsed.
+    `structures`: its structure, cut likewise (`pathcast.documents.pack`), where the documents are not to be parsed.
     """
 
     begin: int
