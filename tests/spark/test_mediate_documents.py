@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 
 import pathcast
 from pathcast.errors import PathcastError, PipelineError
+from pathcast.matching import Matcher
 from pathcast.mediation import Mapping, Mediator, infer_tree
 from pathcast.mediation.mappings.document_items import to_bytes
 from pathcast.spark import dead_letters, deliver, match_documents, mediate
-from pathcast.spark.matching.match_documents import matching
+from pathcast.spark.matching import match_documents as match_documents_module
+from pathcast.spark.matching import mediate_documents, part_reader
+from pathcast.spark.matching.match_documents import matching, matching_stage
 from pathcast.spark.matching.mediate_documents import mediating
 from pathcast.spark.matching.worker_index import Index
 from pathcast.spark.sessions.shipped_objects import Shipped
@@ -66,6 +69,13 @@ def in_workers(rows, mediator, folder, cut=4):
     return [row for batch in found for row in batch.to_pylist()]
 
 
+def in_one_worker(rows, mediator, folder, cut=4):
+    """What mediation and matching in one worker give, without Spark."""
+    stage = matching_stage(Index(str(folder)), "id", measure=False)
+    found = mediating(Shipped.of(mediator), "xml", "publisher", "version", stage=stage)(iter(arrow(rows, cut)))
+    return [row for batch in found for row in batch.to_pylist()]
+
+
 def in_process(rows, mediator, subscriptions):
     matcher = mediator.compile(subscriptions)
     answers = []
@@ -98,6 +108,32 @@ def test_rows_say_what_the_matcher_in_one_process_says(mediator, subscriptions, 
     assert all(row["matches"] is None for row in rows if row["error"])
 
 
+def test_a_stage_in_the_same_worker_gets_the_documents_without_their_bytes(mediator, folder, monkeypatch):
+    expected = in_workers(PEOPLE, mediator, folder)
+
+    def no_bytes(*_):
+        raise AssertionError("documents were packed or unpacked")
+
+    for module in (mediate_documents, match_documents_module, part_reader):
+        for name in ("pack", "unpack"):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, no_bytes)
+    assert in_one_worker(PEOPLE, mediator, folder) == expected
+
+
+def test_a_document_that_breaks_the_matcher_is_an_error_alone_in_the_same_worker(mediator, folder, monkeypatch):
+    expected = in_one_worker(PEOPLE, mediator, folder)
+    whole = Matcher.match_arrays
+
+    def breaks_on_several(self, batch, by):
+        if len(batch) > 1:
+            raise RuntimeError("broken")
+        return whole(self, batch, by)
+
+    monkeypatch.setattr(Matcher, "match_arrays", breaks_on_several)
+    assert in_one_worker(PEOPLE, mediator, folder) == expected
+
+
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 2**32))
 def test_drawn_mappings_and_documents_match_as_in_one_process(tmp_path_factory, seed):
@@ -115,6 +151,7 @@ def test_drawn_mappings_and_documents_match_as_in_one_process(tmp_path_factory, 
         number = random.randrange(3)
         rows.append((f"p{number}", random.choice([None, 1]), to_bytes(drawn_document(random, trees[number]))))
     found = in_workers(rows, mediator, place, cut=5)
+    assert in_one_worker(rows, mediator, place, cut=5) == found
     answers = [row["matches"] if row["error"] is None else row["error"]["reason"] for row in found]
     assert answers == in_process(rows, mediator, subscriptions)
 

@@ -15,20 +15,22 @@ Cost: reading, or with structures unpacking, and some microseconds a value.
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
-from pathcast.documents import DocumentBatch, Entities, Limits, Names, Reader, unpack
+from pathcast.documents import Entities, Limits
 from pathcast.errors import LimitError, PathcastError, PipelineError
 from pathcast.joins import Extraction
 from pathcast.joins.query import Extractor, write_row
+from pathcast.kernels import Int64s
 
 from ..matching.column_checks import ERROR, check_columns, check_entities, check_structure
 from ..matching.document_columns import Part, error_column, parts_of_values
 from ..matching.match_documents import with_structures
-from ..matching.mediate_documents import Mediating, fused
-from ..matching.parse_documents import STRUCTURE
+from ..matching.mediate_documents import Mediating, Stage
+from ..matching.part_reader import PartReader
 from ..matching.row_groups import take_rows
 from ..sessions.shipped_objects import Shipped
 
@@ -78,10 +80,12 @@ def extract_rows(
     fields += [t.StructField("error", ERROR), t.StructField(document, documents.schema[document].dataType)]
     if not isinstance(table, Extraction) and not table:
         raise PipelineError("give at least one table to cut rows of")
-    made = structure if mediation is None else STRUCTURE
-    function = extracting(Shipped.of(table), document, made, key, limits, entities)
-    if mediation is not None:
-        function = fused(mediation.function(documents, document, limits, entities), function)
+    shipped = Shipped.of(table)
+    if mediation is None:
+        function = extracting(shipped, document, structure, key, limits, entities)
+    else:
+        stage = extracting_stage(shipped, document, key, limits, entities)
+        function = mediation.function(documents, document, limits, entities, stage)
     return documents.mapInArrow(function, t.StructType(fields))
 
 
@@ -101,12 +105,24 @@ def extracting(
             for part in parts_of_values(batch.column(document)):
                 rows = batch.slice(part.begin, part.end - part.begin)
                 if structure is None:
-                    yield cutting.changes(rows, part, document, key)
+                    yield cutting.changes(rows, part, document, key)[0]
                 else:
                     given, rows = with_structures(part, rows, structure)
-                    yield cutting.changes(rows, given, document, key)
+                    yield cutting.changes(rows, given, document, key)[0]
 
     return extract_batches
+
+
+def extracting_stage(
+    table: Shipped, document: str, key: str | None, limits: Limits | None, entities: Entities
+) -> Callable[[], Stage]:
+    """`extracting` as a stage after another one in the same worker."""
+
+    def open_stage() -> Stage:
+        cutting = table.open(Cutting, limits, entities)
+        return lambda part, rows: cutting.changes(rows, part, document, key)
+
+    return open_stage
 
 
 class Cutting:
@@ -114,12 +130,13 @@ class Cutting:
 
     def __init__(self, tables: Extraction | Sequence[Extraction], limits: Limits | None, entities: Entities) -> None:
         self._extractors = [Extractor(one) for one in ([tables] if isinstance(tables, Extraction) else tables)]
-        self._names = Names()
-        self._reader = Reader(self._names, Limits.given(limits), entities)
+        self._reader = PartReader(Limits.given(limits), entities)
 
-    def changes(self, rows: pa.RecordBatch, part: Part, document: str, key: str | None) -> pa.RecordBatch:
-        """The changes of a part's documents."""
-        batch = self._read(part)
+    def changes(
+        self, rows: pa.RecordBatch, part: Part, document: str, key: str | None
+    ) -> tuple[pa.RecordBatch, Int64s]:
+        """The changes of a part's documents, and the row that each comes from."""
+        batch = self._reader.read(part)
         made: list[_Change] = []
         errors: list[PathcastError | None] = []
         before: Counter[int] = Counter()  # rows of a document that earlier tables had
@@ -136,15 +153,8 @@ class Cutting:
         made += [(place, 0, first, None, None) for place in batch.errors]
         errors += batch.errors.values()
         order = sorted(range(len(made)), key=lambda at: made[at][:2])
-        return self._frame(rows, [made[at] for at in order], [errors[at] for at in order], document, key)
-
-    def _read(self, part: Part) -> DocumentBatch:
-        if part.structures is not None:
-            return unpack(*part.structures, part.data, part.offsets, self._names, part.failed)
-        encodings = dict.fromkeys(range(part.end - part.begin), "utf-8") if part.text else None
-        return self._reader.scanner.read_data(
-            part.data, part.offsets, encodings=encodings, failed=part.failed, borrowed=True
-        )
+        frame = self._frame(rows, [made[at] for at in order], [errors[at] for at in order], document, key)
+        return frame, np.array([made[at][0] for at in order], dtype=np.int64)
 
     def _frame(
         self,

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 import pyarrow as pa
 
-from pathcast.documents import Limits, content
+from pathcast.documents import DocumentBatch, Limits, content
 from pathcast.documents.scanner.character_kernels import PADDING
 from pathcast.errors import DocumentError, PathcastError, PipelineError
 from pathcast.kernels import Int64s, UInt8s
@@ -35,6 +35,7 @@ class Part(NamedTuple):
     """Rows `begin` to `end` of a column: document `i` of it is `data[offsets[i] : offsets[i + 1]]`.
 
     `structures`: its structure, cut likewise (`pathcast.documents.pack`), where the documents are not to be parsed.
+    `documents`: the documents as an earlier stage in the same worker has read them, errors included.
     """
 
     begin: int
@@ -44,6 +45,7 @@ class Part(NamedTuple):
     failed: dict[int, PathcastError]
     text: bool
     structures: tuple[Bytes, Int64s] | None = None
+    documents: DocumentBatch | None = None
 
 
 def parts_of_values(column: pa.Array) -> Iterator[Part]:

@@ -20,14 +20,14 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.utils import is_remote
 
-from pathcast.documents import Entities, Limits, unpack
+from pathcast.documents import Entities, Limits, pack, unpack
 from pathcast.documents.scanner.character_kernels import PADDING
 from pathcast.errors import PathcastError, PipelineError
 from pathcast.matching import MatchedData, Matcher
 
 from .column_checks import ERROR, check_columns, check_structure
 from .document_columns import Part, bytes_of, error_column, errors_of, lists, parts_of_files, parts_of_values
-from .mediate_documents import Mediating, fused, mediate
+from .mediate_documents import Mediating, Stage, mediate, row_by_row
 from .parse_documents import STRUCTURE, parse_documents
 from .worker_index import Index, find_index
 
@@ -144,8 +144,8 @@ def match_documents(
     if mediation is None:
         function = matching(found, document, by, document_path, measure, structure, sharded=shards is not None)
     else:
-        before = mediation.function(documents, document, limits, entities)
-        function = fused(before, matching(found, document, by, None, measure, STRUCTURE))
+        stage = matching_stage(found, by, measure)
+        function = mediation.function(documents, document, limits, entities, stage)
     matched = documents.mapInArrow(function, schema)
     if shards is None:
         return matched
@@ -196,6 +196,16 @@ def matching(
     return match_batches
 
 
+def matching_stage(index: Index, by: By, measure: bool) -> Callable[[], Stage]:
+    """Matching as a stage after another one in the same worker."""
+
+    def open_stage() -> Stage:
+        matcher, version = index.open()
+        return lambda part, rows: row_by_row(add_matches(rows, part, matcher, by, version, measure))
+
+    return open_stage
+
+
 def with_structures(part: Part, rows: pa.RecordBatch, structure: str) -> tuple[Part, pa.RecordBatch]:
     """A part whose documents have structures, and its rows without these and the errors that they had."""
     failed = dict(part.failed)
@@ -235,6 +245,8 @@ def add_matches(
 def match_part(part: Part, matcher: Matcher, by: By) -> MatchedData:
     """The matches of a part. A document that breaks the matcher is an error in its place: the others go on."""
     try:
+        if part.documents is not None:
+            return matcher.match_arrays(part.documents, by)
         if part.structures is not None:
             names = matcher.subscriptions.table.names
             batch = unpack(*part.structures, part.data, part.offsets, names, part.failed)
@@ -244,6 +256,9 @@ def match_part(part: Part, matcher: Matcher, by: By) -> MatchedData:
         raise
     except Exception as error:  # noqa: BLE001 - becomes a dead letter with a reason
         if len(part.offsets) > 2:
+            if part.documents is not None:
+                structures = pack(part.documents)
+                part = part._replace(failed=part.documents.errors, structures=structures, documents=None)
             return _halves(part, matcher, by)
         reason = f"Pathcast failed on this document ({type(error).__name__}: {error}); please report it"
         return MatchedData(np.zeros(2, dtype=np.int64), np.empty(0, dtype=np.int32), [], {0: PipelineError(reason)})

@@ -21,18 +21,22 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
-from pathcast.documents import Entities, Limits, Names, Reader, pack
+from pathcast.documents import Entities, Limits, Names, pack
 from pathcast.errors import MappingError, PathcastError, PipelineError
+from pathcast.kernels import Int64s
 from pathcast.mediation import Mapping, Mediator
 from pathcast.mediation.rewriting import EventRewriter
 
 from ..sessions.shipped_objects import Shipped
 from .column_checks import ERROR, check_columns, check_entities
-from .document_columns import binary_column, error_column, parts_of_values
+from .document_columns import Part, binary_column, error_column, parts_of_values
 from .parse_documents import STRUCTURE
+from .part_reader import PartReader
 from .row_groups import one_batch, take_rows
 
 Batches = Iterator[pa.RecordBatch]
+# Turns the rows of a part into others; with each the number of the row in the part that it comes from.
+Stage = Callable[[Part, pa.RecordBatch], tuple[pa.RecordBatch, Int64s]]
 
 
 def mediate(
@@ -65,7 +69,8 @@ def mediate(
 class Mediating:
     """How a stage is to mediate its documents before it does anything else with them, in the same worker.
 
-    The columns `schema` and `version` are as for `mediate`. Structures are neither sent to Spark nor kept.
+    The columns `schema` and `version` are as for `mediate`. The stage gets the documents as element arrays;
+    no structures are made.
     """
 
     mediator: Mediator
@@ -73,9 +78,17 @@ class Mediating:
     version: str | None = None
 
     def function(
-        self, documents: DataFrame, document: str, limits: Limits | None, entities: Entities = "refuse"
+        self,
+        documents: DataFrame,
+        document: str,
+        limits: Limits | None,
+        entities: Entities,
+        stage: Callable[[], Stage] | None = None,
     ) -> Callable[[Batches], Batches]:
-        """The function that workers run; `PipelineError` when the frame lacks a column."""
+        """The function that workers run: it mediates documents and passes them on to a stage, made in the worker.
+
+        `PipelineError` when the frame lacks a column.
+        """
         check_entities(entities)
         names = documents.columns
         if STRUCTURE in names:
@@ -91,12 +104,7 @@ class Mediating:
             if name is not None and not isinstance(documents.schema[name].dataType, kinds):
                 found = documents.schema[name].dataType.simpleString()
                 raise PipelineError(f"the column '{name}' is of type {found}; {expected}")
-        return mediating(Shipped.of(self.mediator), document, self.schema, self.version, limits, entities)
-
-
-def fused(first: Callable[[Batches], Batches], then: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
-    """One function after the other, in one worker."""
-    return lambda batches: then(first(batches))
+        return mediating(Shipped.of(self.mediator), document, self.schema, self.version, limits, entities, stage)
 
 
 def mediating(
@@ -106,17 +114,24 @@ def mediating(
     version: str | None = None,
     limits: Limits | None = None,
     entities: Entities = "refuse",
+    stage: Callable[[], Stage] | None = None,
 ) -> Callable[[Batches], Batches]:
-    """The function that a worker runs on the rows of a partition."""
+    """The function that a worker runs on the rows of a partition; without a stage it adds structures and errors."""
 
     def mediate_batches(batches: Batches) -> Batches:
         rewriting = mediator.open(Rewriting, limits, entities)
+        handle = _packed if stage is None else stage()
         for batch in batches:
             schemas = batch.column(schema).to_pylist()
             versions = [None] * len(batch) if version is None else batch.column(version).to_pylist()
-            yield _mediated(batch, document, _together(schemas, versions), rewriting)
+            yield from _mediated(batch, document, _together(schemas, versions), rewriting, handle)
 
     return mediate_batches
+
+
+def row_by_row(made: pa.RecordBatch) -> tuple[pa.RecordBatch, Int64s]:
+    """What a stage returns that makes one row of each."""
+    return made, np.arange(len(made))
 
 
 class Rewriting:
@@ -126,7 +141,7 @@ class Rewriting:
         self._mediator = mediator
         self._entities: Entities = entities
         self._limits = Limits.given(limits)
-        self._bridges: dict[bytes, tuple[Reader, EventRewriter]] = {}
+        self._bridges: dict[bytes, tuple[PartReader, EventRewriter]] = {}
 
     def mapping(self, schema: str | None, version: int | None) -> Mapping:
         """The mapping of a row; `MappingError` when there is none."""
@@ -134,13 +149,13 @@ class Rewriting:
             raise MappingError("the document does not say which schema it is written in: the column is null")
         return self._mediator.mapping(schema, version)
 
-    def bridge(self, mapping: Mapping) -> tuple[Reader, EventRewriter]:
+    def bridge(self, mapping: Mapping) -> tuple[PartReader, EventRewriter]:
         """What reads the documents of a mapping, and what rewrites them."""
         found = self._bridges.get(mapping.fingerprint)
         if found is None:
             names = Names()
             rewriter = EventRewriter(mapping.plan, names)
-            found = self._bridges[mapping.fingerprint] = (Reader(names, self._limits, self._entities), rewriter)
+            found = self._bridges[mapping.fingerprint] = (PartReader(self._limits, self._entities, names), rewriter)
         return found
 
 
@@ -153,36 +168,42 @@ def _together(schemas: list[Any], versions: list[Any]) -> dict[tuple[Any, Any], 
 
 
 def _mediated(
-    batch: pa.RecordBatch, document: str, groups: dict[tuple[Any, Any], list[int]], rewriting: Rewriting
-) -> pa.RecordBatch:
-    """A batch with structures and errors, its rows in their order."""
-    done: list[pa.RecordBatch] = []
+    batch: pa.RecordBatch, document: str, groups: dict[tuple[Any, Any], list[int]], rewriting: Rewriting, stage: Stage
+) -> Batches:
+    """What a stage makes of a batch whose documents are mediated, in the order of its rows."""
+    made: list[pa.RecordBatch] = []
+    order: list[Int64s] = []
     for (schema, version), places in groups.items():
         rows = batch if len(groups) == 1 else take_rows(batch, places)
-        try:
-            mapping = rewriting.mapping(schema, version)
-        except PathcastError as error:
-            done.append(_with(rows, pa.nulls(len(rows), pa.binary()), dict.fromkeys(range(len(rows)), error)))
-        else:
-            done.extend(_structured(rows, document, *rewriting.bridge(mapping)))
-    if len(groups) <= 1:
-        return one_batch(done) if done else _with(batch, pa.nulls(0, pa.binary()), {})
-    order = np.concatenate([np.array(places) for places in groups.values()])
-    return take_rows(one_batch(done), np.argsort(order, kind="stable").tolist())
+        for part in _parts(rows.column(document), schema, version, rewriting):
+            found, origins = stage(part, rows.slice(part.begin, part.end - part.begin))
+            if len(groups) == 1:
+                yield found
+            else:
+                made.append(found)
+                order.append(np.array(places)[part.begin + origins])
+    if made:
+        yield take_rows(one_batch(made), np.argsort(np.concatenate(order), kind="stable").tolist())
 
 
-def _structured(rows: pa.RecordBatch, document: str, reader: Reader, rewriter: EventRewriter) -> Batches:
-    """Rows of one schema with their structures."""
-    for part in parts_of_values(rows.column(document)):
-        encodings = dict.fromkeys(range(part.end - part.begin), "utf-8") if part.text else None
-        batch = reader.scanner.read_data(
-            part.data, part.offsets, encodings=encodings, failed=part.failed, borrowed=True
-        )
-        rewritten = rewriter.rewrite(batch).batch
-        structures = binary_column(*pack(rewritten), rewritten.errors)
-        yield _with(rows.slice(part.begin, part.end - part.begin), structures, rewritten.errors)
+def _parts(column: pa.Array, schema: Any, version: Any, rewriting: Rewriting) -> Iterator[Part]:
+    """The documents of one schema, read and rewritten; without a mapping all have failed."""
+    try:
+        reader, rewriter = rewriting.bridge(rewriting.mapping(schema, version))
+    except PathcastError as error:
+        for part in parts_of_values(column):
+            yield part._replace(failed=dict.fromkeys(range(part.end - part.begin), error))
+        return
+    for part in parts_of_values(column):
+        yield part._replace(documents=rewriter.rewrite(reader.read(part)).batch)
 
 
-def _with(rows: pa.RecordBatch, structures: pa.Array, errors: dict[int, PathcastError]) -> pa.RecordBatch:
+def _packed(part: Part, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, Int64s]:
+    """The rows of a part with structures and errors."""
+    if part.documents is None:
+        structures, errors = pa.nulls(len(rows), pa.binary()), part.failed
+    else:
+        errors = part.documents.errors
+        structures = binary_column(*pack(part.documents), errors)
     rows = rows.append_column(STRUCTURE, structures)
-    return rows.append_column("error", error_column(len(rows), errors))
+    return row_by_row(rows.append_column("error", error_column(len(rows), errors)))

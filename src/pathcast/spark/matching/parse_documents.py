@@ -13,10 +13,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
-from pathcast.documents import Entities, Limits, Names, Reader, pack
+from pathcast.documents import Entities, Limits, pack
 
 from .column_checks import ERROR, check_columns, check_entities
 from .document_columns import binary_column, error_column, parts_of_values
+from .part_reader import PartReader
 
 STRUCTURE = "structure"
 Batches = Iterator[pa.RecordBatch]
@@ -26,13 +27,10 @@ def parsing(document: str, limits: Limits | None = None, entities: Entities = "r
     """The function that a worker runs on the rows of a partition."""
 
     def parse_batches(batches: Batches) -> Batches:
-        reader = Reader(Names(), Limits.given(limits), entities)
+        reader = PartReader(Limits.given(limits), entities)
         for batch in batches:
             for part in parts_of_values(batch.column(document)):
-                encodings = dict.fromkeys(range(part.end - part.begin), "utf-8") if part.text else None
-                read = reader.scanner.read_data(
-                    part.data, part.offsets, encodings=encodings, failed=part.failed, borrowed=True
-                )
+                read = reader.read(part)
                 rows = batch.slice(part.begin, part.end - part.begin)
                 rows = rows.append_column(STRUCTURE, binary_column(*pack(read), read.errors))
                 yield rows.append_column("error", error_column(len(rows), read.errors))

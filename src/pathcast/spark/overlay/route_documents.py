@@ -27,11 +27,23 @@ from pathcast.errors import PipelineError
 from pathcast.routing import Overlay, Policy, engine_for
 
 from ..matching.column_checks import ERROR, check_columns, check_entities, check_structure
-from ..matching.mediate_documents import Mediating, fused, mediate
+from ..matching.mediate_documents import Mediating, mediate
 from ..matching.parse_documents import STRUCTURE, parse_documents
 from ..matching.worker_index import ARTIFACT, find_index
 from .published_overlays import check_overlay, ship_overlay
-from .routing_hops import ANNOTATIONS, BYTES, OPEN, ROUTER, SENDER, SUBSCRIBER, VISITS, Way, hopping, routing
+from .routing_hops import (
+    ANNOTATIONS,
+    BYTES,
+    OPEN,
+    ROUTER,
+    SENDER,
+    SUBSCRIBER,
+    VISITS,
+    Way,
+    hopping,
+    routing,
+    routing_stage,
+)
 
 _VISIT = [
     t.StructField(ROUTER, t.StringType()),
@@ -147,8 +159,7 @@ def route_documents(
     kept = [field for field in documents.schema.fields if field.name not in gone]
     function = routing(way)
     if mediation is not None:
-        before = mediation.function(documents, document, way.limits, way.entities)
-        function = fused(before, routing(replace(way, structure=STRUCTURE)))
+        function = mediation.function(documents, document, way.limits, way.entities, routing_stage(way))
     return documents.mapInArrow(function, t.StructType([*kept, t.StructField(VISITS, _VISITS)]))
 
 

@@ -14,13 +14,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pathcast.documents import DocumentBatch, Entities, Limits, Names, Reader, unpack
+from pathcast.documents import Entities, Limits
 from pathcast.errors import PathcastError, PipelineError
+from pathcast.kernels import Int64s
 from pathcast.routing import BulkRouting, Messages, Policy, ReadBatch, encode
 from pathcast.routing.annotations import NOTHING
 
 from ..matching.document_columns import Part, error_column, errors_of, parts_of_values
 from ..matching.match_documents import with_structures
+from ..matching.mediate_documents import Stage, row_by_row
+from ..matching.part_reader import PartReader
 from ..matching.row_groups import take_rows
 from ..matching.worker_index import Index
 from .published_overlays import open_overlay
@@ -59,11 +62,25 @@ def routing(way: Way) -> Callable[[Batches], Batches]:
     return route
 
 
-def _opened(way: Way) -> tuple[BulkRouting, "Reading"]:
+def routing_stage(way: Way) -> Callable[[], Stage]:
+    """`routing` as a stage after another one in the same worker."""
+
+    def open_stage() -> Stage:
+        bulk, reading = _opened(way)
+
+        def route(part: Part, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, Int64s]:
+            return row_by_row(rows.append_column(VISITS, routed_part(bulk, part, reading, links=way.links)))
+
+        return route
+
+    return open_stage
+
+
+def _opened(way: Way) -> tuple[BulkRouting, PartReader]:
     """What a task takes documents through routers with, and what it reads them with."""
     overlay, _ = open_overlay(way.overlay)
     overlay.forget()
-    return BulkRouting(overlay, way.policy, way.engine), Reading(way.limits or overlay.limits, way.entities)
+    return BulkRouting(overlay, way.policy, way.engine), PartReader(way.limits or overlay.limits, way.entities)
 
 
 def _parts(batches: Batches, document: str) -> Iterator[tuple[Part, pa.RecordBatch]]:
@@ -73,24 +90,7 @@ def _parts(batches: Batches, document: str) -> Iterator[tuple[Part, pa.RecordBat
             yield part, batch.slice(part.begin, part.end - part.begin)
 
 
-class Reading:
-    """Reads the documents of parts, or takes their structures."""
-
-    def __init__(self, limits: Limits, entities: Entities = "refuse") -> None:
-        self._names = Names()
-        self._reader = Reader(self._names, limits, entities)
-
-    def read(self, part: Part) -> DocumentBatch:
-        """The elements of a part's documents."""
-        if part.structures is not None:
-            return unpack(*part.structures, part.data, part.offsets, self._names, part.failed)
-        encodings = dict.fromkeys(range(part.end - part.begin), "utf-8") if part.text else None
-        return self._reader.scanner.read_data(
-            part.data, part.offsets, encodings=encodings, failed=part.failed, borrowed=True
-        )
-
-
-def routed_part(bulk: BulkRouting, part: Part, reading: Reading, *, links: bool) -> pa.Array:
+def routed_part(bulk: BulkRouting, part: Part, reading: PartReader, *, links: bool) -> pa.Array:
     """The visits of a part's documents."""
     batch = reading.read(part)
     sizes = batch.data_offsets[1:] - batch.data_offsets[:-1]
@@ -125,7 +125,7 @@ def hopping(way: Way, *, last: bool) -> Callable[[Batches], Batches]:
 
 
 def hopped_part(
-    bulk: BulkRouting, part: Part, rows: pa.RecordBatch, reading: Reading, way: Way, *, last: bool
+    bulk: BulkRouting, part: Part, rows: pa.RecordBatch, reading: PartReader, way: Way, *, last: bool
 ) -> pa.RecordBatch:
     """The rows of a part after one more hop: what is delivered, and messages for the next routers."""
     assert way.structure is not None
