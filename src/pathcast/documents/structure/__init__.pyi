@@ -1,11 +1,7 @@
 from .decoded_batch import Decoding as Decoding
 from .decoded_batch import batch_of as batch_of
 from .decoded_batch import reason as reason
-from .decoder_kernels import OK as OK
-from .decoder_kernels import PATH_BYTES as PATH_BYTES
-from .decoder_kernels import Definitions as Definitions
 from .decoder_kernels import PathTable as PathTable
-from .decoder_kernels import read_definitions as read_definitions
 from .encoder_kernels import ITEM_BYTES as ITEM_BYTES
 from .encoder_kernels import NO_ROOM as NO_ROOM
 from .encoder_kernels import TEXTS as TEXTS
@@ -15,6 +11,10 @@ from .encoder_kernels import Span as Span
 from .encoder_kernels import Spelled as Spelled
 from .encoder_kernels import encode_document as encode_document
 from .encoder_kernels import write_definitions as write_definitions
+from .header_kernels import OK as OK
+from .header_kernels import PATH_BYTES as PATH_BYTES
+from .header_kernels import Definitions as Definitions
+from .header_kernels import read_definitions as read_definitions
 from .number_kernels import AT as AT
 from .number_kernels import S_ROWS as S_ROWS
 from .packed_documents import pack as pack

@@ -15,19 +15,20 @@ from pathcast.kernels import Int32s, Int64s
 from ..document_batch import Bytes, DocumentBatch
 from ..names import Names
 from . import decoder_kernels as kernels
+from . import header_kernels as header
 from .number_kernels import S_ROWS
 
 _REASONS = {
-    kernels.CUT: "it ends too early",
-    kernels.NO_PATH: "an element has an undefined label path",
-    kernels.NO_PARENT: "an element, attribute, text or label path has no place in the tree",
-    kernels.NO_PLACE: "a value lies outside the document",
-    kernels.NO_NAME: "an attribute or label path has no name",
-    kernels.REST: "bytes are left over",
-    kernels.TOO_DEEP: "elements are nested too deep",
-    kernels.OTHER_FORM: "its form is unknown; make structures anew with this version of Pathcast",
-    kernels.OTHER_DOCUMENT: "it describes a document of another length",
-    kernels.EXCESS: "it defines more names than it announces",
+    header.CUT: "it ends too early",
+    header.NO_PATH: "an element has an undefined label path",
+    header.NO_PARENT: "an element, attribute, text or label path has no place in the tree",
+    header.NO_PLACE: "a value lies outside the document",
+    header.NO_NAME: "an attribute or label path has no name",
+    header.REST: "bytes are left over",
+    header.TOO_DEEP: "elements are nested too deep",
+    header.OTHER_FORM: "its form is unknown; make structures anew with this version of Pathcast",
+    header.OTHER_DOCUMENT: "it describes a document of another length",
+    header.EXCESS: "it defines more names than it announces",
 }
 _SMALLEST_STACK = 64
 
@@ -103,7 +104,7 @@ def batch_of(
     attribute_name, attribute_length = decoded.attributes
     text_parent, text_length = decoded.texts
     return DocumentBatch(
-        data, data_offsets, np.ascontiguousarray(rows[:, kernels.R_ELEMENTS]), name, parent, depth, end, position,
+        data, data_offsets, np.ascontiguousarray(rows[:, header.R_ELEMENTS]), name, parent, depth, end, position,
         decoded.attribute_begins, attribute_name, decoded.attribute_starts, attribute_length,
         text_begin, text_end, text_parent, decoded.text_starts, text_length, structures,
         known, known_count, own_names, {}, errors,

@@ -23,8 +23,9 @@ from pathcast.kernels import Int32s, Int64s
 from ..document_batch import Bytes, DocumentBatch
 from ..label_paths import LabelPaths
 from ..names import Names
-from . import decoder_kernels as decoder
+from . import header_kernels as header
 from .decoded_batch import Decoding, batch_of, reason
+from .decoder_kernels import PathTable
 from .encoder_kernels import NO_ROOM, BatchPaths, Everything, Numbers, Spelled, pack_documents
 
 
@@ -96,23 +97,23 @@ def unpack(
     """
     decoding = Decoding(positions=True)
     why = np.zeros(len(edges) - 1, np.int64)
-    rows = np.zeros((len(edges), decoder.R_ROWS), np.int64)
+    rows = np.zeros((len(edges), header.R_ROWS), np.int64)
     while True:  # at most three times: each time at least one check more holds for all that are left
-        decoder.read_headers(packed, edges, data_offsets, rows, why, decoding.state)
-        paths, spelled = int(rows[-1, decoder.R_PATH]), int(rows[-1, decoder.R_NAME])
-        defined = decoder.Definitions(
+        header.read_headers(packed, edges, data_offsets, rows, why, decoding.state)
+        paths, spelled = int(rows[-1, header.R_PATH]), int(rows[-1, header.R_NAME])
+        defined = header.Definitions(
             np.empty(paths, np.int32),
             np.empty(paths, np.int32),
             np.empty(spelled, np.int64),
             np.empty(spelled, np.int64),
         )
         depths = np.empty(paths, np.int32)
-        if decoder.read_dictionaries(packed, rows, defined, depths, why, decoding.state):
+        if header.read_dictionaries(packed, rows, defined, depths, why, decoding.state):
             continue
         known = len(names)
         ids, own_names = _numbered(packed, defined.starts, defined.lengths, names, known)
-        table = decoder.PathTable(defined.parents, ids[defined.names], depths)
-        decoded = decoding.arrays(*rows[-1, decoder.R_ELEMENTS :].tolist())
+        table = PathTable(defined.parents, ids[defined.names], depths)
+        decoded = decoding.arrays(*rows[-1, header.R_ELEMENTS :].tolist())
         deepest = int(depths.max(initial=0))
         if not decoding.decode(packed, rows, range(len(why)), table, deepest, ids, decoded, why):
             break
@@ -127,7 +128,7 @@ def _numbered(packed: Bytes, starts: Int64s, lengths: Int64s, names: Names, know
     """The ids of spelled names: those of a table, and behind them those that it lacks."""
     slots = np.full(1 << max(4, 2 * len(starts) - 1).bit_length(), -1, np.int32)
     firsts, number_of = np.empty(len(starts), np.int32), np.empty(len(starts), np.int32)
-    count = decoder.distinct_names(packed, starts, lengths, slots, firsts, number_of)
+    count = header.distinct_names(packed, starts, lengths, slots, firsts, number_of)
     own: list[str] = []
     ids = np.empty(count, np.int32)
     for number, place in enumerate(firsts[:count].tolist()):

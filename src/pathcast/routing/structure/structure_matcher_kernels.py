@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.structure.decoder_kernels import CUT, NO_PARENT, NO_PATH, NONE, OK, TOO_DEEP
+from pathcast.documents.structure.decoder_kernels import NONE
+from pathcast.documents.structure.header_kernels import CUT, NO_PARENT, NO_PATH, OK, TOO_DEEP
 from pathcast.documents.structure.number_kernels import AT, WHY, WRONG, put_number, take_number
 from pathcast.kernels import Int32s, Int64s, UInt8s, UInt64s, Writable, kernel, part
 from pathcast.matching.arrays.bitset_kernels import mark_with_summary, read_few_marks
