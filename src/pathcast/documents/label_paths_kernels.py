@@ -64,8 +64,8 @@ def walk_paths(
     return len(names)
 
 
-@kernel("void(ro_i4[::1], ro_i4[::1], int64, int64, i4[::1])", late=True)
-def place_edges(node_parent, node_name, first, count, slots):
+@kernel(late=True)
+def place_edges(node_parent: Int32s, node_name: Int32s, first: int, count: int, slots: Writable[Int32s]) -> None:
     """Enter the edges of the nodes from `first` on."""
     for node in range(first, count):
         slots[edge_slot(slots, node_parent, node_name, node_parent[node], node_name[node])] = np.int32(node)

@@ -16,7 +16,7 @@ import numpy as np
 from pathcast.documents import Bytes, DocumentBatch
 from pathcast.kernels import Int32s, Int64s, UInt32s
 
-from .batch_contents_kernels import pack_values, write_documents
+from .batch_contents_kernels import TokenBytes, TokenRows, ValueRows, pack_values, write_documents
 from .extent_kernels import leaves_of_elements, mark_leaves, turn_round
 from .message.token_numbers import Kept, Numbering, numbered_pairs, numbered_values
 from .skeletons import Skeletons, Tokens, declares_other_encoding
@@ -54,9 +54,16 @@ class Contents:
         stamps = np.zeros(len(skeletons.paths), dtype=np.int64)
         count = leaves_of_elements(batch.offsets, batch.end, paths, stamps, leaf_begin, leaves)
         return cls(
-            pieces.token_begin, pieces.tokens.copy(), pieces.value_begin, pieces.value_start.copy(),
-            pieces.value_length.copy(), leaf_begin, leaves[:count].copy(), np.diff(batch.data_offsets), batch.data,
-        )  # fmt: skip
+            pieces.token_begin,
+            pieces.tokens.copy(),
+            pieces.value_begin,
+            pieces.value_start.copy(),
+            pieces.value_length.copy(),
+            leaf_begin,
+            leaves[:count].copy(),
+            np.diff(batch.data_offsets),
+            batch.data,
+        )
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -88,28 +95,40 @@ class Contents:
         starts = np.empty(len(length), dtype=np.int64)
         pool = np.empty(int(length.sum(dtype=np.int64)), dtype=np.uint8)
         pack_values(self.value_start[at_values], length, self.pool, starts, pool)
-        return Contents(
-            token_begin, self.tokens[at_tokens], value_begin, starts, length, leaf_begin, self.leaves[at_leaves],
-            self.sizes[rows], pool,
-        )  # fmt: skip
+        tokens, leaves = self.tokens[at_tokens], self.leaves[at_leaves]
+        return Contents(token_begin, tokens, value_begin, starts, length, leaf_begin, leaves, self.sizes[rows], pool)
 
     def renumbered(self, token_of: Int32s, node_of: Int32s) -> "Contents":
         """The same rows in the numbers of another table and tree."""
         return Contents(
-            self.token_begin, token_of[self.tokens], self.value_begin, self.value_start, self.value_length,
-            self.leaf_begin, node_of[self.leaves], self.sizes, self.pool,
-        )  # fmt: skip
+            self.token_begin,
+            token_of[self.tokens],
+            *self.value_rows,
+            self.leaf_begin,
+            node_of[self.leaves],
+            self.sizes,
+            self.pool,
+        )
 
     # Reading.
+
+    @property
+    def token_rows(self) -> TokenRows:
+        """The tokens as kernels take them."""
+        return TokenRows(self.token_begin, self.tokens)
+
+    @property
+    def value_rows(self) -> ValueRows:
+        """The values as kernels take them."""
+        return ValueRows(self.value_begin, self.value_start, self.value_length)
 
     def numbering(self, rows: Int64s, token_column: Int32s) -> Numbering:
         """Neighbours and equal values, at least those of these rows; `token_column` is by token, -1 without a value."""
 
         def number(rows: Int64s) -> Numbering:
-            values = self.value_begin, self.value_start, self.value_length, self.pool
             return Numbering(
                 *numbered_pairs(rows, self.token_begin, self.tokens),
-                *numbered_values(rows, (self.token_begin, self.tokens), values, token_column),
+                *numbered_values(rows, self.token_rows, self.value_rows, self.pool, token_column),
             )
 
         return self._kept.of(rows, len(self), number)
@@ -120,10 +139,8 @@ class Contents:
         edges = np.concatenate([[0], np.cumsum(sizes)])
         out = np.empty(int(edges[-1]), dtype=np.uint8)
         column = np.ascontiguousarray(skeletons.meta[M_COLUMN])
-        written = write_documents(
-            rows, self.token_begin, self.tokens, self.value_begin, self.value_start, self.value_length,
-            skeletons.token_offsets, skeletons.stored, column, self.pool, out,
-        )  # fmt: skip
+        spelled = TokenBytes(skeletons.token_offsets, skeletons.stored, column)
+        written = write_documents(rows, self.token_rows, self.value_rows, spelled, self.pool, out)
         assert written == len(out)
         data = out.tobytes()
         return [data[begin:end] for begin, end in zip(edges.tolist(), edges[1:].tolist(), strict=False)]

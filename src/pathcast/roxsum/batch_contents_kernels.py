@@ -1,37 +1,61 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Contents for kernels: tokens and values written out as documents, and values brought together."""
 
-from pathcast.kernels import kernel
+from typing import NamedTuple
+
+from pathcast.kernels import Int32s, Int64s, UInt8s, Writable, kernel
 
 
-@kernel(
-    "int64(ro_i8[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i8[::1], ro_i4[::1],"
-    " ro_i8[::1], ro_u1[::1], ro_i4[::1], ro_u1[::1], u1[::1])"
-)
+class TokenRows(NamedTuple):
+    """The tokens of documents: those of row `r` are `numbers[begins[r] : begins[r + 1]]`."""
+
+    begins: Int64s
+    numbers: Int32s
+
+
+class ValueRows(NamedTuple):
+    """The values of documents: those of row `r` are `begins[r] : begins[r + 1]`, each a start and length in a pool."""
+
+    begins: Int64s
+    starts: Int64s
+    lengths: Int32s
+
+
+class TokenBytes(NamedTuple):
+    """The bytes of tokens, `stored[offsets[t] : offsets[t + 1]]`, and the column of the value after it (-1: none)."""
+
+    offsets: Int64s
+    stored: UInt8s
+    columns: Int32s
+
+
+@kernel
 def write_documents(
-    rows, token_begin, tokens, value_begin, value_start, value_length, token_offsets, stored, token_column, pool, out
-):
+    rows: Int64s, tokens: TokenRows, values: ValueRows, spelled: TokenBytes, pool: UInt8s, out: Writable[UInt8s]
+) -> int:
     """Write documents one after the other; how many bytes."""
     at = 0
     for k in range(len(rows)):
         row = rows[k]
-        value = value_begin[row]
-        for t in range(token_begin[row], token_begin[row + 1]):
-            token = tokens[t]
-            for p in range(token_offsets[token], token_offsets[token + 1]):
-                out[at] = stored[p]
+        value = values.begins[row]
+        for t in range(tokens.begins[row], tokens.begins[row + 1]):
+            token = tokens.numbers[t]
+            for p in range(spelled.offsets[token], spelled.offsets[token + 1]):
+                out[at] = spelled.stored[p]
                 at += 1
-            if token_column[token] >= 0:
-                begin = value_start[value]
-                for p in range(begin, begin + value_length[value]):
+            if spelled.columns[token] >= 0:
+                begin = values.starts[value]
+                for p in range(begin, begin + values.lengths[value]):
                     out[at] = pool[p]
                     at += 1
                 value += 1
     return at
 
 
-@kernel("int64(ro_i8[::1], ro_i4[::1], ro_u1[::1], i8[::1], u1[::1])")
-def pack_values(value_start, value_length, pool, starts, out):
+@kernel
+def pack_values(
+    value_start: Int64s, value_length: Int32s, pool: UInt8s, starts: Writable[Int64s], out: Writable[UInt8s]
+) -> int:
     """Copy values one after the other, and where each begins; how many bytes."""
     at = 0
     for value in range(len(value_start)):

@@ -18,9 +18,11 @@ The documents are known to be well-formed (they were read before), but nothing i
 as expected makes the document a raw one, a single value after an empty token.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, part, rare
+from pathcast.kernels import Int8s, Int32s, Int64s, UInt8s, Writable, kernel, part, rare
 
 from .token_kernels import (
     CLOSES,
@@ -35,6 +37,8 @@ from .token_kernels import (
     NONE,
     OPENS,
     RAW,
+    ColumnTable,
+    TokenTable,
     column_number,
     token_number,
 )
@@ -53,6 +57,45 @@ def _word(text: bytes) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
 
 COMMENT, COMMENT_END, CDATA, CDATA_END = _word(b"<!--"), _word(b"-->"), _word(b"<![CDATA["), _word(b"]]>")
 INSTRUCTION_END, DECLARATION, XMLNS, BOM = _word(b"?>"), _word(b"<?xml"), _word(b"xmlns"), _word(b"\xef\xbb\xbf")
+
+
+class ReadDocuments(NamedTuple):
+    """Documents that were read: their bytes, and where bytes, elements and each element's attributes begin."""
+
+    data: UInt8s
+    data_offsets: Int64s
+    offsets: Int64s
+    attribute_begins: Int32s
+
+
+class Labels(NamedTuple):
+    """The label path of each element, the sort of value of each attribute; parent and kind of each label path.
+
+    `kinds` has one more entry at its end, for the place of no element.
+    """
+
+    paths: Int32s
+    attribute_kinds: Int32s
+    parents: Int32s
+    kinds: Int32s
+
+
+class Output(NamedTuple):
+    """Tokens and values, and where those of each document begin."""
+
+    token_begins: Writable[Int64s]
+    tokens: Writable[Int32s]
+    value_begins: Writable[Int64s]
+    value_starts: Writable[Int64s]
+    value_lengths: Writable[Int32s]
+
+
+class Piece(NamedTuple):
+    """A token from `start` to `value`, and a value from there to `end`."""
+
+    start: int
+    value: int
+    end: int
 
 
 @part
@@ -165,34 +208,28 @@ def read_declaration(data, p, end):
 
 
 @part
-def write_piece(
-    data, start, v, w, tag_kind, element_kind, kind, flags,
-    column_slots, column_node, column_kind, slots, hashes, meta, token_offsets, stored, counts,
-    out_tokens, out_value_start, out_value_length,
-):  # fmt: skip
-    """Write a token, `data[start:v]`, and the value after it, `data[v:w]`, if it has a kind; `CUT`, or why not."""
+def write_piece(data, piece, tag_kind, element_kind, kind, flags, columns, tokens, counts, output):
+    """Write a token, and the value after it if it has a kind; `CUT`, or why not."""
     column = np.int64(NONE)
     if kind != NO_VALUE:
-        column = column_number(element_kind, kind, column_slots, column_node, column_kind, counts)
+        column = column_number(element_kind, kind, columns, counts)
         if column == NONE:
             return FULL_COLUMNS
-    if v - start > MAX_TOKEN:
+    if piece.value - piece.start > MAX_TOKEN:
         return UNFIT
-    token = token_number(
-        data, start, v, tag_kind, np.int32(column), flags, slots, hashes, meta, token_offsets, stored, counts
-    )
+    token = token_number(data, piece.start, piece.value, tag_kind, np.int32(column), flags, tokens, counts)
     if token == GIVEN_UP:
         return UNFIT
     if token == NONE:
         return FULL_TOKENS
     out, value = counts[N_OUT_TOKENS], counts[N_OUT_VALUES]
-    if out + 2 > len(out_tokens) or value + 2 > len(out_value_start):
+    if out + 2 > len(output.tokens) or value + 2 > len(output.value_starts):
         return FULL_OUT
-    out_tokens[out] = token
+    output.tokens[out] = token
     counts[N_OUT_TOKENS] = out + 1
     if kind != NO_VALUE:
-        out_value_start[value] = v
-        out_value_length[value] = w - v
+        output.value_starts[value] = piece.value
+        output.value_lengths[value] = piece.end - piece.value
         counts[N_OUT_VALUES] = value + 1
     return CUT
 
@@ -246,18 +283,16 @@ def text_follows(data, p, end):
 
 
 @part
-def cut_document(
-    data, begin, end, first_element, last_element, paths, node_parent, node_kind, attribute_begin, attribute_kind,
-    column_slots, column_node, column_kind, slots, hashes, meta, token_offsets, stored, counts,
-    out_tokens, out_value_start, out_value_length,
-):  # fmt: skip
+def cut_document(read, index, labels, columns, tokens, counts, output):
     """Cut one document: `CUT`, `UNFIT`, or what is full.
 
     The token that is open begins at `start`; `tag_node` is where it stands, and `flags` what it does there. Elements
     and their attributes must come as they were read: `element` is the last that began, `attribute` the next one of it,
     `current` the label path of what is open.
     """
-    element, attribute = first_element - 1, np.int64(0)
+    data, begin, end = read.data, read.data_offsets[index], read.data_offsets[index + 1]
+    last_element, attribute_begins = read.offsets[index + 1], read.attribute_begins
+    element, attribute = read.offsets[index] - 1, np.int64(0)
     current, tag_node, flags = np.int32(NONE), np.int32(NONE), 0
     in_tag = False
     start = begin
@@ -269,17 +304,17 @@ def cut_document(
             continue
         if what == START_TAG:
             element += 1
-            if element >= last_element or node_parent[paths[element]] != current:
+            if element >= last_element or labels.parents[labels.paths[element]] != current:
                 return UNFIT
-            current = tag_node = paths[element]
-            attribute = np.int64(attribute_begin[element])
+            current = tag_node = labels.paths[element]
+            attribute = np.int64(attribute_begins[element])
             flags |= OPENS
             in_tag = True
             continue
         if what == ATTRIBUTE:
-            if attribute >= attribute_begin[element + 1]:
+            if attribute >= attribute_begins[element + 1]:
                 return UNFIT
-            kind = attribute_kind[attribute]
+            kind = labels.attribute_kinds[attribute]
             attribute += 1
         elif what == DOCUMENT_END:
             if current != NONE or element + 1 != last_element:
@@ -289,24 +324,22 @@ def cut_document(
         elif what == BROKEN or (what != OTHER and current == NONE):
             return UNFIT
         elif in_tag:
-            if attribute != attribute_begin[element + 1]:
+            if attribute != attribute_begins[element + 1]:
                 return UNFIT
             in_tag = False
         elif what == END_TAG:
             tag_node = current
         if what == END_TAG or what == EMPTY_END:
             flags |= CLOSES
-            current = node_parent[current]
+            current = labels.parents[current]
         if kind == NO_VALUE:
             # A tag has ended. White space before the next tag goes on the next token.
             if text_follows(data, p, end):
                 continue
             v = w = p
-        result = write_piece(
-            data, start, v, w, node_kind[tag_node], node_kind[current], kind, flags,
-            column_slots, column_node, column_kind, slots, hashes, meta, token_offsets, stored, counts,
-            out_tokens, out_value_start, out_value_length,
-        )  # fmt: skip
+        tag_kind, element_kind = labels.kinds[tag_node], labels.kinds[current]
+        piece = Piece(start, v, w)
+        result = write_piece(data, piece, tag_kind, element_kind, kind, flags, columns, tokens, counts, output)
         if result != CUT:
             return result
         start = w
@@ -316,51 +349,44 @@ def cut_document(
 
 
 @part
-def write_raw(begin, end, counts, out_tokens, out_value_start, out_value_length):
+def write_raw(begin, end, counts, output):
     """Write down a whole document as one value: `UNFIT`, or `FULL_OUT`."""
     out, value = counts[N_OUT_TOKENS], counts[N_OUT_VALUES]
-    if out + 2 > len(out_tokens) or value + 2 > len(out_value_start):
+    if out + 2 > len(output.tokens) or value + 2 > len(output.value_starts):
         return FULL_OUT
-    out_tokens[out] = RAW
-    out_value_start[value] = begin
-    out_value_length[value] = end - begin
+    output.tokens[out] = RAW
+    output.value_starts[value] = begin
+    output.value_lengths[value] = end - begin
     counts[N_OUT_TOKENS], counts[N_OUT_VALUES] = out + 1, value + 1
     return UNFIT
 
 
-@kernel(
-    "int64(ro_u1[::1], ro_i8[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1],"
-    " i1[::1], int64, i4[::1], i4[::1], i4[::1], i4[::1], u8[::1], i4[:, ::1], i8[::1], u1[::1], i8[::1],"
-    " i8[::1], i4[::1], i8[::1], i8[::1], i4[::1])"
-)
+@kernel
 def cut_documents(
-    data, data_offsets, offsets, paths, node_parent, node_kind, attribute_begin, attribute_kind, status, first,
-    column_slots, column_node, column_kind, slots, hashes, meta, token_offsets, stored, counts,
-    out_token_begin, out_tokens, out_value_begin, out_value_start, out_value_length,
-):  # fmt: skip
-    """Cut the documents from `first` on; the first that found no room (`counts[N_FULL]` says where), or their number.
-
-    `node_kind` has one more entry at its end, for the place of no element.
-    """
-    for index in range(first, len(offsets) - 1):
-        begin, end = data_offsets[index], data_offsets[index + 1]
+    read: ReadDocuments,
+    labels: Labels,
+    status: Writable[Int8s],
+    first: int,
+    columns: ColumnTable,
+    tokens: TokenTable,
+    counts: Writable[Int64s],
+    output: Output,
+) -> int:
+    """Cut the documents from `first` on; the first that found no room (`counts[N_FULL]` says where), or how many."""
+    for index in range(first, len(read.offsets) - 1):
         n_tokens, n_values = counts[N_OUT_TOKENS], counts[N_OUT_VALUES]
         result = UNFIT
         if status[index] == CUT:
-            result = cut_document(
-                data, begin, end, offsets[index], offsets[index + 1], paths, node_parent, node_kind, attribute_begin,
-                attribute_kind, column_slots, column_node, column_kind, slots, hashes, meta, token_offsets, stored,
-                counts, out_tokens, out_value_start, out_value_length,
-            )  # fmt: skip
+            result = cut_document(read, index, labels, columns, tokens, counts, output)
         if result != CUT:
             counts[N_OUT_TOKENS], counts[N_OUT_VALUES] = n_tokens, n_values
         if result == UNFIT:
-            result = write_raw(begin, end, counts, out_tokens, out_value_start, out_value_length)
+            result = write_raw(read.data_offsets[index], read.data_offsets[index + 1], counts, output)
             if status[index] == CUT and result == UNFIT:
                 status[index] = UNFIT
         if result >= FULL_TOKENS:
             counts[N_FULL] = result
             return index
-        out_token_begin[index + 1] = counts[N_OUT_TOKENS]
-        out_value_begin[index + 1] = counts[N_OUT_VALUES]
-    return len(offsets) - 1
+        output.token_begins[index + 1] = counts[N_OUT_TOKENS]
+        output.value_begins[index + 1] = counts[N_OUT_VALUES]
+    return len(read.offsets) - 1

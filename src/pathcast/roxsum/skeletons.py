@@ -22,7 +22,17 @@ from pathcast.documents import UTF_8, Bytes, DocumentBatch, LabelPaths, codec_of
 from pathcast.documents.label_paths_kernels import place_edges
 from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
 
-from .skeleton_kernels import ASKED, CUT, FULL_COLUMNS, FULL_OUT, FULL_TOKENS, cut_documents
+from .skeleton_kernels import (
+    ASKED,
+    CUT,
+    FULL_COLUMNS,
+    FULL_OUT,
+    FULL_TOKENS,
+    Labels,
+    Output,
+    ReadDocuments,
+    cut_documents,
+)
 from .token_kernels import (
     GIVEN_UP,
     K_ATTRIBUTE,
@@ -41,6 +51,8 @@ from .token_kernels import (
     NONE,
     RAW,
     RAW_TEXT,
+    ColumnTable,
+    TokenTable,
     intern_tokens,
     place_tokens,
 )
@@ -72,17 +84,19 @@ class Skeletons:
         self._node_kind = np.full(1, NONE, dtype=np.int32)
         self._first_of_kind: dict[tuple[int, int], int] = {}
         self._counts = np.zeros(N_COUNTS, dtype=np.int64)
-        self._slots = np.full(1024, NONE, dtype=np.int32)
-        self._hashes = np.zeros(512, dtype=np.uint64)
-        self._meta = np.zeros((M_ROWS, 512), dtype=np.int32)
-        self._offsets = np.zeros(513, dtype=np.int64)
-        self._stored = np.zeros(1 << 13, dtype=np.uint8)
-        self._column_slots = np.full(256, NONE, dtype=np.int32)
-        self._column_node = np.full(128, NONE, dtype=np.int32)
-        self._column_kind = np.zeros(128, dtype=np.int32)
-        self._column_kind[:2] = K_RAW, K_RAW_TEXT
+        self._tokens = TokenTable(
+            np.full(1024, NONE, dtype=np.int32),
+            np.zeros(512, dtype=np.uint64),
+            np.zeros((M_ROWS, 512), dtype=np.int32),
+            np.zeros(513, dtype=np.int64),
+            np.zeros(1 << 13, dtype=np.uint8),
+        )
+        self._columns = ColumnTable(
+            np.full(256, NONE, dtype=np.int32), np.full(128, NONE, dtype=np.int32), np.zeros(128, dtype=np.int32)
+        )
+        self._columns.kinds[:2] = K_RAW, K_RAW_TEXT
         self._counts[N_COLUMNS] = 2
-        place_edges(self._column_node, self._column_kind, 0, 2, self._column_slots)
+        self._place_columns(0)
         self.intern(np.zeros(1, dtype=np.uint8), np.zeros(3, dtype=np.int64), RAW_TOKENS)
 
     def __len__(self) -> int:
@@ -96,32 +110,32 @@ class Skeletons:
     @property
     def meta(self) -> Int32s:
         """Kind of element, column and flags of every token, a row each (`M_NODE`, `M_COLUMN`, `M_FLAGS`)."""
-        return self._meta
+        return self._tokens.meta
 
     @property
     def token_offsets(self) -> Int64s:
         """Token `t` is `stored[token_offsets[t] : token_offsets[t + 1]]`."""
-        return self._offsets[: len(self) + 1]
+        return self._tokens.offsets[: len(self) + 1]
 
     @property
     def stored(self) -> Bytes:
         """The bytes of all tokens."""
-        return self._stored
+        return self._tokens.stored
 
     @property
     def column_node(self) -> Int32s:
         """The kind of element of every column; `NONE` outside the root element."""
-        return self._column_node[: self.columns]
+        return self._columns.nodes[: self.columns]
 
     @property
     def column_kind(self) -> Int32s:
         """The sort of value of every column (`K_TEXT`, …)."""
-        return self._column_kind[: self.columns]
+        return self._columns.kinds[: self.columns]
 
     def token(self, number: int) -> bytes:
         """The bytes of a token."""
-        begin, end = self._offsets[number : number + 2].tolist()
-        return self._stored[begin:end].tobytes()
+        begin, end = self._tokens.offsets[number : number + 2].tolist()
+        return self._tokens.stored[begin:end].tobytes()
 
     @classmethod
     def of(cls, paths: LabelPaths, column_node: Int32s, column_kind: Int32s, tokens: Tokens) -> "Skeletons":
@@ -155,10 +169,8 @@ class Skeletons:
         numbers = np.full(wanted.shape[1], GIVEN_UP, dtype=np.int32)
         done = 0
         while True:
-            done += intern_tokens(
-                data, edges[done:], np.ascontiguousarray(wanted[:, done:]), self._slots, self._hashes, self._meta,
-                self._offsets, self._stored, self._counts, numbers[done:],
-            )  # fmt: skip
+            left = np.ascontiguousarray(wanted[:, done:])
+            done += intern_tokens(data, edges[done:], left, self._tokens, self._counts, numbers[done:])
             if done == len(numbers) or not self._grow_tokens(int(edges[done + 1] - edges[done])):
                 return numbers
 
@@ -169,12 +181,12 @@ class Skeletons:
         }
         numbers = [known.setdefault(pair, len(known)) for pair in zip(nodes.tolist(), kinds.tolist(), strict=True)]
         first, count = self.columns, len(known)
-        while len(self._column_node) < count or len(self._column_slots) < 2 * count:
+        while len(self._columns.nodes) < count or len(self._columns.slots) < 2 * count:
             self._grow_columns()
         fresh = np.array(list(known)[first:], dtype=np.int32).reshape(-1, 2)
-        self._column_node[first:count], self._column_kind[first:count] = fresh[:, 0], fresh[:, 1]
+        self._columns.nodes[first:count], self._columns.kinds[first:count] = fresh[:, 0], fresh[:, 1]
         self._counts[N_COLUMNS] = count
-        place_edges(self._column_node, self._column_kind, first, count, self._column_slots)
+        self._place_columns(first)
         return np.array(numbers, dtype=np.int32)
 
     def absorb(self, other: "Skeletons", nodes: Int32s, node_of: Int32s, used: Bools) -> Int32s:
@@ -210,60 +222,80 @@ class Skeletons:
         asked = [*batch.encodings, *batch.errors]
         status[asked] = ASKED
         kinds = batch.translation(self.paths.names, add=True)[batch.attribute_name] + np.int32(K_ATTRIBUTE)
-        node_kind = self.node_kinds()
+        read = ReadDocuments(batch.data, batch.data_offsets, batch.offsets, batch.attribute_begin)
+        labels = Labels(paths, kinds, self.paths.parents, self.node_kinds())
         room = 4 * len(batch.name) + len(batch.attribute_name) + 4 * count + 64
-        tokens = np.empty(room, dtype=np.int32)
-        value_start = np.empty(len(batch.attribute_name) + len(batch.text_start) + 2 * count + 64, dtype=np.int64)
-        value_length = np.empty(len(value_start), dtype=np.int32)
-        token_begin, value_begin = np.zeros(count + 1, dtype=np.int64), np.zeros(count + 1, dtype=np.int64)
+        value_room = len(batch.attribute_name) + len(batch.text_start) + 2 * count + 64
+        output = Output(
+            np.zeros(count + 1, dtype=np.int64),
+            np.empty(room, dtype=np.int32),
+            np.zeros(count + 1, dtype=np.int64),
+            np.empty(value_room, dtype=np.int64),
+            np.empty(value_room, dtype=np.int32),
+        )
         counts = self._counts
         counts[[N_OUT_TOKENS, N_OUT_VALUES]] = 0
         done = 0
         while True:
-            done = cut_documents(
-                batch.data, batch.data_offsets, batch.offsets, paths, self.paths.parents, node_kind,
-                batch.attribute_begin, kinds, status, done, self._column_slots, self._column_node, self._column_kind,
-                self._slots, self._hashes, self._meta, self._offsets, self._stored, counts,
-                token_begin, tokens, value_begin, value_start, value_length,
-            )  # fmt: skip
+            done = cut_documents(read, labels, status, done, self._columns, self._tokens, counts, output)
             if done == count:
                 break
             full = int(counts[N_FULL])
             if full == FULL_OUT:
-                tokens = np.resize(tokens, 2 * len(tokens))
-                size = 2 * len(value_start)
-                value_start, value_length = np.resize(value_start, size), np.resize(value_length, size)
+                size = 2 * len(output.value_starts)
+                output = output._replace(
+                    tokens=np.resize(output.tokens, 2 * len(output.tokens)),
+                    value_starts=np.resize(output.value_starts, size),
+                    value_lengths=np.resize(output.value_lengths, size),
+                )
             elif full == FULL_COLUMNS:
                 self._grow_columns()
             elif full == FULL_TOKENS and not self._grow_tokens(1):
                 status[done] = ASKED
         raw = np.flatnonzero(status != CUT)
-        tokens[token_begin[raw]] = [RAW_TEXT if _is_text(batch, index) else RAW for index in raw.tolist()]
+        firsts = output.token_begins[raw]
+        output.tokens[firsts] = [RAW_TEXT if _is_text(batch, index) else RAW for index in raw.tolist()]
         n_tokens, n_values = counts[[N_OUT_TOKENS, N_OUT_VALUES]].tolist()
-        return Pieces(token_begin, tokens[:n_tokens], value_begin, value_start[:n_values], value_length[:n_values])
+        return Pieces(
+            output.token_begins,
+            output.tokens[:n_tokens],
+            output.value_begins,
+            output.value_starts[:n_values],
+            output.value_lengths[:n_values],
+        )
 
     def _grow_tokens(self, length: int) -> bool:
         """Make room for more tokens, one of this length at least; False when the table may not grow any more."""
         count, used = len(self), int(self._counts[N_TOKEN_BYTES])
         if count >= MAX_TOKENS or used + length > MAX_TOKEN_BYTES:
             return False
-        if count >= len(self._hashes):
-            size = 2 * len(self._hashes)
-            self._hashes = _grown(self._hashes, size)
-            self._meta = np.concatenate([self._meta, np.zeros_like(self._meta)], axis=1)
-            self._offsets = _grown(self._offsets, size + 1)
-            self._slots = np.full(2 * size, NONE, dtype=np.int32)
-            place_tokens(self._hashes, count, self._slots)
+        _, hashes, meta, offsets, stored = self._tokens
+        if count >= len(hashes):
+            size = 2 * len(hashes)
+            slots = np.full(2 * size, NONE, dtype=np.int32)
+            place_tokens(hashes, count, slots)
+            self._tokens = TokenTable(
+                slots,
+                _grown(hashes, size),
+                np.concatenate([meta, np.zeros_like(meta)], axis=1),
+                _grown(offsets, size + 1),
+                stored,
+            )
         else:
-            size = max(2 * len(self._stored), used + length)
-            self._stored = _grown(self._stored, min(size, MAX_TOKEN_BYTES))
+            size = max(2 * len(stored), used + length)
+            self._tokens = self._tokens._replace(stored=_grown(stored, min(size, MAX_TOKEN_BYTES)))
         return True
 
     def _grow_columns(self) -> None:
-        size = 2 * len(self._column_node)
-        self._column_node, self._column_kind = _grown(self._column_node, size), _grown(self._column_kind, size)
-        self._column_slots = np.full(2 * size, NONE, dtype=np.int32)
-        place_edges(self._column_node, self._column_kind, 0, self.columns, self._column_slots)
+        _, nodes, kinds = self._columns
+        size = 2 * len(nodes)
+        slots = np.full(2 * size, NONE, dtype=np.int32)
+        self._columns = ColumnTable(slots, _grown(nodes, size), _grown(kinds, size))
+        self._place_columns(0)
+
+    def _place_columns(self, first: int) -> None:
+        """Enter the columns from `first` on into the hash table."""
+        place_edges(self._columns.nodes, self._columns.kinds, first, self.columns, self._columns.slots)
 
 
 class Pieces:

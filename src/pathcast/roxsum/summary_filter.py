@@ -33,7 +33,7 @@ from pathcast.matching.results import SubscriberRows
 
 from .batch_contents import with_rows_replaced
 from .broker_targets import Target, Targets
-from .extent_kernels import collect_entries, keep_own
+from .extent_kernels import Leaves, Marks, PathEntries, collect_entries, keep_own
 from .required_paths import Demands
 from .token_kernels import NONE
 
@@ -165,28 +165,15 @@ class Filtering:
         kept = np.concatenate([[0], np.cumsum(own)])[begin].astype(np.int64)
         entries = entries[own]
         contents = batch.contents
-        leaves = place[contents.leaves]
-        marks = np.zeros((self.view.size + 63 >> 6) + 1, dtype=np.uint64)
-        summary = np.zeros((len(marks) + 63 >> 6) + 1, dtype=np.uint64)
+        leaves, found = Leaves(contents.leaf_begin, place[contents.leaves]), PathEntries(kept, entries)
+        words = (self.view.size + 63 >> 6) + 1
+        marks = Marks(np.zeros(words, dtype=np.uint64), np.zeros((words + 63 >> 6) + 1, dtype=np.uint64))
         offsets = np.zeros(len(batch) + 1, dtype=np.int64)
         out = np.empty(16 * len(batch) + 1024, dtype=np.int32)
         stamps = np.zeros(len(nodes), dtype=np.int64)
         done = 0
         while True:
-            done = collect_entries(
-                batch.rows,
-                contents.leaf_begin,
-                leaves,
-                parents,
-                kept,
-                entries,
-                done,
-                stamps,
-                marks,
-                summary,
-                offsets,
-                out,
-            )
+            done = collect_entries(batch.rows, leaves, parents, found, done, stamps, marks, offsets, out)
             if done == len(batch):
                 return offsets, out[: offsets[-1]].copy()
             out = np.resize(out, 2 * len(out))

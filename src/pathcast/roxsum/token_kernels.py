@@ -4,10 +4,12 @@
 After `MAX_PROBES` a search gives up and the document is a raw one, so that markup made to collide costs a bounded time.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pathcast.documents.label_paths_kernels import edge_slot
-from pathcast.kernels import kernel, part, rare, word
+from pathcast.kernels import Int32s, Int64s, Matrix, UInt8s, UInt64s, Writable, kernel, part, rare, word
 
 NONE = -1
 # Rows of what is known about a token, and its flags.
@@ -24,6 +26,24 @@ GIVEN_UP = -2
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 HALF = np.uint64(32)
+
+
+class TokenTable(NamedTuple):
+    """Tokens by hash: `slots` has numbers; by number hash, `M_…` and bytes (`stored[offsets[t] : offsets[t + 1]]`)."""
+
+    slots: Writable[Int32s]
+    hashes: Writable[UInt64s]
+    meta: Writable[Matrix[Int32s]]
+    offsets: Writable[Int64s]
+    stored: Writable[UInt8s]
+
+
+class ColumnTable(NamedTuple):
+    """Columns by hash: `slots` has their numbers; by number the kind of element and the sort of value."""
+
+    slots: Writable[Int32s]
+    nodes: Writable[Int32s]
+    kinds: Writable[Int32s]
 
 
 @part
@@ -53,8 +73,9 @@ def same(one, p, end, other, q):
 
 
 @rare
-def token_number(data, begin, end, node, column, flags, slots, hashes, meta, offsets, stored, counts):
+def token_number(data, begin, end, node, column, flags, table, counts):
     """The number of a token, given now if it had none; `NONE` when there is no room, or `GIVEN_UP`."""
+    slots, hashes, meta, offsets, stored = table
     seed = (np.int64(node) + 1) * 1_000_003 + (np.int64(column) + 1) * 4 + flags
     mixed = hash_bytes(data, begin, end, seed)
     mask = np.uint64(len(slots) - 1)
@@ -90,41 +111,44 @@ def token_number(data, begin, end, node, column, flags, slots, hashes, meta, off
 
 
 @rare
-def column_number(node, kind, slots, column_node, column_kind, counts):
+def column_number(node, kind, table, counts):
     """The number of a column, given now if it had none; `NONE` when there is no room."""
-    slot = edge_slot(slots, column_node, column_kind, node, kind)
-    column = slots[slot]
+    slot = edge_slot(table.slots, table.nodes, table.kinds, node, kind)
+    column = table.slots[slot]
     if column == NONE:
         column = np.int32(counts[N_COLUMNS])
-        if column >= min(len(column_node), len(slots) >> 1):
+        if column >= min(len(table.nodes), len(table.slots) >> 1):
             return np.int64(NONE)
-        slots[slot] = column
-        column_node[column], column_kind[column] = node, kind
+        table.slots[slot] = column
+        table.nodes[column], table.kinds[column] = node, kind
         counts[N_COLUMNS] += 1
     return np.int64(column)
 
 
-@kernel(
-    "int64(ro_u1[::1], ro_i8[::1], ro_i4[:, ::1], i4[::1], u8[::1], i4[:, ::1], i8[::1], u1[::1], i8[::1], i4[::1])"
-)
-def intern_tokens(data, edges, wanted, slots, hashes, meta, offsets, stored, counts, numbers):
+@kernel
+def intern_tokens(
+    data: UInt8s,
+    edges: Int64s,
+    wanted: Matrix[Int32s],
+    table: TokenTable,
+    counts: Writable[Int64s],
+    numbers: Writable[Int32s],
+) -> int:
     """Enter tokens: bytes `data[edges[k] : edges[k + 1]]`, the rest in column `k` of `wanted`; how many found room.
 
     A token whose probes were given up gets `GIVEN_UP`.
     """
     for k in range(len(numbers)):
-        number = token_number(
-            data, edges[k], edges[k + 1], wanted[M_NODE, k], wanted[M_COLUMN, k], wanted[M_FLAGS, k],
-            slots, hashes, meta, offsets, stored, counts,
-        )  # fmt: skip
+        node, column, flags = wanted[M_NODE, k], wanted[M_COLUMN, k], wanted[M_FLAGS, k]
+        number = token_number(data, edges[k], edges[k + 1], node, column, flags, table, counts)
         if number == NONE:
             return k
         numbers[k] = number
     return len(numbers)
 
 
-@kernel("void(ro_u8[::1], int64, i4[::1])")
-def place_tokens(hashes, count, slots):
+@kernel
+def place_tokens(hashes: UInt64s, count: int, slots: Writable[Int32s]) -> None:
     """Enter known tokens into larger slots."""
     mask = np.uint64(len(slots) - 1)
     for token in range(count):

@@ -21,10 +21,11 @@ from pathcast.errors import LimitError, MessageError
 from pathcast.kernels import Int32s, Int64s
 
 from ..batch_contents import Contents, with_rows_replaced
-from ..extent_kernels import leaves_of_tokens
+from ..batch_contents_kernels import TokenRows
+from ..extent_kernels import PathTree, leaves_of_tokens
 from ..skeletons import RAW_TOKENS, Skeletons, Tokens
 from ..token_kernels import K_ATTRIBUTE, K_RAW, K_RAW_TEXT, M_COLUMN, NONE, RAW_TEXT
-from .decoder_kernels import deal_values, read_columns, read_tokens
+from .decoder_kernels import ReadValues, StoredColumns, deal_values, read_columns, read_tokens
 from .encoder import WITH_VALUE, stream_widths
 from .encoder_kernels import FIXED, NUMBERED
 from .message_format import Counts, TableReader, unpack
@@ -137,10 +138,23 @@ def _read_tables(reader: TableReader, counts: Counts) -> _Tables:
         raise MessageError("the raw documents of the message are not as long as its header says")
     begin = np.concatenate([[0], np.cumsum(follow)]).astype(np.int64)
     return _Tables(
-        ids, names, parents.astype(np.int32), node_names.astype(np.int32), column_node.astype(np.int32),
-        column_kind.astype(np.int32), codecs.astype(np.int32), lengths, distinct, token_lengths,
-        np.frombuffer(stored, dtype=np.uint8), meta, begin, followers.astype(np.int32), occurrences, raw_lengths,
-    )  # fmt: skip
+        ids,
+        names,
+        parents.astype(np.int32),
+        node_names.astype(np.int32),
+        column_node.astype(np.int32),
+        column_kind.astype(np.int32),
+        codecs.astype(np.int32),
+        lengths,
+        distinct,
+        token_lengths,
+        np.frombuffer(stored, dtype=np.uint8),
+        meta,
+        begin,
+        followers.astype(np.int32),
+        occurrences,
+        raw_lengths,
+    )
 
 
 def _has_raw(kinds: Int64s, meta: Int32s, lengths: Int64s) -> bool:
@@ -170,16 +184,13 @@ def _contents(counts: Counts, tables: _Tables, blocks: bytes) -> tuple[Contents,
     value_begin = np.zeros(counts.documents + 1, dtype=np.int64)
     value_start, value_length = np.empty(counts.values, dtype=np.int64), np.empty(counts.values, dtype=np.int32)
     sizes = np.empty(counts.documents, dtype=np.int64)
-    deal_values(
-        token_begin, tokens, token_column, token_offsets, stop - column_counts, starts, lengths,
-        value_begin, value_start, value_length, sizes,
-    )  # fmt: skip
+    read = ReadValues(value_begin, value_start, value_length)
+    at = stop - column_counts
+    deal_values(TokenRows(token_begin, tokens), token_column, token_offsets, at, starts, lengths, read, sizes)
     leaves = np.empty(0, dtype=np.int32)
     stored = np.append(tables.token_bytes, np.uint8(0))
-    contents = Contents(
-        token_begin, tokens, value_begin, value_start, value_length, np.zeros(counts.documents + 1, dtype=np.int64),
-        leaves, sizes, pool,
-    )  # fmt: skip
+    leaf_begin = np.zeros(counts.documents + 1, dtype=np.int64)
+    contents = Contents(token_begin, tokens, value_begin, value_start, value_length, leaf_begin, leaves, sizes, pool)
     return contents, Tokens(token_offsets, stored, tables.token_meta)
 
 
@@ -219,10 +230,9 @@ def _values(
     pool = np.empty(len(texts) + len(raw), dtype=np.uint8)
     pool[len(texts) :] = raw
     entries = np.empty(2 * MAX_DISTINCT, dtype=np.int64)
-    read = read_columns(
-        begin, tables.codecs, tables.lengths, tables.distinct, texts, widths, np.cumsum(number_sizes) - number_sizes,
-        numbers, pool, starts, lengths, entries,
-    )  # fmt: skip
+    numbers_at = np.cumsum(number_sizes) - number_sizes
+    stored = StoredColumns(begin, tables.codecs, tables.lengths, tables.distinct, widths, numbers_at)
+    read = read_columns(stored, texts, numbers, pool, starts, lengths, entries)
     if read != len(texts):
         raise MessageError("a column of the message does not have the values that its documents ask for")
     return starts, lengths, pool
@@ -238,10 +248,8 @@ def _trusted(empty: "RoXSum", tables: _Tables, contents: Contents, tokens: Token
     leaf_begin = np.zeros(len(contents) + 1, dtype=np.int64)
     leaves = np.empty(len(contents.tokens), dtype=np.int32)
     stamps = np.zeros(len(paths), dtype=np.int64)
-    count = leaves_of_tokens(
-        contents.token_begin, contents.tokens, tokens.meta, paths.slots, paths.parents, paths.name_ids,
-        skeletons.node_kinds(), stamps, leaf_begin, leaves,
-    )  # fmt: skip
+    tree = PathTree(paths.slots, paths.parents, paths.name_ids, skeletons.node_kinds())
+    count = leaves_of_tokens(contents.token_rows, tokens.meta, tree, stamps, leaf_begin, leaves)
     if count < 0:
         raise MessageError("a document of the message has elements that do not close")
     leaves = leaves[:count].copy()

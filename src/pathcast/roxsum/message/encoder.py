@@ -25,6 +25,8 @@ from .encoder_kernels import (
     P_STREAM,
     P_WIDTH,
     PLAIN,
+    ColumnPlan,
+    SortedValues,
     count_pairs,
     renumber_values,
     write_columns,
@@ -85,18 +87,26 @@ def encode(batch: "RoXSum", *, level: int) -> bytes:
     streams = np.empty(int(pairs.stream_sizes.sum()), dtype=np.uint8)
     column_begin = np.zeros(len(values) + 1, dtype=np.int64)
     np.cumsum(values, out=column_begin[1:])
-    starts = np.empty(int(column_begin[-1]), dtype=np.int64)
-    lengths, shared = np.empty(len(starts), dtype=np.int32), np.empty(len(starts), dtype=np.int32)
+    count = int(column_begin[-1])
+    by_column = SortedValues(np.empty(count, np.int64), np.empty(count, np.int32), np.empty(count, np.int32))
     write_streams(
-        rows, contents.token_begin, numbering.pair_of, contents.value_begin, contents.value_start,
-        contents.value_length, numbering.numbers, pairs.by_pair, pairs.stream_at, column_begin[:-1].copy(),
-        streams, starts, lengths, shared,
-    )  # fmt: skip
+        rows,
+        contents.token_begin,
+        numbering.pair_of,
+        contents.value_rows,
+        numbering.numbers,
+        pairs.by_pair,
+        pairs.stream_at,
+        column_begin[:-1].copy(),
+        streams,
+        by_column,
+    )
+    starts, lengths, _ = by_column
     raw_values = int(column_begin[RAW_TEXT + 1])
     raw = _raw(contents.pool, starts[:raw_values], lengths[:raw_values])
     proper = used_columns[used_columns > RAW_TEXT]
     begin = np.append(column_begin[proper], column_begin[-1])
-    columns = _written(contents.pool, begin, starts, lengths, shared, numbering.distinct[proper])
+    columns = _written(contents.pool, begin, by_column, numbering.distinct[proper])
     numbers = np.full(none + 1, len(used_tokens), dtype=np.int64)
     numbers[used_tokens] = np.arange(len(used_tokens))
     tables = TableWriter()
@@ -124,12 +134,24 @@ def encode(batch: "RoXSum", *, level: int) -> bytes:
         *compress(raw, np.array([len(raw)], dtype=np.int64), compressor),
     ]
     counts = Counts(
-        documents=len(batch), next_id=batch.next_id, size=batch.size, names=names, nodes=len(batch.nodes),
-        columns=len(used_columns), tokens=len(used_tokens), pairs=len(pairs.after),
-        token_total=int(pairs.tokens[:none].sum()), values=len(starts), raw=raw_values, tables=len(table),
-        streams=len(streams), texts=len(columns.texts), numbers=len(columns.numbers), raw_bytes=len(raw),
+        documents=len(batch),
+        next_id=batch.next_id,
+        size=batch.size,
+        names=names,
+        nodes=len(batch.nodes),
+        columns=len(used_columns),
+        tokens=len(used_tokens),
+        pairs=len(pairs.after),
+        token_total=int(pairs.tokens[:none].sum()),
+        values=len(starts),
+        raw=raw_values,
+        tables=len(table),
+        streams=len(streams),
+        texts=len(columns.texts),
+        numbers=len(columns.numbers),
+        raw_bytes=len(raw),
         frames=len(frames),
-    )  # fmt: skip
+    )
     return pack(counts, frames)
 
 
@@ -179,16 +201,17 @@ def _raw(pool: Bytes, starts: Int64s, lengths: Int32s) -> Bytes:
     return np.concatenate([_BYTES, *(pool[start : start + length] for start, length in spans)])
 
 
-def _written(pool: Bytes, begin: Int64s, starts: Int64s, lengths: Int32s, numbers: Int32s, shared: Int64s) -> _Columns:
+def _written(pool: Bytes, begin: Int64s, values: SortedValues, shared: Int64s) -> _Columns:
     """Values by column, each column in the way that is likely to be the shortest.
 
-    `numbers` are those that all parts of the batch share, of which a column has `shared`.
+    Their numbers are those that all parts of the batch share, of which a column has `shared`.
     """
+    _, lengths, numbers = values
     count = np.diff(begin)
     sizes = np.diff(np.append(0, np.cumsum(lengths, dtype=np.int64))[begin])
     room = np.maximum(shared, 0)
     base = np.where(shared < 0, NONE, np.cumsum(room) - room)
-    own, is_first = np.full(int(room.sum()), NONE, dtype=np.int32), np.empty(len(starts), dtype=np.bool_)
+    own, is_first = np.full(int(room.sum()), NONE, dtype=np.int32), np.empty(len(lengths), dtype=np.bool_)
     distinct, distinct_bytes, fixed = (np.zeros(len(count), dtype=np.int64) for _ in range(3))
     renumber_values(begin, lengths, numbers, base, own, is_first, distinct, distinct_bytes, fixed)
     repeats = (distinct > 0) & (
@@ -200,10 +223,8 @@ def _written(pool: Bytes, begin: Int64s, starts: Int64s, lengths: Int32s, number
     widths = np.where(repeats & (distinct > 1), np.where(distinct <= 256, 1, 2), 0).astype(np.int32)
     number_sizes: Int64s = widths.astype(np.int64) * count
     texts, out = (np.empty(int(each.sum()), dtype=np.uint8) for each in (text_sizes, number_sizes))
-    write_columns(
-        begin, starts, lengths, pool, numbers, is_first, codecs, np.cumsum(text_sizes) - text_sizes, widths,
-        np.cumsum(number_sizes) - number_sizes, texts, out,
-    )  # fmt: skip
+    texts_at, numbers_at = np.cumsum(text_sizes) - text_sizes, np.cumsum(number_sizes) - number_sizes
+    write_columns(begin, values, is_first, ColumnPlan(codecs, texts_at, widths, numbers_at), pool, texts, out)
     return _Columns(texts, text_sizes, out, number_sizes, codecs, fixed[even], distinct[repeats])
 
 

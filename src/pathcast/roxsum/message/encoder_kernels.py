@@ -9,8 +9,11 @@ Values: all values of a column together, as numbers in a dictionary where they r
 values have their numbers already (`token_numbers.py`), so nothing is hashed here.
 """
 
-from pathcast.kernels import kernel
+from typing import NamedTuple
 
+from pathcast.kernels import Bools, Int32s, Int64s, Matrix, UInt8s, Writable, kernel
+
+from ..batch_contents_kernels import ValueRows
 from ..token_kernels import NONE
 
 PLAIN, NUMBERED, FIXED = 0, 1, 2
@@ -18,8 +21,25 @@ PLAIN, NUMBERED, FIXED = 0, 1, 2
 P_WIDTH, P_RANK, P_STREAM, P_COLUMN, P_COLUMNS = range(5)
 
 
-@kernel("void(ro_i8[::1], ro_i8[::1], ro_i4[::1], i8[::1])")
-def count_pairs(rows, token_begin, pair_of, counts):
+class SortedValues(NamedTuple):
+    """Values by column: start and length in the pool, number among the different values of the column."""
+
+    starts: Writable[Int64s]
+    lengths: Writable[Int32s]
+    numbers: Writable[Int32s]
+
+
+class ColumnPlan(NamedTuple):
+    """By column: how it is written, where its texts go, the bytes of a number and where numbers go."""
+
+    codecs: Int32s
+    texts_at: Int64s
+    widths: Int32s
+    numbers_at: Int64s
+
+
+@kernel
+def count_pairs(rows: Int64s, token_begin: Int64s, pair_of: Int32s, counts: Writable[Int64s]) -> None:
     """How often each pair of neighbouring tokens comes."""
     for k in range(len(rows)):
         row = rows[k]
@@ -27,21 +47,26 @@ def count_pairs(rows, token_begin, pair_of, counts):
             counts[pair_of[at]] += 1
 
 
-@kernel(
-    "void(ro_i8[::1], ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1],"
-    " ro_i4[:, ::1], i8[::1], i8[::1], u1[::1], i8[::1], i4[::1], i4[::1])"
-)
+@kernel
 def write_streams(
-    rows, token_begin, pair_of, value_begin, value_start, value_length, numbers,
-    pairs, stream_at, column_at, streams, sorted_start, sorted_length, sorted_number,
-):  # fmt: skip
+    rows: Int64s,
+    token_begin: Int64s,
+    pair_of: Int32s,
+    values: ValueRows,
+    numbers: Int32s,
+    pairs: Matrix[Int32s],
+    stream_at: Writable[Int64s],
+    column_at: Writable[Int64s],
+    streams: Writable[UInt8s],
+    by_column: SortedValues,
+) -> None:
     """Write ranks into the streams and sort the values by column.
 
     `pairs` has for each pair the bytes of a rank, the rank, the stream, and the column of the value that follows.
     """
     for k in range(len(rows)):
         row = rows[k]
-        value = value_begin[row]
+        value = values.begins[row]
         for t in range(token_begin[row] + row, token_begin[row + 1] + row + 1):
             pair = pair_of[t]
             width, column = pairs[pair, P_WIDTH], pairs[pair, P_COLUMN]
@@ -55,14 +80,24 @@ def write_streams(
                 stream_at[stream] = at
             if column >= 0:
                 place = column_at[column]
-                sorted_start[place], sorted_length[place] = value_start[value], value_length[value]
-                sorted_number[place] = numbers[value]
+                by_column.starts[place], by_column.lengths[place] = values.starts[value], values.lengths[value]
+                by_column.numbers[place] = numbers[value]
                 column_at[column] = place + 1
                 value += 1
 
 
-@kernel("void(ro_i8[::1], ro_i4[::1], i4[::1], ro_i8[::1], i4[::1], b1[::1], i8[::1], i8[::1], i8[::1])")
-def renumber_values(begin, lengths, numbers, base, own, is_first, distinct, distinct_bytes, fixed):
+@kernel
+def renumber_values(
+    begin: Int64s,
+    lengths: Int32s,
+    numbers: Writable[Int32s],
+    base: Int64s,
+    own: Writable[Int32s],
+    is_first: Writable[Bools],
+    distinct: Writable[Int64s],
+    distinct_bytes: Writable[Int64s],
+    fixed: Writable[Int64s],
+) -> None:
     """Number the values of each column by their first appearance, in place of the numbers that all parts share.
 
     `base` is where a column's values have their own numbers in `own` (-1: none yet), `NONE` for a column without
@@ -95,19 +130,25 @@ def renumber_values(begin, lengths, numbers, base, own, is_first, distinct, dist
         distinct_bytes[column] = total
 
 
-@kernel(
-    "void(ro_i8[::1], ro_i8[::1], ro_i4[::1], ro_u1[::1], ro_i4[::1], ro_b1[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1],"
-    " ro_i8[::1], u1[::1], u1[::1])"
-)
-def write_columns(begin, starts, lengths, pool, numbers, is_first, codecs, texts_at, widths, numbers_at, texts, out):
+@kernel
+def write_columns(
+    begin: Int64s,
+    values: SortedValues,
+    is_first: Bools,
+    plan: ColumnPlan,
+    pool: UInt8s,
+    texts: Writable[UInt8s],
+    out: Writable[UInt8s],
+) -> None:
     """Write the columns: texts (values or dictionaries) from `texts_at`, numbers of `widths` bytes from `numbers_at`.
 
     A text ends with a zero byte, which no document has. Numbers are written low bytes first, then the high ones. Values
     of one length are written first bytes first.
     """
+    starts, lengths = values.starts, values.lengths
     for column in range(len(begin) - 1):
         first, last = begin[column], begin[column + 1]
-        at, codec = texts_at[column], codecs[column]
+        at, codec = plan.texts_at[column], plan.codecs[column]
         if codec == FIXED:
             count = last - first
             for k in range(first, last):
@@ -121,8 +162,8 @@ def write_columns(begin, starts, lengths, pool, numbers, is_first, codecs, texts
                     at += 1
                 texts[at] = 0
                 at += 1
-        at = numbers_at[column]
-        for byte in range(widths[column]):
+        at = plan.numbers_at[column]
+        for byte in range(plan.widths[column]):
             for k in range(first, last):
-                out[at] = numbers[k] >> 8 * byte & 255
+                out[at] = values.numbers[k] >> 8 * byte & 255
                 at += 1

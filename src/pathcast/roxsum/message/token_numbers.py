@@ -16,8 +16,9 @@ import numpy as np
 from pathcast.documents import Bytes
 from pathcast.kernels import Int32s, Int64s
 
+from ..batch_contents_kernels import TokenRows, ValueRows
 from ..token_kernels import NONE, RAW_TEXT
-from .token_numbers_kernels import number_pairs, number_values, place_pairs, place_values
+from .token_numbers_kernels import ValueNumbers, number_pairs, number_values, place_pairs, place_values
 
 _PAIRS, _SLOTS = 1 << 12, 1 << 12
 
@@ -71,28 +72,21 @@ def numbered_pairs(rows: Int64s, token_begin: Int64s, tokens: Int32s) -> tuple[I
 
 
 def numbered_values(
-    rows: Int64s, tokens: tuple[Int64s, Int32s], values: tuple[Int64s, Int64s, Int32s, Bytes], token_column: Int32s
+    rows: Int64s, tokens: TokenRows, values: ValueRows, pool: Bytes, token_column: Int32s
 ) -> tuple[Int32s, Int64s]:
-    """The values of some rows: their numbers, and how many different ones each column has.
-
-    `tokens` are where rows begin and the tokens; `values` where rows begin, where each value begins, its length, and
-    the bytes.
-    """
-    value_begin, value_start, value_length, pool = values
+    """The values of some rows: their numbers, and how many different ones each column has."""
     columns = int(token_column.max(initial=NONE)) + 1
-    numbers = np.empty(len(value_length), dtype=np.int32)
+    numbers = np.empty(len(values.lengths), dtype=np.int32)
     seen, distinct, entered = (np.zeros(size, dtype=np.int64) for size in (columns, columns, 1))
     distinct[: RAW_TEXT + 1] = NONE  # whole documents
+    found = ValueNumbers(entered, seen, distinct, numbers)
     slots = np.full(_SLOTS, NONE, dtype=np.int64)
     done = 0
     while True:
-        done = number_values(
-            rows, done, *tokens, value_begin, value_start, value_length, token_column, pool,
-            slots, entered, seen, distinct, numbers,
-        )  # fmt: skip
+        done = number_values(rows, done, tokens, values, token_column, pool, slots, found)
         if done == len(rows):
             return numbers, distinct
-        needed = int(value_begin[rows[done] + 1] - value_begin[rows[done]] + entered[0])
+        needed = int(values.begins[rows[done] + 1] - values.begins[rows[done]] + entered[0])
         larger = np.full(1 << (4 * needed).bit_length(), NONE, dtype=np.int64)
-        place_values(slots, value_start, value_length, pool, larger)
+        place_values(slots, values.starts, values.lengths, pool, larger)
         slots = larger

@@ -5,10 +5,13 @@ Both are hash tables with open addressing. A column whose values hardly repeat i
 and so is one with `MAX_DISTINCT` different ones: their values have no number, and cost no more hashing.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pathcast.kernels import kernel, part
+from pathcast.kernels import Int32s, Int64s, UInt8s, Writable, kernel, part
 
+from ..batch_contents_kernels import TokenRows, ValueRows
 from ..token_kernels import MIX, NONE, hash_bytes, same
 
 HALF = np.uint64(32)
@@ -34,8 +37,18 @@ def pair_slot(slots, pair_before, pair_after, before, after):
     return slot
 
 
-@kernel("int64(ro_i8[::1], int64, ro_i8[::1], ro_i4[::1], i4[::1], i4[::1], i4[::1], i8[::1], i4[::1])")
-def number_pairs(rows, first, token_begin, tokens, slots, pair_before, pair_after, known, pair_of):
+@kernel
+def number_pairs(
+    rows: Int64s,
+    first: int,
+    token_begin: Int64s,
+    tokens: Int32s,
+    slots: Writable[Int32s],
+    pair_before: Writable[Int32s],
+    pair_after: Writable[Int32s],
+    known: Writable[Int64s],
+    pair_of: Writable[Int32s],
+) -> int:
     """Number the pairs of the rows from the `first` on; how many rows it did. `known[0]` pairs have numbers.
 
     The tokens of a row, and then its end, have their pairs in `pair_of` from `token_begin[row] + row` on. It stops
@@ -52,7 +65,7 @@ def number_pairs(rows, first, token_begin, tokens, slots, pair_before, pair_afte
         for t in range(begin, end + 1):
             after = tokens[t] if t < end else np.int32(NONE)
             slot = pair_slot(slots, pair_before, pair_after, before, after)
-            pair = slots[slot]
+            pair = np.int32(slots[slot])
             if pair == NONE:
                 pair = np.int32(pairs)
                 slots[slot], pair_before[pair], pair_after[pair] = pair, before, after
@@ -63,35 +76,51 @@ def number_pairs(rows, first, token_begin, tokens, slots, pair_before, pair_afte
     return len(rows)
 
 
-@kernel("void(ro_i4[::1], ro_i4[::1], int64, i4[::1])")
-def place_pairs(pair_before, pair_after, pairs, slots):
+@kernel
+def place_pairs(pair_before: Int32s, pair_after: Int32s, pairs: int, slots: Writable[Int32s]) -> None:
     """Enter known pairs into larger slots."""
     for pair in range(pairs):
         slots[pair_slot(slots, pair_before, pair_after, pair_before[pair], pair_after[pair])] = np.int32(pair)
 
 
-@kernel(
-    "int64(ro_i8[::1], int64, ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_u1[::1],"
-    " i8[::1], i8[::1], i8[::1], i8[::1], i4[::1])"
-)
+class ValueNumbers(NamedTuple):
+    """Numbers of values; by column how many values were seen and how many different ones there are.
+
+    `entered[0]` slots are used.
+    """
+
+    entered: Writable[Int64s]
+    seen: Writable[Int64s]
+    distinct: Writable[Int64s]
+    numbers: Writable[Int32s]
+
+
+@kernel
 def number_values(
-    rows, first, token_begin, tokens, value_begin, value_start, value_length, token_column, pool,
-    slots, entered, seen, distinct, numbers,
-):  # fmt: skip
+    rows: Int64s,
+    first: int,
+    tokens: TokenRows,
+    values: ValueRows,
+    token_column: Int32s,
+    pool: UInt8s,
+    slots: Writable[Int64s],
+    found: ValueNumbers,
+) -> int:
     """Number the different values of each column as they come, in the rows from the `first` on; how many rows it did.
 
     `distinct` is how many a column has, `NONE` where numbers don't pay. A slot holds the place of the first such value
-    and below that its column (`COLUMN_BITS`); `entered[0]` slots are used. It stops before a row for which half of the
+    and below that its column (`COLUMN_BITS`). It stops before a row for which half of the
     slots may be too few.
     """
+    entered, seen, distinct, numbers = found
     mask = np.uint64(len(slots) - 1)
     for k in range(first, len(rows)):
         row = rows[k]
-        value = value_begin[row]
-        if 2 * (entered[0] + value_begin[row + 1] - value) > len(slots):
+        value = values.begins[row]
+        if 2 * (entered[0] + values.begins[row + 1] - value) > len(slots):
             return k
-        for t in range(token_begin[row], token_begin[row + 1]):
-            column = np.int64(token_column[tokens[t]])
+        for t in range(tokens.begins[row], tokens.begins[row + 1]):
+            column = np.int64(token_column[tokens.numbers[t]])
             if column < 0:
                 continue
             here, value = value, value + 1
@@ -99,22 +128,22 @@ def number_values(
             if distinct[column] == NONE:
                 continue
             seen[column] += 1
-            begin, length = value_start[here], value_length[here]
+            begin, length = values.starts[here], values.lengths[here]
             slot = hash_bytes(pool, begin, begin + length, column) & mask
-            probes, found = 0, np.int64(NONE)
+            probes, known = 0, np.int64(NONE)
             while slots[slot] != NONE and probes <= MAX_PROBES:
                 other = slots[slot] >> COLUMN_BITS
                 if (
                     slots[slot] & COLUMNS == column
-                    and value_length[other] == length
-                    and same(pool, begin, begin + length, pool, value_start[other])
+                    and values.lengths[other] == length
+                    and same(pool, begin, begin + length, pool, values.starts[other])
                 ):
-                    found = other
+                    known = other
                     break
                 slot = (slot + np.uint64(1)) & mask
                 probes += 1
-            if found != NONE:
-                numbers[here] = numbers[found]
+            if known != NONE:
+                numbers[here] = numbers[known]
                 continue
             count = distinct[column]
             if probes > MAX_PROBES or count >= MAX_DISTINCT or (seen[column] >= TRIED and 4 * count > 3 * seen[column]):
@@ -127,8 +156,8 @@ def number_values(
     return len(rows)
 
 
-@kernel("void(ro_i8[::1], ro_i8[::1], ro_i4[::1], ro_u1[::1], i8[::1])")
-def place_values(old, value_start, value_length, pool, slots):
+@kernel
+def place_values(old: Int64s, value_start: Int64s, value_length: Int32s, pool: UInt8s, slots: Writable[Int64s]) -> None:
     """Enter known values into larger slots."""
     mask = np.uint64(len(slots) - 1)
     for k in range(len(old)):
