@@ -13,6 +13,7 @@ from .encoder_kernels import encode_document as encode_document
 from .encoder_kernels import write_definitions as write_definitions
 from .header_kernels import OK as OK
 from .header_kernels import PATH_BYTES as PATH_BYTES
+from .header_kernels import R_ROWS as R_ROWS
 from .header_kernels import Definitions as Definitions
 from .header_kernels import read_definitions as read_definitions
 from .number_kernels import AT as AT

@@ -115,7 +115,10 @@ class StructureCoder:
 
     def _number(self, batch: DocumentBatch, begin: int, end: int) -> tuple[Int32s, Int32s] | None:
         translate = self._sent.translation(batch)
-        paths = self._sent.number(batch.name[begin:end], batch.parent[begin:end], translate, begin)
+        names, parents = batch.name, batch.parent
+        if end - begin < len(names):
+            names, parents = names[begin:end], parents[begin:end]
+        paths = self._sent.number(names, parents, translate, begin)
         return None if paths is None else (paths, translate)
 
     def _write(self, batch: DocumentBatch, span: Span, paths: Int32s, translate: Int32s) -> int:

@@ -15,30 +15,29 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.documents import DocumentBatch, Limits, Names
-from pathcast.documents.structure import Decoding, PathTable, batch_of, reason
+from pathcast.documents.structure import R_ROWS, Decoding, PathTable, batch_of, reason
 from pathcast.errors import MessageError
 from pathcast.kernels import Int64s
 
 from ..table.value_needs import Needs
 from .link_dictionary import NAMES, PATHS, Learnt, UndefinedError
 from .structure_bytes import Header, Refused, read_header
+from .structure_matcher_kernels import Message
 
 # An element takes at least so many bytes of its document (`<a/>`), an attribute or text so many of its message.
 _ELEMENT_BYTES, _VALUE_BYTES = 4, 3
 
 
 class Taken(NamedTuple):
-    """A message whose label paths are known: where its elements begin, and what it has."""
+    """A message whose label paths are known, and how many attributes and texts it has."""
 
     learnt: Learnt | None
-    begin: int
-    paths: int
-    elements: int
+    message: Message
     attributes: int
     texts: int
 
 
-_NOTHING = Taken(None, 0, 0, 0, 0, 0)
+_NOTHING = Taken(None, Message(0, 0, 0, 0), 0, 0)
 
 
 class StructureDecoder:
@@ -122,8 +121,8 @@ class StructureDecoder:
         learnt = self._learnt_for(header, structure)
         if isinstance(learnt, Refused):
             return learnt
-        total = header.first + header.defined
-        return Taken(learnt, header.body, total, header.elements, header.attributes, header.texts)
+        message = Message(header.body, len(structure), header.elements, header.first + header.defined)
+        return Taken(learnt, message, header.attributes, header.texts)
 
     def _learnt_for(self, header: Header, structure: bytes) -> Learnt | Refused:
         """The dictionary that a message refers to, with what it defines."""
@@ -156,20 +155,17 @@ class StructureDecoder:
         self, structures: Sequence[bytes], documents: Sequence[bytes], messages: list[Taken]
     ) -> tuple[DocumentBatch, Int64s]:
         """The messages as one batch, and why some can't be read; the batch is of use only if all can."""
-        known, own_names = self._naming.current(learnt for learnt, *_ in messages if learnt is not None)
+        known, own_names = self._naming.current([taken.learnt for taken in messages if taken.learnt is not None])
         attribute_ids = self._naming.attribute_ids
         rows, data_offsets, counts = _rows(structures, documents, messages, len(attribute_ids))
         structure = np.frombuffer(structures[0] if len(structures) == 1 else b"".join(structures), np.uint8)
         data = np.frombuffer(documents[0] if len(documents) == 1 else b"".join(documents), np.uint8)
         decoded = self._decoding.arrays(*counts)
         why = np.zeros(len(messages), np.int64)
-        first = 0
-        for learnt, run in groupby(messages, key=lambda message: message.learnt):
-            some = range(first, first + sum(1 for _ in run))
+        for learnt, some in _runs(messages):
             if learnt is not None:
                 paths = self._naming.paths(learnt)
                 self._decoding.decode(structure, rows, some, paths, learnt.deepest, attribute_ids, decoded, why)
-            first = some.stop
         names = self._naming.names, known, own_names
         return batch_of(decoded, rows, (data, data_offsets), structure, names, {}), why
 
@@ -182,6 +178,7 @@ class _Naming:
         self._needs = needs
         self._known = -1
         self._own: dict[str, int] = {}
+        self._listed: list[str] = []
         self._paths: dict[Learnt, PathTable] = {}
         self.attribute_ids = np.zeros(0, np.int32)
 
@@ -189,7 +186,7 @@ class _Naming:
         """How many names of the table count, and the others; ids of the dictionaries' names are worked out by these."""
         wanted = dict.fromkeys(learnts)
         if self._known != len(self.names) or len(self._own) > NAMES:
-            self._known, self._own, self._paths = len(self.names), {}, {}
+            self._known, self._own, self._listed, self._paths = len(self.names), {}, [], {}
             self.attribute_ids = np.array([self._id(name) for name in self._needs.attribute_names], np.int32)
         elif len(self._paths) > len(wanted) + 1:
             self._paths = {learnt: paths for learnt, paths in self._paths.items() if learnt in wanted}
@@ -198,7 +195,9 @@ class _Naming:
             if paths is None or len(paths.names) < len(learnt):
                 of_name = np.array([self._id(name) for name in learnt.names], np.int32)
                 self._paths[learnt] = PathTable(learnt.parent, of_name[learnt.name[: len(learnt)]], learnt.depth)
-        return self._known, list(self._own)
+        if len(self._listed) < len(self._own):
+            self._listed = list(self._own)
+        return self._known, self._listed
 
     def paths(self, learnt: Learnt) -> PathTable:
         """The label paths of a dictionary, with the ids of their last names."""
@@ -211,21 +210,34 @@ class _Naming:
         return self._known + self._own.setdefault(name, len(self._own))
 
 
+def _runs(messages: list[Taken]) -> list[tuple[Learnt | None, range]]:
+    """The messages that follow each other and have one dictionary."""
+    if len(messages) == 1:
+        return [(messages[0].learnt, range(1))]
+    runs, first = [], 0
+    for learnt, run in groupby(messages, key=lambda message: message.learnt):
+        some = range(first, first + sum(1 for _ in run))
+        runs.append((learnt, some))
+        first = some.stop
+    return runs
+
+
 def _rows(
     structures: Sequence[bytes], documents: Sequence[bytes], messages: list[Taken], names: int
 ) -> tuple[Int64s, Int64s, tuple[int, int, int]]:
     """What the decoder is told of each message, where the documents lie; elements, attributes and texts of all."""
-    rows, places = [], [0]
+    rows: list[int] = []
+    places = [0]
     at = elements = attributes = texts = 0
-    for structure, document, message in zip(structures, documents, messages, strict=True):
+    for structure, document, taken in zip(structures, documents, messages, strict=True):
         end = at + len(structure)
-        begin = at + message.begin if message.learnt is not None else end
-        paths = message.paths
-        rows.append((begin, end, places[-1], len(document), 0, paths, 0, names, elements, attributes, texts))
+        message = taken.message
+        begin, paths = at + message.begin, message.known
+        rows += begin, end, places[-1], len(document), 0, paths, 0, names, elements, attributes, texts
         at = end
         places.append(places[-1] + len(document))
         elements += message.elements
-        attributes += message.attributes
-        texts += message.texts
-    rows.append((at, at, places[-1], 0, 0, 0, 0, 0, elements, attributes, texts))
-    return np.array(rows, np.int64), np.array(places, np.int64), (elements, attributes, texts)
+        attributes += taken.attributes
+        texts += taken.texts
+    rows += at, at, places[-1], 0, 0, 0, 0, 0, elements, attributes, texts
+    return np.array(rows, np.int64).reshape(-1, R_ROWS), np.array(places, np.int64), (elements, attributes, texts)

@@ -37,7 +37,6 @@ from .structure_matcher_kernels import (
     UNKNOWN,
     Answer,
     LinkPaths,
-    Message,
     Occurring,
     Opened,
     PathMemo,
@@ -92,7 +91,7 @@ class StructureMatcher:
             return self._by_elements(structure, document, message)
         if learnt is not self._learnt or len(self.engine.table) != self._entries:
             self._forget(learnt)
-        self._make_room(learnt, message.elements)
+        self._make_room(learnt, message.message.elements)
         try:
             why = self._by_numbers(structure, message, learnt)
         except LimitError as error:
@@ -114,13 +113,12 @@ class StructureMatcher:
     def _by_numbers(self, structure: bytes, message: Taken, learnt: Learnt) -> int:
         """Match from the numbers of label paths: 0, or why that can't be done."""
         data = np.frombuffer(structure, np.uint8)
-        given = Message(message.begin, len(structure), message.elements, message.paths)
         numbers = self._counts, self._state
         while True:
             link = LinkPaths(learnt.parent, learnt.depth, self._symbols)
             why = match_elements(
                 data,
-                given,
+                message.message,
                 link,
                 self._memo,
                 self._trees.forest,

@@ -262,7 +262,8 @@ class Relayed(NamedTuple):
 def relay_elements(
     data: UInt8s,
     message: Message,
-    link: LinkPaths,
+    path_parents: Int32s,
+    path_depths: Int32s,
     relayed: Relayed,
     stack: Writable[Int32s],
     missing: Writable[Int32s],
@@ -279,10 +280,10 @@ def relay_elements(
     stamp, lacking, opened, written = counts[C_STAMP], 0, 0, 0
     state[AT], state[WRONG], state[WHY] = message.begin, 0, OK
     for element in range(message.elements):
-        path = next_path(data, message, element == 0, opened, link.parents, link.depths, stack, state)
+        path = next_path(data, message, element == 0, opened, path_parents, path_depths, stack, state)
         if path < 0:
             break
-        opened = int(link.depths[path])
+        opened = int(path_depths[path])
         number = relayed.numbers[path]
         if number == UNKNOWN:
             if relayed.stamps[path] != stamp:

@@ -25,7 +25,6 @@ from .structure_matcher_kernels import (
     C_MISSING,
     C_ROWS,
     UNKNOWN,
-    LinkPaths,
     Message,
     Relayed,
     relay_elements,
@@ -53,22 +52,30 @@ class StructureRelay:
             return None
         if message.learnt is not self._learnt or self.coder.sent is not self._sent:
             self._forget(message.learnt)
-        if not self._numbered(message.learnt, message, np.frombuffer(structure, np.uint8)):
+        if not self._numbered(message.learnt, message.message, np.frombuffer(structure, np.uint8)):
             return None
         body = self._out[: self._counts[C_ENTRIES]].tobytes()
         if not wanted:
-            return self.coder.message(body, len(document), message.elements, 0, 0)
+            return self.coder.message(body, len(document), message.message.elements, 0, 0)
         values = structure[int(self._state[AT]) :]
-        return self.coder.message(body + values, len(document), message.elements, message.attributes, message.texts)
+        counts = message.message.elements, message.attributes, message.texts
+        return self.coder.message(body + values, len(document), *counts)
 
-    def _numbered(self, learnt: Learnt, message: Taken, data: UInt8s) -> bool:
+    def _numbered(self, learnt: Learnt, message: Message, data: UInt8s) -> bool:
         """Write the elements with the next link's numbers; False when they can't be had."""
         self._make_room(learnt, message.elements)
-        given = Message(message.begin, len(data), message.elements, message.paths)
-        link = LinkPaths(learnt.parent, learnt.depth, learnt.name)
         while True:
             why = relay_elements(
-                data, given, link, self._relayed, self._stack, self._missing, self._out, self._counts, self._state
+                data,
+                message,
+                learnt.parent,
+                learnt.depth,
+                self._relayed,
+                self._stack,
+                self._missing,
+                self._out,
+                self._counts,
+                self._state,
             )
             if why:
                 return False
