@@ -76,7 +76,7 @@ _ROOMS = {
 }
 
 
-# Rooms that are used under their own name, as in `pathcast.roxsum.RoXSum`.
+# Rooms that are used under their own name, as in `pathcast.roxsum.RoXSum`. Names in lines, not a line each.
 _OPEN_ROOMS = frozenset(
     {
         "documents", "joins", "literature", "matching", "mediation", "messages", "network", "patterns", "routing",

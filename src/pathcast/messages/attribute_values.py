@@ -21,8 +21,13 @@ Value: TypeAlias = "Scalar | Points"
 
 NUMBER: Final = "number"
 _FAMILIES: dict[type, str] = {
-    int: NUMBER, float: NUMBER, str: "string", datetime: "timestamp", date: "date", bytes: "bytes"
-}  # fmt: skip
+    int: NUMBER,
+    float: NUMBER,
+    str: "string",
+    datetime: "timestamp",
+    date: "date",
+    bytes: "bytes",
+}
 _WORD = 1 << 63
 
 

@@ -110,9 +110,15 @@ class Read(Handling):
     """Handles a document that was read already, without looking at the clock."""
 
     def __init__(
-        self, read: ReadBatch, number: int, matched: MatchedBatch | None, router: Router, sender: str | None,
-        policy: Policy, engine: str,
-    ) -> None:  # fmt: skip
+        self,
+        read: ReadBatch,
+        number: int,
+        matched: MatchedBatch | None,
+        router: Router,
+        sender: str | None,
+        policy: Policy,
+        engine: str,
+    ) -> None:
         super().__init__(router, sender, policy, engine, _STOPPED, RouterReport(0.0, 0))
         self._of, self._number, self._matched = read, number, matched
 

@@ -261,9 +261,15 @@ class Handling:
         self.report.forwarding = "ES"
         assert isinstance(self.engine, Streaming)
         stream = run_stream(
-            self.clock, self.engine, None if self._structured else self._read, document, reading,
-            skip=skip, group=self.view.group, urgent=self._leaving_places,
-        )  # fmt: skip
+            self.clock,
+            self.engine,
+            None if self._structured else self._read,
+            document,
+            reading,
+            skip=skip,
+            group=self.view.group,
+            urgent=self._leaving_places,
+        )
         self.report.read = stream.matches.read
         spent = self.outcome.spent
         for place, numbers in self._first_places(stream).items():

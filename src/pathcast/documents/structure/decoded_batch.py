@@ -104,8 +104,27 @@ def batch_of(
     attribute_name, attribute_length = decoded.attributes
     text_parent, text_length = decoded.texts
     return DocumentBatch(
-        data, data_offsets, np.ascontiguousarray(rows[:, header.R_ELEMENTS]), name, parent, depth, end, position,
-        decoded.attribute_begins, attribute_name, decoded.attribute_starts, attribute_length,
-        text_begin, text_end, text_parent, decoded.text_starts, text_length, structures,
-        known, known_count, own_names, {}, errors,
-    )  # fmt: skip
+        data,
+        data_offsets,
+        np.ascontiguousarray(rows[:, header.R_ELEMENTS]),
+        name,
+        parent,
+        depth,
+        end,
+        position,
+        decoded.attribute_begins,
+        attribute_name,
+        decoded.attribute_starts,
+        attribute_length,
+        text_begin,
+        text_end,
+        text_parent,
+        decoded.text_starts,
+        text_length,
+        structures,
+        known,
+        known_count,
+        own_names,
+        {},
+        errors,
+    )

@@ -70,9 +70,16 @@ class Trie:
             for place, step in enumerate(steps):
                 into[place] = step
             self.count = enter_path(
-                self._one_path, length, self.slots, self.parent, self.step, self.entry, self.count, fresh,
+                self._one_path,
+                length,
+                self.slots,
+                self.parent,
+                self.step,
+                self.entry,
+                self.count,
+                fresh,
                 self._one_found,
-            )  # fmt: skip
+            )
             found = self._found
             return found[0], found[1]
 

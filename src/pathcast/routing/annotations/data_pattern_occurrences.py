@@ -144,9 +144,17 @@ class DataPatterns:
         endings.follow(memory)
         while True:
             done = find_last_places(
-                seen.ids, seen.last, done, endings.begin, endings.count, endings.memo, self._lengths,
-                seen.batch.parent, seen.batch.end, places,
-            )  # fmt: skip
+                seen.ids,
+                seen.last,
+                done,
+                endings.begin,
+                endings.count,
+                endings.memo,
+                self._lengths,
+                seen.batch.parent,
+                seen.batch.end,
+                places,
+            )
             if done == len(seen.ids):
                 return places
             endings.work_out(memory, int(seen.ids[done]))

@@ -72,15 +72,22 @@ class Counts:
         # The shortest token has two bytes, but for white space after the root.
         most = self.size // 2 + 2 * self.documents + 2
         bounds = {
-            "token_total": most, "tokens": min(self.token_total, MAX_TOKENS) + 2,
+            "token_total": most,
+            "tokens": min(self.token_total, MAX_TOKENS) + 2,
             "pairs": min(self.token_total + self.documents + 1, MAX_PAIRS),
-            "values": self.token_total, "columns": min(self.values, self.tokens) + 2,
+            "values": self.token_total,
+            "columns": min(self.values, self.tokens) + 2,
             "nodes": min(self.tables, MAX_NODES),
-            "names": self.nodes + self.columns, "raw": self.documents, "raw_bytes": self.size,
-            "streams": 4 * (self.token_total + self.documents), "texts": self.size + 2 * self.values,
-            "numbers": 2 * self.values, "next_id": 1 << 32, "frames": 64 + self.block_bytes // (OWN_FRAME // 2),
+            "names": self.nodes + self.columns,
+            "raw": self.documents,
+            "raw_bytes": self.size,
+            "streams": 4 * (self.token_total + self.documents),
+            "texts": self.size + 2 * self.values,
+            "numbers": 2 * self.values,
+            "next_id": 1 << 32,
+            "frames": 64 + self.block_bytes // (OWN_FRAME // 2),
             "tables": 2 * limits.bytes + (1 << 20),
-        }  # fmt: skip
+        }
         for name, most in bounds.items():
             if getattr(self, name) > most:
                 raise MessageError(f"the message claims {getattr(self, name):,} for '{name}', more than it can have")

@@ -40,6 +40,7 @@ from pyspark.sql.types import StructType
 from pathcast.errors import PipelineError
 from pathcast.toml_files import is_address
 
+from ..arrow_types import spark_schema
 from .file_listing import FoundFile, list_files, look_at
 from .file_log import FileLog
 from .file_options import SETTLE, FileOptions, read_options
@@ -48,8 +49,7 @@ from .spark_file_log import LOG_OFFSET, local_path, logged_files
 
 FORMAT = "pathcast-files"
 LOG = "pathcast/files.jsonl"
-_FACTS = "path string, modificationTime timestamp, length long"
-_ARROW_FACTS = [("path", pa.string()), ("modificationTime", pa.timestamp("us", "UTC")), ("length", pa.int64())]
+_FACTS = [("path", pa.string()), ("modificationTime", pa.timestamp("us", "UTC")), ("length", pa.int64())]
 # A file costs its size plus `_OPENING` bytes; a task gets files of at most `_PARTITION` bytes, or one file.
 _OPENING = 64 * 1024
 _PARTITION = 32 * 1024 * 1024
@@ -91,6 +91,11 @@ def stream_files(
     return spark.readStream.format(FORMAT).options(**given).load()
 
 
+def file_columns(*, content: bool) -> pa.Schema:
+    """The columns of a row for each file, as `binaryFile` has them."""
+    return pa.schema([*_FACTS, *([("content", pa.binary())] if content else [])])
+
+
 class FileSource(DataSource):
     """The source `pathcast-files`, for streams."""
 
@@ -98,8 +103,8 @@ class FileSource(DataSource):
     def name(cls) -> str:
         return FORMAT
 
-    def schema(self) -> str:
-        return _FACTS + (", content binary" if read_options(self.options).content else "")
+    def schema(self) -> StructType:
+        return spark_schema(file_columns(content=read_options(self.options).content))
 
     def streamReader(self, schema: StructType) -> "FileStreamReader":  # noqa: N802 - Spark's name
         return FileStreamReader(read_options(self.options))
@@ -267,7 +272,7 @@ class _Driver:
 
 def rows_of(files: Sequence[FoundFile], *, content: bool) -> Iterator[pa.RecordBatch]:
     """The files as rows, some 4 MB at a time."""
-    kind = pa.schema([*_ARROW_FACTS, *([("content", pa.binary())] if content else [])])
+    kind = file_columns(content=content)
     columns: list[list[Any]] = [[] for _ in kind]
     size = 0
     for file in files:

@@ -18,7 +18,7 @@ from pyspark.sql import types as t
 from pathcast.errors import ChangeError, PathcastError
 from pathcast.joins.partition import Event, Key, Parts
 
-from ..matching.column_checks import ERROR
+from ..arrow_types import spark_schema
 from ..matching.document_columns import ERROR_TYPE, error_column, errors_of
 from .extract_rows import CHANGE, ROW, SEQUENCE, TABLE
 from .worker_subscriptions import Subscribed
@@ -29,19 +29,6 @@ LETTER = [TABLE, CHANGE, ROW, VALUES]
 REFUSED = -2
 # A worker gathers the events of a partition by key, up to so many.
 _GATHERED = 200_000
-FANNED = t.StructType(
-    [
-        t.StructField("edge", t.IntegerType()),
-        t.StructField("join_value", t.StringType()),
-        t.StructField("events", t.BinaryType()),
-        t.StructField(SEQUENCE, t.LongType()),
-        *(t.StructField(name, t.StringType()) for name in LETTER),
-        t.StructField("error", ERROR),
-    ]
-)
-# The time of the micro-batch, in milliseconds, where tasks find by it to which one they belong.
-TIME = "time"
-TIMED = t.StructType([*FANNED.fields, t.StructField(TIME, t.LongType())])
 _ARROW_FANNED = pa.schema(
     [
         ("edge", pa.int32()),
@@ -52,6 +39,10 @@ _ARROW_FANNED = pa.schema(
         ("error", ERROR_TYPE),
     ]
 )
+FANNED = spark_schema(_ARROW_FANNED)
+# The time of the micro-batch, in milliseconds, where tasks find by it to which one they belong.
+TIME = "time"
+TIMED = t.StructType([*FANNED.fields, t.StructField(TIME, t.LongType())])
 _Batches = Iterator[pa.RecordBatch]
 
 

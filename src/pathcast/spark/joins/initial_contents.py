@@ -15,27 +15,18 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql import types as t
 
 from pathcast.errors import PipelineError
 from pathcast.joins.partition import StandingJoins, next_id_in
 from pathcast.joins.server import Beginnings
 
+from ..arrow_types import spark_schema
 from ..pipeline.stream_checkpoints import query_id
 from ..publishing.index_versions import AnyPath, version_folder
 from ..publishing.version_pins import pins_of
 from .join_subscriptions import STATE
 from .worker_subscriptions import Subscribed, find_subscriptions
 
-CONTENTS = t.StructType(
-    [
-        t.StructField("subscription", t.LongType()),
-        t.StructField("subscriber", t.StringType()),
-        t.StructField("edge", t.IntegerType()),
-        t.StructField("join_value", t.StringType()),
-        t.StructField("message", t.BinaryType()),
-    ]
-)
 _ARROW_CONTENTS = pa.schema(
     [
         ("subscription", pa.int64()),
@@ -45,6 +36,7 @@ _ARROW_CONTENTS = pa.schema(
         ("message", pa.binary()),
     ]
 )
+CONTENTS = spark_schema(_ARROW_CONTENTS)
 # Messages leave in Arrow batches of so many.
 _BATCH_ROWS = 10_000
 _Batches = Iterator[pa.RecordBatch]

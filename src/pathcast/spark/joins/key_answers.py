@@ -20,23 +20,13 @@ from pathcast.joins.query import write_row
 from pathcast.joins.schemes import EncodedMessages
 from pathcast.store import MessagePack
 
-from ..matching.column_checks import ERROR
+from ..arrow_types import spark_schema
 from ..matching.document_columns import ERROR_TYPE, binary_column
 from .event_fanout import FANNED, LETTER
 from .extract_rows import SEQUENCE
 
 ANSWERED = t.StructType(
     [*FANNED.fields[:2], t.StructField("answers", t.BinaryType()), t.StructField("refused", t.BinaryType())]
-)
-MESSAGES = t.StructType(
-    [
-        *FANNED.fields[:2],
-        t.StructField(SEQUENCE, t.LongType()),
-        t.StructField("number", t.IntegerType()),
-        t.StructField("message", t.BinaryType()),
-        *(t.StructField(name, t.StringType()) for name in LETTER),
-        t.StructField("error", ERROR),
-    ]
 )
 _ARROW_MESSAGES = pa.schema(
     [
@@ -49,6 +39,7 @@ _ARROW_MESSAGES = pa.schema(
         ("error", ERROR_TYPE),
     ]
 )
+MESSAGES = spark_schema(_ARROW_MESSAGES)
 # Messages leave in Arrow batches of so many bytes and rows, or a few more.
 _BATCH_BYTES, _BATCH_ROWS = 8 << 20, 50_000
 _Text: TypeAlias = str | None

@@ -3,17 +3,15 @@
 Invariant: a stage that does not raise here finds its columns, of the right types, and overwrites none.
 """
 
+import pyarrow as pa
 from pyspark.sql import types as t
 
 from pathcast.errors import PipelineError
 
-ERROR = t.StructType(
-    [
-        t.StructField("reason", t.StringType()),
-        t.StructField("line", t.IntegerType()),
-        t.StructField("column", t.IntegerType()),
-    ]
-)
+from ..arrow_types import spark_schema
+from .document_columns import ERROR_TYPE
+
+ERROR = spark_schema(pa.schema(ERROR_TYPE))
 
 
 def check_entities(entities: object) -> None:

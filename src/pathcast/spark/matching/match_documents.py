@@ -25,6 +25,7 @@ from pathcast.documents.scanner.character_kernels import PADDING
 from pathcast.errors import PathcastError, PipelineError
 from pathcast.matching import MatchedData, Matcher
 
+from ..arrow_types import spark_type
 from .column_checks import ERROR, check_columns, check_structure
 from .document_columns import Part, bytes_of, error_column, errors_of, lists, parts_of_files, parts_of_values
 from .mediate_documents import Mediating, Stage, mediate, row_by_row
@@ -33,31 +34,21 @@ from .worker_index import Index, find_index
 
 By = Literal["id", "subscriber"]
 
-ADDED: dict[str, t.StructField] = {
-    "id": t.StructField("matches", t.ArrayType(t.IntegerType(), containsNull=False)),
-    "subscriber": t.StructField("subscribers", t.ArrayType(t.StringType(), containsNull=False)),
-}
-# What `measure=True` adds: one row of each part carries what the whole part took.
-MEASURED = t.StructField(
-    "measured",
-    t.StructType(
-        [
-            t.StructField("version", t.IntegerType()),
-            t.StructField("elements", t.LongType()),
-            t.StructField("new_paths", t.LongType()),
-            t.StructField("nanoseconds", t.LongType()),
-        ]
-    ),
-)
-# In which shard of the index a row was matched.
-SHARD_COLUMN = "shard"
 _ARROW_LISTS = {
     "id": pa.list_(pa.field("element", pa.int32(), nullable=False)),
     "subscriber": pa.list_(pa.field("element", pa.string(), nullable=False)),
 }
+ADDED: dict[str, t.StructField] = {
+    "id": t.StructField("matches", spark_type(_ARROW_LISTS["id"])),
+    "subscriber": t.StructField("subscribers", spark_type(_ARROW_LISTS["subscriber"])),
+}
 _ARROW_MEASURED = pa.struct(
     [("version", pa.int32()), ("elements", pa.int64()), ("new_paths", pa.int64()), ("nanoseconds", pa.int64())]
 )
+# What `measure=True` adds: one row of each part carries what the whole part took.
+MEASURED = t.StructField("measured", spark_type(_ARROW_MEASURED))
+# In which shard of the index a row was matched.
+SHARD_COLUMN = "shard"
 
 
 def match_documents(

@@ -26,17 +26,17 @@ from pathcast.documents import Entities, Limits
 from pathcast.errors import PipelineError
 from pathcast.routing import Overlay, Policy, engine_for
 
+from ..arrow_types import spark_fields, spark_type
 from ..matching.column_checks import ERROR, check_columns, check_entities, check_structure
 from ..matching.mediate_documents import Mediating, mediate
 from ..matching.parse_documents import STRUCTURE, parse_documents
 from ..matching.worker_index import ARTIFACT, find_index
 from .published_overlays import check_overlay, ship_overlay
+from .router_visits import VISITS_TYPE
 from .routing_hops import (
-    ANNOTATIONS,
-    BYTES,
+    ADDED_COLUMNS,
     OPEN,
     ROUTER,
-    SENDER,
     SUBSCRIBER,
     VISITS,
     Way,
@@ -45,23 +45,7 @@ from .routing_hops import (
     routing_stage,
 )
 
-_VISIT = [
-    t.StructField(ROUTER, t.StringType()),
-    t.StructField(SENDER, t.StringType()),
-    t.StructField(ANNOTATIONS, t.BinaryType()),
-    t.StructField(BYTES, t.LongType()),
-    t.StructField("error", ERROR),
-]
-_NAMES = t.ArrayType(t.StringType(), containsNull=False)
-_VISITS = t.ArrayType(t.StructType([*_VISIT, t.StructField("subscribers", _NAMES)]), containsNull=False)
-_ADDED = [
-    t.StructField(ROUTER, t.StringType()),
-    t.StructField(SENDER, t.StringType()),
-    t.StructField(SUBSCRIBER, t.StringType()),
-    t.StructField(ANNOTATIONS, t.BinaryType()),
-    t.StructField(BYTES, t.LongType()),
-    t.StructField("error", ERROR),
-]
+_ADDED = spark_fields(ADDED_COLUMNS)
 _NEW = [field.name for field in _ADDED]
 
 
@@ -160,7 +144,7 @@ def route_documents(
     function = routing(way)
     if mediation is not None:
         function = mediation.function(documents, document, way.limits, way.entities, routing_stage(way))
-    return documents.mapInArrow(function, t.StructType([*kept, t.StructField(VISITS, _VISITS)]))
+    return documents.mapInArrow(function, t.StructType([*kept, t.StructField(VISITS, spark_type(VISITS_TYPE))]))
 
 
 def _given(options: RoutingOptions) -> RoutingOptions:
@@ -185,9 +169,14 @@ def visits_as_rows(routed: DataFrame, *, links: bool = False) -> DataFrame:
     else:
         subscriber = f.explode_outer(names)  # without subscribers there are visits with errors alone
     return visits.select(
-        *kept, "_visit.router", "_visit.sender", subscriber.alias(SUBSCRIBER), "_visit.annotations", "_visit.bytes",
+        *kept,
+        "_visit.router",
+        "_visit.sender",
+        subscriber.alias(SUBSCRIBER),
+        "_visit.annotations",
+        "_visit.bytes",
         "_visit.error",
-    )  # fmt: skip
+    )
 
 
 def _check(documents: DataFrame, document: str, structure: str | None, added: list[str]) -> bool:

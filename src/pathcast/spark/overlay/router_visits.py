@@ -28,7 +28,7 @@ _VISIT = pa.struct(
         ("subscribers", _NAMES),
     ]
 )
-VISITS = pa.list_(pa.field("element", _VISIT, nullable=False))
+VISITS_TYPE = pa.list_(pa.field("element", _VISIT, nullable=False))
 # Subscribers' names as Arrow takes them, by the list that has them; so many lists at most.
 _KEPT = 256
 _arrow: dict[int, tuple[list[str], pa.Array]] = {}
@@ -106,7 +106,7 @@ class Visits:
         """The visits of so many documents."""
         if not self._count:
             return pa.ListArray.from_arrays(
-                pa.array([0] * (documents + 1), pa.int32()), pa.nulls(0, _VISIT), type=VISITS
+                pa.array([0] * (documents + 1), pa.int32()), pa.nulls(0, _VISIT), type=VISITS_TYPE
             )
         numbers = np.concatenate(self._documents)
         place_of = pa.array(np.concatenate(self._end_of))
@@ -125,7 +125,7 @@ class Visits:
         if (numbers[1:] < numbers[:-1]).any():
             ordered = ordered.take(pa.array(np.argsort(numbers, kind="stable")))
         begins = np.concatenate([[0], np.cumsum(np.bincount(numbers, minlength=documents))]).astype(np.int32)
-        return pa.ListArray.from_arrays(pa.array(begins), ordered, type=VISITS)
+        return pa.ListArray.from_arrays(pa.array(begins), ordered, type=VISITS_TYPE)
 
 
 def _names(names: list[str]) -> pa.Array:

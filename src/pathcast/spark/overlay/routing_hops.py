@@ -20,7 +20,7 @@ from pathcast.kernels import Int64s
 from pathcast.routing import BulkRouting, Messages, Policy, ReadBatch, encode
 from pathcast.routing.annotations import NOTHING
 
-from ..matching.document_columns import Part, error_column, errors_of, parts_of_values
+from ..matching.document_columns import ERROR_TYPE, Part, error_column, errors_of, parts_of_values
 from ..matching.match_documents import with_structures
 from ..matching.mediate_documents import Stage, row_by_row
 from ..matching.part_reader import PartReader
@@ -31,6 +31,17 @@ from .router_visits import Visits
 
 ROUTER, SENDER, SUBSCRIBER, ANNOTATIONS, BYTES, OPEN = "router", "sender", "subscriber", "annotations", "bytes", "_open"
 VISITS = "visits"
+# What a hop adds to a document's row.
+ADDED_COLUMNS = pa.schema(
+    [
+        (ROUTER, pa.string()),
+        (SENDER, pa.string()),
+        (SUBSCRIBER, pa.string()),
+        (ANNOTATIONS, pa.binary()),
+        (BYTES, pa.int64()),
+        ("error", ERROR_TYPE),
+    ]
+)
 Batches = Iterator[pa.RecordBatch]
 _Row = tuple[int, str | None, str | None, str | None, bytes | None, int | None, bool]
 
@@ -181,8 +192,8 @@ def _handled(
 
 def _frame(rows: pa.RecordBatch, made: list[tuple[_Row, PathcastError | None]], structure: str) -> pa.RecordBatch:
     """Rows with their new columns; those that are at their end need no structure any more."""
-    kinds = {ROUTER: pa.string(), SENDER: pa.string(), SUBSCRIBER: pa.string(), ANNOTATIONS: pa.binary()}
-    kinds |= {BYTES: pa.int64(), OPEN: pa.bool_()}
+    kinds = {column.name: column.type for column in ADDED_COLUMNS if column.name != "error"}
+    kinds[OPEN] = pa.bool_()
     taken = take_rows(rows, [row[0] for row, _ in made])
     new: dict[str, Any] = {
         name: pa.array([row[at] for row, _ in made], kind) for at, (name, kind) in enumerate(kinds.items(), 1)

@@ -21,7 +21,8 @@ from pathcast.errors import PipelineError
 from pathcast.mediation import Mediator
 from pathcast.toml_files import is_address
 
-from ..files.file_source import stream_files
+from ..arrow_types import spark_schema
+from ..files.file_source import file_columns, stream_files
 from ..files.spark_file_log import check_names
 from ..matching.deliveries import (
     CONTENT,
@@ -50,7 +51,7 @@ from .pipeline_sections import (
 )
 
 # A stream of binaryFile must be told, though it has no choice.
-_BINARY_FILE = "path string, modificationTime timestamp, length long, content binary"
+_BINARY_FILE = spark_schema(file_columns(content=True))
 ORIGIN = (SOURCE_FILE, SOURCE_OFFSET)
 BATCH = "batch"
 

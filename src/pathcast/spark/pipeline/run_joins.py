@@ -144,9 +144,14 @@ class JoinStage:
         contents = None if joins.contents is None else self._begin(messages.sparkSession, joins.contents, number)
         seconds = round(time.perf_counter() - begin, 3)
         return JoinReport(
-            number, found["messages"], found["dead_letters"], seconds,
-            deliveries=deliveries, contents=contents, version=version,
-        )  # fmt: skip
+            number,
+            found["messages"],
+            found["dead_letters"],
+            seconds,
+            deliveries=deliveries,
+            contents=contents,
+            version=version,
+        )
 
     def _pinned(self, number: int | None) -> int | None:
         """The version of a batch, which its tasks find pinned."""

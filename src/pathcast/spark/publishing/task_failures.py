@@ -13,9 +13,7 @@ from pathcast.errors import PathcastError
 from pathcast.store import MessagePack
 
 _Field = str | int | None
-_KINDS = {
-    name: kind for name, kind in vars(errors).items() if isclass(kind) and issubclass(kind, PathcastError)
-}  # fmt: skip
+_KINDS = {name: kind for name, kind in vars(errors).items() if isclass(kind) and issubclass(kind, PathcastError)}
 _FAILURE: MessagePack[tuple[str, str, list[tuple[str, _Field]]]] = MessagePack(
     tuple[str, str, list[tuple[str, _Field]]], "the failure of a task", "install the same Pathcast on all workers"
 )
