@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pathcast.kernels import AnyArray, Int32s, Int64s
+from pathcast.store import offsets_of
 
 from .document_batch import DocumentBatch
 
@@ -23,8 +24,7 @@ def splice(batch: DocumentBatch, places: list[int], others: DocumentBatch) -> Do
         renamed[others.known_count :] = [ids[name] for name in others.own_names]
     lengths = np.diff(batch.offsets)
     lengths[places] = np.diff(others.offsets)
-    offsets = np.zeros(len(batch) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
+    offsets = offsets_of(lengths)
     rows = _Rows(batch, places, others)
     arena_shift = len(batch.arena)
 

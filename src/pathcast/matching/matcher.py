@@ -19,6 +19,7 @@ import numpy as np
 from pathcast.documents import Document, DocumentBatch, Entities, Limits, Readable, Reader, content_bound
 from pathcast.errors import PathcastError
 from pathcast.kernels import Int32s, Int64s, UInt8s
+from pathcast.store import offsets_of
 
 from .engine_contract import Concurrent, Engine, Learning, Limited, Mergeable
 from .engine_registry import engine_class
@@ -78,7 +79,7 @@ class View(NamedTuple):
         if entries.max(initial=-1) < self.size:
             return offsets, entries
         kept = entries < self.size  # the others came later
-        return np.concatenate([[0], np.cumsum(kept)])[offsets].astype(np.int64), entries[kept]
+        return offsets_of(kept)[offsets].astype(np.int64), entries[kept]
 
 
 class Matcher:

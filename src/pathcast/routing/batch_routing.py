@@ -22,6 +22,7 @@ from pathcast.documents import DocumentBatch
 from pathcast.errors import PathcastError
 from pathcast.kernels import Int32s, Int64s
 from pathcast.matching import Engine, Entries, Expiring, Mask, Offsets, Skipping
+from pathcast.store import offsets_of
 
 from .annotations.annotations import NOTHING, Annotations
 from .document_handling import Handling
@@ -182,7 +183,7 @@ class BulkRouting:
                 sent.append(Messages(name, router.name, copies, [header]))
         local = targets >= view.routers
         counts = np.bincount(documents[local], minlength=len(batch))[messages.documents]
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        offsets = offsets_of(counts)
         place = np.empty(len(batch), dtype=np.int64)
         place[messages.documents] = np.arange(len(messages.documents))
         order = np.argsort(place[documents[local]], kind="stable")

@@ -15,6 +15,7 @@ import numpy as np
 
 from pathcast.documents import Bytes, DocumentBatch
 from pathcast.kernels import Int32s, Int64s, UInt32s
+from pathcast.store import offsets_of
 
 from .batch_contents_kernels import TokenBytes, TokenRows, ValueRows, pack_values, write_documents
 from .extent_kernels import leaves_of_elements, mark_leaves, turn_round
@@ -136,7 +137,7 @@ class Contents:
     def documents(self, skeletons: Skeletons | Tokens, rows: Int64s) -> list[bytes]:
         """The original bytes of documents."""
         sizes = self.sizes[rows]
-        edges = np.concatenate([[0], np.cumsum(sizes)])
+        edges = offsets_of(sizes)
         out = np.empty(int(edges[-1]), dtype=np.uint8)
         column = np.ascontiguousarray(skeletons.meta[M_COLUMN])
         spelled = TokenBytes(skeletons.token_offsets, skeletons.stored, column)
@@ -184,8 +185,7 @@ def _joined_begins(parts: Sequence[Int64s]) -> Int64s:
 def _picked(begin: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
     """Where the parts of some rows begin among themselves, and the places of those parts."""
     lengths = begin[rows + 1] - begin[rows]
-    edges = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=edges[1:])
+    edges = offsets_of(lengths)
     return edges, np.repeat(begin[rows] - edges[:-1], lengths) + np.arange(edges[-1])
 
 

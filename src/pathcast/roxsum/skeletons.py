@@ -21,6 +21,7 @@ import numpy as np
 from pathcast.documents import UTF_8, Bytes, DocumentBatch, LabelPaths, codec_of, declared_encoding
 from pathcast.documents.label_paths_kernels import place_edges
 from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
+from pathcast.store import offsets_of
 
 from .skeleton_kernels import (
     ASKED,
@@ -209,7 +210,7 @@ class Skeletons:
         meta[M_NODE], meta[M_COLUMN] = kind_of[meta[M_NODE]], column_of[meta[M_COLUMN]]
         offsets = other.token_offsets
         lengths = offsets[wanted + 1] - offsets[wanted]
-        edges = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        edges = offsets_of(lengths)
         places = np.repeat(offsets[wanted] - edges[:-1], lengths) + np.arange(edges[-1])
         numbers = np.full(len(other), NONE, dtype=np.int32)
         numbers[wanted] = self.intern(np.append(other.stored[places], np.uint8(0)), edges, meta)

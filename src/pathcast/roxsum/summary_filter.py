@@ -30,6 +30,7 @@ from pathcast.errors import MessageError, PathcastError
 from pathcast.kernels import AnyArray, Int32s, Int64s
 from pathcast.matching import Matcher, View
 from pathcast.matching.results import SubscriberRows
+from pathcast.store import offsets_of
 
 from .batch_contents import with_rows_replaced
 from .broker_targets import Target, Targets
@@ -60,8 +61,7 @@ def chains(paths: LabelPaths, nodes: Int32s) -> DocumentBatch:
         levels.append((alive, current[alive]))
         depths[alive] += 1
         current[alive] = parents[current[alive]]
-    offsets = np.zeros(len(nodes) + 1, dtype=np.int64)
-    np.cumsum(depths, out=offsets[1:])
+    offsets = offsets_of(depths)
     count = int(offsets[-1])
     elements = np.empty(count, dtype=np.int32)
     for up, (alive, there) in enumerate(levels):
@@ -162,7 +162,7 @@ class Filtering:
         parents = place[batch.paths.parents[nodes]]
         own = np.empty(len(entries), dtype=np.bool_)
         keep_own(parents, begin, entries, own)
-        kept = np.concatenate([[0], np.cumsum(own)])[begin].astype(np.int64)
+        kept = offsets_of(own)[begin].astype(np.int64)
         entries = entries[own]
         contents = batch.contents
         leaves, found = Leaves(contents.leaf_begin, place[contents.leaves]), PathEntries(kept, entries)
@@ -190,7 +190,7 @@ class Filtering:
         if not len(self.demands.trees):
             return offsets, entries
         plain = ~self.demands.is_tree[entries]
-        return np.concatenate([[0], np.cumsum(plain)])[offsets].astype(np.int64), entries[plain]
+        return offsets_of(plain)[offsets].astype(np.int64), entries[plain]
 
     def _by_subscriber(self) -> dict[str, BitMap] | None:
         """The documents of plain paths, by subscriber; None when the engine refuses the label paths."""

@@ -12,12 +12,13 @@ import numpy as np
 from pathcast.errors import SnapshotError
 from pathcast.kernels import Int64s, UInt8s
 
+from .offsets import offsets_of
+
 
 def pack(texts: Iterable[str]) -> tuple[UInt8s, Int64s]:
     """Bytes and offsets of the texts."""
     encoded = [text.encode() for text in texts]
-    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
-    np.cumsum([len(text) for text in encoded], out=offsets[1:])
+    offsets = offsets_of([len(text) for text in encoded])
     return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pathcast.store import offsets_of
 from pathcast_lab.harness import (
     Claim,
     Judgement,
@@ -375,4 +376,4 @@ def _as_data(documents: list[bytes]) -> "tuple[UInt8s, Int64s]":
     from pathcast.documents.scanner.character_kernels import PADDING
 
     data = np.frombuffer(b"".join(documents) + bytes(PADDING), dtype=np.uint8)
-    return data, np.concatenate(([0], np.cumsum([len(document) for document in documents]))).astype(np.int64)
+    return data, offsets_of([len(document) for document in documents])

@@ -16,7 +16,7 @@ import numpy as np
 
 from pathcast.errors import PathcastError
 from pathcast.kernels import Int8s, Int64s, UInt8s
-from pathcast.store import Texts
+from pathcast.store import Texts, offsets_of
 
 from ..batch_splicing import splice
 from ..document_batch import DocumentBatch
@@ -97,8 +97,7 @@ class NameTable:
         self.known = len(names)
         first = 0 if before is None else before.known
         encoded = [names[number].encode() for number in range(first, self.known)]
-        edges = np.zeros(len(encoded) + 1, dtype=np.int64)
-        np.cumsum([len(name) for name in encoded], out=edges[1:])
+        edges = offsets_of([len(name) for name in encoded])
         self._encoded, self._edges = np.frombuffer(b"".join(encoded), dtype=np.uint8), edges
         if before is not None:
             self._encoded = np.concatenate([before._encoded, self._encoded])

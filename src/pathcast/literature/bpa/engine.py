@@ -19,6 +19,7 @@ from pathcast.kernels import Int32s
 from pathcast.matching import Entries, Offsets
 from pathcast.matching.table import PatternTable
 from pathcast.patterns.parsing import normalised
+from pathcast.store import offsets_of
 
 from ..streaming.streaming_engine import Arrays, EventScratch, TablesEngine
 from ..streaming.streaming_kernels import Answers, Wanted
@@ -108,7 +109,7 @@ class BPAEngine(TablesEngine[Queries, Scratch]):
             deep = alone.depth.max(initial=0) > LONGEST
             self._deep_documents += int(deep)
             found.append(self._for_deep.match_batch(alone)[1] if deep else self._match(alone, None)[1])
-        offsets = np.concatenate([[0], np.cumsum([len(entries) for entries in found], dtype=np.int64)])
+        offsets = offsets_of([len(entries) for entries in found])
         return offsets, np.concatenate([np.zeros(0, dtype=np.int32), *found])
 
     def _run(self, batch: DocumentBatch, first: int, wanted: Wanted, answers: Answers) -> int:

@@ -12,6 +12,7 @@ from pathcast.matching import Entries, Mask, Offsets
 from pathcast.matching.automaton import AutomatonEngine
 from pathcast.matching.automaton.verify import Verifier
 from pathcast.matching.table import PatternTable
+from pathcast.store import offsets_of
 
 
 class Delegate:
@@ -37,7 +38,7 @@ class Delegate:
             asked = asked[~skip[self.delegated]]
         tried = ~over & (np.diff(batch.offsets) > 0)
         counts = np.where(tried, len(asked), 0)
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        offsets = offsets_of(counts)
         candidates = np.tile(asked, int(np.count_nonzero(tried)))
         found: list[Entries] = [np.empty(0, dtype=np.int32)] * len(batch)
         if self._verifier is not None:
@@ -48,7 +49,7 @@ class Delegate:
         for index in np.flatnonzero(over).tolist():
             found[index] = self._whole(batch, index, skip)
         sizes = [len(entries) for entries in found]
-        ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        ends = offsets_of(sizes)
         return ends, np.concatenate([np.empty(0, dtype=np.int32), *found]).astype(np.int32)
 
     def _whole(self, batch: DocumentBatch, index: int, skip: Mask | None) -> Entries:

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from pathcast.kernels import AnyArray, Int32s, Int64s
+from pathcast.store import offsets_of
 
 from .attribute_filter_kernels import (
     ASKS_ANY,
@@ -83,7 +84,7 @@ def _structure(columns: Columns, names: int) -> Arrays:
     value, operator = columns.value[chosen], columns.operator[chosen]
     widths = np.zeros((2, len(heads)), dtype=np.int64)
     np.maximum.at(widths, (operator, row), value)
-    row_equal = np.concatenate([[0], np.cumsum(widths.sum(axis=0))]).astype(np.int64)
+    row_equal = offsets_of(widths.sum(axis=0))
     row_least = row_equal[:-1] + widths[0]
     cells = np.full(int(row_equal[-1]), NONE, dtype=np.int32)
     cells[np.where(operator == AT_LEAST, row_least[row], row_equal[row]) + value - 1] = chosen
@@ -105,7 +106,7 @@ def _from_end(rows: Int64s, tag: Int64s, occurrence: Int64s, names: int) -> Arra
     most = np.zeros(names + 1, dtype=np.int64)
     whose = np.minimum(tag[rows], names)
     np.maximum.at(most, whose, occurrence[rows])
-    begin = np.concatenate([[0], np.cumsum(most)]).astype(np.int64)
+    begin = offsets_of(most)
     table = np.full(int(begin[-1]), NONE, dtype=np.int32)
     table[begin[whose] + occurrence[rows] - 1] = rows
     return {"end_begin": begin, "end_row": table}
@@ -115,7 +116,7 @@ def _distances(rows: Int64s, tag: Int64s, keys: Int64s, names: int) -> Arrays:
     """For each first tag a hash table of its own."""
     counts = np.bincount(tag[rows], minlength=names)
     sizes = np.where(counts > 0, 2 ** np.ceil(np.log2(np.maximum(1, 2 * counts))), 0).astype(np.int64)
-    begin = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    begin = offsets_of(sizes)
     slots = np.full(int(begin[-1]), NONE, dtype=np.int32)
     wanted = keys[rows]
     index_keys(wanted, begin[tag[rows]], sizes[tag[rows]], slots)
@@ -174,7 +175,7 @@ def _literals(texts: Iterable[str]) -> Arrays:
     hashes = np.array([_hash(text) for text in encoded], dtype=np.uint64).view(np.int64)
     return {
         "literals": np.frombuffer(b"".join(encoded) + b"\0", dtype=np.uint8),
-        "literal_begin": np.concatenate([[0], np.cumsum([len(text) for text in encoded])]).astype(np.int64),
+        "literal_begin": offsets_of([len(text) for text in encoded]),
         "literal_hashes": hashes,
         "literal_slots": _slots(hashes),
     }

@@ -11,6 +11,7 @@ import numpy as np
 
 from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
 from pathcast.matching.table import PatternTable
+from pathcast.store import offsets_of
 
 from .attribute_filter_kernels import Filters, FilterTests, Literals, NumberTests, TextTests, UnlikeTests
 from .join_kernels import C_ROWS, Joins
@@ -129,7 +130,7 @@ def _clusters(paths: Paths, *, last: bool) -> Arrays:
     access = paths.begin[:-1] + (paths.structural - 1 if last else 0)
     order, begin = _grouped(np.arange(len(sizes), dtype=np.int32), paths.predicates[access], paths)
     other_sizes = sizes[order] - 1
-    other_begin = np.concatenate([[0], np.cumsum(other_sizes)]).astype(np.int64)
+    other_begin = offsets_of(other_sizes)
     member = np.repeat(np.arange(len(order)), other_sizes)
     # The k-th other, counted from the path's end, the access predicate left out.
     place = paths.begin[order + 1][member] - 1 - (np.arange(int(other_begin[-1])) - other_begin[member])
@@ -147,7 +148,7 @@ def _grouped(values: Int32s, keys: Int32s, paths: Paths) -> tuple[Int32s, Int64s
     """Values by their keys, and where those of each predicate begin."""
     order = np.argsort(keys, kind="stable")
     counts = np.bincount(keys, minlength=len(paths.forms))
-    return values[order], np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return values[order], offsets_of(counts)
 
 
 def _lengths(lengths: Sequence[tuple[int, int]]) -> Arrays:

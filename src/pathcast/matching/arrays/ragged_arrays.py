@@ -5,13 +5,14 @@ from itertools import accumulate
 import numpy as np
 
 from pathcast.kernels import AnyArray, Int64s
+from pathcast.store import offsets_of
 
 
 def gathered(begin: Int64s, values: AnyArray, chosen: Int64s) -> tuple[Int64s, AnyArray]:
     """Some of the lists of an array, in this order: list `k` is `values[begin[k] : begin[k + 1]]`, of both results."""
     firsts = np.asarray(begin)[chosen]
     counts = np.asarray(begin)[chosen + 1] - firsts
-    ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)])
+    ends = offsets_of(counts)
     places = np.arange(int(ends[-1]), dtype=np.int64)
     places += np.repeat(firsts - ends[:-1], counts)
     return ends, np.asarray(values)[places]

@@ -16,6 +16,7 @@ import numpy as np
 
 from pathcast.kernels import Int64s
 from pathcast.patterns import Compare, StringTest, compare_numbers, number_of
+from pathcast.store import offsets_of
 
 from .node_sets import DocumentNodes, Mask, NodeSet
 
@@ -46,7 +47,7 @@ class Values:
 
     @cached_property
     def _text_begin(self) -> Int64s:
-        return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(self.nodes.batch.text_length, dtype=np.int64)])
+        return offsets_of(self.nodes.batch.text_length)
 
     @cached_property
     def _text(self) -> bytes:
@@ -56,7 +57,7 @@ class Values:
     @cached_property
     def _attribute_begin(self) -> Int64s:
         lengths = self.nodes.batch.attribute_length
-        return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths, dtype=np.int64)])
+        return offsets_of(lengths)
 
     @cached_property
     def _attributes(self) -> bytes:

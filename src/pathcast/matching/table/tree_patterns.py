@@ -20,7 +20,7 @@ import numpy as np
 from pathcast.kernels import AnyArray, Int32s
 from pathcast.patterns import Namespaces, Pattern, has_one_text
 from pathcast.patterns.parsing import parse_printed
-from pathcast.store import pack
+from pathcast.store import offsets_of, pack
 
 from ..arrays.growing_array import Growing
 from .text_table_kernels import find_text, gather_texts, index_texts, merge_texts
@@ -123,7 +123,7 @@ class Trees:
         """The trees whose entry has another number in `moved`, under that; not those with -1."""
         self._print()
         chosen = np.flatnonzero(moved[self._entries.view] >= 0)
-        offsets = np.concatenate([[0], np.cumsum(np.diff(self._offsets.view)[chosen], dtype=np.int64)])
+        offsets = offsets_of(np.diff(self._offsets.view)[chosen])
         data = np.empty(int(offsets[-1]), dtype=np.uint8)
         gather_texts(self._data.room, self._offsets.room, chosen, offsets, data)
         arrays: dict[str, AnyArray] = {

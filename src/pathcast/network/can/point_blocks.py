@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.kernels import Bools, Floats, Int32s, Int64s
+from pathcast.store import offsets_of
 
 from .filter_points import Region
 
@@ -123,7 +124,7 @@ class PointSet:
         self._place = dict(zip(self.entries.tolist(), range(len(order)), strict=True))
         self._built = 0 if small else len(order)
         if not small:
-            self._starts = np.concatenate([[0], np.cumsum([len(group) for group in groups])])
+            self._starts = offsets_of([len(group) for group in groups])
             self._least = np.minimum.reduceat(self.columns, self._starts[:-1], axis=0)
             self._greatest = np.maximum.reduceat(self.columns, self._starts[:-1], axis=0)
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from pathcast.kernels import AnyArray, Int32s, Int64s
 from pathcast.patterns import Pattern
+from pathcast.store import offsets_of
 
 from ..annotations.annotations import Bound, Mask, is_short
 from ..annotations.data_pattern_occurrences import DataPatterns
@@ -41,7 +42,7 @@ class Behind:
     def __init__(self, entries: Iterable[Sequence[int] | Int32s], data: DataPatterns | None = None) -> None:
         self._data = data
         columns = [np.asarray(each, dtype=np.int32).reshape(-1) for each in entries]
-        self._offsets = np.cumsum([0, *map(len, columns)], dtype=np.int64)
+        self._offsets = offsets_of([len(each) for each in columns])
         self._entries = np.concatenate(columns) if columns else np.zeros(0, dtype=np.int32)
         self._over: tuple[Int32s, Int32s] | None = None
         self._is_single = False

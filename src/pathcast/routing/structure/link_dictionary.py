@@ -33,6 +33,7 @@ from pathcast.documents.structure import (
 )
 from pathcast.errors import LimitError
 from pathcast.kernels import Int32s
+from pathcast.store import offsets_of
 
 from ..table.name_translation import Naming
 
@@ -98,7 +99,7 @@ class Sent:
         """The definitions of the paths from `first` on."""
         known = self._names_before[first]
         names = [self.labels.names[name].encode() for name in list(self._wire_of)[known:]]
-        edges = np.cumsum([0, *map(len, names)], dtype=np.int64)
+        edges = offsets_of([len(each) for each in names])
         spelled = Spelled(np.frombuffer(b"".join(names), np.uint8), edges)
         out = np.empty(ITEM_BYTES * (len(self) - first) + int(edges[-1]), np.uint8)
         size = write_definitions(self.labels.parents, np.array(self._wire_names, np.int32), known, spelled, first, out)

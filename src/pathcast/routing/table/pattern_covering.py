@@ -22,6 +22,7 @@ from pathcast.kernels import Int32s, Int64s
 from pathcast.matching import Subscriptions
 from pathcast.patterns import Node, Pattern
 from pathcast.patterns.containment import Facts, contains, linear_contains, size
+from pathcast.store import offsets_of
 
 from .patterns_as_documents import Drawing
 
@@ -95,7 +96,7 @@ class _Groups:
         self.of = np.array([numbers.setdefault(path, len(numbers)) for path in paths], dtype=np.int64)
         self._order = np.argsort(self.of, kind="stable").astype(np.int32)
         self._counts = np.bincount(self.of, minlength=len(numbers))
-        self._begin = np.concatenate([[0], np.cumsum(self._counts)])
+        self._begin = offsets_of(self._counts)
         first = self._order[self._begin[:-1]].tolist()
         self._sizes = np.array([size(patterns[index]) for index in first], dtype=np.int64)
         self.reach = np.zeros(len(numbers), dtype=np.int64)

@@ -24,6 +24,7 @@ from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
 from pathcast.matching import Engine, Limited, Tuning, engine_class
 from pathcast.matching.table import PatternTable
 from pathcast.patterns import Namespaces, Pattern
+from pathcast.store import offsets_of
 
 from .entry_sets_kernels import gather_targets, leave_out, mark_targets
 
@@ -55,7 +56,7 @@ class View:
         self.routers = sum(target.is_router for target in self.targets)
         self.local_names = [target.name for target in self.targets[self.routers :]]
         numbers = {target: number for number, target in enumerate(self.targets)}
-        self._offsets = np.cumsum([0, *map(len, sets)], dtype=np.int64)
+        self._offsets = offsets_of([len(each) for each in sets])
         self._members = np.array([numbers[target] for each in sets for target in each], dtype=np.int64)
         self._group_of_member = np.repeat(np.arange(len(sets)), np.diff(self._offsets))
         self.for_router: Mask = self.groups_with(np.arange(len(self.targets)) < self.routers)
@@ -205,7 +206,7 @@ class RoutingTable:
         number_of = {target: number for number, target in enumerate(targets)}
         return targets, {
             "group": np.array(group, dtype=np.int32),
-            "set_offsets": np.cumsum([0, *map(len, numbers)], dtype=np.int64),
+            "set_offsets": offsets_of([len(each) for each in numbers]),
             "set_members": np.array([number_of[each] for one in numbers for each in sorted(one)], dtype=np.int32),
         }
 

@@ -19,6 +19,7 @@ import numpy as np
 from pathcast.documents import Bytes, LabelPaths
 from pathcast.errors import LimitError, MessageError
 from pathcast.kernels import Int32s, Int64s
+from pathcast.store import offsets_of
 
 from ..batch_contents import Contents, with_rows_replaced
 from ..batch_contents_kernels import TokenRows
@@ -136,7 +137,7 @@ def _read_tables(reader: TableReader, counts: Counts) -> _Tables:
     reader.close()
     if int(raw_lengths.sum()) != counts.raw_bytes:
         raise MessageError("the raw documents of the message are not as long as its header says")
-    begin = np.concatenate([[0], np.cumsum(follow)]).astype(np.int64)
+    begin = offsets_of(follow)
     return _Tables(
         ids,
         names,
@@ -174,7 +175,7 @@ def _contents(counts: Counts, tables: _Tables, blocks: bytes) -> tuple[Contents,
     edges = np.cumsum([counts.tables, counts.streams, counts.texts, counts.numbers, counts.raw_bytes])
     streams, texts, numbers, raw = (data[edges[k] : edges[k + 1]] for k in range(4))
     token_begin, tokens = _tokens(counts, tables, streams)
-    token_offsets = np.concatenate([[0], np.cumsum(tables.token_lengths)]).astype(np.int64)
+    token_offsets = offsets_of(tables.token_lengths)
     token_column = np.ascontiguousarray(tables.token_meta[M_COLUMN])
     column_counts = np.bincount(token_column[tokens] + 1, minlength=counts.columns + 1)[1:]
     if int(column_counts.sum()) != counts.values or int(column_counts[: RAW_TEXT + 1].sum()) != counts.raw:
@@ -222,7 +223,7 @@ def _values(
     starts[: counts.raw] = len(texts) + np.cumsum(tables.raw_lengths) - tables.raw_lengths
     lengths[: counts.raw] = tables.raw_lengths
     count = column_counts[RAW_TEXT + 1 :]
-    begin = counts.raw + np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+    begin = counts.raw + offsets_of(count)
     widths = np.where(tables.distinct > 1, np.where(tables.distinct <= 256, 1, 2), 0).astype(np.int32)
     number_sizes = widths * count
     if sum(number_sizes.tolist()) != len(numbers) or np.any((tables.codecs == NUMBERED) & (tables.distinct == 0)):

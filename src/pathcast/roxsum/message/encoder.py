@@ -14,6 +14,7 @@ import numpy as np
 from pathcast.documents import Bytes
 from pathcast.errors import LimitError
 from pathcast.kernels import Int32s, Int64s
+from pathcast.store import offsets_of
 
 from ..token_kernels import K_ATTRIBUTE, K_RAW_TEXT, M_COLUMN, M_FLAGS, M_NODE, NONE, RAW_TEXT
 from .encoder_kernels import (
@@ -85,8 +86,7 @@ def encode(batch: "RoXSum", *, level: int) -> bytes:
     # The raw tokens and columns are always there, so that they have their numbers in every message.
     used_tokens, used_columns = _used(pairs.tokens[:none]), _used(values)
     streams = np.empty(int(pairs.stream_sizes.sum()), dtype=np.uint8)
-    column_begin = np.zeros(len(values) + 1, dtype=np.int64)
-    np.cumsum(values, out=column_begin[1:])
+    column_begin = offsets_of(values)
     count = int(column_begin[-1])
     by_column = SortedValues(np.empty(count, np.int64), np.empty(count, np.int32), np.empty(count, np.int32))
     write_streams(

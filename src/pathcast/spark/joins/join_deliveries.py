@@ -21,6 +21,7 @@ from pathcast.errors import PipelineError
 from pathcast.joins.partition import StandingJoins
 from pathcast.messages import decode
 from pathcast.network import Recipients
+from pathcast.store import offsets_of
 
 from ..matching.match_documents import SHARD_COLUMN
 from ..publishing.index_versions import AnyPath
@@ -109,7 +110,7 @@ def _rows(
     ids = np.concatenate(found)
     counts = [len(each) for each in found]
     if lists:
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        offsets = offsets_of(counts).astype(np.int32)
         rows = batch.take(pa.array(places, pa.int64()))
         return rows.append_column(LISTED, pa.ListArray.from_arrays(pa.array(offsets), pa.array(ids, pa.int64())))
     rows = batch.take(pa.array(np.repeat(places, counts), pa.int64()))

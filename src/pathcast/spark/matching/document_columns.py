@@ -20,6 +20,7 @@ from pathcast.documents import DocumentBatch, Limits, content
 from pathcast.documents.scanner.character_kernels import PADDING
 from pathcast.errors import DocumentError, PathcastError, PipelineError
 from pathcast.kernels import Int64s, UInt8s
+from pathcast.store import offsets_of
 
 # A part has at most so many bytes, unless a single document is larger, and so many rows.
 PART_BYTES = (4 << 20) - PADDING
@@ -189,7 +190,6 @@ def error_column(count: int, errors: Mapping[int, PathcastError]) -> pa.Array:
 
 
 def _joined(begin: int, contents: Sequence[bytes], failed: dict[int, PathcastError]) -> Part:
-    offsets = np.zeros(len(contents) + 1, dtype=np.int64)
-    np.cumsum([len(data) for data in contents], out=offsets[1:])
+    offsets = offsets_of([len(data) for data in contents])
     data = np.frombuffer(b"".join((*contents, bytes(PADDING))), dtype=np.uint8)
     return Part(begin, begin + len(contents), data, offsets, failed, text=False)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pathcast.errors import PathcastError
 from pathcast.kernels import Int64s
 from pathcast.routing import Handled, Visited
+from pathcast.store import offsets_of
 
 from ..matching.document_columns import ERROR_TYPE, error_column
 
@@ -112,7 +113,7 @@ class Visits:
         place_of = pa.array(np.concatenate(self._end_of))
         sizes = np.concatenate(self._sizes)
         names = pa.concat_arrays(self._names) if self._names else pa.array([], pa.string())
-        edges = np.concatenate([[0], np.cumsum(np.concatenate(self._counts))]).astype(np.int32)
+        edges = offsets_of(np.concatenate(self._counts)).astype(np.int32)
         columns = [
             pa.array([router for router, _ in self._ends], pa.string()).take(place_of),
             pa.array([sender for _, sender in self._ends], pa.string()).take(place_of),
@@ -124,7 +125,7 @@ class Visits:
         ordered = pa.StructArray.from_arrays(columns, fields=list(_VISIT))
         if (numbers[1:] < numbers[:-1]).any():
             ordered = ordered.take(pa.array(np.argsort(numbers, kind="stable")))
-        begins = np.concatenate([[0], np.cumsum(np.bincount(numbers, minlength=documents))]).astype(np.int32)
+        begins = offsets_of(np.bincount(numbers, minlength=documents)).astype(np.int32)
         return pa.ListArray.from_arrays(pa.array(begins), ordered, type=VISITS_TYPE)
 
 

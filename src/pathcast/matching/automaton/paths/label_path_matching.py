@@ -10,6 +10,7 @@ import numpy as np
 
 from pathcast.documents import local_part
 from pathcast.errors import LimitError
+from pathcast.store import offsets_of
 
 from ...engine_contract import Entries, Offsets
 from ..updates.generation import Generation
@@ -32,7 +33,7 @@ def entries_of_paths(made: Generation, paths: list[tuple[str, ...]], memory: int
         automaton = states.automaton
     last = np.where(lengths > 0, found[np.maximum(ends - 1, 0)] if len(found) else 0, 0)
     begins, stops = automaton.accepted_begin[last], automaton.accepted_begin[last + 1]
-    offsets = np.concatenate([[0], np.cumsum(stops - begins)]).astype(np.int64)
+    offsets = offsets_of(stops - begins)
     parts = [
         np.sort(automaton.accepted[begin:stop]) for begin, stop in zip(begins.tolist(), stops.tolist(), strict=True)
     ]

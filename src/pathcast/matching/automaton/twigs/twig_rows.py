@@ -14,6 +14,7 @@ import numpy as np
 
 from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
 from pathcast.patterns.parsing import Steps
+from pathcast.store import offsets_of
 
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered, least
@@ -199,7 +200,7 @@ def _twigs(
     _, all_ranks = gathered(begin, ranks, owners)
     owner = np.repeat(np.arange(len(owners)), np.diff(edges))
     is_other = (all_codes > END) & (all_codes != branch[owner])
-    others, first = np.flatnonzero(is_other), np.concatenate([[0], np.cumsum(is_other)])[edges]
+    others, first = np.flatnonzero(is_other), offsets_of(is_other)[edges]
     others = others[np.lexsort((all_ranks[others], owner[others]))]
     count = np.diff(first)
     for column, number in ((T_OTHER, 0), (T_THIRD, 1)):

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.kernels import AnyArray, Floats, Int32s, Int64s
+from pathcast.store import offsets_of
 
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import ends_of, gathered, least
@@ -56,7 +57,7 @@ class ClauseRows(NamedTuple):
         begin, tests = gathered(self.alternative_begin, best, clauses[has_one])
         counts = np.zeros(count, dtype=np.int64)
         counts[has_one] = np.diff(begin)
-        return Choice(np.concatenate([[0], np.cumsum(counts)]), tests.astype(np.int32), found)
+        return Choice(offsets_of(counts), tests.astype(np.int32), found)
 
 
 class Clauses:

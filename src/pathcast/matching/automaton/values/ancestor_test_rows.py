@@ -17,6 +17,7 @@ from pathcast.documents import Names
 from pathcast.kernels import AnyArray, Bools, Floats, Int32s, Int64s
 from pathcast.patterns import Condition, Node, Pattern
 from pathcast.patterns.parsing import PathEncoder, Steps, normalised
+from pathcast.store import offsets_of
 
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import ends_of, gathered, least, part_of
@@ -188,7 +189,7 @@ class BoundTests:
         is_rest[chosen] = False
         rest = np.flatnonzero(is_rest)
         rest = rest[np.lexsort((costs[rest], owner[rest]))]
-        rest_begin, rest = gathered(np.concatenate([[0], np.cumsum(is_rest)])[begin], rest, owners)
+        rest_begin, rest = gathered(offsets_of(is_rest)[begin], rest, owners)
         chains, codes, chain_limits = self._chain_codes(chain_begin, owners, keys, limits)
         own = nodes[chosen] == OWN
         behind = np.where(own, gate_of[owners], gates_of_tests[chosen])

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.kernels import Int32s, Int64s
+from pathcast.store import offsets_of
 
 from ...arrays.ragged_arrays import gathered
 from ..paths.states import States
@@ -41,5 +42,5 @@ class OpenGates(NamedTuple):
                 # The document node opens the gates of patterns that ask for no element.
                 _, more = gathered(automaton.gates_begin, automaton.gates, np.append(states, 0))
                 found[document] = np.union1d(found[document], more).astype(np.int32)
-        offsets = np.concatenate([[0], np.cumsum([len(some) for some in found])]).astype(np.int64)
+        offsets = offsets_of([len(some) for some in found])
         return self._replace(offsets=offsets, gates=np.concatenate(found) if found else self.gates)

@@ -18,6 +18,7 @@ import numpy as np
 
 from pathcast.documents import DocumentBatch
 from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
+from pathcast.store import offsets_of
 
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered, part_of
@@ -266,7 +267,7 @@ class Verifier:
         if not later.all():
             self._by_kernel(programs or self.programs(), batch, translation, offsets, candidates, answers)
         if later.any():
-            counts = np.concatenate([[0], np.cumsum(later)])[offsets].astype(np.int64)
+            counts = offsets_of(later)[offsets].astype(np.int64)
             answers[later] = self._verify_later(batch, counts, candidates[later], translation)
         return answers
 
