@@ -15,9 +15,12 @@ from typing import Self
 from pathcast.spark.files.file_log import FileLog
 from pathcast.spark.files.file_source import LOG
 from pathcast.spark.publishing.version_pins import pins_of
+from pathcast.spark.sessions.session import LOCAL_SETTINGS
 from tests.spark.machines import MINUTES
 
 HERE = Path(__file__).parent
+# The modules that fork workers: ours and Spark's.
+_DAEMONS = (LOCAL_SETTINGS["spark.python.daemon.module"], "pyspark.daemon")
 
 
 class Stage:
@@ -134,7 +137,7 @@ class Stage:
         The daemon is ours or, where a session has not set it, Spark's.
         """
         found = self.processes()
-        daemons = {process for process, (_, command) in found.items() if "spark.daemon" in command}
+        daemons = {process for process, (_, command) in found.items() if any(name in command for name in _DAEMONS)}
         victims = {process for process in daemons if found[process][0] in daemons}
         if self.random.random() < 0.3:
             victims = daemons

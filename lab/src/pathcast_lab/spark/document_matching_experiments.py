@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pathcast.store import offsets_of
 from pathcast_lab.harness import (
     Claim,
     Judgement,
@@ -374,6 +373,7 @@ def _as_data(documents: list[bytes]) -> "tuple[UInt8s, Int64s]":
     import numpy as np
 
     from pathcast.documents.scanner.character_kernels import PADDING
+    from pathcast.store import offsets_of
 
     data = np.frombuffer(b"".join(documents) + bytes(PADDING), dtype=np.uint8)
     return data, offsets_of([len(document) for document in documents])
