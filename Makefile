@@ -3,12 +3,13 @@
 
 BIN := .venv/bin
 
-.PHONY: help setup demo kernels test check format doctor clean
+.PHONY: help setup demo kernels test test-fast check format doctor clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo     everything in one pipeline on Spark, killed and recovered, checked, with a picture"
 	@echo "make test     run the whole test suite (ARGS=\"-k name\" for a part)"
+	@echo "make test-fast  the tests without Spark, processes and slow ones: under a minute, once kernels are compiled"
 	@echo "make kernels  compile all kernels now, so that nothing that runs later waits for one"
 	@echo "make check    ruff, mypy, import-linter"
 	@echo "make format   let ruff format and mend what it can"
@@ -27,6 +28,9 @@ kernels: setup
 
 test: setup
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder $(ARGS)
+
+test-fast: setup
+	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup --fast $(ARGS)
 
 check: setup
 	@$(BIN)/ruff check

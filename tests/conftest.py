@@ -1,5 +1,6 @@
 """What all tests share: the option for longer runs, and imports of `tests.…` from wherever pytest is started."""
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +11,11 @@ from hypothesis import HealthCheck, settings
 # Timings never decide a test: machines are shared, and a first call may compile. Nor does the time that Hypothesis
 # takes to draw examples, which it otherwise reports as an error on a busy machine.
 settings.register_profile("pathcast", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("fast", settings.get_profile("pathcast"), max_examples=10)
 settings.load_profile("pathcast")
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -22,13 +25,40 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run the differential tests on a million pairs of pattern and document instead of a hundred thousand, the "
         "scanner on a million mutated documents instead of twelve thousand, and what takes minutes or gigabytes",
     )
+    parser.addoption(
+        "--fast",
+        action="store_true",
+        help="leave out Spark, the laboratory, tests marked slow and whatever starts a process: under a minute",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-timeout reads its option
 def pytest_configure(config: pytest.Config) -> None:
-    """Long runs take as long as they take."""
+    """Long runs take as long as they take; fast ones draw fewer examples."""
     if config.getoption("--long"):
         config.option.timeout = 0
+    if config.getoption("--fast"):
+        settings.load_profile("fast")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A fast run does not even import what it leaves out."""
+    return True if config.getoption("--fast") and collection_path in (HERE / "spark", HERE / "lab") else None
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_process_in_a_fast_run(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A fast run starts no process: a test that needs one is marked slow."""
+    if not request.config.getoption("--fast"):
+        yield
+        return
+
+    def refused(*_: object, **__: object) -> None:
+        pytest.fail("this test starts a process: mark it with @pytest.mark.slow")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess.Popen, "__init__", refused)
+        yield
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -49,7 +79,6 @@ def no_replacement_stays() -> Iterator[None]:
     assert not left, f"replaced by a test and not put back: {', '.join(left)}"
 
 
-HERE = Path(__file__).resolve().parent
 # Rooms with files that take long go first, so that no test process waits for another in the end.
 FIRST = (
     "spark", "lab", "matching", "joins", "routing", "mediation", "hostile", "kernels", "workloads",
@@ -58,12 +87,16 @@ FIRST = (
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With several test processes, one gets all tests of a file, so that what its tests share is made once.
 
     Kernels are no reason to stay together: no two processes compile the same one. `tests/spark` says for itself what
     stays together.
     """
+    if config.getoption("--fast"):
+        slow = [item for item in items if item.get_closest_marker("slow") is not None]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item.get_closest_marker("slow") is None]
     for item in items:
         if item.get_closest_marker("xdist_group") is None and item.path.relative_to(HERE).parts[0] != "spark":
             item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(HERE))))

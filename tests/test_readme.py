@@ -146,6 +146,7 @@ def uses_spark(block: Block) -> bool:
     return "pathcast.spark" in block.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [README, XPATH, EXPLAIN, JOINS, MEDIATION, NETWORK, ROUTING, *ROOMS],
@@ -161,6 +162,7 @@ def test_python_examples_give_what_they_show(page: Path, tmp_path: Path, monkeyp
         assert printed == (block.shown or ""), f"line {block.line}"
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 def test_the_spark_example_gives_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyspark")
@@ -201,6 +203,7 @@ def runs_pathcast(block: Block) -> bool:
     return re.search(r"^pathcast ", block.text, re.MULTILINE) is not None
 
 
+@pytest.mark.slow
 def test_shell_examples_print_what_they_show(tmp_path: Path) -> None:
     commands = tmp_path / "bin"
     commands.mkdir()
@@ -257,6 +260,7 @@ def matches(subscription: str, document: str) -> set[bool]:
     return {bool(subscriptions.compile(engine=engine).match(document)) for engine in engines()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("subscription", "match", "miss", "because"), tables(XPATH, "subscription", "matches", "does not match", "because")
 )
@@ -302,6 +306,7 @@ def test_the_readmes_forms_are_supported(form: str, example: str, meaning: str) 
 # Links.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
 def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)

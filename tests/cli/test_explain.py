@@ -205,6 +205,7 @@ def test_nothing_in_a_document_acts_on_the_terminal(tmp_path: Path) -> None:
     assert "`a` is '[red]\\x9b31m', no number, wanted 5" in outcome.out
 
 
+@pytest.mark.slow
 def test_a_stream_that_cannot_write_marks_gets_them_escaped(subscriptions: Path, story: Path) -> None:
     program = "from pathcast.cli.app import main; main()"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONIOENCODING": "latin-1"}

@@ -72,6 +72,7 @@ def test_words_can_be_asked_for(tmp_path: Path) -> None:
     assert len((etree.parse(tmp_path / "news/document-000001.xml").findtext("head/title") or "").split()) >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["s.txt", "s.csv", "s.parquet", "s.txt.gz", "s.csv.gz"])
 def test_every_format_reads_back_as_the_same_subscriptions(tmp_path: Path, name: str) -> None:
     output = tmp_path / "new" / name
@@ -233,6 +234,7 @@ def in_a_pipe(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]
     return start
 
 
+@pytest.mark.slow
 def test_it_is_quiet_in_a_pipe_and_talks_on_a_terminal(
     in_a_pipe: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:

@@ -411,6 +411,7 @@ def test_help_shows_an_example() -> None:
     assert "Example: pathcast match subscriptions.txt" in Outcome("--help").out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["index", "versions"])
 def test_an_index_is_matched_as_its_file_is(subscriptions: Path, stories: Path, tmp_path: Path, kind: str) -> None:
     matcher = Subscriptions.read(subscriptions).compile()
@@ -429,6 +430,7 @@ def test_a_folder_without_an_index_is_refused(stories: Path) -> None:
     assert refused.status == 2 and "no index in this folder" in refused.err
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_reason_to_complain(subscriptions: Path, stories: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     documents = [str(stories / "a.xml")] * 3000

@@ -105,6 +105,7 @@ def test_a_dry_run_says_when_it_has_not_checked_the_table(folder):
     assert "subscriptions  not checked: format orc needs Spark; the run checks the table with Spark\n" in out
 
 
+@pytest.mark.slow
 def test_mostly_invalid_subscriptions_end_the_run_before_anything_is_published(folder):
     ran(folder, "--publish", rows=ROWS)
     rows = ["1,ada,//a", "2,ada,//n:a", "3,ada,//n:b"]

@@ -40,6 +40,7 @@ def test_the_suite_is_whole() -> None:
     assert len(BROKEN) + len(SOUND) + len(DOUBTFUL) == len(entries())
 
 
+@pytest.mark.slow
 @both_modes
 @pytest.mark.parametrize("entry", BROKEN, ids=attrgetter("id"))
 def test_what_is_not_well_formed_is_refused(entry: Entry, mode: str) -> None:
@@ -52,6 +53,7 @@ def test_what_is_not_well_formed_is_refused(entry: Entry, mode: str) -> None:
         assert isinstance(outcome, str)
 
 
+@pytest.mark.slow
 @both_modes
 @pytest.mark.parametrize("entry", SOUND, ids=attrgetter("id"))
 def test_what_is_well_formed_is_read_or_refused_for_a_stated_reason(entry: Entry, mode: str) -> None:
@@ -68,6 +70,7 @@ def test_what_is_well_formed_is_read_or_refused_for_a_stated_reason(entry: Entry
         assert outcome == found.elements
 
 
+@pytest.mark.slow
 @both_modes
 @pytest.mark.parametrize("entry", DOUBTFUL, ids=attrgetter("id"))
 def test_what_readers_may_refuse_is_read_as_expat_reads_it_if_at_all(entry: Entry, mode: str) -> None:
@@ -80,6 +83,7 @@ def test_what_readers_may_refuse_is_read_as_expat_reads_it_if_at_all(entry: Entr
         assert isinstance(outcome, str)
 
 
+@pytest.mark.slow
 @both_modes
 def test_the_scanner_agrees_with_the_expat_reader_on_all_documents_in_one_batch(mode: Entities) -> None:
     documents = list(files().values())
@@ -90,6 +94,7 @@ def test_the_scanner_agrees_with_the_expat_reader_on_all_documents_in_one_batch(
     assert len(documents) - len(passed_on(documents)) > 500, "the kernel itself reads hundreds of them"
 
 
+@pytest.mark.slow
 @both_modes
 def test_the_scanner_agrees_with_the_expat_reader_on_each_document_alone(mode: Entities) -> None:
     scanner = Scanner(Names(), Limits(), mode)

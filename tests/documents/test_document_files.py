@@ -32,6 +32,7 @@ def test_the_size_limit_counts_decompressed_bytes(tmp_path: Path) -> None:
         read(file, limits=pathcast.Limits(size=106))
 
 
+@pytest.mark.slow
 def test_a_small_file_cannot_fill_the_memory(tmp_path: Path) -> None:
     file = tmp_path / "bomb.xml.gz"
     file.write_bytes(gzip.compress(bytes(64 << 20)))

@@ -44,6 +44,7 @@ def content(document: Document) -> list[object]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", WRITABLE)
 def test_a_document_is_read_as_its_utf8_form_is(codec: str) -> None:
     text, data = written(codec, codec)

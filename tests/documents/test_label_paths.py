@@ -41,6 +41,7 @@ def xml(tree: Tree) -> str:
     return f"<{tree[0]}>{''.join(map(xml, tree[1]))}</{tree[0]}>"
 
 
+@pytest.mark.slow
 @given(st.lists(trees, min_size=1, max_size=4))
 def test_an_elements_path_is_its_ancestors_names(forest: list[Tree]) -> None:
     paths = LabelPaths()
@@ -83,6 +84,7 @@ def test_a_tree_takes_in_part_of_another() -> None:
     assert list(one) == [("a",), ("a", "c"), ("a", "b"), ("a", "b", "c")]
 
 
+@pytest.mark.slow
 @given(st.lists(trees, min_size=1, max_size=4))
 def test_many_documents_at_once_have_the_paths_of_one_after_the_other(forest: list[Tree]) -> None:
     together, apart = LabelPaths(), LabelPaths()

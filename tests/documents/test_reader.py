@@ -200,6 +200,7 @@ def test_external_entities_are_never_read(data: bytes) -> None:
         read(data, entities="expand")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [b"x" * 1000, b"", b"<b/>"])
 def test_entities_that_explode_are_stopped(text: bytes) -> None:
     nested = b"".join(b'<!ENTITY %c "%s">' % (98 + i, b"&%c;" % (97 + i) * 10) for i in range(9))
@@ -224,6 +225,7 @@ LIMITS = {
 }
 
 
+@pytest.mark.slow
 def test_entities_that_hold_elements_stop_at_the_amplification_limit() -> None:
     document = f"<!DOCTYPE a [<!ENTITY e '{'<b/>' * 1000}'>]><a>{{}}</a>"
     assert len(read(document.format("&e;" * 9), entities="expand")) == 9001

@@ -25,6 +25,7 @@ def test_what_has_no_fast_path_is_read_all_the_same(rule: str) -> None:
         assert differences(ours, by_expat([document])) == [], document
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", WRONG)
 def test_what_is_wrong_is_refused_in_expats_words(rule: str) -> None:
     for document in WRONG[rule]:
@@ -33,6 +34,7 @@ def test_what_is_wrong_is_refused_in_expats_words(rule: str) -> None:
         assert differences(ours, by_expat([document])) == [], document
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [*dict.fromkeys((*READ, *PASSED_ON, *WRONG))])
 def test_all_documents_of_a_rule_make_one_batch(rule: str) -> None:
     documents = [each for group in (READ, WRONG, PASSED_ON) for each in group.get(rule, [])]
@@ -41,6 +43,7 @@ def test_all_documents_of_a_rule_make_one_batch(rule: str) -> None:
     assert differences(by_scanner(documents), by_expat(documents)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", [each for rule in READ.values() for each in rule if 20 < len(each) < 60][::5])
 def test_a_document_cut_anywhere_is_wrong_or_as_expat_reads_it(document: bytes) -> None:
     cuts = [document[:end] for end in range(len(document) + 1)]

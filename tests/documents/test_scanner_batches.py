@@ -33,6 +33,7 @@ def test_no_document_and_one_document() -> None:
     assert len(by_scanner([])) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", range(1, 5))
 def test_documents_read_by_expat_take_their_places(length: int) -> None:
     """Every mixture of documents that the kernel reads, that expat reads, and that are wrong."""
@@ -47,6 +48,7 @@ def _mixtures() -> list[tuple[bytes, ...]]:
     return [tuple(random.choices(KINDS, k=random.randint(5, 40))) for _ in range(60)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "whole",
     [
@@ -253,6 +255,7 @@ def test_a_borrowed_batch_says_the_same_until_the_next_read() -> None:
     assert differences(kept, by_expat(documents, names=scanner.names)) == [], "a batch that is not borrowed lasts"
 
 
+@pytest.mark.slow
 def test_two_threads_read_with_one_scanner() -> None:
     names = Names(["a", "b"])
     scanner = Scanner(names, Limits(), "refuse")

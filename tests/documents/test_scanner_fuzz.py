@@ -34,6 +34,7 @@ def disagreements(seed: int, documents: list[bytes]) -> list[str]:
     return differences(ours, by_expat(documents, names=names, limits=limits, entities=entities))
 
 
+@pytest.mark.slow
 def test_the_scanner_agrees_with_the_expat_reader(seed: int) -> None:
     documents = mutations(seed, A_ROUND)
     if disagreements(seed, documents):

@@ -19,12 +19,14 @@ def guarded(*arguments: str, **environment: str) -> "subprocess.CompletedProcess
     )
 
 
+@pytest.mark.slow
 def test_the_scanner_stays_inside_its_arrays() -> None:
     done = guarded("0", "1")
     assert done.returncode == 0, done.stderr
     assert "right" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_scan_beyond_the_data_is_noticed() -> None:
     assert guarded("unpadded").returncode == -signal.SIGSEGV
 

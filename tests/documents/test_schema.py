@@ -90,6 +90,7 @@ MODELS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(MODELS, min_size=6, max_size=6))
 def test_children_of_the_shallowest_expansion_are_strictly_lower(models: list[str]) -> None:
     schema = read_dtd("".join(f"<!ELEMENT {name} ({model})>" for name, model in zip("abcdef", models, strict=True)))

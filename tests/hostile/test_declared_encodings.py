@@ -39,6 +39,7 @@ def refused(documents: list[bytes]) -> list[bool]:
     return [number in errors for number in range(len(documents))]
 
 
+@pytest.mark.slow
 def test_any_declared_encoding_is_read_or_refused(matcher: Matcher) -> None:
     bad = refused(DOCUMENTS)
     assert 0.1 < sum(bad) / len(bad) < 0.9
@@ -62,6 +63,7 @@ def test_a_document_with_any_declared_encoding_harms_no_batch_of_summaries() -> 
     assert sorted(report.errors) == sorted(summary.errors)
 
 
+@pytest.mark.slow
 def test_a_document_with_any_declared_encoding_is_published_or_refused() -> None:
     overlay = Overlay(Topology.chain(2))
     overlay.subscribe("r2", "//*", "ada")
@@ -94,6 +96,7 @@ def mutated(random: Random, count: int) -> Iterator[bytes]:
         yield bytes(data)
 
 
+@pytest.mark.slow
 def test_mutated_documents_in_many_encodings_are_read_or_refused(
     matcher: Matcher, request: pytest.FixtureRequest
 ) -> None:

@@ -171,6 +171,7 @@ def calls(expression: str, monkeypatch: pytest.MonkeyPatch) -> int:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_work_grows_with_the_length_of_an_expression_and_no_faster(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
     small, large = (SHAPES[shape](length) for length in (2_000, 8_000))

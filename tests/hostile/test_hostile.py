@@ -57,6 +57,7 @@ def attributes(count: int) -> bytes:
     return b"".join(b" a%d=''" % number for number in range(count))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("document", "limit"),
     [
@@ -160,6 +161,7 @@ def test_with_a_higher_limit_each_of_them_works() -> None:
     assert answers(matcher(limits=limits), [deep, wide, long, b"<b/>"]) == [[1, 2, 3, 4], [1, 2], [1, 2], [2]]
 
 
+@pytest.mark.slow
 def test_a_document_of_nothing_but_brackets_is_refused_in_little_memory() -> None:
     """Room is made for tags before they are read: not for more of them than a document of its size can have."""
     run = measured(
@@ -180,6 +182,7 @@ print([type(each).__name__ for each in found])
     assert run.megabytes < 600
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -205,6 +208,7 @@ def test_errors_that_are_kept_do_not_keep_documents(wrong: bytes | str) -> None:
     assert left < 1_000_000
 
 
+@pytest.mark.slow
 def test_a_gigabyte_is_read_within_a_few_times_its_size(request: pytest.FixtureRequest) -> None:
     size = 1 << 30 if request.config.getoption("--long") else 1 << 25
     run = measured(
@@ -223,6 +227,7 @@ print(matcher.match(document).ids.tolist(), len(document) > 0.99 * {size})
     assert run.megabytes < 400 + 8 * (size >> 20)
 
 
+@pytest.mark.slow
 def test_colliding_names_in_documents_cost_nobody_their_answers() -> None:
     names = colliding_names(150)
     evil = b"<a>%b<b/></a>" % b"".join(b"<%b/>" % name.encode() for name in names)
@@ -231,6 +236,7 @@ def test_colliding_names_in_documents_cost_nobody_their_answers() -> None:
     assert answers(matcher(), documents) == [[1, 2], [2], [1], *[[2]] * 50]
 
 
+@pytest.mark.slow
 def test_many_different_names_are_read_in_memory_of_the_order_of_the_document() -> None:
     """With the limit raised: a document of 4 MB with 400,000 names."""
     run = measured(
@@ -271,6 +277,7 @@ def test_a_pattern_of_ten_thousand_steps_is_refused_alone() -> None:
     assert subscriptions.compile().match(b"<a><b/></a>").ids.tolist() == [1, 2]
 
 
+@pytest.mark.slow
 def test_with_a_higher_limit_a_pattern_of_ten_thousand_steps_works() -> None:
     steps = "/a" * 10_000
     limits = Limits(depth=20_000)
@@ -360,6 +367,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     return watch
 
 
+@pytest.mark.slow
 def test_patterns_that_make_states_explode_are_answered_in_bounded_memory(watch: Watch) -> None:
     random = Random(1)
     patterns = explosive(random, 100_000)
@@ -421,6 +429,7 @@ def test_a_document_that_takes_too_long_is_refused_alone_and_says_what_to_do() -
     assert answers(it, [small]) == [found[0]]
 
 
+@pytest.mark.slow
 def test_a_thread_is_not_disturbed_by_states_that_another_one_works_out() -> None:
     """Between taking its arrays and walking them, another thread may add states; or it has to wait."""
     run = measured(

@@ -72,6 +72,7 @@ def changed(manifest: dict[str, Any], random: Random) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_damage_anywhere_in_an_index_is_found(index: Path, request: pytest.FixtureRequest) -> None:
     random = Random(5)
     files = sorted(file for file in index.rglob("*") if file.is_file() and file.stat().st_size)
@@ -86,6 +87,7 @@ def test_damage_anywhere_in_an_index_is_found(index: Path, request: pytest.Fixtu
     pathcast.open_index(index)
 
 
+@pytest.mark.slow
 def test_a_forged_manifest_is_an_answer_or_an_error_of_the_snapshot(
     index: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -99,6 +101,7 @@ def test_a_forged_manifest_is_an_answer_or_an_error_of_the_snapshot(
     assert opened
 
 
+@pytest.mark.slow
 def test_an_index_that_lacks_a_fact_or_an_array_is_an_error_of_the_snapshot(index: Path) -> None:
     manifest = manifest_of(index)
     for part in ("facts", "arrays"):

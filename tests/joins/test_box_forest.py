@@ -78,6 +78,7 @@ def test_a_forest_holds_what_came_and_did_not_go(width: int) -> None:
     assert len(forest) == len(forest.anchors) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["up", "down", "nested", "equal", "wide"])
 def test_trees_stay_shallow_in_any_order(order: str) -> None:
     forest, known = Forest(), {}
@@ -133,6 +134,7 @@ def test_clusters_stay_near_the_fewest() -> None:
     assert len(forest.anchors) <= fewest + fewest // 2 + 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_many_boxes_answer_as_the_plain_index_does(seed: int) -> None:
     random = np.random.default_rng(seed)

@@ -22,6 +22,7 @@ VALUES: list[tuple[Kind, st.SearchStrategy, st.SearchStrategy]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "values", "constants"), VALUES, ids=lambda one: getattr(one, "name", ""))
 def test_a_value_is_in_an_interval_exactly_if_its_key_is_in_the_ends(kind, values, constants) -> None:
     ends = st.none() | constants | values

@@ -71,6 +71,7 @@ def skyline(flavour: str, case: tuple, axes: int) -> list:
     return describe(flavour, [(first, AT), (second, ())], run, axes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flavour", FLAVOURS)
 @pytest.mark.parametrize(
     ("kind", "axes"), [(INT, 1), (STRING, 1), (INT, 2), (STRING, 2)], ids=lambda one: str(one)[:12]
@@ -89,6 +90,7 @@ def test_a_skyline_covers_exactly_the_affected_among_the_selected(flavour: str, 
     check()
 
 
+@pytest.mark.slow
 @given(cases(INT, 1))
 @settings(max_examples=100)
 def test_the_smallest_skyline_is_the_smallest(case: tuple) -> None:
@@ -106,6 +108,7 @@ def test_the_smallest_skyline_is_the_smallest(case: tuple) -> None:
         )
 
 
+@pytest.mark.slow
 @given(cases(INT, 1))
 def test_points_of_a_skyline_are_in_order_and_none_covers_another(case: tuple) -> None:
     for flavour in FLAVOURS:
@@ -128,6 +131,7 @@ def test_a_box_around_the_center_holds_a_point_exactly_if_it_holds_one_of_the_en
     assert any(inside(box, point) for point in near) == any(inside(box, point) for point in points)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [INT, STRING], ids=lambda kind: kind.name)
 @given(st.data())
 def test_an_envelope_is_what_its_definition_says(kind: Kind, data: st.DataObject) -> None:

@@ -108,6 +108,7 @@ def test_messages_written_at_once_are_those_of_the_server(left, right):
     assert {"a", "d", "e", "w"} <= seen
 
 
+@pytest.mark.slow
 def test_large_messages_get_the_room_that_they_need():
     joins = standing("float", "float", Random(5))
     parts = Parts(joins)

@@ -16,6 +16,7 @@ from .world import World
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_clients_have_the_answer_after_any_history(scheme: str) -> None:
     @given(st.data())
@@ -32,6 +33,7 @@ def test_clients_have_the_answer_after_any_history(scheme: str) -> None:
     check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheme", "axes"),
     [*((scheme, None) for scheme in SCHEMES), ("enum-sj", 1), ("ref-sj-tup", 1), ("ref-sj-clu+", 1)],

@@ -58,6 +58,7 @@ def damaged(message: Message, random: Random) -> Message:
     return Message(attributes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_damaged_messages_are_refused_and_change_nothing(scheme: str) -> None:
     random = Random(scheme)

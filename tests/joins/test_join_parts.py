@@ -63,6 +63,7 @@ def history(random, count, queries, scheme, later=()):
     return world, changes, expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("seed", range(2))
 def test_messages_are_those_of_one_server(scheme, seed):

@@ -59,6 +59,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kind", "shape"), CASES)
 def test_an_index_answers_as_a_loop_does(name: str, kind: Kind, shape: tuple[int, int]) -> None:
     base, filtering = [kind] * shape[0], [kind] * shape[1]

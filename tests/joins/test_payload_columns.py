@@ -57,6 +57,7 @@ def test_the_row_stays_as_it_was_declared() -> None:
         server.insert("Products", {"id": 1, "rating": None, "photo": None, "text": 5})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_declared_tables_stay_right_under_every_scheme(scheme: str) -> None:
     random = Random(scheme)

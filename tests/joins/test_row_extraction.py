@@ -93,6 +93,7 @@ def by_lxml(rows, path, root):
     return values
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(ROWS), st.lists(st.sampled_from(PATHS), min_size=1, max_size=3))
 def test_values_are_those_that_lxml_finds(seed, rows, paths):

@@ -65,6 +65,7 @@ def told(server: JoinServer, messages: list[Message]) -> list[tuple[int, ...]]:
     return [tuple(id for id in server.subscriptions if server.subscriptions[id].matches(one)) for one in messages]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["enum-sj", "enum-j", "ref-j+", "ref-sj-sub", "ref-sj-min"])
 def test_servers_send_the_same_with_either_index(scheme: str) -> None:
     both = servers(scheme)
@@ -78,6 +79,7 @@ def test_servers_send_the_same_with_either_index(scheme: str) -> None:
         assert plain == stabbing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["ref-sj-clu", "ref-sj-clu+"])
 def test_messages_with_other_skylines_are_for_the_same_subscriptions(scheme: str) -> None:
     both = servers(scheme)

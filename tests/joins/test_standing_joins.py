@@ -52,6 +52,7 @@ def run_versions(seed, scheme="ref-sj-clu+"):
     return clients, expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_whoever_comes_later_has_the_rows_and_whoever_stays_keeps_them(seed):
     clients, expected = run_versions(seed)

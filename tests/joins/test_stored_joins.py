@@ -63,6 +63,7 @@ def facts_of(standing):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(standing=descriptions())
 def test_what_was_saved_comes_back(tmp_path_factory, standing):
@@ -108,6 +109,7 @@ def put(place, *path_and_value):
     return change
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -162,6 +164,7 @@ def test_what_only_an_entry_can_tell_is_said_when_it_is_looked_at(tmp_path, chan
         opened.server()
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(data=st.data())
 def test_whatever_bytes_an_array_has_there_is_an_error_or_an_answer(tmp_path_factory, data):

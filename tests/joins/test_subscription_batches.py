@@ -45,6 +45,7 @@ def described(messages: list[Message], index: str, scheme: str) -> list[dict[str
     return [{name: one for name, one in message.items() if not (history and name == SKYLINE)} for message in messages]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", ["scan", "stabbing"])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_batch_is_what_its_members_would_be_one_by_one(scheme: str, index: str) -> None:

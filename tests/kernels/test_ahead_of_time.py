@@ -30,6 +30,7 @@ def said(process: "subprocess.Popen[str]", status: int = 0) -> str:
     return output.strip()
 
 
+@pytest.mark.slow
 def test_processes_that_start_together_compile_each_kernel_once(tiny: Tiny) -> None:
     both = [start(tiny, "-c", RUN) for _ in range(2)]
     compiled = []
@@ -41,6 +42,7 @@ def test_processes_that_start_together_compile_each_kernel_once(tiny: Tiny) -> N
     assert not list(tiny.cache.rglob("*.lock"))
 
 
+@pytest.mark.slow
 def test_what_was_compiled_ahead_is_compiled_no_more(tiny: Tiny) -> None:
     done = said(start(tiny, "-m", "tiny.kernels", "--processes", "1"))
     assert done.startswith(f"2 kernels in {tiny.cache}")
@@ -49,11 +51,13 @@ def test_what_was_compiled_ahead_is_compiled_no_more(tiny: Tiny) -> None:
     assert said(start(tiny, "-m", "tiny.kernels")).endswith("none missing")
 
 
+@pytest.mark.slow
 def test_a_room_without_kernels_is_refused(tiny: Tiny) -> None:
     assert "'attic' is no room with kernels" in said(start(tiny, "-m", "tiny.kernels", "attic"), status=2)
     assert "at least 1" in said(start(tiny, "-m", "tiny.kernels", "--processes", "0"), status=2)
 
 
+@pytest.mark.slow
 def test_kernels_are_found_in_their_sources() -> None:
     found = {f"{source.module}.{source.name}" for source in kernels_of(["documents"])}
     assert "pathcast.documents.scanner.scanner_kernels.scan" in found
@@ -74,6 +78,7 @@ print(answer(4), scaled.py_func(4))
 """
 
 
+@pytest.mark.slow
 def test_what_only_kernels_can_call_says_so_to_python(tiny: Tiny) -> None:
     refusal = "scaled() is called by kernels only; its plain twin is .py_func"
     assert tiny.run(REFUSED).splitlines() == [refusal, refusal, refusal, "42 40"]

@@ -31,22 +31,26 @@ def tiny(compiled: Tiny, tmp_path: Path) -> Tiny:
     return Tiny(tmp_path, tmp_path / "cache")
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing(tiny: Tiny) -> None:
     before = sorted(path.name for path in tiny.cache.rglob("*"))
     assert tiny.run() == "42"
     assert sorted(path.name for path in tiny.cache.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_a_changed_callee_in_another_file_gives_the_new_answer(tiny: Tiny) -> None:
     tiny.replace("callee_kernels.py", "number * 10", "number * 20")
     assert tiny.run() == f"82 {COMPILED_ALL}"
 
 
+@pytest.mark.slow
 def test_a_changed_constant_in_another_file_gives_the_new_answer(tiny: Tiny) -> None:
     tiny.replace("callee_kernels.py", "FACTOR = 2", "FACTOR = 3")
     assert tiny.run() == f"43 {COMPILED_ALL}"
 
 
+@pytest.mark.slow
 def test_a_change_compiles_only_the_kernels_that_it_touches(tiny: Tiny) -> None:
     alone = "from .kernels import kernel\n\n\n@kernel('int64(int64)')\ndef other(number):\n    return number + 1\n"
     (tiny.folder / "tiny" / "alone_kernels.py").write_text(alone)
@@ -99,6 +103,7 @@ def test_all_kernels_are_compiled_anew_for_another_room_of_kernels_or_with_bound
     assert len(set(hashes)) == len(hashes)
 
 
+@pytest.mark.slow
 def test_a_cache_folder_that_cannot_be_made_is_replaced_by_a_temporary_one(tiny: Tiny) -> None:
     (tiny.folder / "file").write_text("")
     (tiny.folder / "tmp").mkdir()
@@ -124,6 +129,7 @@ def terminal(tiny: Tiny) -> str:
         os.close(ours)
 
 
+@pytest.mark.slow
 def test_compiling_is_announced_once_and_on_a_terminal_only(tiny: Tiny) -> None:
     assert terminal(tiny) == "", "nothing is compiled"
     shutil.rmtree(tiny.cache)
@@ -179,6 +185,7 @@ os.access = lambda path, mode: False
 """
 
 
+@pytest.mark.slow
 def test_what_a_folder_that_can_only_be_read_lacks_is_compiled_and_not_kept(tiny: Tiny) -> None:
     tiny.replace("callee_kernels.py", "FACTOR = 2", "FACTOR = 3")
     assert tiny.run(READ_ONLY) == f"43 {COMPILED_ALL}"

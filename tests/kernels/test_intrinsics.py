@@ -52,6 +52,7 @@ def test_lowest_bit_and_bit_count(number: int) -> None:
     assert of_number(bit_count)(np.uint64(number)) == len(places)
 
 
+@pytest.mark.slow
 @given(sixteen, st.integers(0, 8))
 def test_a_word_is_eight_bytes_the_first_the_lowest(data: bytes, place: int) -> None:
     found = compiled(word)(np.frombuffer(data, dtype=np.uint8), place)
@@ -81,6 +82,7 @@ def test_every_byte_belongs_to_its_classes(name: str) -> None:
             assert found == first_outside(bytes(data), members)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(CLASSES)), sixteen)
 def test_leading_counts_up_to_the_first_byte_outside(name: str, data: bytes) -> None:
     intrinsic, members = CLASSES[name]
@@ -119,6 +121,7 @@ print(len(total.dispatcher.signatures))
 """
 
 
+@pytest.mark.slow
 def test_a_kernel_takes_read_only_arrays_and_has_one_signature(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert Tiny.make(tmp_path).run(READ_ONLY) == "1"

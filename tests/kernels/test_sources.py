@@ -40,6 +40,7 @@ def test_a_kernel_source_imports_only_numpy_kernels_and_other_kernel_sources(nam
         assert ours or module in {"numpy", "typing"}, f"{name} imports {module}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in SOURCES if name.endswith("_kernels.py")])
 def test_the_cache_sees_every_import_of_a_kernel_source(name: str) -> None:
     """It looks for them in a quicker way than Python's own reading."""
@@ -55,6 +56,7 @@ def test_the_kernels_room_imports_nothing_of_the_other_rooms(name: str) -> None:
         assert not module.startswith("./") or module.startswith("./kernels")
 
 
+@pytest.mark.slow
 def test_kernels_and_their_parts_are_written_in_kernel_sources_only() -> None:
     makers = {"kernel", "part", "rare", "leading", "jit", "njit", "vectorize", "guvectorize", "cfunc", "intrinsic"}
     for path in PACKAGE.rglob("*.py"):

@@ -11,6 +11,7 @@ from pathcast.matching import engines
 from tests.corpus import Case, Refusal, cases, refusals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", cases(), ids=attrgetter("id"))
 def test_a_case_has_its_answer_from_every_engine(case: Case) -> None:
     found = {}
@@ -21,6 +22,7 @@ def test_a_case_has_its_answer_from_every_engine(case: Case) -> None:
     assert found == dict.fromkeys(engines(), [number] if case.expected else []), case.why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", engines())
 @pytest.mark.parametrize("kept", ["in memory", "on disk"])
 def test_all_patterns_together_leave_each_case_its_answer(engine: str, kept: str, tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def in_bulk(subscriptions: Subscriptions, cycle: int) -> None:
 KINDS = [add_and_remove, first_in_first_out, the_same_id, other_subscribers, replaced, in_bulk]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_cycles_of_changes_leave_no_memory_behind(
     kind: Callable[[Subscriptions, int], None], monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest

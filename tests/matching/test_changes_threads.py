@@ -66,6 +66,7 @@ def run(*calls: object) -> None:
         raise errors[0]
 
 
+@pytest.mark.slow
 def test_each_reader_sees_exactly_one_version() -> None:
     subscriptions = Subscriptions()
     subscriptions.add_many(XPATHS)

@@ -48,6 +48,7 @@ def add_merged(matcher: pathcast.Matcher, expressions: list[str], shards: list[t
     return reasons
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_merged_shards_answer_as_lxml_does(seed: int, tmp_path: Path) -> None:
     this, random = drawn(seed), Random(seed)
@@ -66,6 +67,7 @@ def test_merged_shards_answer_as_lxml_does(seed: int, tmp_path: Path) -> None:
     assert answers(opened, this) == expected(this, everything)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5, 8))
 def test_shards_are_merged_into_an_opened_index_and_changes_go_on(seed: int, tmp_path: Path) -> None:
     this = drawn(seed)
@@ -103,6 +105,7 @@ def test_what_has_more_than_one_text_is_left_to_the_merging_process() -> None:
     assert matcher.match("<a><b>0.12</b></a>").ids.tolist() == [1, 2, 5]
 
 
+@pytest.mark.slow
 def test_merging_makes_no_object_for_a_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
     expressions = generate_subscriptions(news_schema(), 600, SubscriptionOptions(predicates=2, nested=1), seed=8)
     shards = shards_of(expressions, None, [200, 400])

@@ -61,6 +61,7 @@ def test_the_bound_is_thirty_times_the_size_unless_a_caller_gives_another(
             Subscriptions.read(file, amplification=wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_compressed_file_of_usual_subscriptions_is_read(tmp_path: Path) -> None:
     lines = "".join(f"/news/item[@id = '{number}']\n" for number in range(20_000))
     (tmp_path / "s.txt.gz").write_bytes(gzip.compress(lines.encode()) + gzip.compress(b"/a\n"))
@@ -115,6 +116,7 @@ def test_lines_are_the_same_however_they_are_cut(tmp_path: Path, monkeypatch: py
         assert list(zip(rows.ids or (), rows.xpaths, strict=True)) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "column",
     [

@@ -75,6 +75,7 @@ def found(engine: str, expressions: tuple[str, ...], documents: list[bytes], nam
     return [batch, again]
 
 
+@pytest.mark.slow
 def test_engines_and_explanations_agree_with_lxml(seed: int) -> None:
     this = drawn(seed)
     documents = [document.data for document in this.documents]
@@ -91,6 +92,7 @@ def test_engines_and_explanations_agree_with_lxml(seed: int) -> None:
         assert explanation.matches == (index in this.expected[at]), (this.expressions[index], this.documents[at].data)
 
 
+@pytest.mark.slow
 def test_patterns_match_a_fair_share_of_documents() -> None:
     """Else the differential test would compare little but misses."""
     rounds = [drawn(seed) for seed in range(1, 7)]
@@ -100,6 +102,7 @@ def test_patterns_match_a_fair_share_of_documents() -> None:
     assert len(some) > PATTERNS / 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "markup",
     [
@@ -138,6 +141,7 @@ def texts() -> list[str]:
     return [str(document.root) for document in documents]
 
 
+@pytest.mark.slow
 def test_a_difference_is_reported_as_a_small_example(monkeypatch: pytest.MonkeyPatch) -> None:
     """With an engine that goes wrong on every comment, what is left is a comment and what it takes to ask."""
 

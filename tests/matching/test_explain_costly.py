@@ -8,6 +8,7 @@ from tests import oracle
 from .test_explain import explained, findings
 
 
+@pytest.mark.slow
 def test_deep_documents_are_explained_without_recursion() -> None:
     depth = 10_000
     subscriptions = pathcast.Subscriptions(max_steps=depth)
@@ -23,6 +24,7 @@ def test_deep_documents_are_explained_without_recursion() -> None:
     assert max(map(len, shown)) == 2 * 64 + 2
 
 
+@pytest.mark.slow
 def test_wide_documents_are_explained_in_one_go() -> None:
     document = "<a>" + "<b x='1'><c>5</c>t</b>" * 50_000 + "</a>"
     assert explained("//b[c = 6][@x]/d", document).nearest == "`c` is 5, wanted 6, line 1"
@@ -35,6 +37,7 @@ def test_long_numbers_inside_each_other_are_read_quickly_and_rightly() -> None:
     assert explained("//a[. > 1e5]".replace("1e5", "1" + "0" * 300), document).matches
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value",
     [

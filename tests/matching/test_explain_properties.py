@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
@@ -82,6 +83,7 @@ def all_places(explanation: Explanation) -> Iterator[Place]:
             yield finding.elsewhere.place
 
 
+@pytest.mark.slow
 def test_every_case_of_the_corpus_is_explained_as_it_should_be() -> None:
     for case in cases():
         subscriptions = Subscriptions(namespaces=case.namespaces)
@@ -91,6 +93,7 @@ def test_every_case_of_the_corpus_is_explained_as_it_should_be() -> None:
         assert explanation.matches == (explanation.nearest == "")
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(seeds, spaces)
 def test_it_says_match_exactly_when_lxml_does(seed: int, namespaces: Namespaces) -> None:
@@ -104,6 +107,7 @@ def test_it_says_match_exactly_when_lxml_does(seed: int, namespaces: Namespaces)
         assert json.loads(json.dumps(shown)) == shown
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(seeds, spaces)
 def test_every_place_that_is_named_is_there(seed: int, namespaces: Namespaces) -> None:
@@ -129,6 +133,7 @@ def test_every_place_that_is_named_is_there(seed: int, namespaces: Namespaces) -
                 assert element.sourceline == place.line or ">" not in begin or "\r" in text
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(seeds, spaces)
 def test_steps_of_a_match_are_satisfied_by_nodes_below_each_other(seed: int, namespaces: Namespaces) -> None:
@@ -147,6 +152,7 @@ def test_steps_of_a_match_are_satisfied_by_nodes_below_each_other(seed: int, nam
                     assert inner == f"{outer}/{_last(inner)}"
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(seeds, spaces)
 def test_a_miss_is_the_first_thing_that_nothing_satisfies(seed: int, namespaces: Namespaces) -> None:
@@ -195,6 +201,7 @@ elements = st.recursive(
 paths = st.lists(st.tuples(st.sampled_from(["/", "//"]), st.sampled_from("abc*")), min_size=1, max_size=6)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=400)
 @given(elements, paths)
 def test_of_a_plain_path_the_longest_prefix_that_is_there_is_found(document: str, path: list[tuple[str, str]]) -> None:
@@ -207,6 +214,7 @@ def test_of_a_plain_path_the_longest_prefix_that_is_there_is_found(document: str
     assert explanation.matches == all(there)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(st.lists(st.integers(-50, 50), min_size=1, max_size=8), st.integers(-60, 60), st.sampled_from(["@n", ".", "b"]))
 def test_of_numbers_the_nearest_is_shown(values: list[int], wanted: int, where: str) -> None:

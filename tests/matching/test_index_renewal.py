@@ -90,6 +90,7 @@ def give(name, array):
     return change
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -168,6 +169,7 @@ def open_changed(folder, count):
     return opened
 
 
+@pytest.mark.slow
 def test_an_index_that_was_changed_and_signed_anew_is_an_error_or_answers(tmp_path):
     program = "import runpy, sys; print(runpy.run_path(sys.argv[1])['open_changed'](sys.argv[2], 600))"
     command = [sys.executable, "-c", program, __file__, str(tmp_path)]

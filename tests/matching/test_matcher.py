@@ -45,6 +45,7 @@ def test_matches_are_sorted_read_only_and_ask_like_a_set(matcher: pathcast.Match
     assert not nothing and len(nothing) == 0 and nothing.subscribers == [] and nothing.ids.tolist() == []
 
 
+@pytest.mark.slow
 def test_many_documents_keep_their_order_and_errors_their_place(matcher: pathcast.Matcher, tmp_path: Path) -> None:
     documents: list[Readable | Document] = [XML, b"<x", tmp_path / "none.xml", read(XML), b"<video/>"] * 200
     found = list(matcher.match_many(documents, errors="return"))
@@ -93,6 +94,7 @@ def as_data(documents: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
     return data, np.concatenate([[0], np.cumsum([len(document) for document in documents])]).astype(np.int64)
 
 
+@pytest.mark.slow
 def test_documents_as_data_match_alike(matcher: pathcast.Matcher) -> None:
     matcher.subscriptions.add_many(["//p"] * 3000, [f"reader-{k % 1000}" for k in range(3000)])
     documents = [XML, b"<x", b"<video/>", b"<nobody/>", b"<p/>"] * 100

@@ -11,6 +11,7 @@ EXPRESSIONS = ["/", "/a", "a", "//a", "//*", "//*/a", "/a/b//c", "f:a", " /a ", 
 NAMESPACES = {"f": "http://example.org/f"}
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(EXPRESSIONS), max_size=30))
 def test_one_by_one_is_all_at_once(expressions: list[str]) -> None:
     together, alone = PatternTable(NAMESPACES, 50), PatternTable(NAMESPACES, 50)

@@ -84,6 +84,7 @@ class History:
         self.note()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["automaton", "reference"])
 def test_every_answer_is_that_of_the_subscriptions_at_one_moment(engine: str, request: pytest.FixtureRequest) -> None:
     """States are forgotten, patterns promoted and predicates chosen again all the time."""
@@ -124,6 +125,7 @@ def test_every_answer_is_that_of_the_subscriptions_at_one_moment(engine: str, re
         assert statistics["promotions"] > 0 and statistics["candidates that match"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_many_documents_in_threads_come_back_in_order(threads: int) -> None:
     subscriptions = Subscriptions()

@@ -43,6 +43,7 @@ def test_an_operator_does_what_it_says(name: str) -> None:
     assert by_events(Plan(TREE, operators), [document.encode()]) == [expected.encode()]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32))
 def test_documents_become_what_static_rewriting_makes_of_them(seed: int) -> None:
     random = Random(seed)

@@ -107,6 +107,7 @@ def test_texts_that_a_comment_parts_are_one_in_the_global_schema(rewriting: Rewr
     assert matcher.match("<r><a>t<!-- -->u</a></r>", "x").ids.tolist() == [2]
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_every_way_of_bridging_finds_what_lxml_finds_in_the_rewritten_document(seed: int) -> None:

@@ -71,6 +71,7 @@ def test_subscriptions_that_change_are_followed() -> None:
     assert matcher.match(document, "x").ids.tolist() == [second, third]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["automaton", "reference", "yfilter"])
 @settings(max_examples=40)
 @given(seed=st.integers(0, 2**32))

@@ -43,6 +43,7 @@ def drawn_path(random: Random) -> str:
     return "".join(steps)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_answers_are_those_of_the_rewritten_document(seed: int) -> None:
@@ -62,6 +63,7 @@ def test_answers_are_those_of_the_rewritten_document(seed: int) -> None:
         assert engine.match(document, "x").ids.tolist() == expected, operators
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_what_is_kept_of_an_exchanged_element_is_what_each_of_its_copies_means(seed: int) -> None:

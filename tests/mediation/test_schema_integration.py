@@ -91,6 +91,7 @@ def test_documents_of_integrated_schemas_are_matched_in_one() -> None:
     assert Mediator.integrate([STAFF, OTHER]).schemas == []
 
 
+@pytest.mark.slow
 def test_most_of_forty_catalogues_has_a_place_in_their_integration() -> None:
     catalogues = generate_catalogues(40)
     glob = integrate(catalogue.schema for catalogue in catalogues)

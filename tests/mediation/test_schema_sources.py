@@ -19,6 +19,7 @@ XSD = """<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">
 TREE = ["school", "  teacher+ @id", "    name #text", "  student* @id", "    name #text", "  motto? #text", "  seal?"]
 
 
+@pytest.mark.slow
 def test_from_an_xml_schema() -> None:
     found = str(tree_of_xsd(XSD)).splitlines()
     assert [line.replace("seal? #text", "seal?") for line in found] == TREE  # an element of any type may hold text

@@ -40,6 +40,7 @@ def test_recursion_is_refused_or_cut() -> None:
     assert list(tree(part, recursion="cut").paths) == ["a", "a/b", "a/b/c"]
 
 
+@pytest.mark.slow
 def test_a_tree_beyond_the_limit_is_refused() -> None:
     levels = "".join(
         f"<!ELEMENT a{k} (b{k}, c{k})><!ELEMENT b{k} (a{k + 1})><!ELEMENT c{k} (a{k + 1})>" for k in range(30)

@@ -81,6 +81,7 @@ def test_no_point_holds_where_none_is_listed() -> None:
     assert not NoPoint("p", Box(())).matches(Message({"p": Points((), ((),))}))
 
 
+@pytest.mark.slow
 @given(FILTERS, FILTERS, MESSAGES)
 @settings(max_examples=600)
 def test_a_covering_filter_matches_what_the_other_matches(one: Filter, other: Filter, message: Message) -> None:
@@ -138,6 +139,7 @@ def test_a_filter_reads_as_it_was_meant() -> None:
     assert str(Filter()) == "true"
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_covering_of_ranges_is_complete(data: st.DataObject) -> None:
     """For conjunctions of ranges alone: where no value tells two filters apart, covering sees it."""

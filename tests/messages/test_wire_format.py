@@ -37,6 +37,7 @@ def exactly(message: Message) -> list[tuple[str, str]]:
     return sorted((name, repr(value)) for name, value in message.items())
 
 
+@pytest.mark.slow
 @given(ANY_MESSAGES)
 def test_every_message_comes_back_with_its_types(message: Message) -> None:
     again = decode(message.encode())
@@ -44,12 +45,14 @@ def test_every_message_comes_back_with_its_types(message: Message) -> None:
     assert again.encode() == message.encode()
 
 
+@pytest.mark.slow
 @given(ANY_MESSAGES)
 def test_a_message_of_checked_attributes_is_the_same(message: Message) -> None:
     again = Message.trusted(dict(message), message.payload)
     assert again == message and again.payload == message.payload
 
 
+@pytest.mark.slow
 @given(FILTERS)
 def test_every_filter_comes_back(one: Filter) -> None:
     assert decode_filter(one.encode()) == one
@@ -105,6 +108,7 @@ def test_a_timestamp_with_a_zone_is_refused() -> None:
         Message({"a": 1}, payload=["b"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", [EXAMPLE.encode(), Filter((SomePoint("p", Box.of({"x": Interval(1, 9)})),)).encode()])
 def test_damaged_bytes_are_refused_or_mean_something_else(data: bytes) -> None:
     random = Random(5)

@@ -30,6 +30,7 @@ def build(count, seed=0, **options):
     return ContentNetwork.build(topology, kind="can", space=SPACE, seed=seed, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_deliveries_are_the_flat_matchers_while_nodes_and_subscriptions_come_and_go(seed):
     draw = random.Random(seed)
@@ -69,6 +70,7 @@ def run_schedule(seed):
     addresses_of(network).check()
 
 
+@pytest.mark.slow
 def test_every_schedule_of_faults_ends_in_the_same_deliveries(request):
     for seed in range(2_000 if request.config.getoption("--long") else 120):
         run_schedule(seed)
@@ -101,6 +103,7 @@ def test_a_node_needs_nothing_but_its_own_state_to_forward():
             assert alone.step(probe, (SPACE.whole,), None) == node.step(probe, (SPACE.whole,), None)
 
 
+@pytest.mark.slow
 def test_a_message_visits_the_zones_of_its_region_and_few_others():
     draw = random.Random(5)
     topology = Topology.random(80, seed=2)
@@ -287,6 +290,7 @@ def test_registrations_of_which_one_is_refused_are_none():
     addresses_of(network).check()
 
 
+@pytest.mark.slow
 def test_the_filters_of_a_standing_join_stand_at_one_point_and_keep_its_clients_right():
     draw = random.Random(8)
     schema = Schema({"R": "b int, a float", "S": "b int, c float, s bytes"}, joins=["R.b = S.b"])

@@ -37,6 +37,7 @@ def covered_on_every_lane(network):
                 assert number in there or any(wanted[other].covers(one) for other in there), (str(one), there)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_deliveries_are_the_flat_matchers_while_subscriptions_come_and_go(seed):
     draw = random.Random(seed)
@@ -56,6 +57,7 @@ def test_deliveries_are_the_flat_matchers_while_subscriptions_come_and_go(seed):
     assert all(not len(node.table) for node in tree_of(world.network).nodes)
 
 
+@pytest.mark.slow
 def test_many_registrations_at_once_are_the_same_as_one_after_the_other():
     draw = random.Random(5)
     topology = Topology.tree(4)

@@ -75,6 +75,7 @@ def test_messages_of_tables_and_documents_pass_over_one_network(tmp_path):
     assert oracle.matches("/news//title", news.encode())
 
 
+@pytest.mark.slow
 def test_patterns_and_documents_that_do_not_fit_are_refused_by_name():
     for pattern in ("/a[b]/c", "/a[. = 'x']", "/a[@m != 1]", "/a[not(b)]"):
         with pytest.raises(MessageError, match="can't be asked of a content network"):

@@ -29,6 +29,7 @@ def run_schedule(seed):
     return trace
 
 
+@pytest.mark.slow
 def test_every_schedule_of_faults_ends_in_the_same_deliveries(request):
     for seed in range(4_000 if request.config.getoption("--long") else 300):
         run_schedule(seed)

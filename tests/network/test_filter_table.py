@@ -3,6 +3,7 @@
 import random
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ def table_of(filters, target=0):
     return table
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(st.lists(FILTERS, max_size=8), st.lists(MESSAGES, min_size=1, max_size=4), st.data())
 def test_a_table_finds_what_the_flat_matcher_finds(filters, messages, data):
@@ -31,6 +33,7 @@ def test_a_table_finds_what_the_flat_matcher_finds(filters, messages, data):
         assert sorted(table.match(Probe(message))[0].tolist()) == flat
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(st.lists(FILTERS, max_size=8), FILTERS)
 def test_what_a_table_calls_covering_is_so(filters, one):
@@ -72,6 +75,7 @@ def draw_around_five(draw):
     return Filter(tuple(term() for _ in range(draw.randrange(1, 4))))
 
 
+@pytest.mark.slow
 def test_what_is_covered_by_something_that_is_covered_is_covered_in_turn():
     draw = random.Random(4)
     further = 0
@@ -103,6 +107,7 @@ def test_open_ends_are_told_from_whole_numbers_beyond_53_bits_and_from_infinity(
             assert sorted(table.match(Probe(message))[0].tolist()) == flat
 
 
+@pytest.mark.slow
 def test_a_large_table_answers_from_few_blocks():
     draw = random.Random(3)
     filters = []

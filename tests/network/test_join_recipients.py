@@ -19,6 +19,7 @@ def by_filters(standing, message):
     return [id for id in sorted(standing) if subscriptions[id].matches(message)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shares", [1, 3])
 def test_recipients_are_those_whose_filters_match(shares):
     random = Random(shares)

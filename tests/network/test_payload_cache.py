@@ -19,6 +19,7 @@ def news(per, photo=PHOTO):
     return Message({"per": per, "photo": photo}, ["photo"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_deliveries_are_whole_whatever_nodes_remember(seed):
     draw = random.Random(seed)

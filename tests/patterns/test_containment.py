@@ -103,6 +103,7 @@ tests_of_values = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(tests_of_values, tests_of_values)
 @settings(deadline=None, max_examples=600)
 def test_a_test_implies_or_excludes_another_only_if_no_value_objects(
@@ -119,6 +120,7 @@ def test_a_test_implies_or_excludes_another_only_if_no_value_objects(
 SEEDS = range(1, 7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_document_that_matches_the_special_pattern_matches_the_general_one(seed: int) -> None:
     this = drawn(seed, documents=8)
@@ -208,6 +210,7 @@ plain = st.lists(
 ).map(lambda steps: parse("".join(axis + test for axis, test in steps)))
 
 
+@pytest.mark.slow
 @given(plain, plain)
 @settings(deadline=None, max_examples=800)
 def test_plain_paths_are_compared_as_trees_are(general: Pattern, special: Pattern) -> None:
@@ -247,6 +250,7 @@ def _small_trees() -> list:
     return [oracle.read(text.encode()) for text in SMALL]
 
 
+@pytest.mark.slow
 @given(statements, st.lists(statements, min_size=1, max_size=2))
 @settings(deadline=None, max_examples=1500)
 def test_conditions_follow_only_where_no_document_objects(general: str, special: list[str]) -> None:
@@ -277,6 +281,7 @@ IMPLIED = "".join(f"[z > {number}]" for number in range(30))
 UNEQUAL = "".join(f"[. != {number}]" for number in range(600))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("conditions", "most"), [(ALTERNATIVES + IMPLIED, 120_000), (UNEQUAL, 10)], ids=["alternatives", "values"]
 )

@@ -56,6 +56,7 @@ def test_expressions_that_differ_are_two_patterns(pair: tuple[str, str]) -> None
     assert parse(pair[0]) != parse(pair[1])
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(paths(top=True))
 def test_a_printed_pattern_parses_back_to_the_same_pattern(expression: str) -> None:
@@ -65,6 +66,7 @@ def test_a_printed_pattern_parses_back_to_the_same_pattern(expression: str) -> N
     assert str(parse(text)) == text
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.one_of(plain, plain.map(lambda text: text.lstrip("/")), paths(top=True)))
 def test_bulk_loading_agrees_with_the_parser(expression: str) -> None:

@@ -44,6 +44,7 @@ def slow(expression: str, namespaces: Namespaces, max_steps: int = MAX_STEPS) ->
         return refused(error)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(paths(top=True), st.randoms(use_true_random=False))
 def test_an_expression_is_assembled_to_what_descent_gives(expression: str, random: Random) -> None:

@@ -16,6 +16,7 @@ from pathcast.patterns.tree_pattern import Compare, Node, Pattern, conditions_in
 EXPRESSION = "/a[@b = 'x'][contains(c/d, 'y')]//e[f or not(g)][/h > 5.0][starts-with(., 'z')]"
 
 
+@pytest.mark.slow
 def test_a_pattern_that_travels_is_found_where_it_arrives() -> None:
     """The hash of a text is another one in each process, so it must not travel."""
     code = (

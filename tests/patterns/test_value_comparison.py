@@ -79,6 +79,7 @@ def test_a_text_is_the_number_that_lxml_makes_of_it(text: str) -> None:
     assert same(number_of(text), lxml_number(text)), (number_of(text), lxml_number(text))
 
 
+@pytest.mark.slow
 @settings(max_examples=1500)
 @given(st.one_of(st.text("0123456789.eE+- \t", max_size=30), st.floats(allow_nan=False).map(repr), st.text(max_size=6)))
 def test_any_text_is_the_number_that_lxml_makes_of_it(text: str) -> None:

@@ -48,6 +48,7 @@ def test_aggregates_contain_what_they_cover(texts: list[str], keep: float) -> No
         assert all(contains(pattern, patterns[index]) for index in indices.tolist())
 
 
+@pytest.mark.slow
 @given(texts)
 @settings(deadline=None, max_examples=60)
 def test_a_cover_contains_and_following_it_ends(texts: list[str]) -> None:
@@ -119,6 +120,7 @@ def test_patterns_of_the_greatest_length_are_aggregated() -> None:
     assert len(found.aggregates) == 1
 
 
+@pytest.mark.slow
 def test_many_thresholds_are_not_compared_pair_by_pair() -> None:
     texts = [f"/a/b[@x >= {number}]" for number in range(3_000)]
     found = aggregated(texts, keep=0.1)

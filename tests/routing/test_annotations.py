@@ -132,6 +132,7 @@ def test_negative_annotations_are_derived_when_a_document_is_forwarded_at_once()
     assert sum(report.per_router["r3"].skipped.values()) == 2
 
 
+@pytest.mark.slow
 def test_every_kind_is_at_work_on_random_overlays() -> None:
     kinds: Counter[str] = Counter()
     spared: Counter[str] = Counter()

@@ -15,6 +15,7 @@ POLICIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("forwarding", "keep"), [("early", 1.0), ("late", 0.25)])
 def test_every_case_has_its_answer_across_an_overlay(forwarding: str, keep: float) -> None:
     wrong = []

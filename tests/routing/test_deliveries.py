@@ -17,6 +17,7 @@ EARLY = ("ES", "ES+s", "ES+sd", "ES+t", "ES+st", "adaptive", "adaptive(1)", "ada
 seeds = st.integers(0, 1 << 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", engines())
 @settings(max_examples=8)
 @given(seeds)
@@ -32,6 +33,7 @@ def test_deliveries_are_those_of_a_flat_matcher(engine: str, seed: int) -> None:
             assert delivered(world.overlay.publish(document, policy, engine)) == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(seeds)
 def test_subscriptions_come_and_go_and_documents_come_from_anywhere(seed: int) -> None:

@@ -103,6 +103,7 @@ def without_the_rest(tree: etree._ElementTree, last: etree._Element) -> etree._E
 # Positive subscriptions.
 
 
+@pytest.mark.slow
 def test_bindings_in_documents_are_such_that_the_bound_aggregate_matches(small: Small) -> None:
     batch = read_batch(small.documents)
     told = 0

@@ -108,6 +108,7 @@ def test_one_that_nothing_contains_becomes_an_aggregate_and_goes_again() -> None
     assert changing.version == 3
 
 
+@pytest.mark.slow
 def test_changes_are_within_the_bound_and_its_slack() -> None:
     everything = patterns(900)
     random = Random(1)
@@ -178,6 +179,7 @@ def test_an_index_finds_what_contains_a_pattern() -> None:
     assert index.find(parse("/a/b/c")) == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_derived_information_follows_as_if_it_were_made_anew(seed: int) -> None:
     random = Random(seed)

@@ -42,6 +42,7 @@ def same(batch: DocumentBatch):
     return lambda number, name: batch.name_of(number) == name
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(seeds)
 def test_what_is_bound_is_in_the_document(seed: int) -> None:
@@ -82,6 +83,7 @@ def test_bindings_tell_only_of_what_was_read(seed: int, data: st.DataObject) -> 
         assert matches(bound(patterns[aggregate], wildcards), document)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(seeds)
 def test_what_is_passed_on_is_in_the_document_too(seed: int) -> None:

@@ -29,6 +29,7 @@ def annotations_drawn(draw: st.DrawFn) -> Annotations:
 annotations = annotations_drawn()
 
 
+@pytest.mark.slow
 @given(annotations, st.booleans(), st.binary())
 def test_a_message_is_taken_apart_as_it_was_put_together(sent: Annotations, text: bool, document: bytes) -> None:
     header = encode(sent, text=text)
@@ -39,6 +40,7 @@ def test_a_message_is_taken_apart_as_it_was_put_together(sent: Annotations, text
     assert message.refused is None
 
 
+@pytest.mark.slow
 @given(annotations)
 def test_sizes_by_kind_add_up_to_the_header(sent: Annotations) -> None:
     header = encode(sent)
@@ -74,6 +76,7 @@ def test_any_bytes_are_taken_or_refused(data: bytes) -> None:
     assert split(again)[0] == data
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(annotations, st.data())
 def test_a_damaged_header_never_hides_the_document(sent: Annotations, data: st.DataObject) -> None:

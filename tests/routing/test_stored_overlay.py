@@ -26,6 +26,7 @@ def opened(folder: Path) -> int:
     return found
 
 
+@pytest.mark.slow
 def test_an_overlay_that_lacks_a_fact_or_an_array_is_an_error_of_the_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,6 +72,7 @@ def cases_by_namespaces():
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", engines())
 def test_every_case_has_its_answer_without_the_document_being_parsed(engine):
     wrong = []
@@ -86,6 +87,7 @@ def test_every_case_has_its_answer_without_the_document_being_parsed(engine):
     assert wrong == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_random_patterns_match_what_arrives_as_what_was_read(seed):
     random = Random(seed)
@@ -159,6 +161,7 @@ def test_names_that_come_to_the_table_later_are_met():
 # Loss.
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**9))
 def test_a_message_is_refused_or_right_whatever_is_lost(seed):
@@ -305,6 +308,7 @@ def assert_sound(batch: DocumentBatch) -> None:
         assert batch.text_begin[parent] <= text < batch.text_end[parent]
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 10**9))
 def test_hostile_bytes_are_refused_or_harmless(seed):

@@ -42,6 +42,7 @@ def test_news_match_as_they_do_when_they_are_read():
         assert np.array_equal(quick.match(coder.encode(batch[0]), document), expected)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**9))
 def test_random_paths_match_as_they_do_when_the_document_is_read(seed):
@@ -92,6 +93,7 @@ def test_engines_that_match_from_label_paths_are_taken():
     assert not StructureMatcher.takes(subscriptions.compile(engine="reference").engine)
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(st.integers(0, 10**9))
 def test_random_trees_match_as_they_do_when_the_document_is_read(seed):
@@ -123,6 +125,7 @@ def test_random_trees_match_as_they_do_when_the_document_is_read(seed):
         assert np.array_equal(found, matcher.engine.match_batch(batch)[1])
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from([0, 2, 64]), st.integers(0, 10**9))
 def test_random_patterns_match_with_their_values(few, seed):

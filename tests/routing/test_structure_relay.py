@@ -27,6 +27,7 @@ def same(one: DocumentBatch, other: DocumentBatch) -> None:
         assert one[0].text_nodes(element) == other[0].text_nodes(element)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("needs", [Needs(), SOME], ids=["nothing", "values"])
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**9))

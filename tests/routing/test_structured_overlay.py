@@ -21,6 +21,7 @@ def advertised_world(seed):
     return world
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("policy", ["L+t", "L+st-sd", "L+sdt", "ES+t", "ES+st"])
 def test_deliveries_are_those_of_a_flat_matcher(policy, seed):
@@ -109,6 +110,7 @@ def news_overlay(levels, count, seed, **workload):
     return overlay
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", engines())
 def test_every_engine_takes_what_was_decoded(engine):
     overlay = news_overlay(3, 60, 5, predicate_probability=0.1, nested_probability=0.2)
@@ -118,6 +120,7 @@ def test_every_engine_takes_what_was_decoded(engine):
         assert sum(each.parsed for each in structured.per_router.values()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["L+t", "L+st", "L+t-sd", "ES+t"])
 def test_plain_paths_are_matched_and_passed_on_without_elements(policy):
     random = Random(7)

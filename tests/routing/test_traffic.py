@@ -1,8 +1,11 @@
 """An overlay keeps what its links carried, so that it can be drawn."""
 
+import pytest
+
 from pathcast.routing import Overlay
 
 
+@pytest.mark.slow
 def test_the_ledger_has_every_copy_and_its_annotations(tmp_path):
     overlay = Overlay.tree(levels=3, fanout=2)
     overlay.subscribe("r4", "/a/b", "ada")

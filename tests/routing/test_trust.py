@@ -54,6 +54,7 @@ def distrusted(world: World) -> World:
     return world
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(seeds)
 def test_over_untrusted_links_lies_cost_no_delivery(seed: int) -> None:
@@ -66,6 +67,7 @@ def test_over_untrusted_links_lies_cost_no_delivery(seed: int) -> None:
                 assert delivered(world.overlay.publish(document, policy, "yfilter")) == world.flat(document)
 
 
+@pytest.mark.slow
 def test_over_trusted_links_lies_are_believed() -> None:
     """So that the test above can fail."""
     wrong = 0
@@ -78,6 +80,7 @@ def test_over_trusted_links_lies_are_believed() -> None:
     assert wrong > 3
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(seeds, st.sampled_from([-1, 1, 7]))
 def test_annotations_for_another_version_are_not_looked_at(seed: int, version: int) -> None:
@@ -93,6 +96,7 @@ def test_annotations_for_another_version_are_not_looked_at(seed: int, version: i
             assert all("refer to version" in (each.refused or "") for each in later if each.annotations)
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(seeds)
 def test_headers_that_are_noise_are_not_looked_at(seed: int) -> None:

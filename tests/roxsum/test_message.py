@@ -34,6 +34,7 @@ def same(one: RoXSum, other: RoXSum) -> bool:
     )
 
 
+@pytest.mark.slow
 @often
 @given(collections, st.booleans(), st.data())
 def test_decoding_what_was_encoded_is_the_same_batch(
@@ -71,6 +72,7 @@ def test_values_of_every_kind_of_column_come_back() -> None:
         assert RoXSum.decode(RoXSum.build([document]).encode(), trusted=trusted).documents() == [document]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("followers", [2, 256, 257, 65_536, 65_537])
 def test_ranks_of_one_two_and_four_bytes_come_back(followers: int) -> None:
     """A token with so many different ones after it: white space tells them apart."""
@@ -168,6 +170,7 @@ def test_a_message_can_not_claim_a_summary_that_its_documents_do_not_have() -> N
     assert "can't be read" in refused(broken)
 
 
+@pytest.mark.slow
 def test_a_message_with_documents_in_any_encoding_is_read_or_refused() -> None:
     """The sender's document declares one encoding, the forged message another one in its place."""
     room = max(map(len, NAMES)) + 2
@@ -231,6 +234,7 @@ def test_a_message_with_flipped_bits_is_refused(
         refused(bytes(changed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trusted", [False, True])
 def test_a_forged_message_is_refused_or_holds_together(
     messages: list[tuple[RoXSum, bytes]], trusted: bool, request: pytest.FixtureRequest
@@ -262,6 +266,7 @@ def test_a_forged_message_is_refused_or_holds_together(
         fuzzed(data, trusted=trusted)
 
 
+@pytest.mark.slow
 def test_a_hostile_message_is_refused_in_little_memory() -> None:
     """A short message that unpacks to a lot, and one that claims a lot, against limits of 16 MB."""
     found = measured(

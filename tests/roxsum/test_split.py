@@ -37,6 +37,7 @@ def test_the_decomposition_of_the_paper() -> None:
     assert len(parts["T3"]) == 0 and parts["T3"].summary() == {}
 
 
+@pytest.mark.slow
 @often
 @given(collections, targets)
 def test_a_target_gets_the_documents_that_match_one_of_its_patterns(
@@ -50,6 +51,7 @@ def test_a_target_gets_the_documents_that_match_one_of_its_patterns(
         assert part.documents() == [data_of(documents[number]) for number in ids]
 
 
+@pytest.mark.slow
 @often
 @given(collections, targets)
 def test_parts_merged_are_the_batch_of_all_that_was_matched(
@@ -65,6 +67,7 @@ def test_parts_merged_are_the_batch_of_all_that_was_matched(
         assert merged.documents() == [data_of(documents[number]) for number in everything]
 
 
+@pytest.mark.slow
 @often
 @given(collections, targets)
 def test_matching_a_part_is_matching_the_batch_and_keeping_the_part(
@@ -80,6 +83,7 @@ def test_matching_a_part_is_matching_the_batch_and_keeping_the_part(
         assert found == {number: ids for number, ids in whole.items() if number in part}
 
 
+@pytest.mark.slow
 @often
 @given(collections, collections)
 def test_batches_of_different_origin_are_joined_under_new_ids(one: list[bytes | str], two: list[bytes | str]) -> None:

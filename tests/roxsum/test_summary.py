@@ -38,6 +38,7 @@ def test_the_room_is_reached_from_the_public_face() -> None:
     assert "roxsum" in dir(pathcast)
 
 
+@pytest.mark.slow
 @often
 @given(collections)
 def test_a_summary_is_what_the_definition_says(given_documents: list[bytes | str]) -> None:
@@ -45,6 +46,7 @@ def test_a_summary_is_what_the_definition_says(given_documents: list[bytes | str
     assert batch.summary() == summary_of(dict(enumerate(given_documents)))
 
 
+@pytest.mark.slow
 @often
 @given(collections)
 def test_every_document_comes_back_byte_for_byte(given_documents: list[bytes | str]) -> None:
@@ -59,6 +61,7 @@ def test_odd_spellings_are_cut_except_those_that_cannot_be() -> None:
     assert raw == [4, 6, 12, 13]  # other encodings, a token of 5,000 bytes, an internal subset
 
 
+@pytest.mark.slow
 @often
 @given(collections)
 def test_building_is_adding_one_by_one(given_documents: list[bytes | str]) -> None:
@@ -69,6 +72,7 @@ def test_building_is_adding_one_by_one(given_documents: list[bytes | str]) -> No
     assert list(added) == list(built)
 
 
+@pytest.mark.slow
 @often
 @given(collections, st.data())
 def test_what_is_removed_leaves_no_trace_and_its_id_is_not_given_again(
@@ -130,6 +134,7 @@ def test_a_document_that_is_not_there_is_a_key_error() -> None:
     assert 0 in batch and 7 not in batch and "0" not in batch
 
 
+@pytest.mark.slow
 @often
 @given(collections, st.data())
 def test_a_part_has_just_its_documents(given_documents: list[bytes | str], data: st.DataObject) -> None:
@@ -141,6 +146,7 @@ def test_a_part_has_just_its_documents(given_documents: list[bytes | str], data:
     assert part.size == sum(len(data_of(given_documents[number])) for number in ids)
 
 
+@pytest.mark.slow
 @often
 @given(documents)
 def test_many_label_paths_and_tokens_make_tables_grow(document: bytes | str) -> None:

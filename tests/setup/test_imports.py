@@ -27,6 +27,7 @@ def inner_files(path: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_other_packages_are_imported_as_packages(name: str) -> None:
     assert inner_files(FILES[name]) == []

@@ -44,10 +44,12 @@ def answer(program: str, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_matching_needs_no_extra(tmp_path: Path) -> None:
     assert answer(MATCHING, str(tmp_path / "index")).splitlines() == ["['ada']", "[] False", "[1]"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "package", "extra"),
     [

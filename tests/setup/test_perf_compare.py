@@ -40,6 +40,7 @@ def test_a_machine_that_slows_down_slows_both() -> None:
     assert compare(drift, [1.2 * each for each in drift]).ratio == pytest.approx(1.2)
 
 
+@pytest.mark.slow
 def test_every_case_runs_and_has_a_time() -> None:
     done = subprocess.run(
         [sys.executable, str(SCRIPTS / "perf_cases.py"), *CASES],

@@ -118,6 +118,7 @@ def test_a_project_that_was_moved_gets_a_new_environment(setup, project, steps):
     assert steps == ["create", "install", "create", "install"]
 
 
+@pytest.mark.slow
 def test_a_real_environment_is_created_and_found_to_work(setup, tmp_path):
     setup.create(tmp_path / ".venv")
     assert setup.works(tmp_path / ".venv")

@@ -36,6 +36,7 @@ def files(folder: Path) -> list[Path]:
     return sorted(file for file in folder.rglob("*") if file.is_file() and file.name != ".lock")
 
 
+@pytest.mark.slow
 def test_every_byte_of_every_file_is_covered(folder: Path) -> None:
     assert len(files(folder)) == 1 + len(ARRAYS)
     for file in files(folder):

@@ -119,6 +119,7 @@ def rewrite(folder: str, rounds: int) -> None:
         write_snapshot(folder, "numbers", {"value": value}, {"numbers": np.full(1000, value, dtype=np.int32)})
 
 
+@pytest.mark.slow
 def test_readers_beside_a_writer_never_see_a_mixture(folder: Path) -> None:
     write_snapshot(folder, "numbers", {"value": 0}, {"numbers": np.zeros(1000, dtype=np.int32)})
     writer = multiprocessing.get_context("spawn").Process(target=rewrite, args=(str(folder), 60))

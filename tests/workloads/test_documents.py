@@ -90,6 +90,7 @@ def test_readable_news_has_words_and_the_usual_size() -> None:
     assert all(title is not None and len(title.split()) >= 5 for title in titles)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_levels", [1, 3, 8])
 @pytest.mark.parametrize("text", RECURSIVE.values(), ids=RECURSIVE)
 def test_recursive_schemas_end_and_stay_valid(text: str, max_levels: int) -> None:
@@ -99,6 +100,7 @@ def test_recursive_schemas_end_and_stay_valid(text: str, max_levels: int) -> Non
         assert depth(validate(dtd, document)) <= 1 + max_levels + beyond
 
 
+@pytest.mark.slow
 def test_deep_documents_need_no_recursion() -> None:
     schema = read_dtd("<!ELEMENT a (a | b)> <!ELEMENT b EMPTY>")
     longest = max(generate_documents(schema, 50, DocumentOptions(max_levels=50_000)), key=len)
@@ -296,6 +298,7 @@ print([hashlib.sha256(text).hexdigest() for text in texts])
 """
 
 
+@pytest.mark.slow
 def test_every_process_makes_the_same_documents_and_subscriptions() -> None:
     digests = set()
     for seed in ("0", "4711"):
@@ -325,6 +328,7 @@ MODELS = st.recursive(
 CONTENTS = MODELS.map(lambda model: f"({model})") | st.sampled_from(["EMPTY", "ANY", "(#PCDATA)", "(#PCDATA | a | d)*"])
 
 
+@pytest.mark.slow
 @given(st.lists(CONTENTS, min_size=5, max_size=5), st.integers(1, 5))
 @settings(max_examples=150, deadline=None)
 def test_documents_of_any_schema_are_valid(contents: list[str], max_levels: int) -> None:

@@ -29,6 +29,7 @@ def measured(expressions: list[str], documents: list[bytes]) -> float:
     return matched / len(expressions) / len(documents)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [news_schema(), EVEN], ids=["news", "even"])
 @pytest.mark.parametrize(
     "options",
@@ -81,6 +82,7 @@ def test_text_nodes_are_compared_one_by_one() -> None:
     assert [share("<=", "1"), share(">=", "2"), share(">=", "4")] == [0.25, 0.5, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.0, 0.0006, 0.01, 0.03, 0.3])
 @pytest.mark.parametrize("options", [{}, {"distinct": True}, {"predicates": 1}, {"nested": 1}], ids=str)
 def test_the_mean_share_meets_the_target(rate: float, options: dict[str, Any]) -> None:
@@ -94,6 +96,7 @@ def test_the_mean_share_meets_the_target(rate: float, options: dict[str, Any]) -
     assert measured(expressions, documents) == pytest.approx(rate, abs=max(0.1 * rate, 0.02 / count))
 
 
+@pytest.mark.slow
 def test_matching_and_non_matching_ones_are_mixed_evenly() -> None:
     documents = list(generate_documents(news_schema(), 50, seed=6))
     expressions = generate_subscriptions(
@@ -106,6 +109,7 @@ def test_matching_and_non_matching_ones_are_mixed_evenly() -> None:
     assert any(share > 0.3 for share in shares)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["integers", "words"])
 def test_without_documents_the_first_two_hundred_of_the_same_seed_serve(text: TextStyle) -> None:
     expressions = generate_subscriptions(
@@ -133,6 +137,7 @@ def test_a_rate_that_no_candidate_has_is_refused_with_what_there_is(monkeypatch:
         generate_subscriptions(schema, 1, SubscriptionOptions(match_rate=0.5))
 
 
+@pytest.mark.slow
 def test_a_rate_that_distinct_ones_cannot_keep_up_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "PATIENCE", 3_000)
     with pytest.raises(

@@ -150,6 +150,7 @@ def test_local_names_forget_namespaces() -> None:
     assert list(next(publications(document(text))).positions) == [Tag("{u}a")]
 
 
+@pytest.mark.slow
 def test_a_document_matches_when_a_publication_satisfies_all_predicates() -> None:
     random = Random(1)
     answers = []

@@ -40,6 +40,7 @@ def answers(engine: Engine, texts: list[str]) -> list[list[int]]:
     return [entries[offsets[i] : offsets[i + 1]].tolist() for i in range(len(texts))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_they_answer_as_the_reference_does(seed: int) -> None:
     random = Random(seed)

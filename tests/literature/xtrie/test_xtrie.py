@@ -103,6 +103,7 @@ def drawn_table(random: Random, count: int) -> PatternTable:
     return table_of(xpaths)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(15))
 def test_it_agrees_with_the_reference_where_names_repeat(seed: int) -> None:
     random = Random(seed)

@@ -64,6 +64,7 @@ def element(rng: random.Random, depth: int) -> str:
     return f"<{name}{key}>{rng.choice([*WORDS, '', 'x'])}{inside}</{name}>"
 
 
+@pytest.mark.slow
 def test_random_alternatives_match_what_lxml_says_however_they_came(tmp_path: Path) -> None:
     rng = random.Random(11)
     xpaths = list(dict.fromkeys(f"//{rng.choice('abc*')}[{condition(rng, 3)}]" for _ in range(600)))

@@ -94,6 +94,7 @@ def work_of_a_collection() -> int:
     return len(tracked) + len(gc.get_referents(*tracked))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("kind", ["compiled", "changed", "opened", "opened by a stranger"])
 def test_more_patterns_are_no_more_work_for_the_collector(kind: str, tmp_path: Path) -> None:
@@ -113,6 +114,7 @@ def test_more_patterns_are_no_more_work_for_the_collector(kind: str, tmp_path: P
     assert more - few < 0.05 * FEW
 
 
+@pytest.mark.slow
 def test_patterns_are_freed_without_a_collection() -> None:
     def added() -> None:
         subscriptions = Subscriptions()

@@ -38,6 +38,7 @@ def anew(subscriptions: Subscriptions) -> list[list[int]]:
     return answers(fresh.compile())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", engines())
 def test_patterns_come_and_go_and_the_table_stays_small(engine: str) -> None:
     random = Random(1)
@@ -120,6 +121,7 @@ def test_names_and_long_paths_survive() -> None:
     assert [each.xpath for each in subscriptions] == [long, "/", "//b"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", engines())
 def test_names_that_nobody_mentions_any_more_are_given_back(engine: str) -> None:
     subscriptions = Subscriptions({"p": "urn:p"}, tuning=replace(FEW, names=100))
@@ -196,6 +198,7 @@ def test_threads_match_while_names_are_given_back() -> None:
     assert subscriptions.table.names is not before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["automaton", "yfilter"])
 def test_who_changes_makes_the_engine_for_the_next_table_and_no_match_does(
     monkeypatch: pytest.MonkeyPatch, engine: str

@@ -56,6 +56,7 @@ def test_copies_of_a_subscription_are_one_pattern() -> None:
     assert list(matcher.match(b"<p/>")) == list(range(1, 3001))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1, 1 << 16])
 def test_forgetting_states_changes_no_answer(limit: int) -> None:
     xpaths = generate_subscriptions(news_schema(), 300, SubscriptionOptions(max_depth=7, predicates=1), seed=4)
@@ -67,6 +68,7 @@ def test_forgetting_states_changes_no_answer(limit: int) -> None:
     assert limit > 1 or statistics["evictions"] == statistics["simulated"] > 10
 
 
+@pytest.mark.slow
 def test_a_warm_memo_travels_with_the_index(tmp_path: Path) -> None:
     xpaths = generate_subscriptions(
         news_schema(), 500, SubscriptionOptions(max_depth=7, nested_probability=0.1), seed=5
@@ -97,6 +99,7 @@ def test_a_shut_gate_makes_no_candidate() -> None:
     assert matcher.statistics()["candidates"] == 1, "//*[@k] demands some element only"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("namespaces", [None, "ignore"])
 def test_it_agrees_with_the_reference_on_news(namespaces: str | None) -> None:
     xpaths = generate_subscriptions(
@@ -113,6 +116,7 @@ def test_it_agrees_with_the_reference_on_news(namespaces: str | None) -> None:
 read_number = kernel("float64(ro_u1[::1], int64, int64)", late=True)(number.py_func)  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 @settings(max_examples=2000)
 @given(st.one_of(st.text("0123456789.eE+- \t", max_size=30), st.floats(allow_nan=False).map(repr), st.text(max_size=6)))
 def test_kernels_read_numbers_as_the_plain_twin_does(text: str) -> None:

@@ -44,6 +44,7 @@ def expected(this: Round, kept: set[int]) -> list[tuple[int, ...]]:
     return [tuple(sorted(kept.intersection(matched))) for matched in this.expected]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memo", [True, False])
 @pytest.mark.parametrize("seed", range(4))
 def test_opened_changed_and_opened_again_it_agrees_with_lxml(seed: int, memo: bool, tmp_path: Path) -> None:
@@ -94,6 +95,7 @@ def test_to_open_and_match_no_pattern_is_parsed_or_compiled(tmp_path: Path, monk
     assert opened.statistics()["candidates"] > 0 == opened.statistics()["new label paths"]
 
 
+@pytest.mark.slow
 def test_when_the_table_is_compacted_no_pattern_is_compiled_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +195,7 @@ def test_value_tests_are_found_and_taken_over_once() -> None:
     assert len(opened) == len(built) + 3 and opened.groups == built.groups + 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["//a[@b = {}]", "//a[@b = 'x{}']", "//a[@b > {}]", "//a[b{0}/c][d = 'y{0}']"])
 @pytest.mark.parametrize("kind", [Conditions, DemandTable])
 def test_many_that_differ_in_little_are_told_apart(form: str, kind: type[Conditions] | type[DemandTable]) -> None:

@@ -60,6 +60,7 @@ def equal_to_reference(subscriptions: Subscriptions, documents: list[str]) -> No
     assert ours == [matcher.match(document).ids.tolist() for document in documents]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(paths(), min_size=1, max_size=30), st.lists(elements(), min_size=1, max_size=5))
 def test_paths_with_values_are_what_the_reference_finds(patterns: list[str], documents: list[str]) -> None:
@@ -92,6 +93,7 @@ def some(seed: int, patterns: int = 300, documents: int = 30) -> tuple[list[str]
     return [path() for _ in range(patterns)], [element(4) for _ in range(documents)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heavy", [0, 3, 512])
 @pytest.mark.parametrize("rows", [20, 1 << 20])
 def test_however_regions_are_shared_or_forgotten(heavy: int, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,6 +106,7 @@ def test_however_regions_are_shared_or_forgotten(heavy: int, rows: int, monkeypa
     equal_to_reference(subscriptions, documents)
 
 
+@pytest.mark.slow
 def test_documents_without_states_are_verified() -> None:
     patterns, documents = some(3, documents=12)
     subscriptions = Subscriptions(tuning=Tuning(state_bytes=1))
@@ -120,6 +123,7 @@ def test_documents_without_states_are_verified() -> None:
     assert matcher.statistics()["simulated"] or matcher.statistics()["evictions"]
 
 
+@pytest.mark.slow
 def test_documents_deeper_than_a_word_has_bits_are_verified() -> None:
     patterns, documents = some(7, patterns=150, documents=3)
     subscriptions = Subscriptions()

@@ -85,6 +85,7 @@ def test_what_is_joined_is_not_verified_once_it_is_promoted(monkeypatch: pytest.
     assert set(verified) == {0}
 
 
+@pytest.mark.slow
 def test_when_they_are_many_they_are_laid_out_with_all_others() -> None:
     subscriptions, matcher = followed(JOINED[:100], JOINED[100:145])
     made = at_rest(matcher)
@@ -93,6 +94,7 @@ def test_when_they_are_many_they_are_laid_out_with_all_others() -> None:
     check(subscriptions, matcher)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [0, 1, 90], ids=str)
 def test_answers_are_the_same_after_each_change(first: int) -> None:
     later = [xpath for pair in zip(JOINED[90:], OTHERS * 10, strict=True) for xpath in pair]
@@ -112,6 +114,7 @@ def test_answers_are_the_same_after_each_change(first: int) -> None:
     assert kinds == {True, False}
 
 
+@pytest.mark.slow
 def test_an_index_that_is_saved_has_them_with_all_others(tmp_path: Path) -> None:
     subscriptions, matcher = followed(JOINED[:120], [*OTHERS, *JOINED[120:128]])
     assert at_rest(matcher).delta is not None
@@ -122,6 +125,7 @@ def test_an_index_that_is_saved_has_them_with_all_others(tmp_path: Path) -> None
     check(opened.subscriptions, opened)
 
 
+@pytest.mark.slow
 def test_without_room_for_their_states_documents_are_simulated() -> None:
     subscriptions, matcher = followed(JOINED[:120], [*OTHERS, *JOINED[120:128]])
     assert at_rest(matcher).delta is not None

@@ -51,6 +51,7 @@ def equal_to_reference(subscriptions: Subscriptions, documents: list[str]) -> pa
     return matcher
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_twigs_are_what_the_reference_finds(seed: int) -> None:
     patterns, documents = some(seed)
@@ -97,6 +98,7 @@ def test_stamps_begin_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert together == [matcher.match(document).ids.tolist() for document in documents]
 
 
+@pytest.mark.slow
 def test_documents_deeper_than_a_word_has_bits_are_verified() -> None:
     patterns, documents = some(62, documents=4)
     subscriptions = Subscriptions()
@@ -123,6 +125,7 @@ def test_programs_are_made_for_what_is_verified_alone(tmp_path: Path) -> None:
             assert 0 < len(verifier._later) < len(verifier)
 
 
+@pytest.mark.slow
 def test_documents_without_states_are_verified() -> None:
     patterns, documents = some(63, documents=12)
     subscriptions = Subscriptions(tuning=Tuning(state_bytes=1))

@@ -50,6 +50,7 @@ def counted(matcher: Matcher, document: str) -> tuple[list[int], int]:
     return ids, matcher.statistics()["candidates"] - before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_patterns_whose_value_a_document_lacks_cost_nothing(kind: str) -> None:
     pattern, without, having = KINDS[kind]
