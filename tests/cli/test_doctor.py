@@ -37,6 +37,7 @@ def test_this_machine_is_fine_and_everything_asked_for_is_shown(run):
         assert name in answer.output
 
 
+@pytest.mark.slow
 def test_json_has_every_finding(run):
     answer = json.loads(run("--format", "json").stdout)
     assert answer["fine"] is True

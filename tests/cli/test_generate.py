@@ -256,6 +256,7 @@ def test_help_names_every_option_with_an_example(command: str) -> None:
     assert f"Example: pathcast generate {command}" in shown
 
 
+@pytest.mark.slow
 def test_help_loads_no_generator() -> None:
     code = (
         "import sys; import pathcast.cli.generate; print([m for m in ('lxml', 'numpy', 'pyarrow') if m in sys.modules])"

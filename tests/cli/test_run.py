@@ -70,6 +70,7 @@ def delivered(folder: Path) -> list[tuple[int, str]]:
     return sorted((row["number"], row["subscriber"]) for row in pq.read_table(folder / "deliveries").to_pylist())
 
 
+@pytest.mark.slow
 def test_it_runs_behind_connect(folder):
     command = [*PROGRAM, "stream.toml", "--remote", "local[2]"]
     answer = subprocess.run(
@@ -108,6 +109,7 @@ def test_spark_submit_runs_it_with_its_exit_status(folder, request):
     assert submitted("stream.toml").returncode == 2
 
 
+@pytest.mark.slow
 def test_whatever_ends_a_stream_is_told_in_a_line_and_the_next_run_goes_on(folder):
     settings = environment(folder)
     checkpoint = folder / "checkpoint"
@@ -144,6 +146,7 @@ def test_whatever_ends_a_stream_is_told_in_a_line_and_the_next_run_goes_on(folde
     assert [row["number"] for row in pq.read_table(folder / "dead").to_pylist()] == [2]
 
 
+@pytest.mark.slow
 def test_sigterm_while_spark_starts_is_heeded_when_it_is_up(folder):
     with started(folder, environment(folder)) as running:
         wait_for(lambda: "starting Spark …" in (folder / "errors").read_text(encoding="utf-8"), running)

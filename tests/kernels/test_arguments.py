@@ -266,6 +266,7 @@ def test_a_rejected_call_keeps_no_reference(grouped: ModuleType) -> None:
     assert (sys.getrefcount(wrong), sys.getrefcount(nodes)) == before
 
 
+@pytest.mark.slow
 def test_another_process_loads_what_was_compiled(grouped: ModuleType, tiny: Tiny) -> None:
     code = (
         "import numpy as np\nfrom tiny.grouped_kernels import Nodes, first\nfrom tiny.kernels.compile import COMPILED\n"

@@ -62,6 +62,7 @@ def test_a_change_compiles_only_the_kernels_that_it_touches(tiny: Tiny) -> None:
     assert tiny.run(run) == f"43 {COMPILED_ALL}"
 
 
+@pytest.mark.slow
 def test_the_hash_covers_a_kernel_source_with_all_that_it_imports_and_nothing_else(tiny: Tiny) -> None:
     package = tiny.folder / "tiny"
     caller = package / "caller_kernels.py"
@@ -88,6 +89,7 @@ def test_the_hash_covers_a_kernel_source_with_all_that_it_imports_and_nothing_el
     assert len(set(hashes)) == len(hashes)
 
 
+@pytest.mark.slow
 def test_all_kernels_are_compiled_anew_for_another_room_of_kernels_or_with_bounds_checked(
     tiny: Tiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:

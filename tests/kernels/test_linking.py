@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.kernels.tiny import Tiny
 
 APART = """
@@ -35,6 +37,7 @@ def both(number):
 """
 
 
+@pytest.mark.slow
 def test_functions_that_stay_apart_come_along_however_deep_they_lie(tmp_path: Path) -> None:
     tiny = Tiny.make(tmp_path)
     (tiny.folder / "tiny" / "apart_kernels.py").write_text(APART)
@@ -79,6 +82,7 @@ print(code)
 """
 
 
+@pytest.mark.slow
 def test_a_call_passes_no_word_that_the_called_function_does_not_use(tmp_path: Path) -> None:
     tiny = Tiny.make(tmp_path)
     (tiny.folder / "tiny" / "grouped_kernels.py").write_text(GROUPED)

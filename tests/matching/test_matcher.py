@@ -235,6 +235,7 @@ def test_a_foreign_index_is_refused(tmp_path: Path) -> None:
         pathcast.open_index(tmp_path / "b")
 
 
+@pytest.mark.slow
 def test_importing_pathcast_loads_nothing_heavy() -> None:
     heavy = {"numpy", "numba", "lxml", "pyarrow", "pyspark", "typer"}
     code = f"import sys, pathcast; print(sorted({heavy} & set(sys.modules)))"

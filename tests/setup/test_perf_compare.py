@@ -55,6 +55,7 @@ def test_every_case_runs_and_has_a_time() -> None:
     assert SPARK not in CASES, "Spark's case is run apart"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

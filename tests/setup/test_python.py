@@ -51,24 +51,28 @@ class Machine:
         return subprocess.run(script, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_python3_is_taken_if_it_is_new_enough(machine):
     machine.add("python3", "3.11")
     machine.add("python3.13", "3.13")
     assert machine.run().stdout == "python3 runs\n"
 
 
+@pytest.mark.slow
 def test_an_old_python3_gives_way_to_a_newer_one_beside_it(machine):
     machine.add("python3", "3.9")
     machine.add("python3.12", "3.12")
     assert machine.run().stdout == "python3.12 runs\n"
 
 
+@pytest.mark.slow
 def test_a_python_without_ensurepip_gives_way_to_one_with(machine):
     machine.add("python3", "3.12", ensurepip=False)
     machine.add("python3.11", "3.11")
     assert machine.run().stdout == "python3.11 runs\n"
 
 
+@pytest.mark.slow
 def test_a_python_that_is_asked_for_is_taken_even_with_spaces_in_its_path(machine, tmp_path):
     machine.add("python3", "3.11")
     other = tmp_path / "my python"
@@ -76,6 +80,7 @@ def test_a_python_that_is_asked_for_is_taken_even_with_spaces_in_its_path(machin
     assert machine.run(PYTHON=str(other)).stdout == "python3.12 runs\n"
 
 
+@pytest.mark.slow
 def test_a_python_that_is_asked_for_and_too_old_is_not_replaced_silently(machine):
     machine.add("python3", "3.12")
     old = machine.add("python3.9", "3.9")
@@ -84,6 +89,7 @@ def test_a_python_that_is_asked_for_and_too_old_is_not_replaced_silently(machine
     assert f"{old} is Python 3.9, too old" in answer.stderr
 
 
+@pytest.mark.slow
 def test_without_any_python_the_need_is_said(machine):
     answer = machine.run()
     assert answer.returncode == 1
@@ -91,6 +97,7 @@ def test_without_any_python_the_need_is_said(machine):
     assert "make demo PYTHON=/path/to/python3" in answer.stderr
 
 
+@pytest.mark.slow
 def test_every_refused_python_is_named_with_its_fault(machine):
     machine.add("python3", "3.9")
     machine.add("python3.11", "3.11", ensurepip=False)
@@ -100,12 +107,14 @@ def test_every_refused_python_is_named_with_its_fault(machine):
     assert "is Python 3.11, but lacks venv or ensurepip (Debian, Ubuntu: apt install python3.11-venv)" in answer.stderr
 
 
+@pytest.mark.slow
 def test_the_exit_status_of_the_setup_is_passed_on(machine):
     python = machine.add("python3", "3.12")
     python.write_text(python.read_text().replace('echo "python3 runs"', "exit 5"))
     assert machine.run().returncode == 5
 
 
+@pytest.mark.slow
 def test_the_script_is_plain_sh():
     assert os.access(ROOT / "scripts" / "setup.sh", os.R_OK)
     subprocess.run(["/bin/sh", "-n", ROOT / "scripts" / "setup.sh"], check=True)

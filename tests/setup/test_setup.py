@@ -69,6 +69,7 @@ def failing(setup, monkeypatch, error):
         yield
 
 
+@pytest.mark.slow
 def test_a_finished_setup_is_not_done_again(setup, project, steps):
     setup.set_up(project)
     assert steps == ["create", "install"]
@@ -76,6 +77,7 @@ def test_a_finished_setup_is_not_done_again(setup, project, steps):
     assert steps == ["create", "install"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pyproject.toml", "constraints.txt"])
 def test_other_packages_are_installed_when_they_are_asked_for(setup, project, steps, name):
     setup.set_up(project)
@@ -85,6 +87,7 @@ def test_other_packages_are_installed_when_they_are_asked_for(setup, project, st
     assert steps == ["create", "install", "install"]
 
 
+@pytest.mark.slow
 def test_an_interrupted_install_goes_on_in_the_same_environment(setup, project, steps, monkeypatch):
     with failing(setup, monkeypatch, KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         setup.set_up(project)
@@ -92,6 +95,7 @@ def test_an_interrupted_install_goes_on_in_the_same_environment(setup, project, 
     assert steps == ["create", "install"]
 
 
+@pytest.mark.slow
 def test_an_update_that_was_interrupted_is_not_taken_for_finished(setup, project, steps, monkeypatch):
     before = (project / "constraints.txt").read_text()
     setup.set_up(project)
@@ -103,6 +107,7 @@ def test_an_update_that_was_interrupted_is_not_taken_for_finished(setup, project
     assert steps == ["create", "install", "install"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", ["exit 1", "echo 3.8.1 /usr", "no-such-command"])
 def test_an_environment_that_is_broken_or_of_another_python_is_built_anew(setup, project, steps, script):
     fake_environment(project / ".venv", script)
@@ -110,6 +115,7 @@ def test_an_environment_that_is_broken_or_of_another_python_is_built_anew(setup,
     assert steps == ["create", "install"]
 
 
+@pytest.mark.slow
 def test_a_project_that_was_moved_gets_a_new_environment(setup, project, steps):
     setup.set_up(project)
     moved = project.with_name("moved")
@@ -143,6 +149,7 @@ def test_too_little_room_is_said_before_anything_is_done(setup, project, steps, 
     assert steps == []
 
 
+@pytest.mark.slow
 def test_a_memory_that_the_system_does_not_tell_is_no_obstacle(setup, project, steps, monkeypatch):
     resources = SimpleNamespace(free_disk=lambda folder: 9e9, memory=lambda: 0, gigabytes=str)
     monkeypatch.setattr(setup, "load_resources", lambda project: resources)
@@ -150,6 +157,7 @@ def test_a_memory_that_the_system_does_not_tell_is_no_obstacle(setup, project, s
     assert steps == ["create", "install"]
 
 
+@pytest.mark.slow
 def test_pip_works_inside_the_project_with_the_pins_and_without_our_surroundings(setup, project, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/somewhere")
     monkeypatch.setenv("PIP_USER", "1")
@@ -170,6 +178,7 @@ def test_pip_works_inside_the_project_with_the_pins_and_without_our_surroundings
     assert not (project / ".tmp" / "build").exists()
 
 
+@pytest.mark.slow
 def test_when_pip_fails_its_last_words_are_shown(setup, project):
     fake_environment(project / ".venv", 'echo "ERROR: no matching distribution" >&2; exit 1')
     with pytest.raises(setup.SetupError, match=r"(?s)ERROR: no matching distribution.*\.tmp/install\.log.*make again"):

@@ -28,6 +28,7 @@ def hidden(machine: dict[str, str], *command: str) -> "subprocess.CompletedProce
     return subprocess.run([SCRIPT, *command], env=machine, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_java_is_hidden_and_the_commands_beside_it_are_found(machine):
     answer = hidden(machine, "sh", "-c", 'command -v java; greet "a  b"; echo "${JAVA_HOME-none}"')
     lines = answer.stdout.splitlines()
@@ -35,15 +36,18 @@ def test_java_is_hidden_and_the_commands_beside_it_are_found(machine):
     assert lines[1:] == ["none"], answer
 
 
+@pytest.mark.slow
 def test_a_python_is_called_by_its_own_path(machine, tmp_path):
     assert hidden(machine, "python9", "x").stdout == f"python9 {tmp_path}/java and others/python9 x\n"
 
 
+@pytest.mark.slow
 def test_the_status_is_the_commands_and_no_folder_stays(machine, tmp_path):
     assert hidden(machine, "sh", "-c", "exit 7").returncode == 7
     assert [path.name for path in tmp_path.iterdir()] == ["java and others"]
 
 
+@pytest.mark.slow
 def test_without_a_command_the_usage_is_printed(machine):
     answer = hidden(machine)
     assert (answer.returncode, answer.stdout) == (2, "")

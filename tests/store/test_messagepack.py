@@ -223,6 +223,7 @@ def read_within(megabytes, count):
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits on memory are set and read as Linux has them")
 def test_changed_bytes_are_an_error_or_a_value_in_little_memory():
     program = "import runpy, sys; print(runpy.run_path(sys.argv[1])['read_within'](100, 20_000))"
