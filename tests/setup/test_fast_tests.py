@@ -16,7 +16,7 @@ def fast(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_spark_the_laboratory_and_slow_tests_are_left_out() -> None:
-    found = fast("--collect-only", "tests/setup", "tests/spark", "tests/lab", "tests/store").stdout
+    found = fast("--collect-only", "tests").stdout
     assert "tests/store/test_" in found and "tests/setup/test_perf_compare.py::test_a_machine" in found
     assert "tests/spark" not in found and "tests/lab" not in found
     assert "test_every_case_runs_and_has_a_time" not in found
