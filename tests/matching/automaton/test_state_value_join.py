@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -225,3 +226,29 @@ def test_a_chain_from_the_root_does_not_begin_further_down() -> None:
         assert not matcher.match("<a k='1'><b/></a>")
     assert matcher.match("<a><a k='1'><b l='2'><c/></b></a></a>").ids.tolist() == [2]
     assert matcher.match("<a k='1'><a><b l='2'><c/></b></a></a>").ids.tolist() == [1, 2]
+
+
+def test_room_fits_the_regions_that_a_document_reads_whatever_other_threads_add(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Regions that are published after room was made must not reach the kernel: it would write beyond its buffers."""
+    subscriptions = Subscriptions()
+    subscriptions.add_many(["/a/b[@k = 1]", "//b/c[@k = 2]"])
+    matcher, called = subscriptions.compile(), []
+    fit, join_documents = joins._Scratch.fit, joins.join_documents
+
+    def fit_before_another_thread_publishes(scratch: Any, *arguments: Any) -> None:
+        fit(scratch, *arguments)
+        found = matcher.engine._updates.current.base.trees.gated.joins._regions  # type: ignore[attr-defined]
+        found.cover(joins._missing(found, np.arange(len(found.of), dtype=np.int32)))
+
+    def check(*arguments: Any) -> Any:
+        patterns, room = arguments[5:7]
+        called.append(len(patterns.regions.spans))
+        assert len(room.last.elements) >= len(patterns.regions.spans)
+        return join_documents(*arguments)
+
+    monkeypatch.setattr(joins._Scratch, "fit", fit_before_another_thread_publishes)
+    monkeypatch.setattr(joins, "join_documents", check)
+    assert matcher.match("<a><b k='1'><c k='2'/></b></a>").ids.tolist() == [1, 2]
+    assert called[0] == 0 and called[-1] > 0

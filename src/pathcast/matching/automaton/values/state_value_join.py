@@ -182,9 +182,10 @@ class _Scratch(threading.local):
         self.of: _Regions | None = None
         self.room = _new_room()
 
-    def fit(self, regions: _Regions, elements: int, values: int, entries: int, patterns: int, names: int) -> None:
-        """Make room; stamps begin again with other regions."""
-        states = len(regions.patterns.regions.spans)
+    def fit(
+        self, regions: _Regions, states: int, elements: int, values: int, entries: int, patterns: int, names: int
+    ) -> None:
+        """Make room for so many states, and the rest; stamps begin again with other regions."""
         if self.of is not regions:
             self.of = regions
             self.room = self.room._replace(last=_new_last(0))
@@ -314,11 +315,11 @@ class Joins:
         scratch.room.counts[J_LOOKED] = 0
         elements, values, done = batch.elements, batch.values, 0
         while done < count:
-            scratch.fit(regions, largest.elements, value_count, entries, patterns, names)
+            found = regions.patterns  # read once: another thread may publish more states at any moment
+            states_found = len(found.regions.spans)
+            scratch.fit(regions, states_found, largest.elements, value_count, entries, patterns, names)
             room = scratch.room
-            done = join_documents(
-                elements, values, translation, of, self._tests, regions.patterns, room, unknown, offsets, done
-            )
+            done = join_documents(elements, values, translation, of, self._tests, found, room, unknown, offsets, done)
             if done < count:
                 if room.counts[J_WHY] == MISS:
                     begin, end = batch.offsets[done], batch.offsets[-1]
