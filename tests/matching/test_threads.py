@@ -1,7 +1,8 @@
 """One matcher in many threads: every answer is that of one moment, whatever changes meanwhile."""
 
+import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -28,6 +29,15 @@ PATTERNS = [
     "//section[@number > 2]",
     "//title[. = 'x']",
 ]
+
+
+@pytest.fixture(autouse=True)
+def threads_take_turns_often() -> Iterator[None]:
+    """A race that shows once in a thousand runs shows in most of them."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
 
 
 def truth() -> list[set[int]]:
@@ -146,6 +156,29 @@ def test_many_documents_in_threads_come_back_in_order(threads: int) -> None:
             assert {id - 1 for id in ids} == wanted[number % 24]
     assert {id - 1 for id in found[900]} == wanted[3]
     assert matcher.statistics()["documents"] == 1500
+
+
+@pytest.mark.slow
+def test_threads_that_meet_new_label_paths_at_the_same_time_agree() -> None:
+    """Each round begins with an engine that has seen no document, so all threads extend it at once."""
+    wanted = truth()
+    for _ in range(20):
+        subscriptions = Subscriptions()
+        subscriptions.add_many(PATTERNS)
+        matcher, wrong = subscriptions.compile(), list[int]()
+
+        def match(first: int, matcher: pathcast.Matcher = matcher, wrong: list[int] = wrong) -> None:
+            for number in range(len(DOCUMENTS)):
+                index = (first + number) % len(DOCUMENTS)
+                if {id - 1 for id in matcher.match(DOCUMENTS[index]).ids.tolist()} != wanted[index]:
+                    wrong.append(index)
+
+        threads = [threading.Thread(target=match, args=(first,)) for first in range(0, 24, 4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong
 
 
 def test_threads_match_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
