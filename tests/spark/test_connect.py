@@ -17,8 +17,8 @@ import json, os, sys
 from pathlib import Path
 os.environ["SPARK_REMOTE"] = "local[2]"  # a server in the same program, which ends with it
 from pathcast.spark import (
-    ProgressListener, compile_subscriptions, dead_letters, deliver, join_subscriptions, match_documents, observed,
-    pack_index, pin_version, publish_joins, session, stream_files, with_source, write_once,
+    ProgressListener, PublishedIndex, compile_subscriptions, dead_letters, deliver, join_subscriptions, match_documents,
+    observed, pack_index, pin_version, publish_joins, session, stream_files, with_source, write_once,
 )
 from pathcast.joins import Schema
 from pathcast.joins.partition.standing_joins import StandingJoins
@@ -53,7 +53,7 @@ index, pins, split = str(folder / "index"), str(folder / "pins"), str(folder / "
 pin_version(index, "split", 0, pins)  # a batch that was begun and not finished, with what was the newest version
 compile_subscriptions(spark.createDataFrame([(9, "new", "/news")], "id int, subscriber string, xpath string"), index)
 def write(rows, batch):
-    matched = match_documents(rows, index, by="subscriber", version=pin_version(index, "split", batch, pins))
+    matched = match_documents(rows, PublishedIndex(index, pin_version(index, "split", batch, pins)), by="subscriber")
     write_once(deliver(matched).select("id", "subscriber"), batch, split)
 writer = stream.writeStream.foreachBatch(write).option("checkpointLocation", str(folder / "split-checkpoint"))
 writer.trigger(availableNow=True).start().awaitTermination()
@@ -86,7 +86,7 @@ for name in ("a.xml", "b.xml", "c [x].xml"):
     (folder / "feed" / name).write_text("<p/>")
 place, fed = str(folder / "files-checkpoint"), str(folder / "fed")
 def feed(rows, batch):
-    matched = match_documents(rows, index, document="content", version=2)
+    matched = match_documents(rows, PublishedIndex(index, 2), document="content")
     write_once(matched.select("path", "matches"), batch, fed)
 files = stream_files(spark, folder / "feed", checkpoint=place, settle="100 milliseconds", maxFilesPerTrigger=2)
 writer = files.writeStream.foreachBatch(feed).option("checkpointLocation", place).trigger(availableNow=True)

@@ -17,7 +17,16 @@ from pathcast.joins import Extraction
 from pathcast.mediation import Mediator, infer_tree
 from pathcast.routing import Overlay, Policy
 from pathcast.routing.snapshot import save_overlay
-from pathcast.spark import disseminate, expand, extract_rows, match_documents, mediate, publish, summarize
+from pathcast.spark import (
+    PublishedIndex,
+    disseminate,
+    expand,
+    extract_rows,
+    match_documents,
+    mediate,
+    publish,
+    summarize,
+)
 from pathcast.spark.joins.extract_rows import extracting
 from pathcast.spark.matching.match_documents import matching
 from pathcast.spark.matching.mediate_documents import Mediating, mediating
@@ -123,7 +132,9 @@ def test_every_stage_on_spark_has_its_workers_expand_entities(spark, index, tmp_
     for name, first in (("", None), (" after mediation", Mediating(mediator))):
         given: Given = {"mediation": first, "entities": "expand"}
         stages[f"match{name}"] = match_documents(documents, index, **given)
-        stages[f"match shards{name}"] = match_documents(documents, tmp_path / "shards", shards=2, **given)
+        stages[f"match shards{name}"] = match_documents(
+            documents, PublishedIndex(tmp_path / "shards", shards=2), **given
+        )
         stages[f"extract{name}"] = extract_rows(documents, titles, key="number", **given)
         stages[f"disseminate{name}"] = disseminate(documents, overlay, "L", **given)
         stages[f"disseminate hop by hop{name}"] = disseminate(documents, overlay, "L", spread=True, **given)
@@ -158,7 +169,7 @@ def test_another_way_with_entities_is_refused_before_anything_runs(spark, index)
     allow: Any = "allow"
     stages: list[Callable[[], DataFrame]] = [
         lambda: match_documents(documents, index, entities=allow),
-        lambda: match_documents(documents, index, shards=2, entities=allow),
+        lambda: match_documents(documents, PublishedIndex(index, shards=2), entities=allow),
         lambda: mediate(documents, Mediator(infer_tree(["<a/>"])), entities=allow),
         lambda: extract_rows(documents, Extraction("A", "//a", {"a": "."}), entities=allow),
         lambda: summarize(documents, entities=allow),

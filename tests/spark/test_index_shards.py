@@ -6,7 +6,7 @@ import pytest
 import pathcast
 from pathcast.errors import PipelineError
 from pathcast.matching import open_index
-from pathcast.spark import dead_letters, deliver, match_documents, parse_documents, publish
+from pathcast.spark import PublishedIndex, dead_letters, deliver, match_documents, parse_documents, publish
 from pathcast.spark.matching.match_documents import matching
 from pathcast.spark.matching.parse_documents import parsing
 from pathcast.spark.matching.worker_index import Index, _opened
@@ -71,7 +71,7 @@ def test_on_spark_deliveries_are_those_of_the_whole_index(spark, matcher, tmp_pa
     publish(matcher, tmp_path / "whole")
     publish(matcher, tmp_path / "shards", shards=3)
     documents = spark.createDataFrame(list(enumerate(DOCUMENTS)), "number int, xml binary")
-    matched = match_documents(documents, tmp_path / "shards", shards=3, by="subscriber").persist()
+    matched = match_documents(documents, PublishedIndex(tmp_path / "shards", shards=3), by="subscriber").persist()
     assert matched.columns == ["number", "xml", "shard", "subscribers", "error"]
     found = sorted((row.number, row.subscriber) for row in deliver(matched).collect())
     assert found == sorted(
@@ -80,10 +80,10 @@ def test_on_spark_deliveries_are_those_of_the_whole_index(spark, matcher, tmp_pa
     assert sorted(row.number for row in dead_letters(matched).collect()) == [4, 5]
     assert sorted(row.number for row in matched.where("shard = 0").collect()) == list(range(6))
     matched.unpersist()
-    with pytest.raises(PipelineError, match="is in 3 shards; match with shards=3"):
+    with pytest.raises(PipelineError, match=r"is in 3 shards; match with PublishedIndex\(…, shards=3\)"):
         match_documents(documents, tmp_path / "shards")
     with pytest.raises(PipelineError, match=r"not in shards; publish\(matcher, folder, shards=2\)"):
-        match_documents(documents, tmp_path / "whole", shards=2)
+        match_documents(documents, PublishedIndex(tmp_path / "whole", shards=2))
     with pytest.raises(PipelineError, match="would be read once for each shard"):
-        match_documents(documents, tmp_path / "shards", shards=3, document_path="number")
+        match_documents(documents, PublishedIndex(tmp_path / "shards", shards=3), document_path="number")
     assert parse_documents(documents).columns == ["number", "xml", "structure", "error"]

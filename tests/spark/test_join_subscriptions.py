@@ -161,17 +161,17 @@ def test_what_is_asked_wrongly_is_said(spark, tmp_path):
     schema = Schema({"A": "k int"})
     changes = spark.createDataFrame([], CHANGES)
     with pytest.raises(PipelineError, match="changes have no column 'sequence'"):
-        join_subscriptions(changes.drop("sequence"), schema, [])
+        join_subscriptions(changes.drop("sequence"), StandingJoins(schema))
     with pytest.raises(PipelineError, match="'sequence' of changes is of type string, not bigint"):
-        join_subscriptions(changes.selectExpr("table", "change", "row", "'1' as sequence"), schema, [])
-    with pytest.raises(PipelineError, match="a schema and subscriptions, or versions"):
+        join_subscriptions(changes.selectExpr("table", "change", "row", "'1' as sequence"), StandingJoins(schema))
+    with pytest.raises(PipelineError, match="one of the two"):
         join_subscriptions(changes)
-    with pytest.raises(PipelineError, match="are those of versions"):
-        join_subscriptions(changes, schema, versions=tmp_path)
+    with pytest.raises(PipelineError, match="one of the two"):
+        join_subscriptions(changes, StandingJoins(schema), versions=tmp_path)
     with pytest.raises(PipelineError, match="there is no version"):
         join_subscriptions(changes, versions=tmp_path)
     with pytest.raises(PipelineError, match="pins and version go with versions"):
-        join_subscriptions(changes, schema, pins=tmp_path)
+        join_subscriptions(changes, StandingJoins(schema), pins=tmp_path)
     messages = spark.createDataFrame([], "message binary, subscription long")
     with pytest.raises(PipelineError, match="'subscription' is taken"):
         deliver_joins(messages, StandingJoins(schema))

@@ -12,7 +12,7 @@ from pyspark.sql import types as t
 import pathcast
 from pathcast import Limits
 from pathcast.errors import PipelineError, SnapshotError
-from pathcast.spark import match_documents, pack_index, pin_version, publish
+from pathcast.spark import PublishedIndex, match_documents, pack_index, pin_version, publish
 from pathcast.spark.matching import worker_index as opening
 from pathcast.spark.publishing.version_pins import pins_of
 
@@ -226,14 +226,14 @@ def test_a_table_is_matched_with_the_version_that_was_newest_when_it_was_asked_f
     publish_xpath("//b", tmp_path)
     assert matched.collect()[0].matches == [1]
     assert match_documents(rows, tmp_path).collect()[0].matches == []
-    assert match_documents(rows, tmp_path, version=1).collect()[0].matches == [1]
+    assert match_documents(rows, PublishedIndex(tmp_path, 1)).collect()[0].matches == [1]
     with pytest.raises(PipelineError, match="no version 7 of the index .*; it has 1, 2"):
-        match_documents(rows, tmp_path, version=7)
+        match_documents(rows, PublishedIndex(tmp_path, 7))
 
 
 def test_a_plain_index_has_no_version_to_ask_for(spark, index):
     with pytest.raises(PipelineError, match="has no versions"):
-        match_documents(frame(spark), index, version=1)
+        match_documents(frame(spark), PublishedIndex(index, 1))
 
 
 def test_a_running_stream_takes_up_a_new_version_and_replays_with_the_old_one(spark, tmp_path):
@@ -260,7 +260,7 @@ def test_matching_inside_foreach_batch_is_pinned_too(spark, tmp_path):
 
     def write(rows, batch):
         for _ in range(2):
-            matched = match_documents(rows, tmp_path / "index", pins=tmp_path / "pins")
+            matched = match_documents(rows, PublishedIndex(tmp_path / "index", pins=tmp_path / "pins"))
             found.append([row.matches for row in matched.collect()])
             publish_xpath("//b", tmp_path / "index")
 
@@ -271,7 +271,7 @@ def test_matching_inside_foreach_batch_is_pinned_too(spark, tmp_path):
 
 def test_a_stream_whose_tasks_do_not_know_their_batch_is_refused(tmp_path):
     publish_xpath("//a", tmp_path)
-    with pytest.raises(PipelineError, match=r"match inside foreachBatch, with version=pin_version\("):
+    with pytest.raises(PipelineError, match=r"inside foreachBatch, with PublishedIndex\(index, version=pin_version\("):
         opening.Index(str(tmp_path), streaming=True).choose()
     assert pin_version(tmp_path, "mine", 3) == 1
     publish_xpath("//b", tmp_path)
@@ -350,4 +350,4 @@ def test_an_index_may_come_as_an_artifact(spark, tmp_path):
     with pytest.raises(PythonException, match="no index in the artifact 'missing'"):
         match_documents(rows, "artifact:missing").collect()
     with pytest.raises(PipelineError, match="artifact has no versions"):
-        match_documents(rows, "artifact:packed", version=1)
+        match_documents(rows, PublishedIndex("artifact:packed", 1))

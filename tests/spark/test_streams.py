@@ -12,6 +12,7 @@ from pathcast.mediation import Mediator, infer_tree
 from pathcast.routing import Overlay
 from pathcast.spark import (
     Mediating,
+    PublishedIndex,
     dead_letters,
     deliver,
     disseminate,
@@ -54,7 +55,9 @@ def test_stages_give_in_micro_batches_what_one_process_says(spark, tmp_path):
     stream = spark.readStream.schema("number long, publisher string, xml binary").option("maxFilesPerTrigger", 1)
     documents = stream.parquet(str(tmp_path / "documents"))
     mediated = mediate(documents, mediator)
-    matched = match_documents(mediated, tmp_path / "index", structure="structure", by="subscriber", shards=2)
+    matched = match_documents(
+        mediated, PublishedIndex(tmp_path / "index", shards=2), structure="structure", by="subscriber"
+    )
     frames = {
         "matched": matched.drop("xml"),
         "routed": disseminate(documents, tmp_path / "overlay", "L", mediation=Mediating(mediator), links=True),

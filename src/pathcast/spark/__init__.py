@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .matching.parse_documents import parse_documents
     from .matching.stream_metrics import ProgressListener, StructuredFormatter, observed, progress_facts, progress_line
     from .matching.summarize_documents import expand, summarize
-    from .matching.worker_index import pin_version
+    from .matching.worker_index import PublishedIndex, pin_version
     from .overlay.published_overlays import publish_overlay
     from .overlay.route_documents import disseminate, route_documents, visits_as_rows
     from .publishing.compile_subscriptions import compile_subscriptions
@@ -40,6 +40,7 @@ __all__ = [
     "JoinsVersion",
     "Mediating",
     "ProgressListener",
+    "PublishedIndex",
     "StructuredFormatter",
     "SubscriptionReport",
     "compile_subscriptions",
@@ -77,6 +78,7 @@ _FILES = {
     "Mediating": "matching.mediate_documents",
     "JoinsVersion": "joins.join_versions",
     "ProgressListener": "matching.stream_metrics",
+    "PublishedIndex": "matching.worker_index",
     "StructuredFormatter": "matching.stream_metrics",
     "SubscriptionReport": "publishing.subscription_report",
     "compile_subscriptions": "publishing.compile_subscriptions",

@@ -15,7 +15,7 @@ from pathcast.documents import DocumentBatch, Names
 from pathcast.matching import Tuning
 from pathcast.matching.automaton.values import state_value_join as joins
 from pathcast.matching.automaton.values.ancestor_tests import bound_tests, demand_at, spine_of
-from pathcast.matching.automaton.values.state_value_join_kernels import DOWN
+from pathcast.matching.automaton.values.state_value_join_kernels import DOWN, join_documents
 from pathcast.patterns import parse
 from pathcast.patterns.parsing.plain_paths import PathEncoder
 
@@ -235,7 +235,7 @@ def test_room_fits_the_regions_that_a_document_reads_whatever_other_threads_add(
     subscriptions = Subscriptions()
     subscriptions.add_many(["/a/b[@k = 1]", "//b/c[@k = 2]"])
     matcher, called = subscriptions.compile(), []
-    fit, join_documents = joins._Scratch.fit, joins.join_documents
+    fit = joins._Scratch.fit
 
     def fit_before_another_thread_publishes(scratch: Any, *arguments: Any) -> None:
         fit(scratch, *arguments)

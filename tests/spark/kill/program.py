@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from pathcast.spark import dead_letters, deliver, match_documents, session, stream_files, write_once
+from pathcast.spark import PublishedIndex, dead_letters, deliver, match_documents, session, stream_files, write_once
 from pathcast.spark.sessions.session import LOCAL_SETTINGS
 
 SETTINGS = {
@@ -47,7 +47,12 @@ def main(folder: Path) -> None:
     news = stream_files(spark, folder / "documents", checkpoint=checkpoint, settle="0 seconds", maxFilesPerTrigger=80)
     numbered = news.select(f.regexp_extract("path", r"(\d+) \[x\]", 1).cast("long").alias("id"), f.col("content"))
     delivered = (
-        match_documents(numbered, folder / "index", document="content", by="subscriber", pins=folder / "pins")
+        match_documents(
+            numbered,
+            PublishedIndex(folder / "index", pins=folder / "pins"),
+            document="content",
+            by="subscriber",
+        )
         .writeStream.queryName("delivered")
         .foreachBatch(write)
         .option("checkpointLocation", str(checkpoint))

@@ -130,11 +130,7 @@ class JoinStream:
         self._spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10000")
         changes = self._spark.readStream.schema(_CHANGES).option("maxFilesPerTrigger", 1)
         changes_of = changes.parquet(str(self._files.folder))
-        standing = self._tables.standing
-        (many,) = standing.many
-        messages = join_subscriptions(
-            changes_of, standing.schema, batches=[(many.query, many.ranges)], folder=self._folder / "subscriptions"
-        )
+        messages = join_subscriptions(changes_of, self._tables.standing, folder=self._folder / "subscriptions")
         writer = messages.writeStream.foreachBatch(lambda rows, _: self._use(rows))
         return writer.option("checkpointLocation", str(self._folder / "checkpoint")).start()
 

@@ -17,7 +17,7 @@ else some 110.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from pyspark import TaskContext
@@ -28,9 +28,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.utils import is_remote
 
 from pathcast.errors import PipelineError
-from pathcast.joins import Schema, Selection
-from pathcast.joins.partition import Event, Parts, Query, StandingJoins
-from pathcast.joins.schemes import DEFAULT
+from pathcast.joins.partition import Event, Parts, StandingJoins
 
 from ..matching.column_checks import ERROR
 from .event_fanout import FANNED, LETTER, REFUSED, TIME, TIMED, VALUES, fanning
@@ -45,12 +43,8 @@ _Answered = Row(*ANSWERED.fieldNames())
 
 def join_subscriptions(
     changes: DataFrame,
-    schema: Schema | None = None,
-    subscriptions: Mapping[Any, Query | Iterable[Query]] | Iterable[Query] = (),
-    scheme: str = DEFAULT,
+    subscriptions: StandingJoins | None = None,
     *,
-    batches: Iterable[tuple[Selection, Mapping[str, tuple[Any, Any]]]] = (),
-    axes: int | None = None,
     folder: str | os.PathLike[str] | None = None,
     versions: str | os.PathLike[str] | None = None,
     pins: str | os.PathLike[str] | None = None,
@@ -60,13 +54,13 @@ def join_subscriptions(
     """The messages that changes of tables mean for standing joins (docs/joins.md).
 
     `changes` has the columns `table`, `change` (insert, delete, update), `row` (JSON), `sequence`, a whole number of
-    its own for each change, and for updates `values` (JSON). `subscriptions` are queries, or queries by subscriber,
-    with the ids 1, 2, 3, …; `batches` many with ranges as arrays. Where they are many, they are put below
+    its own for each change, and for updates `values` (JSON). Where `subscriptions` are many, they are put below
     `folder`, which every worker can read.
 
-    Subscriptions that come and go while a stream runs lie in a folder, `versions` (`publish_joins`), and nothing else
-    is said of them here: each micro-batch takes the newest version, and stays with it when it is replayed. `pins` is
-    the folder for what says which, instead of one in `versions`. `version` is the one to take, for all tasks alike.
+    Subscriptions that come and go while a stream runs lie in a folder, `versions` (`publish_joins`), in place of
+    `subscriptions`: each micro-batch takes the newest version, and stays with it when it is replayed. `pins` is the
+    folder that records the version of each micro-batch, instead of one in `versions`. `version` is the one to take, for
+    all tasks alike.
     `checkpoint` is the folder of the stream's checkpoint, which workers see as well: over Spark Connect, tasks of a
     `foreachBatch` find there which micro-batch they belong to. They need it for `versions`, and to forget changes that
     came long ago.
@@ -76,17 +70,11 @@ def join_subscriptions(
     is a row with `error` and the change. On streams the tables live in the checkpoint.
     """
     _check_changes(changes)
-    if versions is None:
-        if schema is None:
-            raise PipelineError("say what is joined: a schema and subscriptions, or versions=… for a folder of them")
-        standing: StandingJoins | None = StandingJoins(schema, subscriptions, scheme, batches, axes)
-    elif schema is not None or subscriptions or batches:
-        raise PipelineError("the schema and the subscriptions are those of versions=…; say nothing else of them")
-    else:
-        standing = None
+    if (subscriptions is None) == (versions is None):
+        raise PipelineError("give subscriptions, a StandingJoins, or versions=…, a folder of them: one of the two")
     timed = checkpoint is not None and changes.isStreaming and is_remote()
     subscribed = find_subscriptions(
-        standing,
+        subscriptions,
         folder,
         versions,
         pins,

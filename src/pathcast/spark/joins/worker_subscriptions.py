@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from pathcast.errors import PipelineError, SnapshotError
 from pathcast.joins.partition import StandingJoins, open_standing, save_standing_under
 
-from ..matching.worker_index import Index, find_index
+from ..matching.worker_index import Index, PublishedIndex, find_index
 from ..pipeline.stream_checkpoints import batch_at, query_id
 from ..publishing.index_versions import AnyPath
 from ..publishing.index_versions import versions as versions_in
@@ -118,7 +118,7 @@ def find_subscriptions(
         )
     return Subscribed(
         None,
-        find_index(versions, version=version, pins=pins, streaming=streaming, remote=False, limits=None),
+        find_index(PublishedIndex(versions, version, pins), streaming=streaming, remote=False),
         where,
     )
 

@@ -30,7 +30,7 @@ from .column_checks import ERROR, check_columns, check_structure
 from .document_columns import Part, bytes_of, error_column, errors_of, lists, parts_of_files, parts_of_values
 from .mediate_documents import Mediating, Stage, mediate, row_by_row
 from .parse_documents import STRUCTURE, parse_documents
-from .worker_index import Index, find_index
+from .worker_index import Index, PublishedIndex, find_index
 
 By = Literal["id", "subscriber"]
 
@@ -53,24 +53,22 @@ SHARD_COLUMN = "shard"
 
 def match_documents(
     documents: DataFrame,
-    index: str | os.PathLike[str],
+    index: str | os.PathLike[str] | PublishedIndex,
     *,
     document: str = "xml",
     document_path: str | None = None,
     structure: str | None = None,
     mediation: Mediating | None = None,
     by: By = "id",
-    shards: int | None = None,
-    version: int | None = None,
-    pins: str | os.PathLike[str] | None = None,
     limits: Limits | None = None,
     entities: Entities = "refuse",
     measure: bool = False,
 ) -> DataFrame:
     """Match a column of XML documents (binary or string) against an index.
 
-    `index` is a folder that `matcher.save` or `publish` wrote, or `artifact:NAME` (see `pack_index`). The documents are
-    in the column `document`, or in the files that the column `document_path` names.
+    `index` is a folder that `matcher.save` or `publish` wrote, or `artifact:NAME` (see `pack_index`), or a
+    `PublishedIndex` with a version, pins or shards. The documents are in the column `document`, or in the files that
+    the column `document_path` names.
 
     Keeps all columns and adds `matches` (ids of subscriptions, ascending), or with `by="subscriber"` `subscribers`
     (names, sorted), and `error` (reason, line, column). A document that can't be read, or is null, has an error and
@@ -80,16 +78,18 @@ def match_documents(
     out of what comes out. A row that has an error already keeps it. With `mediation`, documents are mediated in the
     same worker, just before they are matched: as `mediate` and `structure` together, without the way between the two.
 
-    With `shards`, the index is in so many pieces (`publish(…, shards=…)`), and a worker needs the memory of one.
+    Of an index in shards (`publish(…, shards=4)`, then `PublishedIndex(folder, shards=4)`) a worker opens one.
     Documents are parsed once and meet every shard. A column `shard` is added: a document has a row for shard 0, with
     the error if it has one, and a row for each other shard in which somebody wants it; `deliver` and `dead_letters`
     serve as ever.
 
-    Works on streams too. There each batch takes the newest version of the index and is pinned to it, in the folder
-    `pins` (else in the index); outside of streams the newest version, or `version`, serves all rows. `limits` bounds
-    what one document may bring; with `entities="expand"`, documents whose DOCTYPE declares internal entities are read,
-    within a limit. With `measure`, a column `measured` is added, for `observed` (stream_metrics.py).
+    Works on streams too. There each batch takes the newest version of the index and is pinned to it; outside of streams
+    the newest version serves all rows. `limits` bounds what one document may bring; with `entities="expand"`, documents
+    whose DOCTYPE declares internal entities are read, within a limit. With `measure`, a column `measured` is added, for
+    `observed` (stream_metrics.py).
     """
+    chosen = index if isinstance(index, PublishedIndex) else PublishedIndex(index)
+    shards = chosen.shards
     if by not in ADDED:
         raise PipelineError(f"by={by!r}: must be 'id' or 'subscriber'")
     if mediation is not None and (structure is not None or document_path is not None):
@@ -117,16 +117,7 @@ def match_documents(
     new = [SHARD_COLUMN] if shards is not None else []
     new += [field.name for field in added if not (had and field.name == "error")]
     check_columns(documents.schema, document, document_path, new)
-    found = find_index(
-        index,
-        version=version,
-        pins=pins,
-        streaming=documents.isStreaming,
-        remote=is_remote(),
-        limits=limits,
-        entities=entities,
-        shards=shards,
-    )
+    found = find_index(chosen, streaming=documents.isStreaming, remote=is_remote(), limits=limits, entities=entities)
     if shards is not None:
         documents = to_shards(documents, shards, has_errors=had)
     gone = [structure, *(["error"] if had else [])]

@@ -36,6 +36,20 @@ _opened: dict[tuple[str, Limits | None, Entities], tuple[_Stamp, Matcher]] = {}
 
 
 @dataclass(frozen=True, slots=True)
+class PublishedIndex:
+    """An index as `publish` writes it, where its folder alone does not identify what to match with.
+
+    `version`: this one instead of the newest. `pins`: the folder that records which version each micro-batch uses,
+    instead of one inside the index. `shards`: the index is in this many pieces.
+    """
+
+    folder: str | os.PathLike[str]
+    version: int | None = None
+    pins: str | os.PathLike[str] | None = None
+    shards: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Index:
     """Where workers find an index, and how they choose its version."""
 
@@ -82,7 +96,8 @@ class Index:
         elif self.streaming:
             raise PipelineError(
                 "the task does not know its batch, so it can't be pinned to a version of the index (foreachBatch over "
-                "Spark Connect hides it); match inside foreachBatch, with version=pin_version(index, name, batch_id)"
+                "Spark Connect hides it); match inside foreachBatch, with "
+                "PublishedIndex(index, version=pin_version(index, name, batch_id))"
             )
         else:
             version = self.newest or latest(folder)
@@ -90,19 +105,17 @@ class Index:
 
 
 def find_index(
-    index: str | os.PathLike[str],
+    chosen: PublishedIndex,
     *,
-    version: int | None,
-    pins: str | os.PathLike[str] | None,
     streaming: bool,
     remote: bool,
-    limits: Limits | None,
+    limits: Limits | None = None,
     entities: Entities = "refuse",
-    shards: int | None = None,
 ) -> Index:
     """What to tell the workers. Where driver and workers may see other disks (`remote`), only they can look."""
     Limits.given(limits)
     check_entities(entities)
+    index, version, pins, shards = chosen.folder, chosen.version, chosen.pins, chosen.shards
     if isinstance(index, str) and index.startswith(ARTIFACT):
         if shards is not None:
             raise PipelineError("an artifact is not in shards; put the index where every worker has it")
@@ -138,7 +151,7 @@ def _check_shards(folder: Path, version: int | None, shards: int | None) -> None
     place = version_folder(folder, version if version in known else known[-1]) if is_versioned(folder) else folder
     found = shards_in(place)
     if found and shards != found:
-        raise PipelineError(f"the index {folder} is in {found} shards; match with shards={found}")
+        raise PipelineError(f"the index {folder} is in {found} shards; match with PublishedIndex(…, shards={found})")
     if shards is not None and not found:
         raise PipelineError(
             f"the index {folder} is not in shards; publish(matcher, folder, shards={shards}) makes them"

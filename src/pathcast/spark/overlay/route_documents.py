@@ -30,7 +30,7 @@ from ..arrow_types import spark_fields, spark_type
 from ..matching.column_checks import ERROR, check_columns, check_entities, check_structure
 from ..matching.mediate_documents import Mediating, mediate
 from ..matching.parse_documents import STRUCTURE, parse_documents
-from ..matching.worker_index import ARTIFACT, find_index
+from ..matching.worker_index import ARTIFACT, PublishedIndex, find_index
 from .published_overlays import check_overlay, ship_overlay
 from .router_visits import VISITS_TYPE
 from .routing_hops import (
@@ -198,7 +198,7 @@ def _way(documents: DataFrame, overlay: AnyOverlay, policy: Policy, given: Routi
         remote = is_remote() or str(overlay).startswith(ARTIFACT)
         limits = None if remote else check_overlay(overlay, version, at).limits
     found = find_index(
-        overlay, version=version, pins=given["pins"], streaming=documents.isStreaming, remote=is_remote(), limits=None
+        PublishedIndex(overlay, version, given["pins"]), streaming=documents.isStreaming, remote=is_remote()
     )
     return Way(found, policy, name, given["document"], given["links"], given["structure"], limits, given["entities"])
 

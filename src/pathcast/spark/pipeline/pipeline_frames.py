@@ -37,6 +37,7 @@ from ..matching.deliveries import (
 from ..matching.match_documents import MEASURED, SHARD_COLUMN, match_documents
 from ..matching.mediate_documents import Mediating
 from ..matching.summarize_documents import summarize
+from ..matching.worker_index import PublishedIndex
 from ..overlay.route_documents import route_documents, visits_as_rows
 from ..overlay.routing_hops import VISITS
 from .pipeline_sections import (
@@ -99,13 +100,11 @@ def match(documents: DataFrame, pipeline: Pipeline, version: int | None) -> Data
         return _routed(documents, pipeline, pipeline.overlay, document, version)
     return match_documents(
         documents,
-        pipeline.subscriptions.index,
+        PublishedIndex(pipeline.subscriptions.index, version, shards=pipeline.subscriptions.shards),
         document=document,
         document_path=source.path_column,
         mediation=mediation_of(pipeline),
         by="id" if sink.per == "document" and sink.by == "id" else "subscriber",
-        shards=pipeline.subscriptions.shards,
-        version=version,
         limits=pipeline.limits,
         entities=source.entities,
         measure=True,

@@ -78,10 +78,7 @@ class JoinStage:
             return join_subscriptions(
                 changes, versions=joins.versions, pins=self._pins, version=self.version, checkpoint=checkpoint
             )
-        assert joins.subscriptions is not None
-        asked = read_join_subscriptions(joins.subscriptions)
-        tables = read_tables(joins).schema
-        return join_subscriptions(changes, tables, asked, joins.scheme, folder=self._folder, checkpoint=checkpoint)
+        return join_subscriptions(changes, self._standing, folder=self._folder, checkpoint=checkpoint)
 
     @cached_property
     def _standing(self) -> StandingJoins | None:

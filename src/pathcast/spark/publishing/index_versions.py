@@ -51,7 +51,7 @@ def publish(
 ) -> int:
     """Write a matcher's index as the next version of a folder, remove what is too old, and return the number.
 
-    With `shards` it is written in so many pieces, for `match_documents(…, shards=…)`.
+    With `shards` it is written in so many pieces, for `match_documents(…, PublishedIndex(folder, shards=…))`.
     """
 
     def save(place: Path) -> None:
