@@ -64,6 +64,15 @@ class Tuning:
     # numbered anew when there are more than these, and most are unused.
     unused_entries: int = 4096
     names: int = 1 << 16
+    # So many expressions of trees are remembered with their entries: adding the same expression again needs no parsing.
+    remembered_expressions: int = 1 << 15
+
+    # Rows of ids and subscribers are laid out anew when more than these have been added or removed, besides a quarter
+    # of those that were laid out. Names of subscribers are dropped when at least these exist, and most are unused.
+    changed_rows: int = 4096
+    subscriber_names: int = 1024
+    # The ids of a document are put in order by sorting when they are fewer than these, otherwise by marking.
+    marked_ids: int = 64
 
     def pending_bits(self, paths: int) -> int:
         """With more bits of pending paths than this, a base of so many paths gets a delta."""
