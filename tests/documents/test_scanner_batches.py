@@ -103,7 +103,7 @@ def test_a_document_known_to_be_unreadable_keeps_its_place() -> None:
 
 
 def test_there_is_room_for_all_tags_however_they_are_counted() -> None:
-    """Tags are counted in pieces of 256 KiB. Documents are a byte longer, so that a piece ends at each byte of `end`."""
+    """Tags are counted in pieces of 256 KiB. Documents are one byte longer: a piece ends at each byte of `end`."""
     end = b"<b m='3' n='4'>x</b></a>"
     documents = [b"<a>".ljust((1 << 18) + 1 - len(end)) + end] * len(end)
     assert _agree(documents)
