@@ -37,11 +37,11 @@ class SetupError(Exception):
     """The set-up cannot go on; the text says why and what to do."""
 
 
-def main() -> int:
+def main(project: Path = PROJECT) -> int:
     """Bring `.venv` up to date; 0 when it is."""
     try:
-        with one_at_a_time(PROJECT / ".tmp"):
-            set_up(PROJECT)
+        with one_at_a_time(project / ".tmp"):
+            set_up(project)
     except SetupError as error:
         print(f"set-up: {error}", file=sys.stderr)
         return 1

@@ -131,7 +131,6 @@ class TestLimitsOfContainers:
 
     @pytest.fixture
     def cgroups(self, monkeypatch, tmp_path):
-        monkeypatch.setattr(resources, "CGROUPS", tmp_path)
         monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(8)), raising=False)
 
         def write(**files):
@@ -142,37 +141,37 @@ class TestLimitsOfContainers:
 
         return write
 
-    def test_none(self, cgroups):
-        assert resources.memory_limit() is None
-        assert resources.cores() == 8
+    def test_none(self, cgroups, tmp_path):
+        assert resources.memory_limit(tmp_path) is None
+        assert resources.cores(tmp_path) == 8
 
-    def test_version_2(self, cgroups):
+    def test_version_2(self, cgroups, tmp_path):
         cgroups(memory_dot_max="1073741824\n", cpu_dot_max="150000 100000\n")
-        assert resources.memory_limit() == resources.memory() == 1 << 30
-        assert resources.cores() == 2
+        assert resources.memory_limit(tmp_path) == resources.memory(tmp_path) == 1 << 30
+        assert resources.cores(tmp_path) == 2
 
-    def test_version_2_without_limits(self, cgroups):
+    def test_version_2_without_limits(self, cgroups, tmp_path):
         cgroups(memory_dot_max="max\n", cpu_dot_max="max 100000\n")
-        assert resources.memory_limit() is None
-        assert resources.cores() == 8
+        assert resources.memory_limit(tmp_path) is None
+        assert resources.cores(tmp_path) == 8
 
-    def test_version_1(self, cgroups):
+    def test_version_1(self, cgroups, tmp_path):
         cgroups(
             memory__memory_dot_limit_in_bytes="1073741824\n",
             cpu__cpu_dot_cfs_quota_us="300000\n",
             cpu__cpu_dot_cfs_period_us="100000\n",
         )
-        assert resources.memory_limit() == 1 << 30
-        assert resources.cores() == 3
+        assert resources.memory_limit(tmp_path) == 1 << 30
+        assert resources.cores(tmp_path) == 3
 
-    def test_version_1_without_limits(self, cgroups):
+    def test_version_1_without_limits(self, cgroups, tmp_path):
         cgroups(
             memory__memory_dot_limit_in_bytes="9223372036854771712\n",
             cpu__cpu_dot_cfs_quota_us="-1\n",
             cpu__cpu_dot_cfs_period_us="100000\n",
         )
-        assert resources.memory_limit() is None
-        assert resources.cores() == 8
+        assert resources.memory_limit(tmp_path) is None
+        assert resources.cores(tmp_path) == 8
 
 
 def test_free_disk_is_that_of_the_folder_which_will_hold_the_new_one(tmp_path):

@@ -388,15 +388,13 @@ def test_documents_are_not_all_held_in_memory(
         return original(self, documents, errors)
 
     monkeypatch.setattr(Matcher, "match_many", counted)
-    size = (stories / "a.xml").stat().st_size
-    documents = [stories / "a.xml"] * 7
-    monkeypatch.setattr(room, "BATCH_BYTES", 3 * size)
-    Outcome(subscriptions, *documents)
-    assert groups == [3, 3, 1]
+    (stories / "large.xml").write_bytes(b"<a>".ljust(room.BATCH_BYTES // 3) + b"</a>")
+    Outcome(subscriptions, *[stories / "large.xml"] * 5)
+    assert groups == [2, 2, 1]
     groups.clear()
-    monkeypatch.setattr(room, "BATCH_DOCUMENTS", 2)
-    assert len(Outcome(subscriptions, *documents, "--format", "json").rows) == 7
-    assert groups == [2, 2, 2, 1]
+    count = 2 * room.BATCH_DOCUMENTS + 1
+    assert len(Outcome(subscriptions, *[stories / "a.xml"] * count, "--format", "json").rows) == count
+    assert groups == [room.BATCH_DOCUMENTS, room.BATCH_DOCUMENTS, 1]
 
 
 def test_of_a_document_without_end_no_more_is_read_than_it_takes_to_refuse_it(monkeypatch: pytest.MonkeyPatch) -> None:

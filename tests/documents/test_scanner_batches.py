@@ -10,7 +10,7 @@ import pytest
 
 from pathcast.documents import Limits, Names, read_batch
 from pathcast.documents.scanner.character_kernels import PADDING
-from pathcast.documents.scanner.scanner import OWN_NAMES, NameTable, Scanner
+from pathcast.documents.scanner.scanner import OWN_BYTES, OWN_NAMES, NameTable, Scanner
 from pathcast.errors import DocumentError
 from tests.documents.collisions import colliding_names, crowding_names
 from tests.documents.equivalence import by_expat, by_scanner, differences, passed_on
@@ -102,10 +102,10 @@ def test_a_document_known_to_be_unreadable_keeps_its_place() -> None:
     assert [batch[0].name(0), batch[2].name(0)] == ["a", "c"]
 
 
-@pytest.mark.parametrize("piece", [1, 7, 64])
-def test_there_is_room_for_all_tags_however_they_are_counted(monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
-    monkeypatch.setattr("pathcast.documents.scanner.scanner._PIECE", piece)
-    documents = [b"<a k='1' l='2'>" + b"<b m='3'>text</b>" * count + b"</a>" for count in range(9)]
+def test_there_is_room_for_all_tags_however_they_are_counted() -> None:
+    """Tags are counted in pieces of 256 KiB. Documents are one byte longer: a piece ends at each byte of `end`."""
+    end = b"<b m='3' n='4'>x</b></a>"
+    documents = [b"<a>".ljust((1 << 18) + 1 - len(end)) + end] * len(end)
     assert _agree(documents)
     scanner = Scanner(Names(), Limits(), "refuse")
     scanner.read(documents, borrowed=True)
@@ -154,13 +154,10 @@ def test_the_names_of_one_batch_are_no_burden_for_the_next() -> None:
 
 
 @pytest.mark.parametrize("documents", [MANY_NAMES, LONG_NAMES])
-def test_more_names_than_the_kernels_table_may_hold_are_all_kept(
-    documents: list[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pathcast.documents.scanner.scanner.MOST_NAMES", OWN_NAMES)
-    monkeypatch.setattr("pathcast.documents.scanner.scanner._MOST_BYTES", 1 << 18)
-    assert 0 < len(passed_on(documents)) < len(documents)
-    assert _agree(documents)
+def test_more_names_than_the_kernels_table_may_hold_are_all_kept(documents: list[bytes]) -> None:
+    scanner = Scanner(Names(), Limits(), "refuse", most_names=OWN_NAMES, most_name_bytes=OWN_BYTES)
+    assert 0 < len(passed_on(documents, scanner)) < len(documents)
+    assert differences(scanner.read(documents), by_expat(documents)) == []
 
 
 @pytest.mark.parametrize("known", [(), ("a", "n7", "m7", "n8", "m8")])

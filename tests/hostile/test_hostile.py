@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from pathcast import LimitError, PathcastError, Subscriptions
-from pathcast.documents import Limits, read_batch
+from pathcast.documents import Limits, Names, Reader, read_batch
 from pathcast.documents.expat_reader import _DocumentReader
 from pathcast.matching import Matcher, Tuning
 from pathcast.matching.automaton.paths.states import States
@@ -106,9 +106,9 @@ def test_what_only_looks_like_attributes_is_not_counted(document: bytes) -> None
     assert not read_batch([document], entities="expand").errors
 
 
-def test_of_two_elements_with_too_many_attributes_the_first_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pathcast.documents.expat_reader._PIECE", 64)
-    document = b"<!DOCTYPE r><r xmlns='u'>\n<a b='' c=''/>\n<a b='' c='' d='%b'/></r>" % (b"v" * 40)
+def test_of_two_elements_with_too_many_attributes_the_first_is_refused() -> None:
+    """The second one does not end in the piece of 1 MiB in which it begins."""
+    document = b"<!DOCTYPE r><r xmlns='u'>\n<a b='' c=''/>\n<a b='' c='' d='%b'/></r>" % (b"v" * (1 << 20))
     with pytest.raises(LimitError, match="an element has 2 attributes; at most 1 allowed") as refused:
         read_batch([document], limits=Limits(attributes=1))
     assert refused.value.line == 2
@@ -120,13 +120,12 @@ def test_only_a_declaration_is_a_namespace_that_may_be_too_long() -> None:
 
 
 def test_a_very_long_value_is_not_begun_again_for_each_piece_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pathcast.documents.expat_reader._PIECE", 1 << 10)
     looks: list[int] = []
     monkeypatch.setattr(_DocumentReader, "check_tag", lambda _, parser, at, end: looks.append(end - at))
-    document = b"<!DOCTYPE a [<!ENTITY e 'x'>]><a x='%b'>%b</a>" % (b"v" * (1 << 18), b"<b/>" * (1 << 14))
+    document = b"<!DOCTYPE a [<!ENTITY e 'x'>]><a x='%b'>%b</a>" % (b"v" * (1 << 24), b"<b/>" * (1 << 14))
     assert not read_batch([document], entities="expand").errors
-    assert sum(looks) < 1 << 19
-    assert len(looks) < 90
+    assert sum(looks) < 1 << 25
+    assert len(looks) < 8, "pieces begin with 1 MiB and double"
 
 
 def test_a_file_beyond_the_limit_is_not_even_read(tmp_path: Path) -> None:
@@ -145,10 +144,9 @@ def test_a_file_beyond_the_limit_is_not_even_read(tmp_path: Path) -> None:
     assert peak < 64 << 20
 
 
-def test_a_document_that_would_make_a_batch_too_large_is_refused_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pathcast.documents.reader._BATCH_BYTES", 1000)
+def test_a_document_that_would_make_a_batch_too_large_is_refused_alone() -> None:
     half = b"<a>%b</a>" % (b"x" * 600)
-    batch = read_batch([half, half, b"<b/>"], errors="return")
+    batch = Reader(Names(), Limits(), "refuse", batch_bytes=1000).read([half, half, b"<b/>"])
     assert list(batch.errors) == [1]
     assert batch[2].name(0) == "b"
 

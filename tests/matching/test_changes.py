@@ -4,7 +4,7 @@ import copy
 import pickle
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,25 +14,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from pathcast import LimitError, PatternError, Subscriptions
-from pathcast.matching.results import entry_rows as rows
-from pathcast.matching.results import match_expansion as expansion
+from pathcast.matching import Tuning
 from pathcast.matching.results.batch_subscribers import SubscriberRows
 from pathcast.matching.results.match_expansion import Expansion
-from pathcast.matching.subscriptions import subscriber_names as owners
 
 XPATHS = ["//a", "a", "/a/b", "//b[@x]", "//c", "/*", "//a[b or c]", "/", "/a//b", "//c[. = 1]"]
 PEOPLE = [None, "ada", "bob", "cyd", "Dan", "eve"]
 Contents = dict[int, tuple[int, str | None]]
 
 
-@pytest.fixture(autouse=True)
-def little_room() -> Iterator[None]:
-    """Rows are laid out anew after a few changes already, and names are dropped when there are a few."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows, "_ROOM", 7)
-        patch.setattr(owners, "_FEW", 4)
-        patch.setattr(expansion, "_FEW", 3)
-        yield
+# Rows are laid out anew after a few changes already, and names are dropped when there are a few.
+LITTLE_ROOM = Tuning(changed_rows=7, subscriber_names=4, marked_ids=3)
 
 
 @dataclass(frozen=True)
@@ -87,7 +79,7 @@ class Model(RuleBasedStateMachine):
 
     @initialize(start=st.integers(0, 3), shuffled=st.booleans())
     def begin(self, start: int, shuffled: bool) -> None:
-        self.subscriptions = Subscriptions()
+        self.subscriptions = Subscriptions(tuning=LITTLE_ROOM)
         self.model: dict[int, tuple[str, str | None]] = {}
         self.next = 1
         self.version = 0
@@ -215,7 +207,7 @@ class Model(RuleBasedStateMachine):
             facts, arrays = self.subscriptions.state()
             for column in arrays.values():
                 column.flags.writeable = False
-            self.subscriptions = Subscriptions.restore(facts, arrays)
+            self.subscriptions = Subscriptions.restore(facts, arrays, LITTLE_ROOM)
         else:
             plain = copy.deepcopy if way == "copy" else lambda it: pickle.loads(pickle.dumps(it))
             for name in ("released", "taken"):
@@ -259,7 +251,7 @@ TestAnyHistory.settings = settings(max_examples=60, stateful_step_count=25, dead
 def test_ids_ascend_however_far_apart_they_are(stride: int) -> None:
     chance = random.Random(stride)
     numbers = chance.sample(range(stride, 20_000 * stride, stride), 5000)
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=LITTLE_ROOM)
     subscriptions.add_many([f"//n{place % 50}" for place in range(5000)], ids=numbers)
     contents: Contents = {number: (place % 50, None) for place, number in enumerate(numbers)}
     documents = [sorted(chance.sample(range(51), size)) for size in (50, 1, 0, 20)]
@@ -282,7 +274,7 @@ def told(subscriptions: Subscriptions) -> list[tuple[str, int]]:
 
 
 def test_the_table_hears_of_entries_that_fall_free_and_are_taken_again() -> None:
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=LITTLE_ROOM)
     news = told(subscriptions)
     subscriptions.add_many(["//a", "//a", "//b"])
     subscriptions.remove(1)
@@ -302,7 +294,7 @@ def test_the_table_hears_of_entries_that_fall_free_and_are_taken_again() -> None
 
 
 def test_entries_of_subscriptions_that_get_no_ids_fall_free() -> None:
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=LITTLE_ROOM)
     subscriptions.add("//a", id=2**31 - 1)
     news = told(subscriptions)
     with pytest.raises(LimitError):
@@ -316,7 +308,7 @@ def test_entries_of_subscriptions_that_get_no_ids_fall_free() -> None:
 
 
 def test_iterating_goes_on_while_subscriptions_are_removed() -> None:
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=LITTLE_ROOM)
     subscriptions.add_many([f"//n{number}" for number in range(300)])
     seen = []
     for subscription in subscriptions:
@@ -328,7 +320,7 @@ def test_iterating_goes_on_while_subscriptions_are_removed() -> None:
 
 
 def test_only_whole_numbers_are_looked_up() -> None:
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=LITTLE_ROOM)
     subscriptions.add("//a", id=9)
     assert subscriptions[np.int64(9)].xpath == "//a"  # type: ignore[index]
     for wrong in ("9", 9.0, None):
@@ -338,9 +330,9 @@ def test_only_whole_numbers_are_looked_up() -> None:
 
 
 def test_texts_of_a_snapshot_survive_changes_around_them() -> None:
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=LITTLE_ROOM)
     subscriptions.add_many([f" //a[@k = {number}]" for number in range(200)])
-    again = Subscriptions.restore(*subscriptions.state())
+    again = Subscriptions.restore(*subscriptions.state(), LITTLE_ROOM)
     again.replace(150, "//b")
     again.replace(151, " b")
     for number in range(1, 140):
@@ -352,7 +344,7 @@ def test_texts_of_a_snapshot_survive_changes_around_them() -> None:
 
 
 def test_a_subscriber_without_subscriptions_is_not_listed() -> None:
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=LITTLE_ROOM)
     subscriptions.add_many(["//a"] * 4, ["bob", "ada", "bob", None])
     subscriptions.remove(1)
     assert subscriptions.subscribers == ["ada", "bob"]

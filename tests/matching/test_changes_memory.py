@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from pathcast import Subscriptions
-from pathcast.matching.results import entry_rows as rows
-from pathcast.matching.subscriptions import subscriber_names as owners
+from pathcast.matching import Tuning
 
 XPATHS = ["//a", "/a/b", "a//c", "//a[b]", "//c[@d = 5]"]
 
@@ -46,12 +45,10 @@ KINDS = [add_and_remove, first_in_first_out, the_same_id, other_subscribers, rep
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_cycles_of_changes_leave_no_memory_behind(
-    kind: Callable[[Subscriptions, int], None], monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    kind: Callable[[Subscriptions, int], None], request: pytest.FixtureRequest
 ) -> None:
     cycles = 1_000_000 if request.config.getoption("--long") else 3_500
-    monkeypatch.setattr(rows, "_ROOM", 200)
-    monkeypatch.setattr(owners, "_FEW", 100)
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=Tuning(changed_rows=200, subscriber_names=100))
     subscriptions.add_many(XPATHS * 20)
     subscriptions.expansion()
 

@@ -10,18 +10,19 @@ import numpy as np
 import pytest
 
 from pathcast import Subscriptions
-from pathcast.matching.results import entry_rows as rows
+from pathcast.matching import Tuning
 from pathcast.matching.results.batch_subscribers import SubscriberRows
 from pathcast.matching.results.match_expansion import Expansion
 
 XPATHS = [f"/a/b{number}" for number in range(40)]
 CHANGES = 6000
+# Rows are laid out anew often.
+OFTEN = Tuning(changed_rows=100)
 
 
 @pytest.fixture(autouse=True)
-def hurry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Threads take turns often, and rows are laid out anew often."""
-    monkeypatch.setattr(rows, "_ROOM", 100)
+def hurry() -> Iterator[None]:
+    """Threads take turns often."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(2e-5)
     yield
@@ -68,7 +69,7 @@ def run(*calls: object) -> None:
 
 @pytest.mark.slow
 def test_each_reader_sees_exactly_one_version() -> None:
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=OFTEN)
     subscriptions.add_many(XPATHS)
     log: list[tuple[int, tuple[int, str | None] | None]] = []
     over = threading.Event()
@@ -122,7 +123,7 @@ def test_each_reader_sees_exactly_one_version() -> None:
 
 
 def test_writers_do_not_lose_each_others_changes() -> None:
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=OFTEN)
     models: list[dict[int, tuple[str, str]]] = [{} for _ in range(4)]
 
     def write(which: int) -> None:

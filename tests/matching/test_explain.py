@@ -255,14 +255,13 @@ def test_lines_and_columns_count_as_those_of_errors_do(encoding: str) -> None:
     assert found == {"b": "/é/b, line 3, column 1", "c": "/é/c, line 3, column 6", "d": "/é/d, line 5, column 3"}
 
 
-def test_lines_are_right_beyond_the_pieces_that_are_decoded_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pathcast.matching.explain import node_locations as locations
-
-    document = "<a>\r\n\r\né<b/>\r\n\n<c/>\r<d/></a>"
-    whole = [str(explained(f"//{name}", document)) for name in "abcd"]
-    for piece in range(1, 8):
-        monkeypatch.setattr(locations, "_PIECE", piece)
-        assert [str(explained(f"//{name}", document)) for name in "abcd"] == whole
+def test_lines_are_right_beyond_the_pieces_that_are_decoded_at_once() -> None:
+    """Pieces have 1 MiB; the first one ends at each byte of the text in turn."""
+    text = "\r\n\r\né<b/>\r\n\n<c/>\r<d/></a>"
+    whole = [str(explained(f"//{name}", "<a>" + text)) for name in "bcd"]
+    for before in range(len(text.encode())):
+        document = "<a>".ljust((1 << 20) - before) + text
+        assert [str(explained(f"//{name}", document)) for name in "bcd"] == whole
 
 
 def test_text_nodes_are_numbered() -> None:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pathcast import LimitError, PatternError
+from pathcast.matching import Tuning
 from pathcast.matching.table.pattern_table import PatternTable
 
 EXPRESSIONS = ["/", "/a", "a", "//a", "//*", "//*/a", "/a/b//c", "f:a", " /a ", "./a", "//a[b]", "a[b]", "/a[@k = 1]"]
@@ -43,9 +44,8 @@ def test_a_bad_expression_makes_no_entry(expression: str, error: type[Exception]
     assert len(table) == 0
 
 
-def test_expressions_of_trees_are_remembered_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pathcast.matching.table.pattern_table._REMEMBERED", 10)
-    table = PatternTable(None, 50)
+def test_expressions_of_trees_are_remembered_up_to_a_bound() -> None:
+    table = PatternTable(None, 50, Tuning(remembered_expressions=10))
     entries = [table.enter_one(f"//a[@k = {n}]")[0] for n in range(35)]
     assert len(table._entered) <= 10
     assert [table.enter_one(f"//a[@k = {n}]")[0] for n in range(35)] == entries == list(range(35))

@@ -12,7 +12,6 @@ import pytest
 import pathcast
 from pathcast import Subscriptions
 from pathcast.matching import Matches, Tuning
-from pathcast.matching import matcher as matcher_room
 from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 
 DOCUMENTS = list(generate_documents(news_schema(), 24, seed=7))
@@ -193,8 +192,8 @@ def test_threads_match_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None
         return match_batch(batch)
 
     monkeypatch.setattr(matcher.engine, "match_batch", meeting)
-    monkeypatch.setattr(matcher_room, "_GROUP", 1)
-    assert [list(matches) for matches in matcher.match_many(["<p/>", "<q/>"] * 2, threads=2)] == [[1], []] * 2
+    documents = ["<p/>", "<q/>"] * 512  # four groups
+    assert [list(matches) for matches in matcher.match_many(documents, threads=2)] == [[1], []] * 512
 
 
 def test_threads_stop_when_nobody_asks_any_more() -> None:

@@ -2,7 +2,6 @@
 
 from itertools import pairwise
 from random import Random
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ import pathcast
 from pathcast.documents import read_batch
 from pathcast.matching.engine_contract import PathMatching
 from pathcast.patterns import Namespaces
-from pathcast.routing.structure import structure_matcher as structure_matching
 from pathcast.routing.structure.structure_annotation import Refused, StructureCoder, StructureDecoder
 from pathcast.routing.structure.structure_matcher import StructureMatcher
 from pathcast.routing.table.value_needs import Needs
@@ -142,13 +140,12 @@ def test_random_patterns_match_with_their_values(few, seed):
     table = matcher.engine.table
     needs = Needs.of_table(table)
     coder, decoder = StructureCoder(needs, epoch=3), StructureDecoder(needs, table.names)
-    quick = StructureMatcher(decoder, matcher.engine)
+    quick = StructureMatcher(decoder, matcher.engine, few=few)
     for each in documents:
         batch = read_batch([each.data], errors="return")
         if batch.errors:
             continue
-        with patch.object(structure_matching, "FEW", few):
-            found = quick.match(annotation(coder, batch[0]), batch[0].data)
+        found = quick.match(annotation(coder, batch[0]), batch[0].data)
         assert isinstance(found, np.ndarray), found
         assert np.array_equal(found, matcher.engine.match_batch(batch)[1])
 

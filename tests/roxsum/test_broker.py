@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from pathcast import DocumentError, LimitError, MessageError, PatternError
-from pathcast.documents import LabelPaths
 from pathcast.roxsum import BatchLimits, Broker, Message, RoXSum, Targets
 
 
@@ -120,9 +119,8 @@ def test_a_damaged_message_changes_nothing() -> None:
     assert delivered(one.flush()) == {"east": [b"<a/>"]}
 
 
-def test_documents_with_too_many_label_paths_together_go_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LabelPaths.__init__, "__kwdefaults__", {"capacity": 10})
-    one = broker()
+def test_documents_with_too_many_label_paths_together_go_apart() -> None:
+    one = broker(limits=BatchLimits(label_paths=10))
     wide = [b"<a>" + b"".join(b"<n%d_%d/>" % (k, n) for n in range(7)) + b"</a>" for k in range(3)]
     too_wide = b"<a>" + b"".join(b"<m%d/>" % n for n in range(20)) + b"</a>"
     received = one.receive([*wide, too_wide, b"<a/>"])

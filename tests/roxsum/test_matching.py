@@ -144,14 +144,12 @@ def test_random_patterns_on_random_documents_are_answered_as_lxml_does(seed: int
     assert answers == {number: ids for number, ids in expected.items() if ids}
 
 
-def test_label_paths_longer_than_the_documents_are_not_worth_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pathcast.roxsum import summary_filter as filtering
-
-    monkeypatch.setattr(filtering, "_WORTHWHILE", 0)
-    documents = [b"<a>" * 40 + b"<b/><c/>" + b"</a>" * 40, b"<a/>"]
+def test_label_paths_longer_than_the_documents_are_not_worth_a_pass() -> None:
+    wide = b"".join(b"<n%d/>" % number for number in range(100))
+    documents = [b"<a>" * 990 + b"<b/><c/>" + wide + b"</a>" * 990, b"<a/>"]
     batch = RoXSum.build(documents)
     matcher = matcher_of(["//b", "/a", "//a[b][c]"])
-    assert len(batch.nodes) * batch.depth > batch.token_count
+    assert len(batch.nodes) * batch.depth > max(1 << 20, batch.token_count)
     assert found(batch, matcher) == one_by_one(documents, matcher)
     assert {t: list(d) for t, d in batch.route({"x": ["//b"], "y": ["/a"]}).items()} == {"x": [0], "y": [0, 1]}
 

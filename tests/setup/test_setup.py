@@ -186,9 +186,9 @@ def test_when_pip_fails_its_last_words_are_shown(setup, project):
 
 
 def test_an_error_is_printed_plainly(setup, project, monkeypatch, capsys):
-    monkeypatch.setattr(setup, "PROJECT", project)
-    monkeypatch.setattr(setup, "ROOM_NEEDED", 1 << 60)
-    assert setup.main() == 1
+    resources = SimpleNamespace(free_disk=lambda folder: 0, memory=lambda: 0, gigabytes=str)
+    monkeypatch.setattr(setup, "load_resources", lambda project: resources)
+    assert setup.main(project) == 1
     assert capsys.readouterr().err.startswith("set-up: too little disk: ")
 
 

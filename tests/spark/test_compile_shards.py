@@ -1,6 +1,7 @@
 """Large sets are compiled by workers, into the same index as one task alone makes."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,9 +37,8 @@ def asked(monkeypatch):
 
     def noted(rows, work, count):
         counts.append(count)
-        return compiling.compiled_pieces(rows, work, count)
+        return compiling.compiled_pieces(rows, replace(work, size=60), count)
 
-    monkeypatch.setattr(subscriptions, "SHARD", 60)
     monkeypatch.setattr(subscriptions, "compiled_pieces", noted)
     return counts
 

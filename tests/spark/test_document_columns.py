@@ -1,6 +1,7 @@
 """Columns of documents as bytes and back: whatever Arrow may hand over, row by row what `match` says."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ import pathcast
 from pathcast import Limits
 from pathcast.spark.matching import document_columns as columns
 from pathcast.spark.matching import match_documents as matching
-from pathcast.spark.matching.document_columns import parts_of_files, parts_of_values
+from pathcast.spark.matching.document_columns import Part, parts_of_files, parts_of_values
 from tests.documents.declared import declared
 
 DOCUMENTS = [
@@ -42,10 +43,12 @@ def matcher() -> pathcast.Matcher:
     return subscriptions.compile()
 
 
-def matched(column: pa.Array, matcher: pathcast.Matcher, by: By = "id") -> list[tuple[Any, Any]]:
+def matched(
+    column: pa.Array, matcher: pathcast.Matcher, by: By = "id", parts: Iterable[Part] | None = None
+) -> list[tuple[Any, Any]]:
     batch = pa.record_batch({"xml": column})
     rows = []
-    for part in parts_of_values(column):
+    for part in parts_of_values(column) if parts is None else parts:
         out = matching.add_matches(batch.slice(part.begin, part.end - part.begin), part, matcher, by)
         out.validate(full=True)
         found = out.column(1).to_pylist()
@@ -130,15 +133,14 @@ def test_a_null_with_bytes_behind_it_is_no_document(matcher):
     assert "null" in rows[1][1]
 
 
-def test_a_long_column_comes_in_parts_that_hold_each_row_once(monkeypatch, matcher):
-    monkeypatch.setattr(columns, "PART_BYTES", 100)
-    monkeypatch.setattr(columns, "PART_ROWS", 3)
+def test_a_long_column_comes_in_parts_that_hold_each_row_once(matcher):
+    cut = partial(parts_of_values, part_bytes=100, part_rows=3)
     documents = [*BYTES, b"<p>" + b" " * 1000 + b"</p>", None, *BYTES]
     column = pa.array(documents)
-    parts = [(part.begin, part.end) for part in parts_of_values(column)]
+    parts = [(part.begin, part.end) for part in cut(column)]
     assert [row for begin, end in parts for row in range(begin, end)] == list(range(len(documents)))
     assert len(parts) > 8
-    assert [row for row, _ in matched(column, matcher)] == expected(documents, matcher)
+    assert [row for row, _ in matched(column, matcher, parts=cut(column))] == expected(documents, matcher)
 
 
 def test_nothing_gives_nothing(matcher):
@@ -170,8 +172,7 @@ def test_more_matches_than_arrow_can_hold_are_refused():
         columns.lists(pa.list_(pa.int32()), offsets, pa.array([], pa.int32()), {})
 
 
-def test_files_are_read_by_path_and_address(tmp_path, monkeypatch):
-    monkeypatch.setattr(columns, "PART_ROWS", 2)
+def test_files_are_read_by_path_and_address(tmp_path):
     (tmp_path / "a b%20.xml").write_bytes(b"<p/>")
     (tmp_path / "a b.xml").write_bytes(b"<q/>")
     (tmp_path / "large.xml").write_bytes(b"<p>" + b" " * 100 + b"</p>")
@@ -187,7 +188,7 @@ def test_files_are_read_by_path_and_address(tmp_path, monkeypatch):
         str(tmp_path),
     ]
     found: list[Any] = []
-    for part in parts_of_files(pa.array(addresses), Limits(size=50)):
+    for part in parts_of_files(pa.array(addresses), Limits(size=50), part_rows=2):
         assert part.begin == len(found)
         for row in range(part.end - part.begin):
             data = part.data[part.offsets[row] : part.offsets[row + 1]].tobytes()

@@ -20,26 +20,24 @@ def standing(count, more=""):
     return StandingJoins(SCHEMA, {"ada": queries})
 
 
-def found(given, folder):
-    return find_subscriptions(given, folder, None, None, streaming=False)
+def found(given, folder, most_bytes=1000):
+    return find_subscriptions(given, folder, None, None, streaming=False, most_bytes=most_bytes)
 
 
 def listed(joins):
     return [(one.id, one.subscriber, one.query) for one in joins.asked]
 
 
-@pytest.fixture
-def few_bytes(monkeypatch):
-    monkeypatch.setattr(subscribed, "MOST_BYTES", 1000)
+@pytest.fixture(autouse=True)
+def nothing_open(monkeypatch):
     monkeypatch.setattr(subscribed, "_opened", {})
 
 
 def test_few_subscriptions_travel_with_the_stage(tmp_path):
-    assert isinstance(found(standing(3), tmp_path).shipped, Shipped)
+    assert isinstance(found(standing(3), tmp_path, subscribed.MOST_BYTES).shipped, Shipped)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.usefixtures("few_bytes")
 def test_many_subscriptions_lie_in_a_folder_named_by_their_content(tmp_path):
     with pytest.raises(PipelineError, match="too many to travel with the stage; give folder="):
         found(standing(50), None)
@@ -53,7 +51,6 @@ def test_many_subscriptions_lie_in_a_folder_named_by_their_content(tmp_path):
     assert len(list(place.iterdir())) == 2
 
 
-@pytest.mark.usefixtures("few_bytes")
 def test_they_are_opened_once_per_process(tmp_path):
     made = []
 
@@ -65,7 +62,6 @@ def test_they_are_opened_once_per_process(tmp_path):
     assert len(made) == 1
 
 
-@pytest.mark.usefixtures("few_bytes")
 def test_a_folder_with_other_subscriptions_is_an_error(tmp_path):
     given, other = (found(standing(50, more), tmp_path).shipped for more in ("", " and S.c < 9"))
     assert isinstance(given, StoredJoins)
@@ -77,7 +73,6 @@ def test_a_folder_with_other_subscriptions_is_an_error(tmp_path):
         given.open()
 
 
-@pytest.mark.usefixtures("few_bytes")
 def test_a_pickle_in_its_place_is_not_read(tmp_path):
     given = found(standing(50), tmp_path).shipped
     shutil.rmtree(given.folder)

@@ -14,25 +14,25 @@ CGROUPS = Path("/sys/fs/cgroup")
 UNLIMITED = 1 << 60  # cgroup v1 writes "no limit" as a number close to 2**63
 
 
-def cores() -> int:
+def cores(cgroups: Path = CGROUPS) -> int:
     """How many cores this process may keep busy: at least 1."""
     present = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    return max(1, min(present, _cpu_quota() or present))
+    return max(1, min(present, _cpu_quota(cgroups) or present))
 
 
-def memory() -> int:
+def memory(cgroups: Path = CGROUPS) -> int:
     """Bytes of memory that this process and its children may use; 0 when the system does not say."""
     try:
         installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         installed = 0
-    limits = [size for size in (installed, memory_limit()) if size]
+    limits = [size for size in (installed, memory_limit(cgroups)) if size]
     return min(limits, default=0)
 
 
-def memory_limit() -> int | None:
+def memory_limit(cgroups: Path = CGROUPS) -> int | None:
     """The container's memory limit in bytes, if it has one."""
-    limits = (_number(CGROUPS / "memory.max"), _number(CGROUPS / "memory" / "memory.limit_in_bytes"))
+    limits = (_number(cgroups / "memory.max"), _number(cgroups / "memory" / "memory.limit_in_bytes"))
     return min((limit for limit in limits if limit is not None and limit < UNLIMITED), default=None)
 
 
@@ -49,15 +49,15 @@ def gigabytes(size: int) -> str:
     return f"{size / 1e9:.1f} GB"
 
 
-def _cpu_quota() -> int | None:
+def _cpu_quota(cgroups: Path) -> int | None:
     """Cores that the container's CPU quota amounts to, rounded up."""
     quota, period = None, None
-    unified = _words(CGROUPS / "cpu.max")
+    unified = _words(cgroups / "cpu.max")
     if len(unified) == 2 and all(word.isdigit() for word in unified):
         quota, period = int(unified[0]), int(unified[1])
     else:
-        quota = _number(CGROUPS / "cpu" / "cpu.cfs_quota_us")
-        period = _number(CGROUPS / "cpu" / "cpu.cfs_period_us")
+        quota = _number(cgroups / "cpu" / "cpu.cfs_quota_us")
+        period = _number(cgroups / "cpu" / "cpu.cfs_period_us")
     return -(-quota // period) if quota and period and quota > 0 else None
 
 

@@ -67,9 +67,12 @@ def read_batch(
 
 
 class Reader:
-    """Reads documents again and again with the same names, limits and way with entities."""
+    """Reads documents again and again with the same names, limits and way with entities.
 
-    def __init__(self, names: Names, limits: Limits, entities: Entities) -> None:
+    The documents of a batch have at most `batch_bytes` together; a document beyond that has failed.
+    """
+
+    def __init__(self, names: Names, limits: Limits, entities: Entities, *, batch_bytes: int = _BATCH_BYTES) -> None:
         if entities not in ("refuse", "expand"):
             raise ValueError(f"entities={entities!r}: must be 'refuse' or 'expand'")
         if not isinstance(limits, Limits):
@@ -78,6 +81,7 @@ class Reader:
 
         self.limits = limits
         self.entities = entities
+        self._batch_bytes = batch_bytes
         self.scanner = Scanner(names, limits, entities)
 
     def read(self, documents: Iterable[Readable], *, borrowed: bool = False) -> DocumentBatch:
@@ -90,7 +94,7 @@ class Reader:
             data = b""
             try:
                 data, encoding = content(document, self.limits)
-                if size + len(data) > _BATCH_BYTES:
+                if size + len(data) > self._batch_bytes:
                     raise DocumentError("the batch is larger than 2 GiB; read it in parts")
                 size += len(data)
                 if encoding is not None:

@@ -43,10 +43,36 @@ class Tuning:
     first_selection: int = 256
     selection_in_background: int = 10_000
 
+    # Buffers of the verifier, one set per thread: so many sets of elements are remembered at first, in so many words of
+    # 64 bits for a large document, and so many conditions inside each other. They grow where a document needs more.
+    element_sets: int = 1 << 11
+    element_set_words: int = 1 << 18
+    nested_conditions: int = 64
+    # Buffers of twig joins, one set per thread: elements in lists, and twigs that match a batch. They grow as well.
+    listed_elements: int = 1 << 13
+    twigs_found: int = 1 << 14
+    # Documents are stamped in the buffers of a thread; stamps begin again after this one. They have 32 bits.
+    last_stamp: int = 1 << 30
+    # A gate with more patterns than `heavy_gate` has a region of its own in joins of states and tests. The regions of
+    # all states together have at most `region_rows` rows of 32 bytes. The queue of look-ups, one per thread, has room
+    # for `queued_tests` at first.
+    heavy_gate: int = 512
+    region_rows: int = 1 << 23
+    queued_tests: int = 1 << 12
+
     # A table of patterns is compacted when more entries than these are unused, and most of them; its names are
     # numbered anew when there are more than these, and most are unused.
     unused_entries: int = 4096
     names: int = 1 << 16
+    # So many expressions of trees are remembered with their entries: adding the same expression again needs no parsing.
+    remembered_expressions: int = 1 << 15
+
+    # Rows of ids and subscribers are laid out anew when more than these have been added or removed, besides a quarter
+    # of those that were laid out. Names of subscribers are dropped when at least these exist, and most are unused.
+    changed_rows: int = 4096
+    subscriber_names: int = 1024
+    # The ids of a document are put in order by sorting when they are fewer than these, otherwise by marking.
+    marked_ids: int = 64
 
     def pending_bits(self, paths: int) -> int:
         """With more bits of pending paths than this, a base of so many paths gets a delta."""

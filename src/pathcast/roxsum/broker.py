@@ -23,13 +23,14 @@ from pathlib import Path
 import numpy as np
 from pyroaring import BitMap
 
-from pathcast.documents import Entities, Limits, Readable
+from pathcast.documents import Entities, LabelPaths, Limits, Readable
 from pathcast.errors import LimitError, PathcastError
 from pathcast.patterns import Namespaces
 
 from .broker_targets import Target, Targets
 from .message.message_format import compressor_of
 from .message.message_limits import MessageLimits
+from .skeletons import Skeletons
 from .summary import RoXSum
 from .summary_filter import Filtering
 
@@ -39,11 +40,14 @@ _GROUP_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """When a batch is closed: documents and bytes that it may have, seconds that its first document may wait."""
+    """When a batch is closed: documents, bytes and distinct label paths that it may have, seconds that its first
+    document may wait.
+    """
 
     documents: int = 10_000
     bytes: int = 64 << 20
     seconds: float = 1.0
+    label_paths: int = 1 << 20
 
     def __post_init__(self) -> None:
         for limit in fields(self):
@@ -91,7 +95,8 @@ class Receiving:
         self._since = 0.0
 
     def _empty(self) -> RoXSum:
-        return RoXSum(limits=self._document_limits, entities=self._entities)
+        skeletons = Skeletons(LabelPaths(capacity=self.limits.label_paths))
+        return RoXSum(limits=self._document_limits, entities=self._entities, skeletons=skeletons)
 
     @property
     def waiting(self) -> int:

@@ -13,7 +13,6 @@ from pathcast.documents.reader import Reader
 from pathcast.literature.yfilter import YFilterEngine
 from pathcast_lab.gpx import claim_judges, measured_engines
 from pathcast_lab.gpx import claims as gpx_claims
-from pathcast_lab.gpx import workloads as gpx_workloads
 from pathcast_lab.gpx.bit_vector_kernels import collect_bits
 from pathcast_lab.gpx.workloads import Workload
 from pathcast_lab.harness import (
@@ -87,28 +86,26 @@ def test_a_case_can_be_measured_alone() -> None:
         perform(figure("gpx-fig5a"), changes=[*tiny, "cases=both"])
 
 
-def test_many_queries_at_a_match_rate_repeat_a_pool_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpx_workloads, "POOL", 50)
+def test_many_queries_at_a_match_rate_repeat_a_pool_of_them() -> None:
     run = Run(scale="small", seed=0)
-    documents, queries = Workload("protein", 10, 300, match_rate=0.2).generate(run)
+    documents, queries = Workload("protein", 10, 300, match_rate=0.2, pool=50).generate(run)
     assert len(queries) == 300 and set(queries) == set(queries[:50])
-    again, more = Workload("protein", 10, 400, match_rate=0.2).generate(run)
+    again, more = Workload("protein", 10, 400, match_rate=0.2, pool=50).generate(run)
     assert again == documents and more[:50] == queries[:50] and len(more) == 400
-    other, _ = Workload("protein", 11, 300, match_rate=0.2).generate(run)
+    other, _ = Workload("protein", 11, 300, match_rate=0.2, pool=50).generate(run)
     assert len(other) == 11
 
 
-def test_a_match_rate_is_held_on_some_documents_and_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpx_workloads, "STEERED", 5)
+def test_a_match_rate_is_held_on_some_documents_and_that_is_told() -> None:
     run = Run(scale="small", seed=0)
-    documents, queries = Workload("protein", 12, 60, match_rate=0.2).generate(run)
+    documents, queries = Workload("protein", 120, 60, match_rate=0.2).generate(run)
     subscriptions = Subscriptions()
     subscriptions.add_many(queries)
     matcher = subscriptions.compile()
-    held = sum(len(found) for found in matcher.match_many(documents[::3])) / 4 / 60
+    held = sum(len(found) for found in matcher.match_many(documents[::3])) / 40 / 60
     assert held == pytest.approx(0.2, abs=0.03)
     assert run.notes == [
-        "The match rate of 20.00% is held on 4 of the 12 documents; on all of them it is what the table says."
+        "The match rate of 20.00% is held on 40 of the 120 documents; on all of them it is what the table says."
     ]
 
 

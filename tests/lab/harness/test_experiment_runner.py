@@ -111,10 +111,7 @@ def test_a_missing_matplotlib_is_said_before_anything_is_measured(
         run_experiment(dataclasses.replace(drawn_toy, measure=measure), output=tmp_path)
 
 
-def test_results_go_to_the_docs_of_a_checkout_and_else_where_the_user_stands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pathcast_lab.harness.experiment_runner.CHECKOUT", tmp_path)
-    assert default_output() == Path("pathcast-results")
+def test_results_go_to_the_docs_of_a_checkout_and_else_where_the_user_stands(tmp_path: Path) -> None:
+    assert default_output(tmp_path) == Path("pathcast-results")
     (tmp_path / "pyproject.toml").touch()
-    assert default_output() == tmp_path / "docs"
+    assert default_output(tmp_path) == tmp_path / "docs"

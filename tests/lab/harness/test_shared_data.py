@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from pathcast_lab.harness import shared_data as data
 from pathcast_lab.harness.shared_data import data_folder, nitf_documents
 
 
@@ -19,10 +18,9 @@ def test_without_a_name_the_folder_beside_the_checkout_is_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PATHCAST_DATA", raising=False)
-    monkeypatch.setattr(data, "CHECKOUT", tmp_path / "checkout")
-    assert data_folder() is None
+    assert data_folder(tmp_path / "checkout") is None
     (tmp_path / "shared" / "data").mkdir(parents=True)
-    assert data_folder() == tmp_path / "shared" / "data"
+    assert data_folder(tmp_path / "checkout") == tmp_path / "shared" / "data"
 
 
 def test_nitf_documents_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """An opened index with predicates answers as the built one, before and after changes, and nothing is compiled again."""
 
-import json
 from pathlib import Path
 from random import Random
 
@@ -18,6 +17,7 @@ from pathcast.matching.automaton.verify.tree_store import TreeStore
 from pathcast.matching.automaton.verify.verifier import renumbered
 from pathcast.matching.table import tree_patterns as trees
 from pathcast.patterns import Pattern, parse
+from pathcast.store import open_snapshot, write_snapshot
 from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 from tests.matching.test_differential import Round, drawn
 
@@ -143,13 +143,14 @@ def test_what_documents_have_shown_travels_with_the_index(tmp_path: Path) -> Non
     assert opened.statistics()["candidates"] == 0, "all wait for @y, which is the rarer"
 
 
-def test_an_index_of_another_layout_is_refused_with_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_of_another_layout_is_refused_with_advice(tmp_path: Path) -> None:
     compiled(PATTERNS).save(tmp_path / "index")
-    for layout, advice in ((index.LAYOUT + 1, "anew"), (index.LAYOUT - 1, "update Pathcast")):
-        monkeypatch.setattr(index, "LAYOUT", layout)
-        with pytest.raises(SnapshotError, match=f"this Pathcast reads {layout}; .*{advice}"):
-            pathcast.open_index(tmp_path / "index")
-    assert json.loads((tmp_path / "index" / "manifest.json").read_text())["facts"]["layout"] == layout + 1
+    saved = open_snapshot(tmp_path / "index", index.KIND)
+    assert saved.facts["layout"] == index.LAYOUT
+    for layout, advice in ((index.LAYOUT - 1, "anew"), (index.LAYOUT + 1, "update Pathcast")):
+        write_snapshot(tmp_path / "other", index.KIND, {**saved.facts, "layout": layout}, saved.arrays)
+        with pytest.raises(SnapshotError, match=f"has layout {layout}, this Pathcast reads {index.LAYOUT}; .*{advice}"):
+            pathcast.open_index(tmp_path / "other")
 
 
 def test_conditions_of_a_snapshot_are_found_by_what_they_say() -> None:

@@ -97,12 +97,9 @@ def some(seed: int, patterns: int = 300, documents: int = 30) -> tuple[list[str]
 @pytest.mark.slow
 @pytest.mark.parametrize("heavy", [0, 3, 512])
 @pytest.mark.parametrize("rows", [20, 1 << 20])
-def test_however_regions_are_shared_or_forgotten(heavy: int, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joins, "HEAVY", heavy)
-    monkeypatch.setattr(joins, "MOST_ROWS", rows)
-    monkeypatch.setattr(joins, "_QUEUED", 4)
+def test_however_regions_are_shared_or_forgotten(heavy: int, rows: int) -> None:
     patterns, documents = some(heavy + rows)
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=Tuning(heavy_gate=heavy, region_rows=rows, queued_tests=4))
     subscriptions.add_many(patterns)
     equal_to_reference(subscriptions, documents)
 

@@ -79,19 +79,16 @@ def test_nothing_is_verified_that_branches_decide(monkeypatch: pytest.MonkeyPatc
     assert 0 < matcher.statistics()["candidates that match"] < matcher.statistics()["candidates"]
 
 
-def test_with_hardly_any_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(twig_joins, "_LISTED", 1)
-    monkeypatch.setattr(twig_joins, "_OUT", 1)
+def test_with_hardly_any_room() -> None:
     patterns, documents = some(60, documents=8)
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=Tuning(listed_elements=1, twigs_found=1))
     subscriptions.add_many(patterns)
     equal_to_reference(subscriptions, documents)
 
 
-def test_stamps_begin_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(twig_joins, "_LAST_STAMP", 3)
+def test_stamps_begin_again() -> None:
     patterns, documents = some(61)
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=Tuning(last_stamp=3))
     subscriptions.add_many(patterns)
     matcher = equal_to_reference(subscriptions, documents)
     together = [matches.ids.tolist() for matches in matcher.match_many(documents)]

@@ -10,7 +10,6 @@ from pathcast.documents import Names
 from pathcast.matching import Matcher, Tuning
 from pathcast.matching.automaton.values.required_tests import demands
 from pathcast.matching.automaton.values.value_index import DemandTable
-from pathcast.matching.automaton.verify import verifier
 from pathcast.patterns import parse
 
 MANY = 500
@@ -236,13 +235,10 @@ def test_a_text_is_found_wherever_it_begins_and_ends() -> None:
     assert len(answers) > 10
 
 
-def test_conditions_that_need_more_room_than_there_is_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verifier, "_SETS", 8)
-    monkeypatch.setattr(verifier, "_WORDS", 8)
-    monkeypatch.setattr(verifier, "_DEEPEST", 2)
+def test_conditions_that_need_more_room_than_there_is_get_it() -> None:
     many = "".join(f"[b{number} or c{number}]" for number in range(40))
     deep = "[b" * 30 + "]" * 30
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(tuning=Tuning(element_sets=8, element_set_words=8, nested_conditions=2))
     subscriptions.add_many([f"/a{many}", f"/a{many}[d]", f"/a{deep}", "/a[c][d]/e", f"/a[not(b{deep})]"])
     matcher, reference = subscriptions.compile(), subscriptions.compile(engine="reference")
     wide = "".join(f"<{'bc'[number % 2]}{number}/>" for number in range(40))

@@ -9,7 +9,7 @@
 
 NITF comes from its DTD where that is on the machine, else our news schema stands in for it; protein and astronomy are
 ours in place of PSD and NASA. `mix` is a third of each. A match rate of 0 means: whatever the generator gives.
-Choosing queries by their match rate takes a while, so that of more than POOL queries with duplicates, POOL are
+Choosing queries by their match rate takes a while, so that of more than `pool` queries with duplicates, `pool` are
 chosen, and repeated at random. The rate is held on at most STEERED of the documents, evenly spread: on many, too few
 queries match that rarely. The rate on all documents is what a figure reports.
 """
@@ -32,7 +32,7 @@ NITF, PROTEIN, ASTRONOMY, MIX = "nitf", "protein", "astronomy", "mix"
 
 @dataclass(frozen=True)
 class Workload:
-    """One point of a figure: how many documents and queries, of which kind."""
+    """One point of a figure: how many documents and queries, of which kind; `pool` queries are chosen at most."""
 
     schema: str
     documents: int
@@ -44,15 +44,16 @@ class Workload:
     descendant: float = 0.2
     filters: int = 0
     match_rate: float = 0.0
+    pool: int = POOL
 
     def generate(self, run: Run) -> tuple[list[bytes], list[str]]:
         """The documents and the queries."""
         if self.schema == MIX:
             return self._mixed(run)
-        if not self.match_rate or self.distinct or self.queries <= POOL:
+        if not self.match_rate or self.distinct or self.queries <= self.pool:
             return self._generated(run)
-        documents, pool = _pooled(run, replace(self, queries=POOL))
-        return list(documents), [*pool, *Random(run.seed).choices(pool, k=self.queries - POOL)]
+        documents, pool = _pooled(run, replace(self, queries=self.pool))
+        return list(documents), [*pool, *Random(run.seed).choices(pool, k=self.queries - self.pool)]
 
     def _generated(self, run: Run) -> tuple[list[bytes], list[str]]:
         from pathcast.workloads import (

@@ -22,9 +22,9 @@ from .run import CheckError, Observer, Run
 from .shared_data import CHECKOUT
 
 
-def default_output() -> Path:
+def default_output(checkout: Path = CHECKOUT) -> Path:
     """`docs` of the checkout that Pathcast runs from; for an installed Pathcast, a folder where the user stands."""
-    return CHECKOUT / "docs" if (CHECKOUT / "pyproject.toml").is_file() else Path("pathcast-results")
+    return checkout / "docs" if (checkout / "pyproject.toml").is_file() else Path("pathcast-results")
 
 
 def perform(

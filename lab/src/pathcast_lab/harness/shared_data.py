@@ -10,10 +10,10 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[4]
 
 
-def data_folder() -> Path | None:
-    """The folder with outside data, if there is one."""
+def data_folder(checkout: Path = CHECKOUT) -> Path | None:
+    """The folder with outside data, if there is one: by the environment, or beside the checkout."""
     named = os.environ.get("PATHCAST_DATA")
-    folder = Path(named) if named else CHECKOUT.parent / "shared" / "data"
+    folder = Path(named) if named else checkout.parent / "shared" / "data"
     return folder if folder.is_dir() else None
 
 

@@ -70,8 +70,8 @@ from .scanner_kernels import bounds, scan
 
 # A table has room for so many names that documents bring, and so many bytes of them. For a batch with more it grows, up
 # to the second number; beyond, documents are read by expat.
-OWN_NAMES, MOST_NAMES = 1 << 12, 1 << 20
-_OWN_BYTES, _MOST_BYTES = 1 << 18, 1 << 26
+OWN_NAMES, _MOST_NAMES = 1 << 12, 1 << 20
+OWN_BYTES, _MOST_BYTES = 1 << 18, 1 << 26
 # Zero bytes end every loop of the kernel.
 _END = bytes(PADDING)
 # The longest name with its namespace that the kernel spells out.
@@ -92,9 +92,15 @@ class NameTable:
     grown begins anew with the next batch, so that no other batch pays for the names of one.
     """
 
-    def __init__(self, names: Names, before: "NameTable | None" = None) -> None:
-        """`before` is the table of the same names when there were fewer; what it has is not made again."""
+    def __init__(
+        self, names: Names, before: "NameTable | None" = None, most: tuple[int, int] = (_MOST_NAMES, _MOST_BYTES)
+    ) -> None:
+        """`before` is the table of the same names when there were fewer; what it has is not made again.
+
+        `most`: for how many names and bytes of documents the table may grow.
+        """
         self.known = len(names)
+        self._most = most
         first = 0 if before is None else before.known
         encoded = [names[number].encode() for number in range(first, self.known)]
         edges = offsets_of([len(name) for name in encoded])
@@ -107,7 +113,7 @@ class NameTable:
     def renew(self) -> None:
         """Forget the names that documents brought; batches that were read keep theirs."""
         self.count, self.used, self.crowded = self.known, len(self._encoded), False
-        self._make_room(OWN_NAMES, _OWN_BYTES, self._encoded, self._edges)
+        self._make_room(OWN_NAMES, OWN_BYTES, self._encoded, self._edges)
 
     def grow(self) -> bool:
         """Make room for more names than there are, under the same numbers; False when there are too many already."""
@@ -117,7 +123,8 @@ class NameTable:
             names *= 4
         else:
             size *= 4
-        if names > MOST_NAMES or size > _MOST_BYTES:
+        most_names, most_bytes = self._most
+        if names > most_names or size > most_bytes:
             return False
         self._make_room(names, size, stored[: self.used], offsets[: self.count + 1])
         return True
@@ -125,7 +132,7 @@ class NameTable:
     def has_grown(self) -> bool:
         """Whether there is more room than a batch of ordinary documents needs."""
         _, keys, stored, _ = self.index
-        return len(keys) > self.known + OWN_NAMES or len(stored) > len(self._encoded) + _OWN_BYTES
+        return len(keys) > self.known + OWN_NAMES or len(stored) > len(self._encoded) + OWN_BYTES
 
     def _make_room(self, names: int, size: int, encoded: UInt8s, edges: Int64s) -> None:
         """Fresh arrays with these names, and room for so many names and bytes behind the known ones."""
@@ -158,14 +165,23 @@ class NameTable:
 class Scanner:
     """Reads documents into batches, with one table of known names, one set of limits and one way with entities.
 
-    `borrowed` batches share the scanner's buffers and are good until the same thread reads again.
+    `borrowed` batches share the scanner's buffers and are good until the same thread reads again. Documents that bring
+    more than `most_names` names, or names of more than `most_name_bytes` bytes, are read by expat.
     """
 
-    def __init__(self, names: Names, limits: Limits, entities: Entities) -> None:
+    def __init__(
+        self,
+        names: Names,
+        limits: Limits,
+        entities: Entities,
+        *,
+        most_names: int = _MOST_NAMES,
+        most_name_bytes: int = _MOST_BYTES,
+    ) -> None:
         self.names = names
         self.limits = limits
         self.entities: Entities = entities
-        self._buffers = _Buffers(names)
+        self._buffers = _Buffers(names, (most_names, most_name_bytes))
 
     def read(
         self,
@@ -309,9 +325,9 @@ class _Rows:
 class _Buffers(threading.local):
     """What a scan needs beside its rows, and rows to lend; one set a thread."""
 
-    def __init__(self, names: Names) -> None:
-        self.known = names
-        self.names = NameTable(names)
+    def __init__(self, names: Names, most: tuple[int, int]) -> None:
+        self.known, self._most = names, most
+        self.names = NameTable(names, None, most)
         self.scratch = ScanScratch(
             counts=np.zeros(N_COUNTS, dtype=np.int64),
             stamps=np.zeros(0, dtype=np.int64),
@@ -327,7 +343,7 @@ class _Buffers(threading.local):
     def current_names(self) -> NameTable:
         """The table of names, made anew when there are more known ones, renewed when others took much of its room."""
         if self.names.known != len(self.known):
-            self.names = NameTable(self.known, self.names)
+            self.names = NameTable(self.known, self.names, self._most)
         elif self.names.crowded or self.names.has_grown():
             self.names.renew()
         return self.names

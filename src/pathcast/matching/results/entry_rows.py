@@ -25,6 +25,7 @@ import numpy as np
 from pathcast.kernels import Int32s, Int64s
 from pathcast.store import Texts
 
+from ..tuning import Tuning
 from .entry_rows_kernels import CELLS, ID, NEXT, OWNER, EntryValues, RowChanges, append_rows, lay_out
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from .batch_subscribers import NameOrder, RankedRows
 
 
-# How many rows may be added or die before all are laid out anew, besides a quarter of those that were laid out.
-_ROOM = 4096
 _NOTHING: Final = np.zeros(0, dtype=np.int32)
 _NO_BITS: Final = np.zeros(0, dtype=np.uint8)
 
@@ -41,11 +40,12 @@ _NO_BITS: Final = np.zeros(0, dtype=np.uint8)
 class Rows:
     """Laid-out rows, and what has come and gone since."""
 
-    def __init__(self, begin: Int64s, ids: Int32s, owners: Int32s, names: Texts, version: int) -> None:
+    def __init__(self, begin: Int64s, ids: Int32s, owners: Int32s, names: Texts, version: int, tuning: Tuning) -> None:
         self.begin = begin
         self.ids = ids
         self.owners = owners
         self.names = names
+        self.tuning = tuning
         self.table: PatternTable | None = None  # whose entries they are
         self.entry_count = len(begin) - 1
         self.ascending = bool(np.all(ids[1:] > ids[:-1]))  # from entry to entry: then no sorting is needed
@@ -61,7 +61,7 @@ class Rows:
         # Of `batch_subscribers.py`, once somebody asks; the order may come from the rows that these follow.
         self.ranked: RankedRows | None = None
         self.name_order: NameOrder | None = None
-        self._room = _ROOM + len(ids) // 4
+        self._room = tuning.changed_rows + len(ids) // 4
         self._stamp = 0
         self._count = 0
         self._dead = 0
@@ -77,13 +77,14 @@ class Rows:
         counts: tuple[int, int],
         names: Texts,
         version: int,
+        tuning: Tuning,
     ) -> "Rows":
         """From the subscriptions' columns, in an order by id; entry -1 is gone. `counts`: of rows and of entries."""
         row_count, entry_count = counts
         begin = np.zeros(entry_count + 1, dtype=np.int64)
         row_ids, row_owners = np.empty(row_count, dtype=np.int32), np.empty(row_count, dtype=np.int32)
         lay_out(order, ids, entries, owners, begin, row_ids, row_owners)
-        return cls(begin, row_ids, row_owners, names, version)
+        return cls(begin, row_ids, row_owners, names, version, tuning)
 
     # Reading.
 

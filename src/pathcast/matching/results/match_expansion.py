@@ -23,9 +23,8 @@ from .match_expansion_kernels import measure_rows, order_ids, pick, write_rows
 
 _NONE = np.empty(0, dtype=np.int32)
 
-# Ids are put in order by marking them, unless a document has fewer than so many, or there are more than 64 numbers to
-# mark for each id there is (and some): then by sorting.
-_FEW = 64
+# Ids are put in order by marking them, unless a document has fewer than `Tuning.marked_ids`, or there are more than 64
+# numbers to mark for each id there is (and some): then by sorting.
 _SPARSE = 1 << 12
 
 
@@ -81,7 +80,7 @@ class Expansion:
         """Their ids, ascending, read-only."""
         ids = self._values_of(entries, ID)
         if not self.rows.ascending:
-            if len(ids) < _FEW:
+            if len(ids) < self.rows.tuning.marked_ids:
                 ids.sort()
             else:
                 ids = self._ordered(np.array([0, len(ids)], dtype=np.int64), ids)
@@ -100,7 +99,7 @@ class Expansion:
     def _ordered(self, offsets: Int64s, ids: Int32s) -> Int32s:
         """The ids of documents, ascending in each."""
         largest = self.rows.largest
-        few = len(ids) < _FEW * (len(offsets) - 1)
+        few = len(ids) < self.rows.tuning.marked_ids * (len(offsets) - 1)
         if few or largest >> 6 > _SPARSE + len(self.rows.ids) + self.added:
             for begin, end in zip(offsets.tolist(), offsets[1:].tolist(), strict=False):
                 ids[begin:end].sort()

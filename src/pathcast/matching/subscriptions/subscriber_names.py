@@ -10,8 +10,6 @@ from pathcast.kernels import Int32s
 from pathcast.store import Texts
 
 NOBODY = -1
-# So many names are kept even if nobody uses them.
-_FEW = 1024
 
 
 class Owners:
@@ -36,9 +34,12 @@ class Owners:
         """The name of a number."""
         return None if owner == NOBODY else self.names[owner]
 
-    def drop_unused(self, owners: Int32s) -> Int32s | None:
-        """Forget all names but those of these owners, if they are the most; the new number of each old one."""
-        if len(self.names) < _FEW:
+    def drop_unused(self, owners: Int32s, at_least: int) -> Int32s | None:
+        """Forget all names but those of these owners, if most are unused; the new number of each old one.
+
+        Fewer names than `at_least` are all kept.
+        """
+        if len(self.names) < at_least:
             return None
         used = np.zeros(len(self.names), dtype=np.bool_)
         used[owners[owners >= 0]] = True

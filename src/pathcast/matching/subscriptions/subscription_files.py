@@ -86,23 +86,24 @@ def _read(path: str | os.PathLike[str], amplification: int) -> Rows:
         ) from None
     except ValueError:  # a NUL character, or a character that the file system's encoding lacks
         raise PatternError(f"cannot read the subscriptions {str(file)!r}: no file can have this name") from None
-    return _csv(file, text) if endings[-1:] == [".csv"] else _plain(text)
+    return _csv(file, text) if endings[-1:] == [".csv"] else plain_rows(text)
 
 
-def _plain(text: str) -> Rows:
+def plain_rows(text: str, block: int = _BLOCK) -> Rows:
+    """The rows of a text with an expression per line, cut into lines by blocks of some `block` characters."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     xpaths: list[str] = []
     numbers: list[int] = []
     begin, first = 0, 1
     while begin < len(text):
-        end = text.find("\n", begin + _BLOCK) + 1 or len(text)
-        block = text[begin:end]
-        if not block.isspace():  # blank lines in bulk are no lines
-            lines = list(map(str.strip, block.split("\n")))
+        end = text.find("\n", begin + block) + 1 or len(text)
+        some = text[begin:end]
+        if not some.isspace():  # blank lines in bulk are no lines
+            lines = list(map(str.strip, some.split("\n")))
             kept = [(number, line) for number, line in enumerate(lines, first) if line and line[0] != "#"]
             numbers += [number for number, _ in kept]
             xpaths += [line for _, line in kept]
-        begin, first = end, first + block.count("\n")
+        begin, first = end, first + some.count("\n")
     return Rows(xpaths, numbers, None, numbers)
 
 

@@ -93,7 +93,7 @@ class Subscriptions:
         self._owners = Owners()
         self._next_id = first_id
         self._holds = 0  # while there are any, the table is not compacted
-        self._rows = Rows(np.zeros(1, dtype=np.int64), _NONE, _NONE, self._owners.names, 0)
+        self._rows = Rows(np.zeros(1, dtype=np.int64), _NONE, _NONE, self._owners.names, 0, self.table.tuning)
         self._rows.table = self.table
         self._expansion = Expansion(self._rows)
         self._matchers: WeakSet[Matcher] = WeakSet()
@@ -255,13 +255,13 @@ class Subscriptions:
 
     def _lay_out(self, version: int) -> Rows:
         """Lay out all rows anew, for a version, and show them."""
-        before = self._rows
+        before, tuning = self._rows, self.table.tuning
         columns = self._columns
-        moved = self._owners.drop_unused(columns.arrays()[2][columns.live()])
+        moved = self._owners.drop_unused(columns.arrays()[2][columns.live()], tuning.subscriber_names)
         if moved is not None:
             columns.renumber_owners(moved)
         counts = columns.count, len(self.table)
-        rows = Rows.laid_out(columns.by_id(), *columns.arrays(), counts, self._owners.names, version)
+        rows = Rows.laid_out(columns.by_id(), *columns.arrays(), counts, self._owners.names, version, tuning)
         if before.ranked is not None and before.names is rows.names:
             rows.name_order = before.ranked.order
         rows.table = self.table
@@ -467,7 +467,7 @@ class Subscriptions:
         self._columns = Columns.restore(arrays, count=facts["subscriptions"], ascending=facts["ascending"])
         self._owners = Owners(Texts(arrays["owner_names"], arrays["owner_name_offsets"]))
         begin, ids, owners = (np.asarray(arrays[name]) for name in ("row_begin", "row_ids", "row_owners"))
-        self._rows = Rows(begin, ids, owners, self._owners.names, 0)
+        self._rows = Rows(begin, ids, owners, self._owners.names, 0, self.table.tuning)
         self._rows.table = self.table
         self._next_id = facts["next_id"]
         return self

@@ -31,8 +31,6 @@ from .path_trie_kernels import NONE
 from .tree_patterns import Trees
 
 _TRIE, _TREES = "trie_", "trees_"
-# Expressions of trees whose entry is remembered, so that adding the same again needs no parsing.
-_REMEMBERED = 1 << 15
 
 
 @dataclass(slots=True)
@@ -141,7 +139,7 @@ class PatternTable:
             steps = self.encoder.steps_of(pattern)
             if steps is None:
                 entry = self._tree_entry(pattern)
-                if len(self._entered) >= _REMEMBERED:
+                if len(self._entered) >= self.tuning.remembered_expressions:
                     self._entered.clear()
                 self._entered[expression] = entry
                 return entry, text

@@ -60,10 +60,10 @@ def _takes(engine: type) -> bool:
 
 
 class StructureMatcher:
-    """Matches from the annotations of one link, by one engine."""
+    """Matches from the annotations of one link, by one engine; up to `few` trees are tried one by one."""
 
-    def __init__(self, decoder: StructureDecoder, engine: Engine) -> None:
-        self.decoder, self.engine = decoder, engine
+    def __init__(self, decoder: StructureDecoder, engine: Engine, *, few: int = FEW) -> None:
+        self.decoder, self.engine, self._few = decoder, engine, few
         self._counts, self._state = np.zeros(C_ROWS, np.int64), np.zeros(S_ROWS, np.int64)
         self._entries = -1
         self._waited = self._straight = 0  # documents since the table has grown; documents to go straight to the engine
@@ -139,7 +139,7 @@ class StructureMatcher:
         batch = self.decoder.batch_of(structure, document, message)
         if isinstance(batch, Refused):
             return batch
-        if len(trees) > FEW:
+        if len(trees) > self._few:
             self._straight = STRAIGHT
             return self.engine.match_batch(batch)[1]
         for tree in trees.tolist():

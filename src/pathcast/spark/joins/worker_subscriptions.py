@@ -102,14 +102,18 @@ def find_subscriptions(
     streaming: bool,
     version: int | None = None,
     checkpoint: AnyPath | None = None,
+    most_bytes: int = MOST_BYTES,
 ) -> Subscribed:
-    """What to tell the workers: subscriptions themselves (many in a folder below `folder`), or where versions lie."""
+    """What to tell the workers: subscriptions themselves, or where versions lie.
+
+    Subscriptions of more than `most_bytes` bytes go to a folder below `folder`.
+    """
     where = None if checkpoint is None else str(Path(checkpoint).absolute())
     if versions is None:
         if pins is not None or version is not None:
             raise PipelineError("pins and version go with versions=…, a folder of subscriptions that come and go")
         assert standing is not None
-        return Subscribed(ship(standing, folder), None, where)
+        return Subscribed(ship(standing, folder, most_bytes), None, where)
     if folder is not None:
         raise PipelineError("folder=… is for subscriptions that are given here; those of versions=… lie there")
     if not versions_in(versions):
@@ -123,10 +127,10 @@ def find_subscriptions(
     )
 
 
-def ship(standing: StandingJoins, folder: AnyPath | None) -> Shipped | StoredJoins:
-    """Subscriptions to send with a stage; many go to a folder in `folder`."""
+def ship(standing: StandingJoins, folder: AnyPath | None, most_bytes: int = MOST_BYTES) -> Shipped | StoredJoins:
+    """Subscriptions to send with a stage; more than `most_bytes` bytes of them go to a folder in `folder`."""
     shipped = Shipped.of(standing)
-    if len(shipped.data) <= MOST_BYTES:
+    if len(shipped.data) <= most_bytes:
         return shipped
     if folder is None:
         raise PipelineError(

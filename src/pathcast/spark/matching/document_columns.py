@@ -49,7 +49,7 @@ class Part(NamedTuple):
     documents: DocumentBatch | None = None
 
 
-def parts_of_values(column: pa.Array) -> Iterator[Part]:
+def parts_of_values(column: pa.Array, *, part_bytes: int = PART_BYTES, part_rows: int = PART_ROWS) -> Iterator[Part]:
     """The documents of a binary or string column. A part is good until the next is asked for."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -69,8 +69,8 @@ def parts_of_values(column: pa.Array) -> Iterator[Part]:
     room = np.empty(0, dtype=np.uint8)
     begin = 0
     while begin < len(column):
-        end = int(np.searchsorted(edges, edges[begin] + PART_BYTES, side="right")) - 1
-        end = min(max(end, begin + 1), begin + PART_ROWS, len(column))
+        end = int(np.searchsorted(edges, edges[begin] + part_bytes, side="right")) - 1
+        end = min(max(end, begin + 1), begin + part_rows, len(column))
         first, last = int(edges[begin]), int(edges[end])
         if len(room) < last - first + PADDING:
             room = np.empty(last - first + PADDING, dtype=np.uint8)
@@ -86,7 +86,9 @@ def parts_of_values(column: pa.Array) -> Iterator[Part]:
         begin = end
 
 
-def parts_of_files(column: pa.Array, limits: Limits) -> Iterator[Part]:
+def parts_of_files(
+    column: pa.Array, limits: Limits, *, part_bytes: int = PART_BYTES, part_rows: int = PART_ROWS
+) -> Iterator[Part]:
     """The documents in the files that a column names, read here; one that can't be read has failed."""
     paths = column.to_pylist()
     begin, size = 0, 0
@@ -98,7 +100,7 @@ def parts_of_files(column: pa.Array, limits: Limits) -> Iterator[Part]:
         except PathcastError as error:
             failed[len(contents)] = error
             data = b""
-        if contents and (size + len(data) > PART_BYTES or len(contents) >= PART_ROWS):
+        if contents and (size + len(data) > part_bytes or len(contents) >= part_rows):
             last = failed.pop(len(contents), None)
             yield _joined(begin, contents, failed)
             begin, size = begin + len(contents), 0

@@ -12,6 +12,7 @@ import numpy as np
 from pathcast.documents import DocumentBatch
 from pathcast.kernels import Bools, Int32s, Int64s
 
+from ...tuning import Tuning
 from ..paths.states import States
 from ..values.chain_kernels import DEEPEST
 from .twig_join_kernels import (
@@ -31,21 +32,17 @@ from .twig_join_kernels import (
     join_twigs,
 )
 
-_LISTED = 1 << 13
-_OUT = 1 << 14
-# Stamps begin again before they outgrow their half of a word.
-_LAST_STAMP = 1 << 30
-
 
 class _Scratch(threading.local):
     """Buffers of a join; one set a thread, for one object of states."""
 
-    def __init__(self) -> None:
+    def __init__(self, tuning: Tuning) -> None:
+        self._last_stamp = tuning.last_stamp
         self.of: States | None = None
         self.buffers = TwigScratch(
             counts=np.zeros(X_COUNTS, dtype=np.int64),
             known=np.zeros((0, K_COLUMNS), dtype=np.int32),
-            listed=np.zeros((_LISTED, 2), dtype=np.int32),
+            listed=np.zeros((tuning.listed_elements, 2), dtype=np.int32),
             touched=np.zeros(0, dtype=np.int32),
             marks=np.zeros((2, 0), dtype=np.int64),
             queue=np.zeros((QUEUED, 2), dtype=np.int32),
@@ -57,12 +54,12 @@ class _Scratch(threading.local):
             ),
             last=_last_elements(0),
         )
-        self.out = np.zeros(_OUT, dtype=np.int32)
+        self.out = np.zeros(tuning.twigs_found, dtype=np.int32)
 
     def fit(self, states: States, rows: TwigRows, elements: int, names: int) -> None:
         """Make room; stamps begin again with other states."""
         counts = self.buffers.counts
-        if self.of is not states or counts[X_STAMP] > _LAST_STAMP:
+        if self.of is not states or counts[X_STAMP] > self._last_stamp:
             self.of = states
             counts[X_STAMP] = 0
             known = np.zeros((len(rows.keys), K_COLUMNS), dtype=np.int32)
@@ -101,9 +98,9 @@ class TwigsFound(NamedTuple):
 class TwigJoins:
     """Twigs by their branches."""
 
-    def __init__(self, rows: TwigRows) -> None:
+    def __init__(self, rows: TwigRows, tuning: Tuning) -> None:
         self.rows = rows
-        self._scratch = _Scratch()
+        self._scratch = _Scratch(tuning)
 
     def __len__(self) -> int:
         return len(self.rows.twigs)

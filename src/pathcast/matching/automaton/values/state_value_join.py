@@ -21,6 +21,7 @@ from ...arrays.bitset_kernels import Marks
 from ...arrays.bitsets import new_marks
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered
+from ...tuning import Tuning
 from ..paths.states import States
 from .ancestor_test_rows import JoinRows
 from .chain_kernels import DEEPEST, N_COLUMNS, ChainRoom, Chains
@@ -65,19 +66,14 @@ from .state_value_join_kernels import (
 from .value_hash_kernels import KINDS, ValueTests
 from .value_index import new_cache
 
-# A gate with more patterns than this has a region of its own.
-HEAVY = 512
-# Rows of all regions together.
-MOST_ROWS = 1 << 23
-_QUEUED = 1 << 12
 _ONE = np.uint64(1)
 
 
 class _Regions:
     """Regions of some states, growing; one call at a time."""
 
-    def __init__(self, of: States, rows: JoinRows) -> None:
-        self.of, self._by = of, rows
+    def __init__(self, of: States, rows: JoinRows, tuning: Tuning) -> None:
+        self.of, self._by, self._tuning = of, rows, tuning
         self._spans = np.zeros((0, S_COLUMNS), dtype=np.int32)
         self._list, self._regions = Growing(np.int32), Growing(np.int64, width=R_COLUMNS)
         self._tables, self._rows = Growing(np.int64, width=T_COLUMNS), Growing(np.int64, width=W_COLUMNS)
@@ -104,11 +100,11 @@ class _Regions:
         owners, gates = gathered(automaton.gates_begin, automaton.gates, states)
         owner = np.repeat(np.arange(len(states)), np.diff(owners))
         sizes = by.gate_begin[gates + 1] - by.gate_begin[gates]
-        heavy = sizes > HEAVY
+        heavy = sizes > self._tuning.heavy_gate
         begin, patterns = gathered(by.gate_begin, by.of_gate, gates[~heavy])
         shared = [gate for gate in np.unique(gates[heavy]).tolist() if gate not in self._of_gate]
         needed = len(patterns) + int(sum(by.gate_begin[gate + 1] - by.gate_begin[gate] for gate in shared))
-        if self._rows.size + needed > MOST_ROWS:
+        if self._rows.size + needed > self._tuning.region_rows:
             return False
         first = self._regions.size
         pairs = np.repeat(owner[~heavy], np.diff(begin)) << 32 | patterns
@@ -178,9 +174,9 @@ class _Regions:
 class _Scratch(threading.local):
     """Buffers of a join; one set per thread, for one object of regions."""
 
-    def __init__(self) -> None:
+    def __init__(self, queued: int) -> None:
         self.of: _Regions | None = None
-        self.room = _new_room()
+        self.room = _new_room(queued)
 
     def fit(
         self, regions: _Regions, states: int, elements: int, values: int, entries: int, patterns: int, names: int
@@ -222,8 +218,8 @@ class _Scratch(threading.local):
         self.room = self.room._replace(out=out, called_out=called_out)
 
 
-def _new_room() -> JoinScratch:
-    """Buffers with room for few patterns, and for no elements yet."""
+def _new_room(queued: int) -> JoinScratch:
+    """Buffers with room for so many look-ups and few patterns, and for no elements yet."""
     marks = JoinMarks(new_marks(0), new_marks(0), new_marks(0))
     return JoinScratch(
         counts=np.zeros(J_COUNTS, dtype=np.int64),
@@ -231,7 +227,7 @@ def _new_room() -> JoinScratch:
         text=np.zeros(0, dtype=np.uint8),
         passed=_new_passed(0, 0),
         last=_new_last(0),
-        queue=_new_queue(_QUEUED),
+        queue=_new_queue(queued),
         chains=ChainRoom(np.zeros((0, N_COLUMNS), dtype=np.int64), np.zeros(DEEPEST + 2, dtype=np.int32)),
         marks=marks,
         spare=_room_for(marks.matched),
@@ -275,11 +271,11 @@ class Joined(NamedTuple):
 class Joins:
     """Patterns by bound tests: those that one element decides, and others that are called to be verified."""
 
-    def __init__(self, tests: ValueTests, rows: JoinRows) -> None:
-        self._tests, self.rows = tests, rows
+    def __init__(self, tests: ValueTests, rows: JoinRows, tuning: Tuning) -> None:
+        self._tests, self.rows, self._tuning = tests, rows, tuning
         self._lock = threading.Lock()
         self._regions: _Regions | None = None
-        self._scratch = _Scratch()
+        self._scratch = _Scratch(tuning.queued_tests)
 
     def __len__(self) -> int:
         return len(self.rows.keys)
@@ -347,7 +343,7 @@ class Joins:
         """The regions of these states; only the latest are kept."""
         regions = self._regions
         if regions is None or regions.of is not states:
-            self._regions = regions = _Regions(states, self.rows)
+            self._regions = regions = _Regions(states, self.rows, self._tuning)
         return regions
 
     def _covering(self, regions: _Regions, wanted: Int32s, at_least: Int32s) -> _Regions:
@@ -356,7 +352,7 @@ class Joins:
             for some in (wanted, at_least):
                 if regions.cover(_missing(regions, some)):
                     return regions
-            regions = _Regions(regions.of, self.rows)
+            regions = _Regions(regions.of, self.rows, self._tuning)
             self._regions = regions
             missing = _missing(regions, at_least)
             if not regions.cover(missing):

@@ -21,6 +21,7 @@ from pathcast.patterns.parsing import Steps, normalised
 
 from ...arrays.ragged_arrays import part_of
 from ...table.pattern_table import Moved, PatternTable
+from ...tuning import Tuning
 from ..paths.path_nodes import PathNodes
 from ..twigs.twig_join import TwigJoins
 from ..twigs.twig_join_kernels import TwigRows
@@ -159,6 +160,7 @@ class TreeStore:
             self._twigs,
             self._twigs.nodes(self.table.trie).copy(),
             before,
+            self.table.tuning,
         )
 
     def selection(self, gated: GatedTrees) -> Callable[[], GatedTrees]:
@@ -174,8 +176,9 @@ class TreeStore:
         """All patterns as of now; without `gated`, all without a gate."""
         if gated is None:
             access = Access(self._demands.captured(), 0, no_access(self._demands.captured()))
-            twigs = TwigJoins(Twigs().laid_out(_NONE, _NONE, None))
-            gated = GatedTrees(Joins(self._bound.demands.captured(), no_rows(0)), twigs, access)
+            tuning = self.table.tuning
+            twigs = TwigJoins(Twigs().laid_out(_NONE, _NONE, None), tuning)
+            gated = GatedTrees(Joins(self._bound.demands.captured(), no_rows(0), tuning), twigs, access)
         self._laid_twigs = gated.twigs.rows
         return CandidateMatcher(
             self.table, gated, self._verifier, self._verifier.programs(), len(self), len(self.table)
@@ -223,10 +226,11 @@ class TreeStore:
         rows = {name: np.asarray(array) for name, array in part_of(arrays, _ACCESS).items()}
         gates = len(rows["all_begin"]) - 1
         joined = {name: np.asarray(array) for name, array in part_of(arrays, _JOINS).items()}
-        joins = Joins(store._bound.demands.captured(), JoinRows(**joined))
+        joins = Joins(store._bound.demands.captured(), JoinRows(**joined), table.tuning)
         twigs = TwigRows(**{name: np.asarray(array) for name, array in part_of(arrays, _TWIG_ROWS).items()})
         access = Access(store._demands.captured(), gates, AccessRows(**rows))
-        return store, GatedTrees(joins, TwigJoins(twigs._replace(hits=twigs.hits.copy())), access)
+        twig_joins = TwigJoins(twigs._replace(hits=twigs.hits.copy()), table.tuning)
+        return store, GatedTrees(joins, twig_joins, access)
 
     def merge(self, arrays: dict[str, AnyArray], moved: Moved) -> None:
         """Take over the patterns that another process compiled for a table which has just been merged into ours."""
@@ -278,6 +282,7 @@ class TreeLayout:
     twigs: Twigs
     twig_ends: Int32s
     twigs_before: TwigRows | None
+    tuning: Tuning
 
     def by_gates(self) -> tuple[Int32s, int, GatedTrees]:
         """The trie nodes that are gates, those first behind which patterns wait that are not joined, and how many
@@ -303,4 +308,4 @@ class TreeLayout:
         decided = joined | self.twigs.are(count)
         access = Access(self.captured, gates, laid_out(self.captured, gate_of, gates, rarest, decided))
         twigs = self.twigs.laid_out(self.entries[:count], gate_nodes, self.twigs_before)
-        return GatedTrees(Joins(self.bound_captured, rows), TwigJoins(twigs), access)
+        return GatedTrees(Joins(self.bound_captured, rows, self.tuning), TwigJoins(twigs, self.tuning), access)

@@ -24,6 +24,7 @@ from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered, part_of
 from ...engine_contract import Costs
 from ...table.pattern_table import PatternTable
+from ...tuning import Tuning
 from .condition_kernels import (
     H_ROWS,
     H_STAMPS,
@@ -58,24 +59,20 @@ _CONDITIONS = "conditions_"
 _NONE = np.zeros(0, dtype=np.int32)
 # In the place of the number of a pattern whose program was not needed yet.
 _UNMADE = -1
-# Sets of elements that are remembered at first, words for them in a large document, and operations on them.
-_SETS = 1 << 11
-_WORDS = 1 << 18
+# Operations on sets of elements that are remembered.
 _RESULTS = 1 << 12
-_DEEPEST = 64
-# Stamps begin again before they outgrow the column of those of conditions.
-_LAST_STAMP = 1 << 30
 
 
 class _Scratch(threading.local):
     """Buffers of a verification; one set a thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, tuning: Tuning) -> None:
+        self._tuning = tuning
         self.buffers = VerifyScratch(
             sets=ElementSets(
                 state=np.zeros(T_COUNTS, dtype=np.int64),
-                bits=np.zeros(_SETS, dtype=np.uint64),
-                slots=np.zeros(2 * _SETS, dtype=np.int64),
+                bits=np.zeros(tuning.element_sets, dtype=np.uint64),
+                slots=np.zeros(2 * tuning.element_sets, dtype=np.int64),
             ),
             results=np.zeros((_RESULTS, 2), dtype=np.int64),
             occurrences=_occurrences(0, 0),
@@ -83,14 +80,14 @@ class _Scratch(threading.local):
             room=PathRoom(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint8)),
             known=np.zeros((0, K_COLUMNS), dtype=np.int32),
             levels=np.zeros((0, M_COLUMNS), dtype=np.int32),
-            pending=np.zeros((2, _DEEPEST), dtype=np.int32),
+            pending=np.zeros((2, tuning.nested_conditions), dtype=np.int32),
         )
 
     def fit(self, programs: "Patterns", width: int, names: int, rows: int, text: int) -> VerifyScratch:
         """Buffers with enough room; stamps are kept or begin again with room that is all unstamped."""
-        buffers = self.buffers
+        buffers, tuning = self.buffers, self._tuning
         sets, occurrences, memo, room = buffers.sets, buffers.occurrences, buffers.memo, buffers.room
-        if sets.state[T_STAMP] > _LAST_STAMP:
+        if sets.state[T_STAMP] > tuning.last_stamp:
             stamped = (
                 sets.state,
                 sets.slots,
@@ -104,7 +101,7 @@ class _Scratch(threading.local):
         if len(buffers.known) < len(programs.conditions.rows):
             known = np.zeros((len(programs.conditions.rows), K_COLUMNS), dtype=np.int32)
             self.buffers = self.buffers._replace(known=known)
-        words = min(_SETS * width, max(_WORDS, 16 * width))
+        words = min(tuning.element_sets * width, max(tuning.element_set_words, 16 * width))
         if len(sets.bits) < words:
             self.buffers = self.buffers._replace(sets=sets._replace(bits=np.zeros(words, dtype=np.uint64)))
         if occurrences.heads.shape[1] < names or occurrences.lists.shape[1] < rows:
@@ -172,7 +169,7 @@ class Verifier:
         self._later: Verifier | None = None  # of the patterns whose programs were made later:
         self._later_numbers = _NONE
         self._lock = threading.Lock()
-        self._scratch = _Scratch()
+        self._scratch = _Scratch(table.tuning)
         for entry in entries:
             self.add(entry)
 
