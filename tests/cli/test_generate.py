@@ -14,7 +14,7 @@ from pyarrow import parquet
 from typer.testing import CliRunner, Result
 
 import pathcast
-from pathcast.cli import write_subscriptions as subscription_files
+from pathcast.cli import subscription_writer as subscription_files
 from pathcast.cli.generate import app
 from pathcast.workloads import (
     DocumentOptions,
@@ -198,7 +198,7 @@ def test_bad_arguments_are_refused_with_status_2_and_nothing_is_written(
 def test_a_request_that_cannot_be_met_is_refused_and_leaves_no_file(
     tmp_path: Path, dtd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pathcast.workloads.subscriptions.PATIENCE", 100)
+    monkeypatch.setattr("pathcast.workloads.subscription_generator.PATIENCE", 100)
     result = run("subscriptions", tmp_path / "s.txt", "--dtd", dtd, "--distinct", "--count", 1000)
     assert result.exit_code == 2
     assert "distinct subscriptions of 1,000" in result.stderr

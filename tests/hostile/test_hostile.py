@@ -19,7 +19,7 @@ from pathcast import LimitError, PathcastError, Subscriptions
 from pathcast.documents import Limits, read_batch
 from pathcast.documents.expat_reader import _DocumentReader
 from pathcast.matching import Matcher, Tuning
-from pathcast.matching.automaton.paths.states import States
+from pathcast.matching.automaton.paths.automaton_states import States
 from tests.documents.collisions import colliding_names, crowding_names
 from tests.hostile.measured import measured
 
@@ -146,7 +146,7 @@ def test_a_file_beyond_the_limit_is_not_even_read(tmp_path: Path) -> None:
 
 
 def test_a_document_that_would_make_a_batch_too_large_is_refused_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pathcast.documents.reader._BATCH_BYTES", 1000)
+    monkeypatch.setattr("pathcast.documents.document_reader._BATCH_BYTES", 1000)
     half = b"<a>%b</a>" % (b"x" * 600)
     batch = read_batch([half, half, b"<b/>"], errors="return")
     assert list(batch.errors) == [1]

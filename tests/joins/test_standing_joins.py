@@ -8,10 +8,10 @@ import pytest
 
 from pathcast.errors import QueryError
 from pathcast.joins import Client, JoinServer, Schema, select
-from pathcast.joins.partition.join_parts import Parts
+from pathcast.joins.partition.join_value_parts import Parts
 from pathcast.joins.partition.standing_joins import StandingJoins
 from pathcast.joins.server.initial_contents import Beginnings
-from tests.joins.test_join_parts import STOCKS, Pieces, history
+from tests.joins.test_join_value_parts import STOCKS, Pieces, history
 from tests.joins.world import JOINS, TABLES, draw_query
 
 BOTH = select("Stocks", "Reviews")

@@ -13,7 +13,7 @@ from pathcast.matching.engine_contract import Mergeable
 from pathcast.matching.table import tree_patterns as trees
 from pathcast.matching.table.compiled_shards import compile_shard, merge_shard, packed, unpacked
 from pathcast.matching.table.pattern_table import Entered
-from pathcast.patterns.parsing.parse import MAX_STEPS
+from pathcast.patterns.parsing.xpath_parser import MAX_STEPS
 from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 from tests.corpus import Namespaces
 from tests.matching.automaton.test_opened_trees import answers, expected

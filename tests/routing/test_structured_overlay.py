@@ -7,7 +7,7 @@ import pytest
 
 from pathcast.matching import engines
 from pathcast.routing import Overlay, streaming_engines
-from pathcast.routing import document_handling as handling
+from pathcast.routing import document_forwarding as handling
 from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 
 from .drawn import delivered, world_of

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from pathcast.errors import TopologyError
 from pathcast.routing import Overlay
-from pathcast.routing import document_handling as handling
-from pathcast.routing.annotations.annotations import Annotations, Bound, LastPlaces
+from pathcast.routing import document_forwarding as handling
+from pathcast.routing.annotations.document_annotations import Annotations, Bound, LastPlaces
 from pathcast.routing.annotations.outgoing_annotations import Making
 from pathcast.routing.router_messages import Encoded
 from pathcast.transmission import Topology

@@ -8,7 +8,7 @@ import pytest
 
 from pathcast.errors import PipelineError
 from pathcast.joins import Client, Schema, select
-from pathcast.joins.partition.join_parts import Parts
+from pathcast.joins.partition.join_value_parts import Parts
 from pathcast.joins.partition.standing_joins import StandingJoins
 from pathcast.joins.query.value_text import write_row
 from pathcast.messages import decode
@@ -24,7 +24,7 @@ from pathcast.spark import (
 from pathcast.spark.joins.event_fanout import fanning
 from pathcast.spark.joins.worker_subscriptions import Subscribed
 from pathcast.spark.sessions.shipped_objects import Shipped
-from tests.joins.test_join_parts import history
+from tests.joins.test_join_value_parts import history
 from tests.joins.world import JOINS, TABLES, draw_query
 
 CHANGES = "sequence long, table string, change string, row string, values string"

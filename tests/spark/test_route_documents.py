@@ -10,7 +10,7 @@ from pathcast.errors import PathcastError, PipelineError
 from pathcast.mediation import Mediator, infer_tree
 from pathcast.patterns import parse
 from pathcast.routing import Overlay, Policy
-from pathcast.routing.document_handling import Handling
+from pathcast.routing.document_forwarding import Handling
 from pathcast.routing.overlay import engine_for
 from pathcast.routing.router_messages import split
 from pathcast.routing.snapshot.stored_overlay import StoredOverlay, save_overlay

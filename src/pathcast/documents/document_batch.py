@@ -31,7 +31,7 @@ from pathcast.errors import PathcastError
 from pathcast.kernels import Int32s, Int64s, UInt8s
 
 from .document_batch_kernels import Attributes, Content, Elements, Texts, Values
-from .names import Names
+from .expanded_names import Names
 
 Bytes = UInt8s
 

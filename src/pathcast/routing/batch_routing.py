@@ -3,7 +3,7 @@
 A router that forwards late and adds no annotations (policy `L`) does the same for every document: it matches, and sends
 a copy with an empty header to everyone who wants it. So documents that are in hand together are matched by one call,
 and their copies are numbers, not bytes. Under other policies annotations are taken in and made document by document
-(`document_handling.py`), but nothing is timed, elements are those that were read once, also where a structure
+(`document_forwarding.py`), but nothing is timed, elements are those that were read once, also where a structure
 annotation could be decoded, and documents are matched by one call, when the first of them needs it. Engines that spare
 entries by what annotations tell, and streams, match each document by itself.
 
@@ -24,10 +24,10 @@ from pathcast.kernels import Int32s, Int64s
 from pathcast.matching import Engine, Entries, Expiring, Mask, Offsets, Skipping
 from pathcast.store import offsets_of
 
-from .annotations.annotations import NOTHING, Annotations
-from .document_handling import Handling
+from .annotations.document_annotations import NOTHING, Annotations
+from .document_forwarding import Handling
+from .forwarding_policy import Policy
 from .overlay_table import Visited
-from .policy import Policy
 from .processing_clock import StoppedClock
 from .router import Router
 from .router_messages import encode

@@ -29,9 +29,9 @@ from pathcast.patterns.parsing import MAX_STEPS
 from pathcast.transmission import Ledger, Topology
 
 from .advertising.advertisement_updates import Advertising
-from .annotations.annotations import NOTHING
-from .document_handling import Handling
-from .policy import Policy
+from .annotations.document_annotations import NOTHING
+from .document_forwarding import Handling
+from .forwarding_policy import Policy
 from .processing_clock import Clock
 from .router import Router
 from .router_messages import encode, split

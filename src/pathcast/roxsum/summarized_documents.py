@@ -14,9 +14,9 @@ from pathcast.errors import LimitError, PathcastError
 from pathcast.kernels import Int32s, Int64s
 
 from .batch_contents import Contents
-from .skeletons import Skeletons
+from .markup_skeletons import Skeletons
 from .summary_filter import bitmap_of
-from .token_kernels import GIVEN_UP
+from .token_table_kernels import GIVEN_UP
 
 # Up to so many documents at a time are put into extents one by one; with more, extents are worked out anew in bulk.
 _FEW = 8

@@ -1,3 +1,8 @@
+from .bandwidth_units import bandwidth as bandwidth
+from .bandwidth_units import latency as latency
+from .bandwidth_units import shown_bandwidth as shown_bandwidth
+from .bandwidth_units import shown_bytes as shown_bytes
+from .bandwidth_units import shown_seconds as shown_seconds
 from .networkx_graphs import to_graph as to_graph
 from .queue_simulation import Handled as Handled
 from .queue_simulation import Send as Send
@@ -11,8 +16,3 @@ from .topology_picture import draw as draw
 from .traffic_ledger import Carried as Carried
 from .traffic_ledger import Ledger as Ledger
 from .underlay import Underlay as Underlay
-from .units import bandwidth as bandwidth
-from .units import latency as latency
-from .units import shown_bandwidth as shown_bandwidth
-from .units import shown_bytes as shown_bytes
-from .units import shown_seconds as shown_seconds

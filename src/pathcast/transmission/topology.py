@@ -21,10 +21,10 @@ from pathcast.errors import TopologyError
 from pathcast.kernels import Floats, Int32s, Int64s
 
 from . import topology_shapes as shapes
+from .bandwidth_units import bandwidth as read_bandwidth
+from .bandwidth_units import latency as read_latency
+from .bandwidth_units import shown_bandwidth, shown_seconds
 from .rooted_tree import Rooted
-from .units import bandwidth as read_bandwidth
-from .units import latency as read_latency
-from .units import shown_bandwidth, shown_seconds
 
 if TYPE_CHECKING:
     from .shortest_paths import ShortestPaths

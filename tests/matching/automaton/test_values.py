@@ -10,7 +10,7 @@ from pathcast.documents import Names
 from pathcast.matching import Matcher, Tuning
 from pathcast.matching.automaton.values.required_tests import demands
 from pathcast.matching.automaton.values.value_index import DemandTable
-from pathcast.matching.automaton.verify import verifier
+from pathcast.matching.automaton.verify import candidate_verifier as verifier
 from pathcast.patterns import parse
 
 MANY = 500

@@ -1,5 +1,5 @@
-from .join_parts import Key as Key
-from .join_parts import Parts as Parts
+from .join_value_parts import Key as Key
+from .join_value_parts import Parts as Parts
 from .part_codec import Event as Event
 from .standing_joins import Many as Many
 from .standing_joins import Queries as Queries

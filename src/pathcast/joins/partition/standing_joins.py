@@ -18,11 +18,11 @@ import numpy as np
 
 from pathcast.errors import QueryError, SchemaError
 
-from ..query.query import Selection
-from ..query.schema import Schema
-from ..schemes.schemes import DEFAULT
+from ..query.select_join_query import Selection
+from ..query.table_schema import Schema
+from ..schemes.scheme_registry import DEFAULT
 from ..schemes.semijoin_forms import Form
-from ..schemes.semijoins import SemijoinScheme
+from ..schemes.semijoin_schemes import SemijoinScheme
 from ..server.join_server import JoinServer
 
 Query = str | Selection

@@ -25,9 +25,9 @@ from pathcast.errors import PathcastError, SnapshotError
 from pathcast.kernels import AnyArray
 from pathcast.store import open_snapshot, read_manifest, reading_snapshot, write_snapshot
 
-from ..query.query import Selection
-from ..query.schema import Schema
+from ..query.select_join_query import Selection
 from ..query.subscription_arrays import ASKED_ARRAYS, StoredAsked, asked_arrays
+from ..query.table_schema import Schema
 from ..schemes.semijoin_forms import Form
 from .standing_joins import Many, StandingJoins
 

@@ -23,7 +23,7 @@ from pathcast.messages import Filter, In, Interval, Message, Points, decode, dec
 from pathcast.store import check_pieces
 
 from ..partition.standing_joins import Asked, Query
-from .query import Selection
+from .select_join_query import Selection
 
 NOBODY, NAME, NUMBER = range(3)
 SQL, SELECTION = range(2)

@@ -30,8 +30,10 @@ from pathcast.store import Texts, pack
 from ..results.entry_rows import Rows
 from ..results.match_expansion import Expansion
 from ..table.pattern_table import Entered, PatternTable
-from ..tuning import Tuning
-from .argument_checks import (
+from ..tuning_sizes import Tuning
+from .bounded_decompression import AMPLIFICATION
+from .subscriber_names import NOBODY, Owners
+from .subscription_checks import (
     Ids,
     check_count,
     check_namespaces,
@@ -41,8 +43,6 @@ from .argument_checks import (
     checked_ids,
     checked_subscribers,
 )
-from .decompression import AMPLIFICATION
-from .subscriber_names import NOBODY, Owners
 from .subscription_columns import Columns
 from .subscription_files import read_rows
 

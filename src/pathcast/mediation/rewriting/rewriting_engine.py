@@ -22,13 +22,13 @@ from pathcast.kernels import Int32s, Int64s
 from pathcast.literature.streaming import Arrays, Delegated
 from pathcast.literature.streaming.streaming_kernels import GATED, SKIPPING, STREAM, WHY, WRITTEN
 from pathcast.literature.xtrie import Lent, XTrieEngine
-from pathcast.literature.xtrie.layout_kernels import UNDECIDED
+from pathcast.literature.xtrie.stack_layout_kernels import UNDECIDED
 from pathcast.matching import Entries, Offsets
 
 from .event_rewriter import EventRewriter
 from .rewriting_engine_kernels import FEW_FRAMES, MediatedSource, Walk, run_mediated
 from .rewriting_walk_kernels import ROW, WALK, WalkedDocuments, WalkRoom
-from .schema_node_kernels import place_elements
+from .schema_node_lookup_kernels import place_elements
 
 
 class EngineMatches(NamedTuple):

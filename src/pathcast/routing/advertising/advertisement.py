@@ -22,9 +22,9 @@ from pathcast.kernels import AnyArray, Int32s, Int64s
 from pathcast.patterns import Pattern
 from pathcast.store import offsets_of
 
-from ..annotations.annotations import Bound, Mask, is_short
 from ..annotations.data_pattern_occurrences import DataPatterns
 from ..annotations.derived_information import ChangingDerived
+from ..annotations.document_annotations import Bound, Mask, is_short
 from ..table.entry_sets_kernels import expire_behind, list_behind, mark_alone, mark_behind
 from ..table.value_needs import Needs
 from .simple_aggregates import Simple, StoredSimple

@@ -8,8 +8,8 @@ in between, with little of its own, does not make everything looser again. Deriv
 (`derived_information.py`).
 
 Invariant: every entry that somebody else than the receiver wants stands behind an aggregate that contains it.
-Cost: anew, see `aggregation.py` and `derived_information.py`; after a change some 100 µs for each new entry, and some
-microseconds for each aggregate and entry to write down which stands behind which.
+Cost: anew, see `subscription_aggregation.py` and `derived_information.py`; after a change some 100 µs for each new
+entry, and some microseconds for each aggregate and entry to write down which stands behind which.
 """
 
 from ..annotations.data_pattern_occurrences import DataPatterns

@@ -24,7 +24,7 @@ from pathcast.kernels import Int32s
 
 from ..advertising.advertisement import Advertisement
 from ..table.routing_table import View
-from .annotations import Annotations, Bound, Mask
+from .document_annotations import Annotations, Bound, Mask
 
 _NOBODY = np.zeros(0, dtype=np.int32)
 

@@ -24,7 +24,7 @@ from pathcast.kernels import Int32s, Int64s
 from pathcast.matching import Engine, Entries, PathMatching
 from pathcast.matching.automaton.verify import Verifier
 
-from ..annotations.online_bindings_kernels import H_ROWS, Search
+from ..annotations.aggregate_bindings_kernels import H_ROWS, Search
 from .link_dictionary import Learnt
 from .structure_bytes import Refused
 from .structure_decoder import StructureDecoder, Taken

@@ -2,7 +2,8 @@
 
 Many subscriptions of a stage lie in a folder that every worker can read, named by their content.
 
-Invariant: all tasks of a micro-batch, and of its replays, get the same version (join_versions.py, version_pins.py).
+Invariant: all tasks of a micro-batch, and of its replays, get the same version (join_versions.py,
+replay_version_pins.py).
 Cost: a worker builds the index of a version once: some 1 µs a subscription that came as arrays, 0.1 ms another.
 """
 

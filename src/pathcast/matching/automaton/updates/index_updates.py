@@ -27,8 +27,8 @@ from pathcast.kernels import AnyArray, Int32s
 from ...arrays.ragged_arrays import part_of
 from ...table.path_trie_kernels import NONE
 from ...table.pattern_table import Moved, PatternTable
-from ..paths.states import States
-from .generation import Generation, Index, symbols_for
+from ..paths.automaton_states import States
+from .index_generation import Generation, Index, symbols_for
 from .pending_paths import PendingPaths
 
 if TYPE_CHECKING:

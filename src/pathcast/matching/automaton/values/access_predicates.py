@@ -22,7 +22,6 @@ from pathcast.kernels import Bools, Floats, Int32s, Int64s
 from ...arrays.bitsets import new_marks
 from .access_clauses import Choice
 from .state_value_join import Joined
-from .value_hash_kernels import D_KIND, HIGH, LOW, ValueTests
 from .value_index import new_cache
 from .value_index_kernels import (
     S_COUNTS,
@@ -36,6 +35,7 @@ from .value_index_kernels import (
     TestedPatterns,
     candidates_of,
 )
+from .value_test_hash_kernels import D_KIND, HIGH, LOW, ValueTests
 
 _FIRST_OUT = 1 << 12
 

@@ -21,9 +21,8 @@ from ...arrays.bitset_kernels import Marks
 from ...arrays.bitsets import new_marks
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered
-from ..paths.states import States
+from ..paths.automaton_states import States
 from .ancestor_test_rows import JoinRows
-from .chain_kernels import DEEPEST, N_COLUMNS, ChainRoom, Chains
 from .passed_tests_kernels import J_COUNTS, J_LOOKED, J_WHY, L_COLUMNS, PassedTests
 from .state_value_join_kernels import (
     CHAIN,
@@ -62,8 +61,9 @@ from .state_value_join_kernels import (
     join_documents,
     place_runs,
 )
-from .value_hash_kernels import KINDS, ValueTests
+from .unbranched_path_kernels import DEEPEST, N_COLUMNS, ChainRoom, Chains
 from .value_index import new_cache
+from .value_test_hash_kernels import KINDS, ValueTests
 
 # A gate with more patterns than this has a region of its own.
 HEAVY = 512

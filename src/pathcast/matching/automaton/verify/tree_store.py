@@ -32,10 +32,10 @@ from ..values.ancestor_test_rows import NO_TESTS, Bound, BoundTests, JoinRows, n
 from ..values.ancestor_tests import spine_of
 from ..values.path_gates import gate, in_order
 from ..values.state_value_join import Joins
-from ..values.value_hash_kernels import ValueTests
 from ..values.value_index import DemandTable
+from ..values.value_test_hash_kernels import ValueTests
 from .candidate_matcher import CandidateMatcher, GatedTrees
-from .verifier import Verifier
+from .candidate_verifier import Verifier
 
 _DEMANDS, _VERIFIER, _ACCESS, _BOUND, _JOINS = "demands_", "verifier_", "access_", "bound_", "joins_"
 _TWIGS, _TWIG_ROWS, _CLAUSES = "twigs_", "twig_rows_", "clauses_"
