@@ -23,7 +23,7 @@ from pathcast.spark import (
 )
 from pathcast.spark.joins.event_fanout import fanning
 from pathcast.spark.joins.worker_subscriptions import Subscribed
-from pathcast.spark.sessions.shipped_objects import Shipped
+from pathcast.spark.sessions.shipped_objects import ShippedObject
 from tests.joins.test_join_value_parts import history
 from tests.joins.world import JOINS, TABLES, draw_query
 
@@ -45,7 +45,7 @@ def fanned(letters):
     types = [pa.int64(), *[pa.string()] * 4]
     made = [dict(zip(names, each, strict=True)) for each in letters]
     batch = pa.RecordBatch.from_pylist(made, pa.schema(list(zip(names, types, strict=True))))
-    function = fanning(Subscribed(Shipped.of(STANDING), None))
+    function = fanning(Subscribed(ShippedObject.of(STANDING), None))
     return [row for found in function(iter([batch])) for row in found.to_pylist()]
 
 

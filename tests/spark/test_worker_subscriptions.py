@@ -10,7 +10,7 @@ from pathcast.joins import Schema
 from pathcast.joins.partition.standing_joins import StandingJoins
 from pathcast.spark.joins import worker_subscriptions as subscribed
 from pathcast.spark.joins.worker_subscriptions import StoredJoins, find_subscriptions
-from pathcast.spark.sessions.shipped_objects import Shipped
+from pathcast.spark.sessions.shipped_objects import ShippedObject
 
 SCHEMA = Schema({"R": "k int, a int", "S": "k int, c int"}, joins=["R.k = S.k"])
 
@@ -35,7 +35,7 @@ def few_bytes(monkeypatch):
 
 
 def test_few_subscriptions_travel_with_the_stage(tmp_path):
-    assert isinstance(found(standing(3), tmp_path).shipped, Shipped)
+    assert isinstance(found(standing(3), tmp_path).shipped, ShippedObject)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathcast.errors import PathcastError
     from pathcast.matching import Matches, Subscriptions
 
-    from .subscription_sources import Chosen
+    from .subscription_sources import ChosenSubscriptions
 
     MatchMany = Callable[[list[Path | bytes]], Iterable[Matches | PathcastError]]
 
@@ -253,7 +253,7 @@ def _progress(documents: int) -> Iterator[Callable[[], None]]:
 
 
 def _compile(
-    chosen: "Chosen",
+    chosen: "ChosenSubscriptions",
     engine: str | None,
     limits: "Limits",
     entities: Entities,

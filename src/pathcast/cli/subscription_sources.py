@@ -21,7 +21,7 @@ REPORTED = 20
 _ONLY_IN_XPATHS = "[]@*()='\""
 
 
-class Chosen(NamedTuple):
+class ChosenSubscriptions(NamedTuple):
     """The subscriptions, and the matcher of the index that they come from."""
 
     subscriptions: "Subscriptions"
@@ -35,13 +35,13 @@ def chosen_subscriptions(
     *,
     skip_invalid: bool,
     entities: Entities = Entities.refuse,
-) -> Chosen:
+) -> ChosenSubscriptions:
     """The subscriptions of a file or index, and after them the expressions."""
     from pathcast.matching import Subscriptions
 
     invalid: list[tuple[str, PatternError | LimitError]] = []
     if source is None:
-        chosen = Chosen(Subscriptions(namespaces_of(namespaces)))
+        chosen = ChosenSubscriptions(Subscriptions(namespaces_of(namespaces)))
     elif Path(source).is_dir():
         chosen = _open_folder(Path(source), namespaces, entities)
     else:
@@ -58,7 +58,7 @@ def chosen_subscriptions(
 # From files and folders.
 
 
-def _read(source: str, namespaces: Sequence[str]) -> "tuple[Chosen, list[PatternError | LimitError]]":
+def _read(source: str, namespaces: Sequence[str]) -> "tuple[ChosenSubscriptions, list[PatternError | LimitError]]":
     from pathcast.errors import PathcastError
     from pathcast.matching import Subscriptions
 
@@ -73,7 +73,7 @@ def _read(source: str, namespaces: Sequence[str]) -> "tuple[Chosen, list[Pattern
         refuse(reason if str(file) in reason else f"{file}: {reason}")
     if errors and (getattr(errors[0], "expression", None) or "").lstrip().startswith("<"):
         refuse(f"{source}: this is XML; order: SUBSCRIPTIONS DOCUMENT…")
-    return Chosen(subscriptions), errors
+    return ChosenSubscriptions(subscriptions), errors
 
 
 def _advice(source: str) -> str:
@@ -88,7 +88,7 @@ def _advice(source: str) -> str:
     return ""
 
 
-def _open_folder(folder: Path, namespaces: Sequence[str], entities: Entities) -> Chosen:
+def _open_folder(folder: Path, namespaces: Sequence[str], entities: Entities) -> ChosenSubscriptions:
     """The matcher of an index; of a folder with versions, as pipelines have it, the newest."""
     from pathcast.errors import PathcastError
     from pathcast.matching import open_index
@@ -105,7 +105,7 @@ def _open_folder(folder: Path, namespaces: Sequence[str], entities: Entities) ->
         matcher = open_index(place, entities=entities.value)
     except PathcastError as error:
         refuse(f"{folder}: {error}")
-    return Chosen(matcher.subscriptions, matcher)
+    return ChosenSubscriptions(matcher.subscriptions, matcher)
 
 
 # The invalid ones.

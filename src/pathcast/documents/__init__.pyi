@@ -1,10 +1,10 @@
 from .character_encodings import UTF_8 as UTF_8
 from .character_encodings import codec_of as codec_of
 from .character_encodings import declared_encoding as declared_encoding
+from .document_batch import BatchMaxima as BatchMaxima
 from .document_batch import Bytes as Bytes
 from .document_batch import Document as Document
 from .document_batch import DocumentBatch as DocumentBatch
-from .document_batch import Largest as Largest
 from .document_files import ENDINGS as ENDINGS
 from .document_files import Folder as Folder
 from .document_files import content_bound as content_bound

@@ -84,7 +84,7 @@ def kernel(given: Any = None, /, *, late: bool = False, brief: bool = False) -> 
     if callable(given):
         return kernel(late=late, brief=brief)(given)
     if late or ALL_LATE:
-        return lambda function: Late(given, function, brief=brief)
+        return lambda function: LazyKernel(given, function, brief=brief)
     return lambda function: _compiled(given, function, brief)
 
 
@@ -136,7 +136,7 @@ def _type_of_kernel(kernel: Kernel, context: Any) -> types.Dispatcher:
     return types.Dispatcher(kernel.dispatcher)
 
 
-class Late:
+class LazyKernel:
     """A kernel that is compiled when it is first called."""
 
     def __init__(self, signature: str | None, function: Function, *, brief: bool = False) -> None:

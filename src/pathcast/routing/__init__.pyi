@@ -1,14 +1,14 @@
 from .advertising.subscription_aggregation import Aggregation as Aggregation
 from .advertising.subscription_aggregation import aggregate as aggregate
 from .batch_routing import BulkRouting as BulkRouting
-from .batch_routing import Handled as Handled
+from .batch_routing import HandledMessages as HandledMessages
 from .batch_routing import Messages as Messages
 from .batch_routing import ReadBatch as ReadBatch
 from .forwarding_policy import Policy as Policy
 from .overlay import Overlay as Overlay
 from .overlay import engine_for as engine_for
 from .overlay import streaming_engines as streaming_engines
-from .overlay_table import Visited as Visited
+from .overlay_table import RouterVisits as RouterVisits
 from .router_messages import encode as encode
 from .routing_report import Delivery as Delivery
 from .routing_report import Report as Report

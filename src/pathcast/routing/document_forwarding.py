@@ -26,20 +26,20 @@ from pathcast.documents import Document, DocumentBatch
 from pathcast.matching import Engine, Entries, Expiring, Mask, Skipping, Streaming
 
 from .annotations.document_annotations import Annotations
-from .annotations.incoming_annotations import Taken, take
-from .annotations.outgoing_annotations import Making, Reading, mask_of
+from .annotations.incoming_annotations import AnnotationFacts, take
+from .annotations.outgoing_annotations import AnnotationMaker, Reading, mask_of
 from .forwarding_policy import Policy
 from .processing_clock import Clock, Stream, run_stream
 from .router import Router
 from .router_messages import MOST_STRUCTURE, Encoded, Message, decode, encode
 from .routing_report import RouterReport, Spent, Step
-from .structure.link_structures import Came, Structures
+from .structure.link_structures import ReceivedStructure, Structures
 from .structure.structure_annotation import Refused
 from .structure.structure_matcher import StructureMatcher
 from .table.value_needs import Needs
 
 T = TypeVar("T")
-F = TypeVar("F", DocumentBatch, Entries, Came)
+F = TypeVar("F", DocumentBatch, Entries, ReceivedStructure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Outcome:
         return now
 
 
-class Handling:
+class DocumentForwarding:
     """Takes one message through a router; `run` fills `outcome` and the report."""
 
     def __init__(
@@ -89,7 +89,7 @@ class Handling:
         self.report = report
         self.outcome = Outcome()
         self._decided = self.view.nobody()
-        self._came: Came | None = None  # the structure annotation, if it can be used
+        self._came: ReceivedStructure | None = None  # the structure annotation, if it can be used
         self._decoded: DocumentBatch | None = None
         self._structured = "t" in policy.positive
 
@@ -98,7 +98,7 @@ class Handling:
         message = self._timed("take", lambda: decode(data))
         self._text = message.text
         taken = self._timed("take", lambda: self._take(message))
-        self._making = Making(self.router, self.policy, taken, len(message.document))
+        self._making = AnnotationMaker(self.router, self.policy, taken, len(message.document))
         report = self.report
         report.wanted, report.annotations = self.view.busy, message.sizes
         report.refused = message.refused or taken.refused
@@ -124,11 +124,11 @@ class Handling:
 
     # Annotations that came.
 
-    def _take(self, message: Message) -> Taken:
+    def _take(self, message: Message) -> AnnotationFacts:
         made = None if self.sender is None else self.router.made.get(self.sender)
         return take(message.annotations, made, self.view, trusted=self.sender not in self.router.untrusted)
 
-    def _left_out(self, taken: Taken) -> tuple[Mask, int, dict[str, int]]:
+    def _left_out(self, taken: AnnotationFacts) -> tuple[Mask, int, dict[str, int]]:
         """The entries that need no matching, how many are left, and how many annotations spared by kind."""
         if taken.made is None and not taken.wanting.any():
             return self.view.idle, self.view.busy, {}
@@ -140,7 +140,7 @@ class Handling:
         asks = set(self.policy.positive + self.policy.negative) - {"t"}
         return self.policy.forwarding == "L" and not asks and StructureMatcher.takes(self.engine)
 
-    def _take_structure(self, structure: bytes, document: bytes) -> Came | None:
+    def _take_structure(self, structure: bytes, document: bytes) -> ReceivedStructure | None:
         router, sender = self.router, self.sender
         if sender is None:
             return None
@@ -154,7 +154,7 @@ class Handling:
         came = self._came
         return None if came is None else self._unless_refused(self._timed("structure", lambda: Structures.decode(came)))
 
-    def _match_quickly(self, came: Came) -> Entries | None:
+    def _match_quickly(self, came: ReceivedStructure) -> Entries | None:
         """The entries that the document matches, from its structure annotation, if that can be used."""
         found = self._timed("match", lambda: self.router.structures.match(came, self.engine))
         return self._unless_refused(found)
@@ -167,7 +167,7 @@ class Handling:
             return None
         return found
 
-    def _forward_at_once(self, taken: Taken) -> None:
+    def _forward_at_once(self, taken: AnnotationFacts) -> None:
         """Send the document where annotations say that it is wanted, whatever the policy (§5.1, step 1)."""
         self._deliver(taken.wanting)
         for number in np.flatnonzero(taken.wanting[: self.view.routers]).tolist():

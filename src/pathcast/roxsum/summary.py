@@ -36,7 +36,7 @@ from .batch_contents import Contents
 from .broker_targets import Target, Targets
 from .markup_skeletons import Skeletons
 from .message.message_limits import MessageLimits
-from .summarized_documents import Holding
+from .summarized_documents import SummarizedDocuments
 from .summary_filter import Filtering, numbers_of
 
 # Documents are read in groups of so many bytes.
@@ -56,7 +56,7 @@ class Terms(TypedDict, total=False):
     trusted: bool
 
 
-class RoXSum(Holding):
+class RoXSum(SummarizedDocuments):
     """A batch of documents as a summary, its extents, and the documents' contents.
 
     >>> batch = pathcast.roxsum.RoXSum.build(["<bib><book/></bib>", "<bib><article/></bib>"])

@@ -6,9 +6,9 @@ from .element_encoder_kernels import ITEM_BYTES as ITEM_BYTES
 from .element_encoder_kernels import NO_ROOM as NO_ROOM
 from .element_encoder_kernels import TEXTS as TEXTS
 from .element_encoder_kernels import VALUES as VALUES
-from .element_encoder_kernels import Requested as Requested
+from .element_encoder_kernels import NameBytes as NameBytes
+from .element_encoder_kernels import RequestedValues as RequestedValues
 from .element_encoder_kernels import Span as Span
-from .element_encoder_kernels import Spelled as Spelled
 from .element_encoder_kernels import encode_document as encode_document
 from .element_encoder_kernels import write_definitions as write_definitions
 from .packed_documents import pack as pack

@@ -38,7 +38,7 @@ NO_ROOM = -1
 ITEM_BYTES = 40
 
 
-class Requested(NamedTuple):
+class RequestedValues(NamedTuple):
     """Which values are written, by number of a name: what of elements, the number of an attribute's name on the wire.
 
     `everywhere`, by number on the wire: the attribute is requested of every element; else of those in `pairs`, sorted:
@@ -74,7 +74,7 @@ class BatchPaths(NamedTuple):
     names: Int32s
 
 
-class Spelled(NamedTuple):
+class NameBytes(NamedTuple):
     """Names as bytes: number `n` is `data[edges[n] : edges[n + 1]]`."""
 
     data: UInt8s
@@ -241,7 +241,7 @@ def encode_document(
     values: Values,
     paths: Int32s,
     translate: Int32s,
-    requested: Requested,
+    requested: RequestedValues,
     wanted: Writable[UInt8s],
     out: Writable[UInt8s],
     counts: Writable[Int64s],
@@ -261,7 +261,7 @@ def encode_document(
 
 @kernel(late=True)
 def write_definitions(
-    parents: Int32s, names: Int32s, known: int, spelled: Spelled, first: int, out: Writable[UInt8s]
+    parents: Int32s, names: Int32s, known: int, spelled: NameBytes, first: int, out: Writable[UInt8s]
 ) -> int:
     """Define the label paths from `first` on; return how many bytes. `out` has room for `ITEM_BYTES` each, and names.
 
@@ -344,7 +344,7 @@ def pack_documents(
     positions: Int32s,
     data_offsets: Int64s,
     paths: BatchPaths,
-    spelled: Spelled,
+    spelled: NameBytes,
     everything: Everything,
     numbers: Numbers,
     out: Writable[UInt8s],
@@ -357,7 +357,7 @@ def pack_documents(
     at = np.int64(0)
     attributes, texts = values.attributes, values.texts
     none = values.content.data[:0]
-    requested = Requested(none, numbers.names, everything.everywhere, data_offsets[:0])
+    requested = RequestedValues(none, numbers.names, everything.everywhere, data_offsets[:0])
     counts = numbers.counts
     for document in range(len(elements.offsets) - 1):
         edges[document] = at

@@ -26,7 +26,7 @@ from ..label_paths import LabelPaths
 from . import structure_header_kernels as header
 from .decoded_batch import Decoding, batch_of, reason
 from .element_decoder_kernels import PathTable
-from .element_encoder_kernels import NO_ROOM, BatchPaths, Everything, Numbers, Spelled, pack_documents
+from .element_encoder_kernels import NO_ROOM, BatchPaths, Everything, NameBytes, Numbers, pack_documents
 
 
 def pack(batch: DocumentBatch) -> tuple[Bytes, Int64s]:
@@ -71,7 +71,7 @@ def pack(batch: DocumentBatch) -> tuple[Bytes, Int64s]:
         numbers.path_stamps[:] = numbers.name_stamps[:] = -1
 
 
-def _spelled(batch: DocumentBatch) -> Spelled:
+def _spelled(batch: DocumentBatch) -> NameBytes:
     """The names that a batch has, by id; others are empty."""
     used = np.zeros(batch.name_count, np.bool_)
     used[batch.name] = used[batch.attribute_name] = True
@@ -80,7 +80,7 @@ def _spelled(batch: DocumentBatch) -> Spelled:
     edges = np.zeros(batch.name_count + 1, np.int64)
     edges[numbers + 1] = [len(name) for name in spelled]
     np.cumsum(edges, out=edges)
-    return Spelled(np.frombuffer(b"".join(spelled), np.uint8), edges)
+    return NameBytes(np.frombuffer(b"".join(spelled), np.uint8), edges)
 
 
 def unpack(

@@ -19,7 +19,7 @@ from ..query.table_schema import Row
 from ..schemes.content_messages import Listing
 
 
-class Beginnings:
+class InitialContents:
     """Says what the subscriptions of a description have in parts of the tables."""
 
     def __init__(self, standing: StandingJoins) -> None:

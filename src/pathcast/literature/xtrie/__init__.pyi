@@ -1,2 +1,2 @@
-from .xtrie_engine import Lent as Lent
+from .xtrie_engine import RunInputs as RunInputs
 from .xtrie_engine import XTrieEngine as XTrieEngine

@@ -69,7 +69,7 @@ class _Entries:
         self.leaf_node = np.repeat(np.arange(len(nodes), dtype=np.int32), counts)
 
 
-class Lent(NamedTuple):
+class RunInputs(NamedTuple):
     """What a run needs: the tables, also as kernels take them, what selections look at, the buffers, all entries."""
 
     tables: Arrays
@@ -114,12 +114,12 @@ class XTrieEngine(EventEngine[Twigs, Scratch]):
         self._entries = _Entries(tables, leaf_entry, self._entry_count)
 
     @contextmanager
-    def lent(self, batch: DocumentBatch) -> Iterator[Lent]:
+    def lent(self, batch: DocumentBatch) -> Iterator[RunInputs]:
         """Tables and buffers, with room for a batch, to a run over another source of events; nobody else runs then."""
         with self._running:
             self._scratch.fit(self._tables, batch, self._entry_count)
             tables = self._kernel_tables._replace(wanted=_ALL_ROWS)
-            yield Lent(self._tables, tables, self._tested(batch), self._scratch, self._entry_count)
+            yield RunInputs(self._tables, tables, self._tested(batch), self._scratch, self._entry_count)
 
     def _leave_out(self, skip: Mask | None) -> None:
         super()._leave_out(skip)

@@ -24,7 +24,7 @@ from pathcast.errors import LimitError
 from pathcast.kernels import AnyArray, Int32s, Int64s
 
 from ..engine_contract import Costs, Engine, Entries, Offsets
-from ..table.pattern_table import Moved, PatternTable
+from ..table.pattern_table import MergedNumbers, PatternTable
 from .paths.automaton_states import NO_STATES, States
 from .paths.automaton_states_kernels import NONE, Automaton
 from .paths.automaton_walk_kernels import (
@@ -111,7 +111,7 @@ class AutomatonEngine:
         trees.layout()
         return trees.part()
 
-    def merge(self, arrays: dict[str, AnyArray], moved: Moved) -> None:
+    def merge(self, arrays: dict[str, AnyArray], moved: MergedNumbers) -> None:
         if arrays:
             self._updates.merge(arrays, moved)
 

@@ -36,7 +36,7 @@ _REMEMBERED = 1 << 15
 
 
 @dataclass(slots=True)
-class Entered:
+class EnteredPatterns:
     """What became of a list of expressions.
 
     `entries` of the good ones in order, `good` their indices, `texts` the expressions (by place among the good ones)
@@ -49,7 +49,7 @@ class Entered:
     bad: list[PatternError | LimitError] = field(default_factory=list)
 
 
-class Moved(NamedTuple):
+class MergedNumbers(NamedTuple):
     """What became of another table that was merged into this one, which had `first` entries before.
 
     Of each of its names, trie nodes and entries the number here.
@@ -81,7 +81,7 @@ class PatternTable:
     def __len__(self) -> int:
         return len(self._nodes)
 
-    def enter(self, expressions: list[str], *, collect: bool = False) -> Entered:
+    def enter(self, expressions: list[str], *, collect: bool = False) -> EnteredPatterns:
         """The entries of expressions, made now where there are none; the first bad one raises unless `collect`."""
         steps = array("i")
         lengths = array("i")
@@ -120,7 +120,7 @@ class PatternTable:
         entries = self.number(np.array(steps, dtype=np.int32), np.array(lengths, dtype=np.int32), trees)
         wrong = {error.index for error in bad}
         good = [index for index in range(len(expressions)) if index not in wrong] if bad else range(len(expressions))
-        return Entered(entries, good, texts, bad)
+        return EnteredPatterns(entries, good, texts, bad)
 
     def enter_one(self, expression: str) -> tuple[int, str | None]:
         """The entry of one expression, made now if there is none; and the expression where it is not the entry's text.
@@ -303,7 +303,7 @@ class PatternTable:
         table.trees = Trees.restore(namespaces, part_of(arrays, _TREES))
         return table
 
-    def merge(self, arrays: dict[str, AnyArray]) -> Moved:
+    def merge(self, arrays: dict[str, AnyArray]) -> MergedNumbers:
         """Take over the entries of another table, with the same namespaces, whose patterns all have one text.
 
         Cost: less than 1 µs an entry; no object is made for any.
@@ -320,7 +320,7 @@ class PatternTable:
         fresh = int(found.max(initial=-1)) + 1 - len(self)
         if fresh > 0:
             self._nodes.frombytes(np.full(fresh, NONE, dtype=np.int32).tobytes())
-        return Moved(first, names, nodes, entries)
+        return MergedNumbers(first, names, nodes, entries)
 
 
 def _is_printed(path: str) -> bool:

@@ -18,7 +18,7 @@ from pyspark.sql import functions as f
 
 from pathcast.errors import PipelineError
 from pathcast.joins.partition import StandingJoins, next_id_in
-from pathcast.joins.server import Beginnings
+from pathcast.joins.server import InitialContents
 
 from ..arrow_types import spark_schema
 from ..pipeline.stream_checkpoints import query_id
@@ -99,7 +99,7 @@ class _Fresh:
     def __init__(self, standing: StandingJoins, first: int) -> None:
         fresh = standing.since(first)
         self.subscribers = {one.id: one.subscriber for one in fresh.asked}
-        self.beginnings = Beginnings(fresh)
+        self.beginnings = InitialContents(fresh)
 
 
 def _beginning(subscribed: Subscribed, first: int) -> Callable[[_Batches], _Batches]:

@@ -19,7 +19,7 @@ from ..matching.worker_index import Index, find_index
 from ..pipeline.stream_checkpoints import batch_at, query_id
 from ..publishing.index_versions import AnyPath
 from ..publishing.index_versions import versions as versions_in
-from ..sessions.shipped_objects import Shipped
+from ..sessions.shipped_objects import ShippedObject
 
 T = TypeVar("T")
 # Subscriptions travel with a function up to this many bytes: PySpark broadcasts a function of a million bytes, and its
@@ -58,7 +58,7 @@ class Subscribed:
     `checkpoint` is that of the stream, where tasks find their micro-batch in it by its time.
     """
 
-    shipped: Shipped | StoredJoins | None
+    shipped: ShippedObject | StoredJoins | None
     index: Index | None
     checkpoint: str | None = None
 
@@ -70,7 +70,7 @@ class Subscribed:
 
     def open(self, make: Callable[..., T], *more: Any, batch: tuple[str, int] | None = None) -> T:
         """What `make` makes of the subscriptions that the running task has to use; in each process made once."""
-        if isinstance(self.shipped, Shipped):
+        if isinstance(self.shipped, ShippedObject):
             return self.shipped.open(make, *more)
         stored = self._stored(batch) if self.shipped is None else self.shipped
         key = stored, make, *more
@@ -124,9 +124,9 @@ def find_subscriptions(
     )
 
 
-def ship(standing: StandingJoins, folder: AnyPath | None) -> Shipped | StoredJoins:
+def ship(standing: StandingJoins, folder: AnyPath | None) -> ShippedObject | StoredJoins:
     """Subscriptions to send with a stage; many go to a folder in `folder`."""
-    shipped = Shipped.of(standing)
+    shipped = ShippedObject.of(standing)
     if len(shipped.data) <= MOST_BYTES:
         return shipped
     if folder is None:

@@ -40,7 +40,7 @@ class WalkLimits(NamedTuple):
     delta_gates: int
 
 
-class Visited(NamedTuple):
+class VisitedStates(NamedTuple):
     """Of one automaton: the state of each element, the last document that had a state, and a document's states.
 
     `gates` gets the open gates of all documents, one after the other; `gate_stamps` says which document opened a gate
@@ -61,8 +61,8 @@ class WalkScratch(NamedTuple):
     `levels` is for pending paths.
     """
 
-    base: Visited
-    delta: Visited
+    base: VisitedStates
+    delta: VisitedStates
     marks: Writable[UInt64s]
     summary: Writable[UInt64s]
     levels: Writable[Cube[UInt64s]]

@@ -7,14 +7,14 @@ import numpy as np
 from pathcast.kernels import Int32s, Int64s, UInt64s
 
 from ..updates.pending_paths_kernels import PLANES
-from .automaton_walk_kernels import C_COUNTS, C_ENTRIES, C_GATES, Visited, WalkScratch
+from .automaton_walk_kernels import C_COUNTS, C_ENTRIES, C_GATES, VisitedStates, WalkScratch
 
 
 class Scratch:
     """Buffers that fit the generation and the batch at hand; they are kept from batch to batch."""
 
     def __init__(self) -> None:
-        nothing = Visited(_int32s(0), _int64s(0), _int32s(0), _int32s(0), _int64s(0))
+        nothing = VisitedStates(_int32s(0), _int64s(0), _int32s(0), _int32s(0), _int64s(0))
         self.buffers = WalkScratch(
             base=nothing._replace(gates=_int32s(1 << 10)),
             delta=nothing._replace(gates=_int32s(1 << 10)),
@@ -73,7 +73,7 @@ class Scratch:
         counts[C_GATES] += len(gates)
 
 
-def _fitted(visited: Visited, count: int, gates: int, longest: int) -> Visited:
+def _fitted(visited: VisitedStates, count: int, gates: int, longest: int) -> VisitedStates:
     """Room for `count` states, for gates, and for documents of so many elements.
 
     Stamps only ever grow, so those of other states are as good as none.
@@ -84,7 +84,7 @@ def _fitted(visited: Visited, count: int, gates: int, longest: int) -> Visited:
         found = _int32s(len(stamps))
     if len(gate_stamps) < gates:
         gate_stamps = _int64s(gates + gates // 8)
-    return Visited(_int32s(2 * longest) if len(states) < longest else states, stamps, found, listed, gate_stamps)
+    return VisitedStates(_int32s(2 * longest) if len(states) < longest else states, stamps, found, listed, gate_stamps)
 
 
 def _int32s(*shape: int) -> Int32s:

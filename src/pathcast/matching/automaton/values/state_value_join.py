@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents import DocumentBatch, Largest
+from pathcast.documents import BatchMaxima, DocumentBatch
 from pathcast.kernels import Bools, Int32s, Int64s
 
 from ...arrays.bitset_kernels import Marks
@@ -259,7 +259,7 @@ def _new_queue(size: int) -> Queue:
     return Queue(np.zeros((size, Q_COLUMNS), dtype=np.int64), np.zeros(size))
 
 
-class Joined(NamedTuple):
+class JoinedEntries(NamedTuple):
     """Of a batch: the entries of each document, and the patterns that have to be verified if their gate is open; the
     documents that are left to the verifier as a whole, and how many patterns were looked at.
     """
@@ -294,19 +294,19 @@ class Joins:
     def match(
         self,
         batch: DocumentBatch,
-        largest: Largest,
+        largest: BatchMaxima,
         translation: Int32s,
         states: States,
         of: Int32s,
         entries: int,
         patterns: int,
-    ) -> Joined:
+    ) -> JoinedEntries:
         """The patterns that match; `of` has the state of each element of the batch, -1 where there is none."""
         scratch, count = self._scratch, len(batch)
         offsets = np.zeros((O_ROWS, count + 1), dtype=np.int64)
         unknown = np.zeros(count, dtype=np.bool_)
         if not len(self.rows.keys):
-            return Joined(offsets[O_ENTRIES], of[:0], offsets[O_CALLED], of[:0], unknown, 0)
+            return JoinedEntries(offsets[O_ENTRIES], of[:0], offsets[O_CALLED], of[:0], unknown, 0)
         regions = self._of(states)
         # At most so many values are looked up: attributes, text nodes, and string-values, each twice.
         value_count = 2 * largest.elements + largest.attributes + largest.texts
@@ -331,7 +331,7 @@ class Joins:
         room = scratch.room
         entries_found, called = room.out[: offsets[O_ENTRIES, -1]], room.called_out[: offsets[O_CALLED, -1]]
         looked_at = int(room.counts[J_LOOKED])
-        return Joined(offsets[O_ENTRIES], entries_found, offsets[O_CALLED], called, unknown, looked_at)
+        return JoinedEntries(offsets[O_ENTRIES], entries_found, offsets[O_CALLED], called, unknown, looked_at)
 
     def cover(self, states: States) -> None:
         """Make the regions of all states that there are, as far as there is room."""

@@ -20,7 +20,7 @@ from pathcast.patterns import Node, Pattern
 from pathcast.patterns.parsing import Steps, normalised
 
 from ...arrays.ragged_arrays import part_of
-from ...table.pattern_table import Moved, PatternTable
+from ...table.pattern_table import MergedNumbers, PatternTable
 from ..paths.path_nodes import PathNodes
 from ..twigs.twig_join import TwigJoins
 from ..twigs.twig_join_kernels import TwigRows
@@ -228,7 +228,7 @@ class TreeStore:
         access = Access(store._demands.captured(), gates, AccessRows(**rows))
         return store, GatedTrees(joins, TwigJoins(twigs._replace(hits=twigs.hits.copy())), access)
 
-    def merge(self, arrays: dict[str, AnyArray], moved: Moved) -> None:
+    def merge(self, arrays: dict[str, AnyArray], moved: MergedNumbers) -> None:
         """Take over the patterns that another process compiled for a table which has just been merged into ours."""
         self.take_up(moved.first)
         self.layout()
@@ -254,7 +254,7 @@ class TreeStore:
         nodes[ends] = table.trie.insert(*self.table.trie.paths(ends))
         store = TreeStore(table)
         names = np.arange(len(table.names), dtype=np.int32)
-        store.merge(self.part(), Moved(0, names, nodes, entries))
+        store.merge(self.part(), MergedNumbers(0, names, nodes, entries))
         store.until = int(entries.max(initial=-1)) + 1  # what has come since is still to be taken up
         return store
 
