@@ -110,7 +110,9 @@ def check_room(project: Path, environment: Path) -> None:
 
 def load_resources(project: Path) -> ModuleType:
     """The package's own module on memory and disk, loaded from its file because nothing is installed yet."""
-    spec = importlib.util.spec_from_file_location("resources", project / "src" / "pathcast" / "cli" / "resources.py")
+    spec = importlib.util.spec_from_file_location(
+        "resources", project / "src" / "pathcast" / "cli" / "machine_resources.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -166,7 +166,7 @@ def test_python_examples_give_what_they_show(page: Path, tmp_path: Path, monkeyp
 @pytest.mark.xdist_group("spark")
 def test_the_spark_example_gives_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyspark")
-    from pathcast.spark.sessions.session import running, session
+    from pathcast.spark.sessions.spark_session import running, session
     from tests.spark.conftest import TEST_SETTINGS
 
     monkeypatch.chdir(tmp_path)

@@ -14,7 +14,7 @@ from pyarrow import parquet
 from typer.testing import CliRunner, Result
 
 import pathcast
-from pathcast.cli import write_subscriptions as subscription_files
+from pathcast.cli import subscription_writer as subscription_files
 from pathcast.cli.generate import app
 from pathcast.workloads import (
     DocumentOptions,

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from pathcast.cli.app import app
 from pathcast.errors import PathcastError
 from pathcast.mediation import Mapping
-from pathcast.mediation.mappings.mapping import read_tree
+from pathcast.mediation.mappings.schema_mapping import read_tree
 
 GLOBAL = "staff\n  person*\n    name #text\n    room? #text\n"
 LOCAL = "staff\n  person* @name\n    room? #text\n    badge? #text\n"

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import pathcast
 from pathcast.cli.app import app, main
 from pathcast.spark.publishing.index_versions import publish
-from pathcast.spark.sessions.java import find_java
+from pathcast.spark.sessions.java_installation import find_java
 from tests.spark.machines import CTRL_C_WORKS, MINUTES, short_lived
 
 # Each starts a Spark of its own: beside the shared one, not after it.

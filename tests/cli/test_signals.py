@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pathcast.cli.app import main
-from pathcast.cli.demo import feed
+from pathcast.cli.demo import pipeline_inputs as feed
 from pathcast.cli.signals import Stop, Terminated, Work, terminable
 
 

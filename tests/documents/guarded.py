@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import Limits, Names
-from pathcast.documents.names_kernels import NameIndex
+from pathcast.documents.expanded_names_kernels import NameIndex
 from pathcast.documents.scanner import scanner as room
 from pathcast.documents.scanner.character_kernels import PADDING
-from pathcast.documents.scanner.layout_kernels import ScanRows, ScanScratch
+from pathcast.documents.scanner.scan_table_kernels import ScanRows, ScanScratch
 from pathcast.documents.scanner.scanner import Scanner
 from tests.documents.equivalence import by_expat, differences
 from tests.documents.mutations import mutations

@@ -3,7 +3,7 @@
 from itertools import chain, combinations
 
 from pathcast.documents import Document, read_batch
-from pathcast.documents.document_batch import Largest
+from pathcast.documents.document_batch import BatchMaxima
 
 DOCUMENTS = [
     b"<a><b/><b/><c/></a>",
@@ -14,11 +14,11 @@ DOCUMENTS = [
 ]
 
 
-def counted(document: Document) -> Largest:
+def counted(document: Document) -> BatchMaxima:
     elements = range(len(document))
     attributes = sum(len(document.attributes(element)) for element in elements)
     texts = sum(len(document.text_nodes(element)) for element in elements)
-    return Largest(len(document), attributes, texts, len(document.data))
+    return BatchMaxima(len(document), attributes, texts, len(document.data))
 
 
 def test_the_largest_document_is_found_for_each_kind() -> None:

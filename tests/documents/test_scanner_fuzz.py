@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pathcast.documents import Limits, Names
+from pathcast.documents.expanded_names import XML_NAMESPACE
 from pathcast.documents.expat_reader import Entities
-from pathcast.documents.names import XML_NAMESPACE
 from tests.documents import equivalence
 from tests.documents.equivalence import by_expat, by_scanner, differences, passed_on, shrunk
 from tests.documents.mutations import mutations, seeds

@@ -18,7 +18,7 @@ from pathcast.matching.table.compiled_shards import compile_shard
 from pathcast.network import pattern_filter
 from pathcast.patterns import parse
 from pathcast.patterns.parsing import pattern_assembly as assembly
-from pathcast.patterns.parsing.parse import MAX_LENGTH, max_length
+from pathcast.patterns.parsing.xpath_parser import MAX_LENGTH, max_length
 from pathcast.routing import Overlay
 from pathcast.spark.publishing.compile_shards import Settings
 from pathcast.spark.publishing.resolve_rows import wrong_by

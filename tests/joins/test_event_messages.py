@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pathcast.joins import Schema, select
-from pathcast.joins.partition.join_parts import Parts
+from pathcast.joins.partition.join_value_parts import Parts
 from pathcast.joins.partition.standing_joins import StandingJoins
 from pathcast.messages import decode
 from pathcast.messages import value_encoding as wire_values

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pathcast.errors import ChangeError, SnapshotError
 from pathcast.joins import Schema
-from pathcast.joins.partition.join_parts import NO_EDGE, Parts
+from pathcast.joins.partition.join_value_parts import NO_EDGE, Parts
 from pathcast.joins.partition.part_codec import Event, JoinCodec
 from pathcast.joins.partition.standing_joins import StandingJoins
 

@@ -8,10 +8,10 @@ import pytest
 
 from pathcast.errors import QueryError
 from pathcast.joins import Client, JoinServer, Schema, select
-from pathcast.joins.partition.join_parts import Parts
+from pathcast.joins.partition.join_value_parts import Parts
 from pathcast.joins.partition.standing_joins import StandingJoins
-from pathcast.joins.server.initial_contents import Beginnings
-from tests.joins.test_join_parts import STOCKS, Pieces, history
+from pathcast.joins.server.initial_contents import InitialContents
+from tests.joins.test_join_value_parts import STOCKS, Pieces, history
 from tests.joins.world import JOINS, TABLES, draw_query
 
 BOTH = select("Stocks", "Reviews")
@@ -34,7 +34,7 @@ def run_versions(seed, scheme="ref-sj-clu+"):
             clients = {id: client for id, client in clients.items() if id not in leaving}
         subscriptions = standing.server().subscriptions
         clients |= {id: Client(schema, subscriptions[id]) for id in standing if id >= first}
-        beginnings = Beginnings(pickle.loads(pickle.dumps(standing)).since(first))
+        beginnings = InitialContents(pickle.loads(pickle.dumps(standing)).since(first))
         for key, state in pieces.states.items():
             for id, message in beginnings.of(key.edge, state):
                 assert id >= first

@@ -18,7 +18,7 @@ from pathcast.joins.partition.standing_joins import StandingJoins
 from pathcast.joins.partition.stored_joins import KIND, describe, next_id_in, open_standing, save_standing
 from pathcast.messages import Interval
 from pathcast.store import open_snapshot, write_snapshot
-from tests.joins.test_join_parts import STOCKS
+from tests.joins.test_join_value_parts import STOCKS
 from tests.joins.world import JOINS, TABLES, draw_query
 
 BOTH = select("Stocks", "Reviews")

@@ -41,52 +41,52 @@ def function_cache():
 
 
 PARTS = [
-    # linking.py: subclasses of the library of a function.
-    Part(codegen, "JITCodeLibrary", ("codegen", "name"), "linking.py derives its three libraries from it"),
-    Part(library, "_codegen", None, "linking.py: PartLibrary.codegen returns it until the library is finalized"),
-    Part(library, "_finalized", None, "linking.py: PartLibrary.finalize sets it, without making machine code"),
-    Part(library, "_final_module", None, "linking.py links the modules of parts into it"),
-    Part(library, "_linking_libraries", None, "linking.py follows it to all that a kernel calls"),
-    Part(library, "_reload_init", None, "linking.py hands it from parts to the kernel, as Numba does"),
-    Part(library, "_get_module_for_linking", (), "linking.py links what it returns, as Numba does"),
-    Part(library, "_optimize_final_module", (), "linking.py optimises a kernel once, with its parts inside"),
-    Part(library, "_finalize_final_module", (), "linking.py makes machine code of a kernel alone"),
-    Part(library, "_ensure_finalized", (), "linking.py: PartLibrary.get_pointer_to_function"),
-    Part(library, "_raise_if_finalized", (), "linking.py: all three libraries"),
-    Part(library, "finalize", (), "linking.py overrides it: it decides what is optimised, and when"),
-    Part(library, "get_pointer_to_function", ("name",), "linking.py overrides it: a part has no machine code"),
-    Part(library, "enable_object_caching", (), "linking.py calls it, so that kernels can be kept on disk"),
-    Part(library, "codegen", None, "linking.py overrides it: a part has no engine for its environment"),
-    Part(lambda: library().codegen, "_check_llvm_bugs", (), "linking.py calls it before a kernel, as Numba does"),
-    Part(lambda: library().codegen, "set_env", ("env_name", "env"), "linking.py: _NoEngine stands in for it"),
-    Part(lambda: library()._final_module, "link_in", ("other", "preserve"), "linking.py links modules with it"),
-    Part(lambda: library()._final_module, "verify", (), "linking.py verifies a kernel with it, as Numba does"),
+    # kernel_linking.py: subclasses of the library of a function.
+    Part(codegen, "JITCodeLibrary", ("codegen", "name"), "kernel_linking.py derives its three libraries from it"),
+    Part(library, "_codegen", None, "kernel_linking.py: PartLibrary.codegen returns it until the library is finalized"),
+    Part(library, "_finalized", None, "kernel_linking.py: PartLibrary.finalize sets it, without making machine code"),
+    Part(library, "_final_module", None, "kernel_linking.py links the modules of parts into it"),
+    Part(library, "_linking_libraries", None, "kernel_linking.py follows it to all that a kernel calls"),
+    Part(library, "_reload_init", None, "kernel_linking.py hands it from parts to the kernel, as Numba does"),
+    Part(library, "_get_module_for_linking", (), "kernel_linking.py links what it returns, as Numba does"),
+    Part(library, "_optimize_final_module", (), "kernel_linking.py optimises a kernel once, with its parts inside"),
+    Part(library, "_finalize_final_module", (), "kernel_linking.py makes machine code of a kernel alone"),
+    Part(library, "_ensure_finalized", (), "kernel_linking.py: PartLibrary.get_pointer_to_function"),
+    Part(library, "_raise_if_finalized", (), "kernel_linking.py: all three libraries"),
+    Part(library, "finalize", (), "kernel_linking.py overrides it: it decides what is optimised, and when"),
+    Part(library, "get_pointer_to_function", ("name",), "kernel_linking.py overrides it: a part has no machine code"),
+    Part(library, "enable_object_caching", (), "kernel_linking.py calls it, so that kernels can be kept on disk"),
+    Part(library, "codegen", None, "kernel_linking.py overrides it: a part has no engine for its environment"),
+    Part(lambda: library().codegen, "_check_llvm_bugs", (), "kernel_linking.py calls it before a kernel, like Numba"),
+    Part(lambda: library().codegen, "set_env", ("env_name", "env"), "kernel_linking.py: _NoEngine stands in for it"),
+    Part(lambda: library()._final_module, "link_in", ("other", "preserve"), "kernel_linking.py links modules with it"),
+    Part(lambda: library()._final_module, "verify", (), "kernel_linking.py verifies a kernel with it, as Numba does"),
     Part(
         compiler, "Compiler", ("typingctx", "targetctx", "library", "args", "return_type", "flags", "locals"),
-        "linking.py gives it a library of its own kind as the third argument",
+        "kernel_linking.py gives it a library of its own kind as the third argument",
     ),
-    Part(compiler_lock, "require_global_compiler_lock", (), "linking.py asserts that one thread compiles"),
-    # cache.py: the files of compiled kernels.
-    Part(caching, "FunctionCache", ("py_func",), "cache.py: KernelCache derives from it"),
-    Part(caching, "CompileResultCacheImpl", ("py_func",), "cache.py replaces its place for files"),
-    Part(caching.FunctionCache, "_impl_class", ("py_func",), "cache.py: KernelCache sets it"),
-    Part(caching.FunctionCache, "save_overload", ("self", "sig", "data"), "cache.py skips it for read-only folders"),
-    Part(function_cache, "_cache_file", None, "cache.py asks it for the path of the index"),
-    Part(cache_file, "_index_path", None, "cache.py looks there whether a kernel was compiled before"),
-    # compile.py: options and methods of a dispatcher.
+    Part(compiler_lock, "require_global_compiler_lock", (), "kernel_linking.py asserts that one thread compiles"),
+    # kernel_cache.py: the files of compiled kernels.
+    Part(caching, "FunctionCache", ("py_func",), "kernel_cache.py: KernelCache derives from it"),
+    Part(caching, "CompileResultCacheImpl", ("py_func",), "kernel_cache.py replaces its place for files"),
+    Part(caching.FunctionCache, "_impl_class", ("py_func",), "kernel_cache.py: KernelCache sets it"),
+    Part(caching.FunctionCache, "save_overload", ("self", "sig", "data"), "kernel_cache.py skips it if read-only"),
+    Part(function_cache, "_cache_file", None, "kernel_cache.py asks it for the path of the index"),
+    Part(cache_file, "_index_path", None, "kernel_cache.py looks there whether a kernel was compiled before"),
+    # kernel_compiler.py: options and methods of a dispatcher.
     *(
-        Part(options.DefaultOptions, name, None, f"compile.py passes {name} to numba.jit: {use}")
+        Part(options.DefaultOptions, name, None, f"kernel_compiler.py passes {name} to numba.jit: {use}")
         for name, use in [
             ("_nrt", "no counting of references"), ("no_cpython_wrapper", "parts are not called from Python"),
             ("no_cfunc_wrapper", "nothing is called from C"), ("forceinline", "parts stand in the kernel"),
             ("nogil", "kernels release the GIL"), ("error_model", "NumPy's rules for division"),
         ]
     ),
-    Part(dispatcher, "_cache", None, "compile.py puts our cache there"),
-    Part(dispatcher, "_compile_for_args", ("args", "kws"), "compile.py refuses calls of parts from Python there"),
-    Part(dispatcher, "add_overload", ("cres",), "compile.py keeps parts without an entry point there"),
-    Part(dispatcher, "overloads", None, "compile.py keeps parts there"),
-    Part(dispatcher, "disable_compile", ("val",), "compile.py: a kernel has one signature"),
+    Part(dispatcher, "_cache", None, "kernel_compiler.py puts our cache there"),
+    Part(dispatcher, "_compile_for_args", ("args", "kws"), "kernel_compiler.py refuses parts from Python there"),
+    Part(dispatcher, "add_overload", ("cres",), "kernel_compiler.py keeps parts without an entry point there"),
+    Part(dispatcher, "overloads", None, "kernel_compiler.py keeps parts there"),
+    Part(dispatcher, "disable_compile", ("val",), "kernel_compiler.py: a kernel has one signature"),
 ]  # fmt: skip
 
 
@@ -126,7 +126,7 @@ def test_numba_finalizes_a_library_in_the_steps_that_linking_repeats():
     ]  # fmt: skip
     found = calls(codegen.JITCodeLibrary.finalize)
     assert found == steps, (
-        f"Numba {numba.__version__}: JITCodeLibrary.finalize calls {found}, not {steps}; linking.py: "
+        f"Numba {numba.__version__}: JITCodeLibrary.finalize calls {found}, not {steps}; kernel_linking.py: "
         "KernelLibrary.finalize takes the same steps in this order, with its own choice of what is linked before and "
         "after the optimiser runs"
     )
@@ -137,7 +137,8 @@ def test_numba_asks_the_engine_of_a_library_for_the_places_of_environments_only(
     for function in (compiler.CompileResult._rebuild, registry.cpu_target.target_context.get_executable):
         wanted = [text for text in calls(function) if text.startswith("library.codegen.")]
         assert wanted == ["library.codegen.set_env"], (
-            f"Numba {numba.__version__}: {function.__qualname__} calls {wanted}; linking.py: _NoEngine has only set_env"
+            f"Numba {numba.__version__}: {function.__qualname__} calls {wanted}; "
+            "kernel_linking.py: _NoEngine has only set_env"
         )
 
 
@@ -145,11 +146,12 @@ def test_a_cache_asks_its_locator_for_what_ours_has():
     texts = inspect.getsource(caching.Cache)
     asked = {text.split("(")[0] for text in texts.split("locator.")[1:]}
     assert asked == {"get_cache_path", "ensure_cache_path", "get_source_stamp"}, (
-        f"Numba {numba.__version__}: a cache asks its locator for {sorted(asked)}; cache.py: _Locator has to answer"
+        f"Numba {numba.__version__}: a cache asks its locator for {sorted(asked)}; "
+        "kernel_cache.py: _Locator has to answer"
     )
     for name in ("_locator", "_filename_base"):
         assert f"self.{name}" in inspect.getsource(caching.CacheImpl), (
-            f"Numba {numba.__version__}: CacheImpl does not use {name}; cache.py sets it in _Implementation"
+            f"Numba {numba.__version__}: CacheImpl does not use {name}; kernel_cache.py sets it in _Implementation"
         )
 
 
@@ -164,7 +166,7 @@ def used(path):
     return {node.attr for node in attributes if node.attr[:2] != "__"} - own
 
 
-@pytest.mark.parametrize("name", ["linking.py", "cache.py", "compile.py"])
+@pytest.mark.parametrize("name", ["kernel_linking.py", "kernel_cache.py", "kernel_compiler.py"])
 def test_the_list_above_has_all_that_is_used(name):
     assert used(FOLDER / name) <= {part.name for part in PARTS}
 
@@ -175,8 +177,10 @@ def test_a_change_is_named_with_the_version_and_what_needs_it(monkeypatch):
     monkeypatch.delattr(codegen.CPUCodeLibrary, "_optimize_final_module")
     gone = problem(parts["_optimize_final_module"])
     assert gone.startswith(
-        "Numba 0.99 has no JITCodeLibrary._optimize_final_module; linking.py optimises a kernel once"
+        "Numba 0.99 has no JITCodeLibrary._optimize_final_module; kernel_linking.py optimises a kernel once"
     )
     monkeypatch.setattr(codegen.CPUCodeLibrary, "finalize", lambda self, more: None)
     other = problem(parts["finalize"])
-    assert other.startswith("Numba 0.99: JITCodeLibrary.finalize takes ('more',), not (); linking.py overrides it")
+    assert other.startswith(
+        "Numba 0.99: JITCodeLibrary.finalize takes ('more',), not (); kernel_linking.py overrides it"
+    )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pathcast.kernels.cache import PACKAGE, imported_sources, kernel_sources
+from pathcast.kernels.kernel_cache import PACKAGE, imported_sources, kernel_sources
 
 ROOM = PACKAGE / "kernels"
 SOURCES = {str(path.relative_to(PACKAGE)): path for path in kernel_sources()}
@@ -30,7 +30,11 @@ def imports(path: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def test_there_are_kernels() -> None:
-    assert {"documents/names_kernels.py", "matching/table/path_trie_kernels.py", "kernels/compile.py"} <= SOURCES.keys()
+    assert {
+        "documents/expanded_names_kernels.py",
+        "matching/table/path_trie_kernels.py",
+        "kernels/kernel_compiler.py",
+    } <= SOURCES.keys()
 
 
 @pytest.mark.parametrize("name", [name for name in SOURCES if name.endswith("_kernels.py")])

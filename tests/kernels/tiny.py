@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from pathcast.kernels import cache
+from pathcast.kernels import kernel_cache as cache
 
 CALLER = """
 from .callee_kernels import FACTOR, scaled
@@ -36,7 +36,10 @@ FACTOR = 2
 def scaled(number):
     return number * 10
 """
-RUN = "from tiny.caller_kernels import answer; from tiny.kernels.compile import COMPILED; print(answer(4), *COMPILED)"
+RUN = (
+    "from tiny.caller_kernels import answer; from tiny.kernels.kernel_compiler import COMPILED; "
+    "print(answer(4), *COMPILED)"
+)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from pathcast_lab.command import app
-from pathcast_lab.harness import Claim, Row, Rows, Run, experiment, experiments, judged, registry
+from pathcast_lab.harness import Claim, Row, Rows, Run, experiment, experiments, judged
+from pathcast_lab.harness import experiment_registry as registry
 from tests.spark.machines import CTRL_C_WORKS, MINUTES
 
 

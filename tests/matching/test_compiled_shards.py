@@ -12,8 +12,8 @@ from pathcast import LimitError, PatternError, Subscriptions
 from pathcast.matching.engine_contract import Mergeable
 from pathcast.matching.table import tree_patterns as trees
 from pathcast.matching.table.compiled_shards import compile_shard, merge_shard, packed, unpacked
-from pathcast.matching.table.pattern_table import Entered
-from pathcast.patterns.parsing.parse import MAX_STEPS
+from pathcast.matching.table.pattern_table import EnteredPatterns
+from pathcast.patterns.parsing.xpath_parser import MAX_STEPS
 from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 from tests.corpus import Namespaces
 from tests.matching.automaton.test_opened_trees import answers, expected
@@ -44,7 +44,7 @@ def add_merged(matcher: pathcast.Matcher, expressions: list[str], shards: list[t
     good = np.flatnonzero(entries >= 0).astype(np.int32)
     texts = {at: expressions[place] for at, place in enumerate(good.tolist())}
     nobody = np.full(len(good), -1, dtype=np.int32)
-    subscriptions.add_entered(Entered(entries[good], range(len(good)), texts), known, [], nobody, good + 1)
+    subscriptions.add_entered(EnteredPatterns(entries[good], range(len(good)), texts), known, [], nobody, good + 1)
     return reasons
 
 

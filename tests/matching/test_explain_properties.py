@@ -16,12 +16,12 @@ from lxml import etree
 
 import pathcast
 from pathcast import Subscriptions
-from pathcast.documents.names import local_part
+from pathcast.documents.expanded_names import local_part
 from pathcast.matching.explain import Explanation, Finding, Place
 from pathcast.matching.explain.condition_truth import path_of
 from pathcast.matching.reference.pattern_embedding import Embedding
 from pathcast.patterns import Pattern
-from pathcast.patterns.parsing.parse import parse_printed
+from pathcast.patterns.parsing.xpath_parser import parse_printed
 from pathcast.patterns.tree_pattern import Condition, Node
 from tests import oracle
 from tests.corpus import Namespaces, cases

@@ -18,7 +18,7 @@ from pathcast.mediation import (
     Upgrade,
 )
 from pathcast.mediation.mappings.document_items import item_of, to_bytes
-from pathcast.mediation.mappings.mapping import Mapping, read_tree
+from pathcast.mediation.mappings.schema_mapping import Mapping, read_tree
 
 # A catalogue with one conflict of each kind: the names, an attribute, groups, a nesting too deep, one too flat, and an
 # author above the article that the global schema has above the author.

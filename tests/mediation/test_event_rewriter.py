@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pathcast.documents import Names, pack, unpack
 from pathcast.documents.document_limits import Limits
-from pathcast.documents.reader import Reader
+from pathcast.documents.document_reader import Reader
 from pathcast.errors import LimitError, MappingError, PathcastError
 from pathcast.mediation import Exchange, Insert, Operator, SchemaTree
 from pathcast.mediation.mappings.document_items import item_of, to_bytes
@@ -18,7 +18,7 @@ from pathcast.mediation.mappings.operator_plan import Plan
 from pathcast.mediation.rewriting.event_rewriter import EventRewriter
 from tests.documents.equivalence import differences
 from tests.mediation.drawn import drawn_document, drawn_operators, drawn_tree
-from tests.mediation.test_operators import EXAMPLES, TREE
+from tests.mediation.test_mapping_operators import EXAMPLES, TREE
 
 
 def by_events(plan: Plan, documents: list[bytes], limit: int = 10_000) -> list[bytes | PathcastError]:

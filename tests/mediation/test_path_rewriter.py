@@ -12,7 +12,7 @@ from pathcast.mediation.mappings.document_items import to_bytes
 from pathcast.mediation.mappings.operator_plan import Plan
 from pathcast.mediation.rewriting.path_rewriter import global_paths, is_by_paths
 from tests.mediation.drawn import drawn_document, drawn_operators, drawn_tree
-from tests.mediation.test_operators import TREE
+from tests.mediation.test_mapping_operators import TREE
 
 OPERATORS: list[Operator] = [
     Rename("r/a", "A"),

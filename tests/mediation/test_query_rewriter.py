@@ -17,7 +17,7 @@ from pathcast.patterns import parse
 from tests import oracle
 from tests.generators import expression, random_pattern
 from tests.mediation.drawn import drawn_document, drawn_operators, drawn_tree
-from tests.mediation.test_operators import TREE
+from tests.mediation.test_mapping_operators import TREE
 
 OPERATORS: list[Operator] = [
     Rename("r/a", "A"),

@@ -12,8 +12,8 @@ from pathcast.errors import LimitError, MappingError
 from pathcast.literature.xtrie import XTrieEngine
 from pathcast.mediation import Exchange, Mapping, Mediator, Operator, Rename, ToElement
 from pathcast.mediation.mappings.document_items import Item, to_bytes
-from pathcast.mediation.mappings.mapping import read_tree
 from pathcast.mediation.mappings.operator_plan import Plan
+from pathcast.mediation.mappings.schema_mapping import read_tree
 from pathcast.mediation.mediator import Rewriting
 from pathcast.mediation.rewriting.event_rewriter import EventRewriter
 from pathcast.mediation.rewriting.rewriting_engine import MediatedEngine

@@ -2,10 +2,10 @@
 
 import pytest
 
-from pathcast.documents.schema.dtd import read_dtd
+from pathcast.documents.schema.dtd_reader import read_dtd
 from pathcast.errors import LimitError, MappingError
 from pathcast.mediation import SchemaTree
-from pathcast.mediation.mappings.mapping import read_tree
+from pathcast.mediation.mappings.schema_mapping import read_tree
 from pathcast.mediation.schemas.schema_tree import name_of, parent_of, steps_of
 
 

@@ -10,7 +10,7 @@ from pathcast.joins.partition.standing_joins import StandingJoins
 from pathcast.joins.schemes.message_attributes import TO
 from pathcast.messages import Message
 from pathcast.network.join_recipients import Recipients
-from tests.joins.test_join_parts import history
+from tests.joins.test_join_value_parts import history
 from tests.joins.world import JOINS, TABLES, draw_query
 
 

@@ -20,7 +20,7 @@ from pathcast.messages import (
     compare,
 )
 from pathcast.network import ContentNetwork, Faults, Registration, Trace
-from pathcast.network.can.address_space import AddressSpace
+from pathcast.network.can.can_membership import AddressSpace
 from pathcast.network.payload_cache import PayloadState
 from pathcast.transmission import Topology
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from pathcast.errors import LimitError, PatternError
 from pathcast.patterns import Namespaces, Pattern, parse
 from pathcast.patterns.parsing.bounded_cache import Memo
-from pathcast.patterns.parsing.parse import parse_printed
 from pathcast.patterns.parsing.pattern_assembly import Assembler, assembler
 from pathcast.patterns.parsing.recursive_descent import MAX_NESTING, MAX_STEPS, MAX_TREE_STEPS, Descent
+from pathcast.patterns.parsing.xpath_parser import parse_printed
 from tests.corpus import cases, refusals
 from tests.patterns.expressions import near_miss, paths
 

@@ -8,13 +8,13 @@ from lxml import etree
 
 from pathcast.documents import Document, read_batch
 from pathcast.patterns import Pattern, parse
-from pathcast.patterns.containment.containment import contains
+from pathcast.patterns.containment.pattern_containment import contains
 from pathcast.routing import Overlay, aggregate
-from pathcast.routing.advertising.aggregation import Aggregation
 from pathcast.routing.advertising.simple_aggregates import Simple, SimpleAggregates
-from pathcast.routing.annotations.annotations import Bound, Labels
+from pathcast.routing.advertising.subscription_aggregation import Aggregation
 from pathcast.routing.annotations.data_patterns import benefit, contained, data_table
 from pathcast.routing.annotations.derived_information import Budget, Derived, derive
+from pathcast.routing.annotations.document_annotations import Bound, Labels
 from pathcast.routing.annotations.wildcard_bindings import Bindings, Wildcards, bound
 from pathcast.transmission import Topology
 from tests import oracle

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pathcast.errors import MessageError
 from pathcast.routing import router_messages as wire
-from pathcast.routing.annotations.annotations import NOTHING, SHORT, Annotations, Bound, LastPlaces
+from pathcast.routing.annotations.document_annotations import NOTHING, SHORT, Annotations, Bound, LastPlaces
 from pathcast.routing.router_messages import MOST_HEADER, decode, decode_header, encode, split
 
 numbers = st.integers(0, 1 << 20)

@@ -3,10 +3,10 @@
 import pytest
 
 from pathcast.patterns import parse
-from pathcast.patterns.containment.containment import contains
+from pathcast.patterns.containment.pattern_containment import contains
 from pathcast.routing import Overlay
-from pathcast.routing.advertising.aggregation import aggregate
 from pathcast.routing.advertising.shared_demands import having, shared_by, without
+from pathcast.routing.advertising.subscription_aggregation import aggregate
 
 
 @pytest.mark.parametrize(

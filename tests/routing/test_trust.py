@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from pathcast.errors import TopologyError
 from pathcast.routing import Overlay
-from pathcast.routing import document_handling as handling
-from pathcast.routing.annotations.annotations import Annotations, Bound, LastPlaces
-from pathcast.routing.annotations.outgoing_annotations import Making
+from pathcast.routing import document_forwarding as handling
+from pathcast.routing.annotations.document_annotations import Annotations, Bound, LastPlaces
+from pathcast.routing.annotations.outgoing_annotations import AnnotationMaker
 from pathcast.routing.router_messages import Encoded
 from pathcast.transmission import Topology
 from tests.routing.drawn import NAMES, World, delivered, world_of
@@ -21,7 +21,7 @@ POLICIES = ("L", "L+s-sd", "L+sd-sd", "ES", "ES+s", "adaptive(0.5)")
 seeds = st.integers(0, 1 << 20)
 
 
-def lie(random: Random, making: Making, neighbour: str, version: int = 0) -> Annotations:
+def lie(random: Random, making: AnnotationMaker, neighbour: str, version: int = 0) -> Annotations:
     """Annotations that are well-formed and say anything."""
     received = making.router.received[neighbour]
     count, patterns = len(received.aggregates), len(received.data)
@@ -44,7 +44,7 @@ def lie(random: Random, making: Making, neighbour: str, version: int = 0) -> Ann
 def tell_lies(patch: pytest.MonkeyPatch, seed: int, version: int = 0) -> None:
     random = Random(seed)
     for name in ("late", "early", "at_once"):
-        patch.setattr(Making, name, lambda making, neighbour, *_: lie(random, making, neighbour, version))
+        patch.setattr(AnnotationMaker, name, lambda making, neighbour, *_: lie(random, making, neighbour, version))
 
 
 def distrusted(world: World) -> World:
@@ -121,14 +121,14 @@ def test_nothing_that_came_over_an_untrusted_link_is_passed_on() -> None:
         overlay.subscribe("r4", xpath, xpath)
     overlay.advertise(0.5)
     with pytest.MonkeyPatch.context() as patch:
-        honest, random = Making.late, Random(1)
+        honest, random = AnnotationMaker.late, Random(1)
 
-        def late(making: Making, neighbour: str, *rest: Any) -> Annotations:
+        def late(making: AnnotationMaker, neighbour: str, *rest: Any) -> Annotations:
             if making.router.name == "r1":
                 return lie(random, making, neighbour)
             return honest(making, neighbour, *rest)
 
-        patch.setattr(Making, "late", late)
+        patch.setattr(AnnotationMaker, "late", late)
         for _ in range(10):
             report = overlay.publish("<a><b><c/></b></a>", "L+s-sd", "yfilter")
             assert delivered(report) == {("/a/b/c", "r4")}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pathcast import Limits, MessageError
 from pathcast.roxsum import MessageLimits, RoXSum
 from pathcast.roxsum.message import message_format as wire
-from pathcast.roxsum.message.encoder import stream_widths
+from pathcast.roxsum.message.batch_encoder import stream_widths
 from pathcast.workloads import DocumentOptions, generate_documents, news_schema
 from tests.documents.declared import NAMES
 from tests.hostile.measured import measured
@@ -275,7 +275,7 @@ import zstandard
 from pathcast import MessageError
 from pathcast.roxsum import MessageLimits, RoXSum
 from pathcast.roxsum.message import message_format as wire
-from pathcast.roxsum.message.encoder import stream_widths
+from pathcast.roxsum.message.batch_encoder import stream_widths
 
 limits = MessageLimits(bytes=16 << 20)
 base = dict.fromkeys(wire.Counts.__slots__, 0)

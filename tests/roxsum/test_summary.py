@@ -8,7 +8,7 @@ import pathcast
 from pathcast import DocumentError
 from pathcast.documents import read, read_batch
 from pathcast.roxsum import RoXSum
-from pathcast.roxsum.token_kernels import RAW_TEXT
+from pathcast.roxsum.token_table_kernels import RAW_TEXT
 from tests.roxsum.drawn import ODD, collections, data_of, documents, often, summary_of
 
 BIBLIOGRAPHY = (

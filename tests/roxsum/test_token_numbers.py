@@ -7,7 +7,7 @@ import pytest
 
 from pathcast.roxsum import RoXSum
 from pathcast.roxsum.message.token_numbers_kernels import MAX_DISTINCT
-from pathcast.roxsum.token_kernels import M_COLUMN, RAW_TEXT
+from pathcast.roxsum.token_table_kernels import M_COLUMN, RAW_TEXT
 
 
 def notices(count: int) -> list[bytes]:

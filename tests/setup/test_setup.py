@@ -25,7 +25,7 @@ def setup():
 @pytest.fixture
 def project(tmp_path):
     """A project with all that the script reads."""
-    for name in ("pyproject.toml", "lab/pyproject.toml", "constraints.txt", "src/pathcast/cli/resources.py"):
+    for name in ("pyproject.toml", "lab/pyproject.toml", "constraints.txt", "src/pathcast/cli/machine_resources.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / ".tmp").mkdir()

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 import pathcast
 from pathcast.spark import session
-from pathcast.spark.sessions.session import LOCAL_SETTINGS
+from pathcast.spark.sessions.spark_session import LOCAL_SETTINGS
 
 HERE = Path(__file__).parent
 

@@ -14,7 +14,11 @@ FETCHING = {
 ALLOWED = {
     ("subscription_report", "told_by", "collect"): "one row of counts, of an index or an overlay that a task published",
     ("write_shards", "write_shards", "collect"): "one row of counts, of an index that tasks published in shards",
-    ("invalid_rows", "reasons_of", "collect"): "at most 100 reasons of invalid subscriptions, with an example each",
+    (
+        "invalid_subscriptions",
+        "reasons_of",
+        "collect",
+    ): "at most 100 reasons, with an example each",
 }
 
 

@@ -35,7 +35,7 @@ from pathcast.spark.matching.summarize_documents import expanding, summarizing
 from pathcast.spark.matching.worker_index import Index
 from pathcast.spark.overlay.routing_hops import Way, routing
 from pathcast.spark.pipeline.run_pipeline import run
-from pathcast.spark.sessions.shipped_objects import Shipped
+from pathcast.spark.sessions.shipped_objects import ShippedObject
 from tests.spark.test_pipeline_frames import delivered, folder, ignored, pipeline, rows, write_news
 
 from .test_pipeline_file import SMALL, problems
@@ -80,14 +80,14 @@ def test_a_worker_mediates_documents_with_entities_if_it_is_told_to(entities):
     mediator = Mediator(infer_tree(["<news><title>x</title></news>"]))
     mediator.register("main", infer_tree(["<news><title>x</title></news>"]))
     given = batch(publisher=["main"] * len(DOCUMENTS))
-    found = listed(mediating(Shipped.of(mediator), "xml", "publisher", None, None, entities)(iter([given])))
+    found = listed(mediating(ShippedObject.of(mediator), "xml", "publisher", None, None, entities)(iter([given])))
     assert read(found) == expected(entities)
 
 
 @pytest.mark.parametrize("entities", WAYS)
 def test_a_worker_cuts_rows_out_of_documents_with_entities_if_it_is_told_to(entities):
     titles = Extraction("Titles", "//title", {"title": "."})
-    found = listed(extracting(Shipped.of(titles), "xml", entities=entities)(iter([batch()])))
+    found = listed(extracting(ShippedObject.of(titles), "xml", entities=entities)(iter([batch()])))
     assert read(found) == expected(entities)
 
 

@@ -13,7 +13,7 @@ from pathcast.mediation import Mediator, infer_tree
 from pathcast.spark import dead_letters, extract_rows
 from pathcast.spark.joins.extract_rows import extracting
 from pathcast.spark.matching.mediate_documents import mediating
-from pathcast.spark.sessions.shipped_objects import Shipped
+from pathcast.spark.sessions.shipped_objects import ShippedObject
 
 STOCKS = Extraction("Stocks", "//stock", {"symbol": "@symbol", "per": "per float"}, required=["symbol"], change="@do")
 FEEDS = [
@@ -32,7 +32,7 @@ def arrow(rows=FEEDS, cut=2):
 
 
 def changes_of(batches, **options):
-    found = extracting(Shipped.of(STOCKS), "xml", **options)(iter(batches))
+    found = extracting(ShippedObject.of(STOCKS), "xml", **options)(iter(batches))
     return [row for batch in found for row in batch.to_pylist()]
 
 
@@ -71,7 +71,7 @@ def test_rows_are_cut_out_of_structures_in_the_global_schema():
     mediator.register("annex", theirs, correspondence=same)
     xml = [b"<f><share symbol='A' do='insert'><ratio>3</ratio></share></f>", b"<f/>"]
     batch = pa.RecordBatch.from_pydict({"publisher": ["annex", "none"], "xml": xml})
-    structured = list(mediating(Shipped.of(mediator), "xml", "publisher")(iter([batch])))
+    structured = list(mediating(ShippedObject.of(mediator), "xml", "publisher")(iter([batch])))
     rows = changes_of(structured, structure="structure")
     assert [row["row"] and json.loads(row["row"]) for row in rows] == [{"symbol": "A", "per": 3.0}, None]
     assert "no schema 'none'" in rows[1]["error"]["reason"]

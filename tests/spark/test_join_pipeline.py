@@ -19,18 +19,18 @@ from pathcast.cli.app import app
 from pathcast.errors import PipelineError
 from pathcast.joins import Client, Schema, select
 from pathcast.joins.partition.standing_joins import StandingJoins
-from pathcast.joins.query.schema_file import read_schema_file
+from pathcast.joins.query.table_schema_file import read_schema_file
 from pathcast.messages import decode
 from pathcast.spark import open_joins, publish, publish_joins
 from pathcast.spark.joins.event_fanout import fanning
-from pathcast.spark.joins.join_files import check_joins, publish_file, read_join_subscriptions
+from pathcast.spark.joins.join_definition_files import check_joins, publish_file, read_join_subscriptions
 from pathcast.spark.joins.worker_subscriptions import find_subscriptions
 from pathcast.spark.pipeline.pipeline_file import Pipeline, read_pipeline
 from pathcast.spark.pipeline.pipeline_plan import plan
 from pathcast.spark.pipeline.run_pipeline import JoinReport, join_reports_of, run
 from pathcast.spark.publishing.index_versions import versions
-from pathcast.spark.publishing.version_pins import pins_of
-from tests.spark.test_output_folders import begin
+from pathcast.spark.publishing.replay_version_pins import pins_of
+from tests.spark.test_output_folder_owners import begin
 from tests.spark.test_pipeline_frames import matcher, write_news
 
 from .test_one_job import MARKET

@@ -8,7 +8,7 @@ import pytest
 
 from pathcast.errors import PipelineError
 from pathcast.joins import Client, Schema, select
-from pathcast.joins.partition.join_parts import Parts
+from pathcast.joins.partition.join_value_parts import Parts
 from pathcast.joins.partition.standing_joins import StandingJoins
 from pathcast.joins.query.value_text import write_row
 from pathcast.messages import decode
@@ -23,8 +23,8 @@ from pathcast.spark import (
 )
 from pathcast.spark.joins.event_fanout import fanning
 from pathcast.spark.joins.worker_subscriptions import Subscribed
-from pathcast.spark.sessions.shipped_objects import Shipped
-from tests.joins.test_join_parts import history
+from pathcast.spark.sessions.shipped_objects import ShippedObject
+from tests.joins.test_join_value_parts import history
 from tests.joins.world import JOINS, TABLES, draw_query
 
 CHANGES = "sequence long, table string, change string, row string, values string"
@@ -45,7 +45,7 @@ def fanned(letters):
     types = [pa.int64(), *[pa.string()] * 4]
     made = [dict(zip(names, each, strict=True)) for each in letters]
     batch = pa.RecordBatch.from_pylist(made, pa.schema(list(zip(names, types, strict=True))))
-    function = fanning(Subscribed(Shipped.of(STANDING), None))
+    function = fanning(Subscribed(ShippedObject.of(STANDING), None))
     return [row for found in function(iter([batch])) for row in found.to_pylist()]
 
 

@@ -19,7 +19,7 @@ from pathcast.spark.matching import mediate_documents, part_reader
 from pathcast.spark.matching.match_documents import matching, matching_stage
 from pathcast.spark.matching.mediate_documents import mediating
 from pathcast.spark.matching.worker_index import Index
-from pathcast.spark.sessions.shipped_objects import Shipped
+from pathcast.spark.sessions.shipped_objects import ShippedObject
 from tests.mediation.drawn import drawn_document, drawn_operators, drawn_tree
 
 SCHEMA = pa.schema([("publisher", pa.string()), ("version", pa.int32()), ("xml", pa.binary())])
@@ -64,7 +64,7 @@ def arrow(rows, cut=4):
 
 def in_workers(rows, mediator, folder, cut=4):
     """What the two stages give, without Spark: ids or the reason of each row."""
-    structured = mediating(Shipped.of(mediator), "xml", "publisher", "version")(iter(arrow(rows, cut)))
+    structured = mediating(ShippedObject.of(mediator), "xml", "publisher", "version")(iter(arrow(rows, cut)))
     found = matching(Index(str(folder)), "xml", "id", structure="structure")(structured)
     return [row for batch in found for row in batch.to_pylist()]
 
@@ -72,7 +72,7 @@ def in_workers(rows, mediator, folder, cut=4):
 def in_one_worker(rows, mediator, folder, cut=4):
     """What mediation and matching in one worker give, without Spark."""
     stage = matching_stage(Index(str(folder)), "id", measure=False)
-    found = mediating(Shipped.of(mediator), "xml", "publisher", "version", stage=stage)(iter(arrow(rows, cut)))
+    found = mediating(ShippedObject.of(mediator), "xml", "publisher", "version", stage=stage)(iter(arrow(rows, cut)))
     return [row for batch in found for row in batch.to_pylist()]
 
 
@@ -171,8 +171,8 @@ def test_what_is_shipped_is_unpacked_once():
         made.append((value, more))
         return [value]
 
-    shipped = Shipped.of({"a": 1})
-    assert shipped.open(make, 2) is Shipped.of({"a": 1}).open(make, 2)
+    shipped = ShippedObject.of({"a": 1})
+    assert shipped.open(make, 2) is ShippedObject.of({"a": 1}).open(make, 2)
     assert made == [({"a": 1}, 2)]
 
 

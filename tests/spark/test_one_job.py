@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pathcast.joins import Client, JoinServer
-from pathcast.joins.query.schema_file import read_schema_file
+from pathcast.joins.query.table_schema_file import read_schema_file
 from pathcast.mediation import Mediator, infer_tree
 from pathcast.messages import decode
 from pathcast.routing import Overlay

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from pathcast.errors import SchemaError
-from pathcast.joins.query.schema_file import read_schema_file
+from pathcast.joins.query.table_schema_file import read_schema_file
 from pathcast.spark.pipeline.pipeline_file import read_pipeline
 
 from .test_pipeline_file import DOCS, SMALL, problems, written

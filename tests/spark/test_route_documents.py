@@ -10,7 +10,7 @@ from pathcast.errors import PathcastError, PipelineError
 from pathcast.mediation import Mediator, infer_tree
 from pathcast.patterns import parse
 from pathcast.routing import Overlay, Policy
-from pathcast.routing.document_handling import Handling
+from pathcast.routing.document_forwarding import DocumentForwarding
 from pathcast.routing.overlay import engine_for
 from pathcast.routing.router_messages import split
 from pathcast.routing.snapshot.stored_overlay import StoredOverlay, save_overlay
@@ -20,7 +20,7 @@ from pathcast.spark.matching.parse_documents import parsing
 from pathcast.spark.matching.worker_index import Index
 from pathcast.spark.overlay.published_overlays import open_overlay
 from pathcast.spark.overlay.routing_hops import Way, hopping, routing
-from pathcast.spark.sessions.shipped_objects import Shipped
+from pathcast.spark.sessions.shipped_objects import ShippedObject
 
 POLICIES = ["L", "L+s-sd", "L+t", "L+st-sd", "ES+sd", "ES+t", "adaptive"]
 XPATHS = ["/a/b", "//c", "/a/*/c", "//b[@x = 1]", "/a//d", "//b/c[. = 'x']", "/a[b]/d", "//e"]
@@ -54,13 +54,13 @@ def in_process(overlay, policy, at, monkeypatch):
     """What came to each router, and who got what, document by document."""
     came, delivered = [], []
 
-    class Watched(Handling):
+    class Watched(DocumentForwarding):
         def run(self, data):
             header = data[: len(data) - len(split(data)[1])]
             came.append((number, self.sender, self.router.name, header, len(data)))
             return super().run(data)
 
-    monkeypatch.setattr("pathcast.routing.overlay.Handling", Watched)
+    monkeypatch.setattr("pathcast.routing.overlay.DocumentForwarding", Watched)
     for number, document in enumerate(DOCUMENTS):
         report = overlay.publish(document, policy, at=at)
         delivered += [(number, delivery.router, delivery.subscriber) for delivery in report.deliveries]
@@ -154,7 +154,7 @@ def test_documents_of_other_schemas_are_routed_by_their_structure(tmp_path):
     mediator.register("annex", infer_tree(["<a><x><y>1</y></x></a>"]), correspondence={"a/x": "a/b", "a/x/y": "a/b/c"})
     documents = [b"<a><x><y>x</y></x></a>", b"<a/>", b"<other/>"]
     batch = pa.RecordBatch.from_pydict({"publisher": ["annex"] * 3, "xml": pa.array(documents, pa.binary())})
-    structured = mediating(Shipped.of(mediator), "xml", "publisher")(iter([batch]))
+    structured = mediating(ShippedObject.of(mediator), "xml", "publisher")(iter([batch]))
     overlay = made()
     overlay.mediator = mediator
     for name in overlay.routers:

@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathcast.spark.matching.row_groups import Gathering, joined
+from pathcast.spark.matching.row_groups import GroupCollector, joined
 
 
 def groups_of(rows, **options):
@@ -19,7 +19,7 @@ def given_of(rows, *, cut=3, by=("target",), max_rows=100, max_bytes=1000, held=
         pa.RecordBatch.from_pylist(rows[at : at + cut], pa.schema([("target", pa.string()), ("xml", pa.binary())]))
         for at in range(0, len(rows), cut)
     ]
-    gathering = Gathering(by, "xml", max_rows, max_bytes, held)
+    gathering = GroupCollector(by, "xml", max_rows, max_bytes, held)
     found = []
     for given_out in chain((each for batch in batches for each in gathering.add(batch)), gathering.close()):
         left = iter(given_out.rows.to_pylist())

@@ -14,8 +14,8 @@ import pytest
 
 import pathcast
 from pathcast.spark.pipeline.pipeline_file import read_pipeline
+from pathcast.spark.pipeline.pipeline_subscriptions import publish_small
 from pathcast.spark.pipeline.run_pipeline import compile_table
-from pathcast.spark.pipeline.subscription_table import publish_small
 from pathcast.spark.publishing.index_shards import shard_folder, shards_in
 from pathcast.spark.publishing.index_versions import version_folder
 from pathcast.spark.publishing.parse_rows import read_table

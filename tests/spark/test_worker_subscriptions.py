@@ -10,7 +10,6 @@ from pathcast.joins import Schema
 from pathcast.joins.partition.standing_joins import StandingJoins
 from pathcast.spark.joins import worker_subscriptions as subscribed
 from pathcast.spark.joins.worker_subscriptions import StoredJoins, find_subscriptions
-from pathcast.spark.sessions.shipped_objects import Shipped
 
 SCHEMA = Schema({"R": "k int, a int", "S": "k int, c int"}, joins=["R.k = S.k"])
 
@@ -34,7 +33,7 @@ def nothing_open(monkeypatch):
 
 
 def test_few_subscriptions_travel_with_the_stage(tmp_path):
-    assert isinstance(found(standing(3), tmp_path, subscribed.MOST_BYTES).shipped, Shipped)
+    assert isinstance(found(standing(3), tmp_path, subscribed.MOST_BYTES).shipped, ShippedObject)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathcast import TopologyError
-from pathcast.transmission import Carried, Ledger, Send, Simulation, Topology, Underlay, Work
+from pathcast.transmission import LaneTraffic, Ledger, Send, Simulation, Topology, Underlay, Work
 
 
 def test_a_message_of_several_kinds_is_one_message():
@@ -18,9 +18,9 @@ def test_a_message_of_several_kinds_is_one_message():
     assert ledger.total_bytes("annotations") == 464 and ledger.total_messages("annotations") == 0
     assert ledger.total_bytes() == 7564 and ledger.total_bytes("never") == 0
     assert list(ledger.rows()) == [
-        Carried("r1", "r2", "document", 7000, 2),
-        Carried("r1", "r2", "annotations", 464, 0),
-        Carried("r2", "r1", "reply", 100, 1),
+        LaneTraffic("r1", "r2", "document", 7000, 2),
+        LaneTraffic("r1", "r2", "annotations", 464, 0),
+        LaneTraffic("r2", "r1", "reply", 100, 1),
     ]
     assert ledger.node_bytes().tolist() == [7564, 7564, 0, 0, 0, 0, 0]
     assert repr(ledger) == "Ledger(3 messages, 7,564 bytes; document, annotations, reply)"

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from pathcast.documents.schema.dtd import read_dtd
-from pathcast.documents.schema.schema import Schema
+from pathcast.documents.schema.document_schema import Schema
+from pathcast.documents.schema.dtd_reader import read_dtd
 from pathcast.errors import DocumentError, LimitError
 from pathcast.workloads import (
     DocumentOptions,
@@ -19,7 +19,7 @@ from pathcast.workloads import (
 from pathcast.workloads.document_sample import Sample
 from pathcast.workloads.schema_walks import Comparison, Path
 from pathcast.workloads.value_pools import TextStyle
-from tests.workloads.test_subscriptions import EVEN, walker
+from tests.workloads.test_subscription_generator import EVEN, walker
 
 
 def measured(expressions: list[str], documents: list[bytes]) -> float:

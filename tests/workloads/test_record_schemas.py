@@ -6,7 +6,7 @@ from importlib.resources import files
 import pytest
 from lxml import etree
 
-from pathcast.documents.schema.schema import Schema
+from pathcast.documents.schema.document_schema import Schema
 from pathcast.patterns import parse
 from pathcast.workloads import (
     SubscriptionOptions,

@@ -21,7 +21,7 @@ from typing import Annotated
 
 import typer
 
-from . import resources
+from . import machine_resources as resources
 
 MEMORY_FOR_SPARK = 2_000_000_000
 DISK_FOR_SPARK = 1_000_000_000

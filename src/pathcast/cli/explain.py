@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import (
+from .shared_arguments import (
     Entities,
     EntitiesOption,
     ExpressionsOption,
@@ -20,7 +20,7 @@ from .arguments import (
     SubscriptionsArgument,
     refuse,
 )
-from .read_subscriptions import chosen_subscriptions
+from .subscription_sources import chosen_subscriptions
 
 if TYPE_CHECKING:
     from rich.console import Console

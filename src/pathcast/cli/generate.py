@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from . import generate_options as options
-from .arguments import refuse
+from .shared_arguments import refuse
 
 if TYPE_CHECKING:
     from pathcast.documents.schema import Schema
 
-    from .write_subscriptions import Writer
+    from .subscription_writer import Writer
 
 app = typer.Typer(no_args_is_help=True, help="Write generated documents or subscriptions, repeatable by their seed.")
 
@@ -143,7 +143,7 @@ def _contents(folder: Path) -> Iterator[bytes]:
 
 def _writer(output: Path, *, with_subscribers: bool, force: bool) -> "Writer":
     """What writes subscriptions to a file, if it may be written."""
-    from pathcast.cli.write_subscriptions import UnknownFormatError, writer_for
+    from pathcast.cli.subscription_writer import UnknownFormatError, writer_for
 
     try:
         write = writer_for(output, with_subscribers=with_subscribers)

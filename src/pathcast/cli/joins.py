@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .arguments import printable, refuse
-from .read_subscriptions import REPORTED
+from .shared_arguments import printable, refuse
+from .subscription_sources import REPORTED
 
 if TYPE_CHECKING:
     from pathcast.joins import Client, JoinServer, Schema

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from .arguments import (
+from .shared_arguments import (
     Entities,
     EntitiesOption,
     ExpressionsOption,
@@ -27,14 +27,14 @@ from .arguments import (
     printable,
     refuse,
 )
-from .read_subscriptions import chosen_subscriptions
+from .subscription_sources import chosen_subscriptions
 
 if TYPE_CHECKING:
     from pathcast.documents import Folder, Limits
     from pathcast.errors import PathcastError
     from pathcast.matching import Matches, Subscriptions
 
-    from .read_subscriptions import Chosen
+    from .subscription_sources import ChosenSubscriptions
 
     MatchMany = Callable[[list[Path | bytes]], Iterable[Matches | PathcastError]]
 
@@ -253,7 +253,7 @@ def _progress(documents: int) -> Iterator[Callable[[], None]]:
 
 
 def _compile(
-    chosen: "Chosen",
+    chosen: "ChosenSubscriptions",
     engine: str | None,
     limits: "Limits",
     entities: Entities,

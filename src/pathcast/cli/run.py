@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from .arguments import refuse
+from .shared_arguments import refuse
 from .signals import Stop, Work, stopped_by_signals
 
 if TYPE_CHECKING:

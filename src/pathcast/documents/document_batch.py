@@ -31,12 +31,12 @@ from pathcast.errors import PathcastError
 from pathcast.kernels import Int32s, Int64s, UInt8s
 
 from .document_batch_kernels import Attributes, Content, Elements, Texts, Values
-from .names import Names
+from .expanded_names import Names
 
 Bytes = UInt8s
 
 
-class Largest(NamedTuple):
+class BatchMaxima(NamedTuple):
     """The most that any document of a batch has, of each kind: what buffers must hold."""
 
     elements: int
@@ -108,15 +108,15 @@ class DocumentBatch:
             return values
         return self._values
 
-    def largest(self) -> Largest:
+    def largest(self) -> BatchMaxima:
         """How much there is at most of one document."""
         if len(self) == 1:  # the same without arrays, which would take as long as matching a short document
             (begin, end), (data, data_end) = self.offsets.tolist(), self.data_offsets.tolist()
             if begin == end:
-                return Largest(0, 0, 0, data_end - data)
+                return BatchMaxima(0, 0, 0, data_end - data)
             attributes = int(self.attribute_begin[end]) - int(self.attribute_begin[begin])
             texts = int(self.text_end[begin]) - int(self.text_begin[begin])
-            return Largest(end - begin, attributes, texts, data_end - data)
+            return BatchMaxima(end - begin, attributes, texts, data_end - data)
         elements = np.diff(self.offsets)
         roots = self.offsets[:-1][elements > 0]
         columns = (
@@ -125,7 +125,7 @@ class DocumentBatch:
             self.text_end[roots] - self.text_begin[roots],
             np.diff(self.data_offsets),
         )
-        return Largest(*(int(column.max(initial=0)) for column in columns))
+        return BatchMaxima(*(int(column.max(initial=0)) for column in columns))
 
     @property
     def name_count(self) -> int:

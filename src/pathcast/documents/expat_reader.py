@@ -3,8 +3,8 @@
 Expat decides what is well-formed and gives line and column; handlers append to flat lists, one entry an element, an
 attribute or a text node. On top of well-formedness it refuses what a receiver of documents from strangers must not
 act on: entity declarations (unless `entities="expand"`), external entities (never fetched), entities that were not
-declared, XML other than 1.0, and anything past the `Limits`. Expat reads the UTF-8 form of a document (`encodings.py`)
-and never chooses an encoding itself.
+declared, XML other than 1.0, and anything past the `Limits`. Expat reads the UTF-8 form of a document
+(`character_encodings.py`) and never chooses an encoding itself.
 
 Text nodes are XPath's: character data, CDATA sections and references that touch are one node; a comment or processing
 instruction between two pieces makes them two.
@@ -24,11 +24,11 @@ import numpy as np
 
 from pathcast.errors import DocumentError, LimitError, PathcastError
 
+from .character_encodings import UTF_8, as_utf8
 from .document_batch import DocumentBatch
 from .document_limits import AMPLIFICATION_FLOOR, Limits
-from .encodings import UTF_8, as_utf8
-from .names import Names, expanded
-from .scanner.layout_kernels import LONGEST_NAMESPACE
+from .expanded_names import Names, expanded
+from .scanner.scan_table_kernels import LONGEST_NAMESPACE
 from .undeclared_prefixes import unbound_prefix
 
 Entities = Literal["refuse", "expand"]

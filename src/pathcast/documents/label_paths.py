@@ -21,8 +21,8 @@ from pathcast.errors import LimitError
 from pathcast.kernels import Int32s
 
 from .document_batch import DocumentBatch
+from .expanded_names import Names
 from .label_paths_kernels import NONE, place_edges, walk_paths
-from .names import Names
 
 ROOT = NONE
 

@@ -1,13 +1,13 @@
 """Select-join subscriptions over tables that change: each client is told only what it lacks."""
 
-from .query.query import Selection, select
+from .query.join_subscription import Subscription
 from .query.row_extraction import Extraction
-from .query.schema import Schema
-from .query.subscription import Subscription
-from .schemes.schemes import SCHEMES
+from .query.select_join_query import Selection, select
+from .query.table_schema import Schema
+from .schemes.scheme_registry import SCHEMES
 from .server.join_client import Client
 from .server.join_server import JoinServer
-from .server.regrouping import Regrouping
+from .server.subscription_regrouping import Regrouping
 
 __all__ = [
     "SCHEMES",

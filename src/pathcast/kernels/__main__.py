@@ -5,7 +5,7 @@ import sys
 from time import perf_counter
 
 from .ahead_of_time import compile_ahead, kernels_of
-from .cache import cache_folder
+from .kernel_cache import cache_folder
 
 
 def main() -> None:

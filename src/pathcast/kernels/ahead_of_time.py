@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from . import compile as compiling
-from .cache import PACKAGE, cache_folder, file_name, kernel_sources, needed_sources
+from . import kernel_compiler as compiling
+from .kernel_cache import PACKAGE, cache_folder, file_name, kernel_sources, needed_sources
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ import numpy as np
 from pathcast.documents import Document, DocumentBatch, Limits
 from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
 
-from .table.pattern_table import Moved, PatternTable
+from .table.pattern_table import MergedNumbers, PatternTable
 
 Offsets = Int64s
 Entries = Int32s
@@ -117,7 +117,7 @@ class Mergeable(Protocol):
         """What the engine makes of a table's entries, for `merge` elsewhere."""
         ...
 
-    def merge(self, arrays: dict[str, AnyArray], moved: Moved) -> None:
+    def merge(self, arrays: dict[str, AnyArray], moved: MergedNumbers) -> None:
         """Take over what was compiled for a table that has just been merged into the engine's own."""
         ...
 

@@ -25,8 +25,8 @@ from pathcast.matching import Matches, Subscriptions, View
 from pathcast.matching.table import PatternTable
 
 from .mappings.document_items import item_of, to_bytes
-from .mappings.mapping import Mapping
 from .mappings.mapping_messages import unpack
+from .mappings.schema_mapping import Mapping
 from .rewriting.event_rewriter import EventRewriter
 from .rewriting.path_rewriter import PathMediation, is_by_paths, known_documents
 from .rewriting.query_rewriter import QueryIndex

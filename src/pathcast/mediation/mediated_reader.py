@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from pathcast.documents import DocumentBatch, Entities, Limits, Names, Reader
 from pathcast.errors import MappingError
 
-from .mappings.mapping import Mapping
 from .mappings.mapping_messages import Envelope, unpack
+from .mappings.schema_mapping import Mapping
 from .rewriting.event_rewriter import EventRewriter
 
 if TYPE_CHECKING:

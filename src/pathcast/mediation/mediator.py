@@ -21,8 +21,8 @@ from pathcast.documents.schema import Schema
 from pathcast.errors import MappingError
 
 from .mappings.document_items import item_of, to_bytes
-from .mappings.mapping import Mapping, read_tree
 from .mappings.mapping_messages import pack
+from .mappings.schema_mapping import Mapping, read_tree
 from .schemas.schema_integration import integrate
 from .schemas.schema_sources import open_schema
 from .schemas.schema_tree import SchemaTree

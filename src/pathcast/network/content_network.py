@@ -20,7 +20,7 @@ from pathcast.errors import MessageError, PathcastError, TopologyError
 from pathcast.messages import Filter, Message, Term
 from pathcast.transmission import Topology, Underlay
 
-from .can.address_space import AddressSpace
+from .can.can_membership import AddressSpace
 from .can.filter_points import Probe, Shaped
 from .can.filter_space import Space
 from .can.zones import Box

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pathcast.joins.partition import Many, StandingJoins
+from pathcast.joins.partition import StandingJoins, SubscriptionSeries
 from pathcast.joins.query import Subscription
 from pathcast.joins.schemes import TO
 from pathcast.kernels import AnyArray, Int64s
@@ -65,7 +65,7 @@ class Recipients:
                 self._single.append(subscription.id)
                 self._table.add(-len(self._single), shaped)
 
-    def _register_many(self, many: Many, model: Subscription) -> None:
+    def _register_many(self, many: SubscriptionSeries, model: Subscription) -> None:
         ids = np.arange(many.first, many.first + many.size)
         mine = ids % self._shares == self._share
         mine[[id - many.first for id in many.gone]] = False
@@ -86,20 +86,20 @@ class Recipients:
                 points[:, at] = np.sign(coordinate) * ends_of[abs(coordinate)][mine]
             self._table.add_rows(ids[mine], shaped.signature, points, filter_of=self._filters(many, number))
 
-    def _filters(self, many: Many, number: int) -> Callable[[int], Filter]:
+    def _filters(self, many: SubscriptionSeries, number: int) -> Callable[[int], Filter]:
         return lambda id: self._member(many, id).filters[number]
 
-    def _member(self, many: Many, id: int) -> Subscription:
+    def _member(self, many: SubscriptionSeries, id: int) -> Subscription:
         at = id - many.first
         return self._standing.only([], [many.part(at, at + 1)]).server().subscriptions[id]
 
 
-def _model(many: Many) -> Mapping[str, tuple[Any, Any]]:
+def _model(many: SubscriptionSeries) -> Mapping[str, tuple[Any, Any]]:
     """Ranges by whose ends one knows which coordinate comes from which: 1 to 2, 3 to 4, …"""
     return {name: (np.array([2 * at + 1]), np.array([2 * at + 2])) for at, name in enumerate(many.ranges)}
 
 
-def _ends_of(many: Many) -> dict[float, AnyArray]:
+def _ends_of(many: SubscriptionSeries) -> dict[float, AnyArray]:
     """The ends of all ranges, by the end that the model has."""
     found = {}
     for at, (low, high) in enumerate(many.ranges.values()):

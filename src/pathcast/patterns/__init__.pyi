@@ -1,6 +1,6 @@
-from .normal_form import node as node
-from .parsing.parse import Namespaces as Namespaces
-from .parsing.parse import parse as parse
+from .normal_form_constructors import node as node
+from .parsing.xpath_parser import Namespaces as Namespaces
+from .parsing.xpath_parser import parse as parse
 from .pattern_text import condition_text as condition_text
 from .pattern_text import has_one_text as has_one_text
 from .pattern_text import test_text as test_text

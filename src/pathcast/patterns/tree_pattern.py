@@ -11,9 +11,9 @@ A comparison of a path with a literal is true when *some* node of the path compa
 last node and needs no form of its own. `contains` and `starts-with` look at the *first* node of a path: on the node
 itself, or on an attribute of it, there is only one (`StringTest`); elsewhere `First` keeps the path.
 
-Invariant: patterns are built by `normal_form.py` and `pattern_assembly.py` only, in normal form; equal patterns are
-equal objects and print alike. A part is made after the parts that it holds and never changes, so patterns contain no
-cycles. The garbage collector therefore need not scan them (`gc=False`): reference counts alone free them.
+Invariant: patterns are built by `normal_form_constructors.py` and `pattern_assembly.py` only, in normal form; equal
+patterns are equal objects and print alike. A part is made after the parts that it holds and never changes, so patterns
+contain no cycles. The garbage collector therefore need not scan them (`gc=False`): reference counts alone free them.
 Cost: a node stores its hash when it is made, so hashing a pattern, or a part of it, takes one look at its top.
 """
 

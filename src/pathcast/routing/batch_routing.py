@@ -3,11 +3,11 @@
 A router that forwards late and adds no annotations (policy `L`) does the same for every document: it matches, and sends
 a copy with an empty header to everyone who wants it. So documents that are in hand together are matched by one call,
 and their copies are numbers, not bytes. Under other policies annotations are taken in and made document by document
-(`document_handling.py`), but nothing is timed, elements are those that were read once, also where a structure
+(`document_forwarding.py`), but nothing is timed, elements are those that were read once, also where a structure
 annotation could be decoded, and documents are matched by one call, when the first of them needs it. Engines that spare
 entries by what annotations tell, and streams, match each document by itself.
 
-Invariant: deliveries, headers and sizes are those that `Handling` gives, document by document.
+Invariant: deliveries, headers and sizes are those that `DocumentForwarding` gives, document by document.
 Cost: the engine's a document; some nanoseconds for each match, or some 100 µs for the annotations of a message.
 """
 
@@ -24,16 +24,16 @@ from pathcast.kernels import Int32s, Int64s
 from pathcast.matching import Engine, Entries, Expiring, Mask, Offsets, Skipping
 from pathcast.store import offsets_of
 
-from .annotations.annotations import NOTHING, Annotations
-from .document_handling import Handling
-from .overlay_table import Visited
-from .policy import Policy
+from .annotations.document_annotations import NOTHING, Annotations
+from .document_forwarding import DocumentForwarding
+from .forwarding_policy import Policy
+from .overlay_table import RouterVisits
 from .processing_clock import StoppedClock
 from .router import Router
 from .router_messages import encode
 from .routing_report import RouterReport, Step
 from .snapshot.stored_overlay import StoredOverlay
-from .structure.link_structures import Came
+from .structure.link_structures import ReceivedStructure
 
 T = TypeVar("T")
 _STOPPED = StoppedClock()
@@ -54,7 +54,7 @@ class Messages:
 
 
 @dataclass(frozen=True, slots=True)
-class Handled:
+class HandledMessages:
     """What a router did with messages.
 
     Message `i` is delivered to `names[subscribers[offsets[i] : offsets[i + 1]]]`; `names` is the same list for all
@@ -107,7 +107,7 @@ class MatchedBatch:
         return entries[offsets[number] : offsets[number + 1]]
 
 
-class Read(Handling):
+class Read(DocumentForwarding):
     """Handles a document that was read already, without looking at the clock."""
 
     def __init__(
@@ -132,7 +132,7 @@ class Read(Handling):
     def _match(self, batch: DocumentBatch, skip: Mask, expiry: Entries | None) -> Entries:
         return super()._match(batch, skip, expiry) if self._matched is None else self._matched.entries(self._number)
 
-    def _match_quickly(self, came: Came) -> Entries | None:
+    def _match_quickly(self, came: ReceivedStructure) -> Entries | None:
         return super()._match_quickly(came) if self._matched is None else self._matched.entries(self._number)
 
     def _decode(self) -> DocumentBatch | None:
@@ -150,7 +150,7 @@ class BulkRouting:
         """Documents as they come to the source."""
         return Messages(self.overlay.source, None, documents, [encode(NOTHING, text=text).header])
 
-    def visits(self, batch: DocumentBatch, *, links: bool) -> Visited | None:
+    def visits(self, batch: DocumentBatch, *, links: bool) -> RouterVisits | None:
         """Where all documents of a batch came to, by one table for all routers; None where there is none for it."""
         whole = self.overlay.whole if self._together else None
         return None if whole is None else whole.visits(batch, self.engine, links=links)
@@ -160,11 +160,11 @@ class BulkRouting:
         annotations = NOTHING if router == self.overlay.source else Annotations(self.overlay.version(router))
         return encode(annotations, text=text).header
 
-    def handle(self, messages: Messages, read: ReadBatch, *, text: bool) -> Handled:
+    def handle(self, messages: Messages, read: ReadBatch, *, text: bool) -> HandledMessages:
         """Take messages through their router; `read` has the elements of their documents and their bytes."""
         return self._all(messages, read.batch, text) if self._together else self._each(messages, read)
 
-    def _all(self, messages: Messages, batch: DocumentBatch, text: bool) -> Handled:
+    def _all(self, messages: Messages, batch: DocumentBatch, text: bool) -> HandledMessages:
         router = self.overlay.router(messages.router)
         view = router.table.view(messages.sender)
         chosen = np.zeros(len(batch), dtype=np.bool_)
@@ -188,9 +188,9 @@ class BulkRouting:
         place[messages.documents] = np.arange(len(messages.documents))
         order = np.argsort(place[documents[local]], kind="stable")
         subscribers = (targets[local] - view.routers)[order].astype(np.int32)
-        return Handled(messages, offsets, subscribers, view.local_names, errors, sent)
+        return HandledMessages(messages, offsets, subscribers, view.local_names, errors, sent)
 
-    def _each(self, messages: Messages, read: ReadBatch) -> Handled:
+    def _each(self, messages: Messages, read: ReadBatch) -> HandledMessages:
         router = self.overlay.router(messages.router)
         matched = self._matched(router, read.batch)
         names: list[str] = []
@@ -215,7 +215,7 @@ class BulkRouting:
             for name, (numbers, headers) in copies.items()
         ]
         columns = np.array(offsets, dtype=np.int64), np.arange(len(names), dtype=np.int32)
-        return Handled(messages, *columns, names, errors, sent)
+        return HandledMessages(messages, *columns, names, errors, sent)
 
     def _matched(self, router: Router, batch: DocumentBatch) -> MatchedBatch | None:
         """Where what annotations spare is no matter to the engine, documents are matched together."""

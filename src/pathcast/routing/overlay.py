@@ -29,9 +29,9 @@ from pathcast.patterns.parsing import MAX_STEPS
 from pathcast.transmission import Ledger, Topology
 
 from .advertising.advertisement_updates import Advertising
-from .annotations.annotations import NOTHING
-from .document_handling import Handling
-from .policy import Policy
+from .annotations.document_annotations import NOTHING
+from .document_forwarding import DocumentForwarding
+from .forwarding_policy import Policy
 from .processing_clock import Clock
 from .router import Router
 from .router_messages import encode, split
@@ -288,7 +288,7 @@ class Overlay:
             waiting.sort(key=lambda each: each[0], reverse=True)
             arrived, name, sender, message = waiting.pop()
             report = reports[name] = RouterReport(arrived, len(message))
-            outcome = Handling(self._routers[name], sender, policy, engine, clock, report).run(message)
+            outcome = DocumentForwarding(self._routers[name], sender, policy, engine, clock, report).run(message)
             if outcome.signal is not None and sender is not None:
                 report.sent += len(outcome.signal)
                 self.ledger.carry(name, sender, len(outcome.signal), "signal")

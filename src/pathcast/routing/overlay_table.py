@@ -38,7 +38,7 @@ class Pair:
     is_link: bool
 
 
-class Visited(NamedTuple):
+class RouterVisits(NamedTuple):
     """The routers that documents came to: visit `i` is of document `documents[i]` at router number `routers[i]`.
 
     It was delivered to `names[subscribers[offsets[i] : offsets[i + 1]]]`. Visits are ordered by document, and of one
@@ -95,7 +95,7 @@ class WholeOverlay:
         self._links.sort(key=lambda link: link[2])
         self.names = [pair.target for pair in pairs[self.view.routers :]]
 
-    def visits(self, batch: DocumentBatch, engine: str, *, links: bool) -> Visited:
+    def visits(self, batch: DocumentBatch, engine: str, *, links: bool) -> RouterVisits:
         """Where the documents of a batch came to, and who got them; with `links` also visits without deliveries."""
         unreadable = set(batch.errors)
         offsets, entries = self.table.engine(engine).match_batch(batch)
@@ -136,7 +136,7 @@ class WholeOverlay:
         errors: dict[int, PathcastError],
         *,
         links: bool,
-    ) -> Visited:
+    ) -> RouterVisits:
         count = len(self.routers)
         place = documents * count + routers
         order = np.lexsort((pairs, place))
@@ -147,4 +147,4 @@ class WholeOverlay:
             visits = np.unique(place)
         offsets = np.searchsorted(place[order], np.append(visits, np.iinfo(np.int64).max))
         subscribers = (pairs[order] - self.view.routers).astype(np.int64)
-        return Visited(visits // count, visits % count, offsets, subscribers, self.names, self.routers, errors)
+        return RouterVisits(visits // count, visits % count, offsets, subscribers, self.names, self.routers, errors)

@@ -6,7 +6,7 @@
                               advertisement for a neighbour
 
 A router knows its table, the advertisements it received (aggregates and derived information, no more) and those it
-made (with the tables of §5, which tell what annotations that refer to them mean). Documents: `document_handling.py`.
+made (with the tables of §5, which tell what annotations that refer to them mean). Documents: `document_forwarding.py`.
 
 Invariant: an advertisement that was made stays as it is; a change makes a new one with a higher version. Annotations
 that refer to another version than the last one made are not looked at.
@@ -24,9 +24,9 @@ from pathcast.mediation.mappings import is_packed
 from pathcast.patterns import Namespaces, Pattern
 
 from .advertising.advertisement import Advertisement
+from .annotations.aggregate_bindings import Binder
 from .annotations.data_pattern_occurrences import LabelMemory
 from .annotations.derived_information import ChangingDerived
-from .annotations.online_bindings import Binder
 from .structure.link_structures import Structures
 from .table.routing_table import RoutingTable, Target
 

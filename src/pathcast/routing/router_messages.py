@@ -21,8 +21,7 @@ import numpy as np
 from pathcast.errors import MessageError
 from pathcast.kernels import UInt8s
 
-from .annotations.annotations import NOTHING, SHORT, Annotations, Bound, LastPlaces, Mask, is_short
-from .router_messages_kernels import (
+from .annotation_wire_kernels import (
     CUT,
     FINE,
     LONG,
@@ -34,6 +33,7 @@ from .router_messages_kernels import (
     unpack_beside,
     write_last_places,
 )
+from .annotations.document_annotations import NOTHING, SHORT, Annotations, Bound, LastPlaces, Mask, is_short
 
 MOST_HEADER = 16 << 20
 MOST_STRUCTURE = MOST_HEADER - (1 << 20)  # which leaves room for the other annotations

@@ -18,10 +18,10 @@ from pathcast.kernels import Int32s, Int64s, UInt32s
 from pathcast.store import offsets_of
 
 from .batch_contents_kernels import TokenBytes, TokenRows, ValueRows, pack_values, write_documents
-from .extent_kernels import leaves_of_elements, mark_leaves, turn_round
+from .document_extent_kernels import leaves_of_elements, mark_leaves, turn_round
+from .markup_skeletons import Skeletons, Tokens, declares_other_encoding
 from .message.token_numbers import Kept, Numbering, numbered_pairs, numbered_values
-from .skeletons import Skeletons, Tokens, declares_other_encoding
-from .token_kernels import M_COLUMN, RAW_TEXT
+from .token_table_kernels import M_COLUMN, RAW_TEXT
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,9 +28,9 @@ from pathcast.errors import LimitError, PathcastError
 from pathcast.patterns import Namespaces
 
 from .broker_targets import Target, Targets
+from .markup_skeletons import Skeletons
 from .message.message_format import compressor_of
 from .message.message_limits import MessageLimits
-from .skeletons import Skeletons
 from .summary import RoXSum
 from .summary_filter import Filtering
 

@@ -14,16 +14,16 @@ from pathcast.errors import LimitError, PathcastError
 from pathcast.kernels import Int32s, Int64s
 
 from .batch_contents import Contents
-from .skeletons import Skeletons
+from .markup_skeletons import Skeletons
 from .summary_filter import bitmap_of
-from .token_kernels import GIVEN_UP
+from .token_table_kernels import GIVEN_UP
 
 # Up to so many documents at a time are put into extents one by one; with more, extents are worked out anew in bulk.
 _FEW = 8
 _LARGEST_ID = (1 << 32) - 1
 
 
-class Holding:
+class SummarizedDocuments:
     """Documents under ids."""
 
     def __init__(
@@ -178,7 +178,7 @@ class Holding:
         self._next = max(self._next, int(self._ids[-1]) + 1 if len(self._ids) else 0)
         self._nodes = None
 
-    def _take(self, other: "Holding", rows: Int64s, ids: Int64s) -> None:
+    def _take(self, other: "SummarizedDocuments", rows: Int64s, ids: Int64s) -> None:
         """Take in rows of another batch under these ids."""
         contents = other.contents
         if other.skeletons is self.skeletons:
@@ -199,7 +199,7 @@ class Holding:
             return
         self._enter(self._translated(other, contents.selected(rows)), np.arange(len(rows)), ids)
 
-    def _translated(self, other: "Holding", contents: Contents) -> Contents:
+    def _translated(self, other: "SummarizedDocuments", contents: Contents) -> Contents:
         """Another batch's contents in the numbers of this one's tables."""
         used = np.zeros(len(other.skeletons), dtype=np.bool_)
         used[contents.tokens] = True
@@ -210,7 +210,7 @@ class Holding:
             raise LimitError("the documents of both batches have more kinds of markup together than one batch holds")
         return contents.renumbered(token_of, node_of)
 
-    def _check_same(self, other: "Holding", ids: Int64s) -> None:
+    def _check_same(self, other: "SummarizedDocuments", ids: Int64s) -> None:
         """Refuse ids that mean different documents."""
         mine, theirs = (batch._rows[np.searchsorted(batch._ids, ids)] for batch in (self, other))
         if self.contents is other.contents and np.array_equal(mine, theirs):

@@ -34,9 +34,9 @@ from pathcast.matching import Matcher
 
 from .batch_contents import Contents
 from .broker_targets import Target, Targets
+from .markup_skeletons import Skeletons
 from .message.message_limits import MessageLimits
-from .skeletons import Skeletons
-from .summarized_documents import Holding
+from .summarized_documents import SummarizedDocuments
 from .summary_filter import Filtering, numbers_of
 
 # Documents are read in groups of so many bytes.
@@ -56,7 +56,7 @@ class Terms(TypedDict, total=False):
     trusted: bool
 
 
-class RoXSum(Holding):
+class RoXSum(SummarizedDocuments):
     """A batch of documents as a summary, its extents, and the documents' contents.
 
     >>> batch = pathcast.roxsum.RoXSum.build(["<bib><book/></bib>", "<bib><article/></bib>"])
@@ -218,21 +218,21 @@ class RoXSum(Holding):
 
     def encode(self, *, level: int = 3) -> bytes:
         """The message that carries this batch; `level` is zstd's."""
-        from .message.encoder import encode
+        from .message.batch_encoder import encode
 
         return encode(self, level=level)
 
     @classmethod
     def decode(cls, data: bytes | bytearray | memoryview, **terms: Unpack[Terms]) -> "RoXSum":
         """The batch that a message carries; `MessageError` when it is truncated, corrupted or not what it claims."""
-        from .message.decoder import decode
+        from .message.batch_decoder import decode
 
         return decode(*cls._received(data, terms), trusted=terms.get("trusted", False))
 
     @classmethod
     def decode_documents(cls, data: bytes | bytearray | memoryview, **terms: Unpack[Terms]) -> list[bytes]:
         """The documents of a message, in the order of their ids; as `decode`, where nobody asks for the summary."""
-        from .message.decoder import decode_documents
+        from .message.batch_decoder import decode_documents
 
         return decode_documents(*cls._received(data, terms), trusted=terms.get("trusted", False))
 

@@ -34,9 +34,9 @@ from pathcast.store import offsets_of
 
 from .batch_contents import with_rows_replaced
 from .broker_targets import Target, Targets
-from .extent_kernels import Leaves, Marks, PathEntries, collect_entries, keep_own
+from .document_extent_kernels import Leaves, Marks, PathEntries, collect_entries, keep_own
 from .required_paths import Demands
-from .token_kernels import NONE
+from .token_table_kernels import NONE
 
 if TYPE_CHECKING:
     from .summary import RoXSum

@@ -7,7 +7,7 @@
     deliver(matched).write.parquet("deliveries")
     dead_letters(matched).write.parquet("unreadable")
 
-These names load on first use, so that looking for Java (`java.py`) works where Spark is not installed.
+These names load on first use, so that looking for Java (`java_installation.py`) works where Spark is not installed.
 """
 
 from importlib import import_module
@@ -18,11 +18,11 @@ from pathcast.extras import extra
 if TYPE_CHECKING:
     from .files.file_source import stream_files
     from .joins.extract_rows import extract_rows
-    from .joins.initial_contents import initial_contents
     from .joins.join_deliveries import deliver_joins
     from .joins.join_subscriptions import join_subscriptions
     from .joins.join_versions import JoinsVersion, open_joins, publish_joins
-    from .matching.deliveries import dead_letters, deliver, with_source, write_once
+    from .joins.new_subscriber_contents import initial_contents
+    from .matching.document_deliveries import dead_letters, deliver, with_source, write_once
     from .matching.match_documents import match_documents
     from .matching.mediate_documents import Mediating, mediate
     from .matching.parse_documents import parse_documents
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .publishing.compile_subscriptions import compile_subscriptions
     from .publishing.index_versions import latest, pack_index, publish
     from .publishing.subscription_report import SubscriptionReport
-    from .sessions.session import session
+    from .sessions.spark_session import session
 
 __all__ = [
     "JoinsVersion",
@@ -82,13 +82,13 @@ _FILES = {
     "StructuredFormatter": "matching.stream_metrics",
     "SubscriptionReport": "publishing.subscription_report",
     "compile_subscriptions": "publishing.compile_subscriptions",
-    "dead_letters": "matching.deliveries",
-    "deliver": "matching.deliveries",
+    "dead_letters": "matching.document_deliveries",
+    "deliver": "matching.document_deliveries",
     "deliver_joins": "joins.join_deliveries",
     "disseminate": "overlay.route_documents",
     "expand": "matching.summarize_documents",
     "extract_rows": "joins.extract_rows",
-    "initial_contents": "joins.initial_contents",
+    "initial_contents": "joins.new_subscriber_contents",
     "join_subscriptions": "joins.join_subscriptions",
     "latest": "publishing.index_versions",
     "match_documents": "matching.match_documents",
@@ -104,12 +104,12 @@ _FILES = {
     "publish_joins": "joins.join_versions",
     "publish_overlay": "overlay.published_overlays",
     "route_documents": "overlay.route_documents",
-    "session": "sessions.session",
+    "session": "sessions.spark_session",
     "stream_files": "files.file_source",
     "summarize": "matching.summarize_documents",
     "visits_as_rows": "overlay.route_documents",
-    "with_source": "matching.deliveries",
-    "write_once": "matching.deliveries",
+    "with_source": "matching.document_deliveries",
+    "write_once": "matching.document_deliveries",
 }
 
 

@@ -1,5 +1,5 @@
+from .list_offsets import offsets_of as offsets_of
 from .messagepack import MessagePack as MessagePack
-from .offsets import offsets_of as offsets_of
 from .snapshot import MANIFEST as MANIFEST
 from .snapshot import Snapshot as Snapshot
 from .snapshot import open_snapshot as open_snapshot

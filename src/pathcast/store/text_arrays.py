@@ -12,7 +12,7 @@ import numpy as np
 from pathcast.errors import SnapshotError
 from pathcast.kernels import Int64s, UInt8s
 
-from .offsets import offsets_of
+from .list_offsets import offsets_of
 
 
 def pack(texts: Iterable[str]) -> tuple[UInt8s, Int64s]:

@@ -2,7 +2,7 @@
 edge both ways; of parallel edges the last counts.
 
 Nodes are named by the text of what networkx has for them, which must tell them apart; edges may carry `bandwidth` and
-`latency`, in any form that units.py reads, nodes a place `pos`.
+`latency`, in any form that bandwidth_units.py reads, nodes a place `pos`.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from pathcast.errors import TopologyError
 from pathcast.extras import extra
 
-from . import units
+from . import bandwidth_units as units
 from .topology import Topology
 
 

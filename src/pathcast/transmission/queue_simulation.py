@@ -53,7 +53,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Handled:
+class ServiceTimes:
     """One message at one node: when it had arrived, when work on it began and when it ended."""
 
     node: str
@@ -81,7 +81,7 @@ class Simulation:
     processors: int = 1
     ledger: Ledger | None = None
     faults: Faults | None = None
-    handled: list[Handled] = field(default_factory=list)
+    handled: list[ServiceTimes] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         with extra("routing"):
@@ -134,7 +134,7 @@ class Simulation:
             work = self.handler(self.topology.nodes[number], message, begun)
             yield from self._work(number, work)
             self.node_seconds[number] += work.seconds
-            self.handled.append(Handled(self.topology.nodes[number], message, arrived, begun, self.now))
+            self.handled.append(ServiceTimes(self.topology.nodes[number], message, arrived, begun, self.now))
 
     def _work(self, number: int, work: Work) -> Generator["simpy.Event", Any, None]:
         """Spend the time of the work, and let each message leave when it is due."""

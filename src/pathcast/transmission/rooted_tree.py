@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Rooted:
+class RootedTree:
     """`parent` and `lane` (the one that leads down to the node) are -1 at the root; `depth` is 0 there."""
 
     root: int
@@ -29,7 +29,7 @@ class Rooted:
     children: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, topology: "Topology", root: int) -> "Rooted":
+    def of(cls, topology: "Topology", root: int) -> "RootedTree":
         """Walk the tree from the root; a link back to a node that was met before closes a cycle and is refused."""
         count = len(topology.nodes)
         parent, lane = np.full(count, -1, np.int32), np.full(count, -1, np.int32)

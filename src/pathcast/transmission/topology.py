@@ -21,10 +21,10 @@ from pathcast.errors import TopologyError
 from pathcast.kernels import Floats, Int32s, Int64s
 
 from . import topology_shapes as shapes
-from .rooted_tree import Rooted
-from .units import bandwidth as read_bandwidth
-from .units import latency as read_latency
-from .units import shown_bandwidth, shown_seconds
+from .bandwidth_units import bandwidth as read_bandwidth
+from .bandwidth_units import latency as read_latency
+from .bandwidth_units import shown_bandwidth, shown_seconds
+from .rooted_tree import RootedTree
 
 if TYPE_CHECKING:
     from .shortest_paths import ShortestPaths
@@ -259,10 +259,10 @@ class Topology:
             more = f" and {len(apart) - 1:,} more" if len(apart) > 1 else ""
             raise TopologyError(f"'{self.nodes[apart[0]]}'{more} can't be reached from '{self.root}'")
 
-    def rooted(self, root: Node | None = None) -> Rooted:
+    def rooted(self, root: Node | None = None) -> RootedTree:
         """Parents and children as seen from a root; a graph with a cycle is refused, and the cycle named."""
         self.require_connected()
-        return Rooted.of(self, self.number(self.root if root is None else root))
+        return RootedTree.of(self, self.number(self.root if root is None else root))
 
     def spanning_tree(self, root: Node | None = None, *, by: str = "latency") -> "Topology":
         """The same nodes with only those links that lie on shortest paths from the root (`by` latency or hops)."""

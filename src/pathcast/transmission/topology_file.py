@@ -23,7 +23,7 @@ from pathcast.errors import TopologyError
 from pathcast.toml_files import NUMBER, TEXT, Kind, RefusedValueError, TomlFile, choice, key, sections, suggestion
 from pathcast.toml_files import reference as reference_of
 
-from . import units
+from . import bandwidth_units as units
 from .topology import Topology
 
 # The keys of each shape; the first one is needed.

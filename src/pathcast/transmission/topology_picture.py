@@ -16,8 +16,8 @@ from pathcast.errors import TopologyError
 from pathcast.extras import extra
 from pathcast.kernels import Floats, Int32s, Int64s
 
+from .bandwidth_units import shown_bandwidth, shown_bytes, shown_seconds
 from .topology import Topology
-from .units import shown_bandwidth, shown_bytes, shown_seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class LaneTraffic:
     """What one lane has carried of one kind."""
 
     source: str
@@ -107,14 +107,14 @@ class Ledger:
             np.add.at(found, self.topology.ends[:, side], self.link_bytes(kind))
         return found
 
-    def rows(self) -> Iterator[Carried]:
+    def rows(self) -> Iterator[LaneTraffic]:
         """Every lane and kind that carried something, by lane."""
         for lane in np.flatnonzero(self.messages_of() + self.bytes_of()).tolist():
             source, target = self.topology.lane_ends(lane)
             for kind in self._bytes:
                 size, count = int(self._bytes[kind][lane]), int(self._messages[kind][lane])
                 if size or count:
-                    yield Carried(source, target, kind, size, count)
+                    yield LaneTraffic(source, target, kind, size, count)
 
     def add(self, other: "Ledger") -> None:
         """Add what another ledger of the same topology has."""

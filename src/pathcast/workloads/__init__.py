@@ -9,9 +9,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from pathcast.documents.schema import Schema, read_dtd
-from pathcast.workloads.documents import generate_documents
+from pathcast.workloads.document_generator import generate_documents
 from pathcast.workloads.generation_options import DocumentOptions, SubscriptionOptions
-from pathcast.workloads.subscriptions import assign_subscribers, generate_subscriptions
+from pathcast.workloads.subscription_generator import assign_subscribers, generate_subscriptions
 from pathcast.workloads.value_pools import Values
 
 __all__ = [

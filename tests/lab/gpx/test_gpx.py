@@ -9,12 +9,12 @@ import pytest
 
 from pathcast import Subscriptions
 from pathcast.documents import DocumentBatch, Limits
-from pathcast.documents.reader import Reader
+from pathcast.documents.document_reader import Reader
 from pathcast.literature.yfilter import YFilterEngine
 from pathcast_lab.gpx import claim_judges, measured_engines
 from pathcast_lab.gpx import claims as gpx_claims
-from pathcast_lab.gpx.bit_vector_kernels import collect_bits
-from pathcast_lab.gpx.workloads import Workload
+from pathcast_lab.gpx.gpx_workloads import Workload
+from pathcast_lab.gpx.result_bit_vector_kernels import collect_bits
 from pathcast_lab.harness import (
     CheckError,
     Claim,
@@ -28,7 +28,7 @@ from pathcast_lab.harness import (
     number_in,
     perform,
 )
-from pathcast_lab.harness.parameters import ParameterError
+from pathcast_lab.harness.experiment_parameters import ParameterError
 
 TINY = ["documents=4", "rounds=1", "engines=automaton,yfilter,bpa"]
 

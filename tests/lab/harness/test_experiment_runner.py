@@ -8,7 +8,7 @@ import pytest
 
 from pathcast.errors import PathcastError
 from pathcast_lab.harness import CheckError, Experiment, Row, Run, Verdict, default_output, perform, run_experiment
-from pathcast_lab.harness.parameters import ParameterError
+from pathcast_lab.harness.experiment_parameters import ParameterError
 
 
 def everything_in(folder: Path) -> dict[str, bytes]:
@@ -40,7 +40,7 @@ def test_a_result_says_what_was_measured_with_what_and_how_it_was_judged(toy: Ex
 def test_a_busy_machine_is_noted_in_the_result(
     toy: Experiment, monkeypatch: pytest.MonkeyPatch, load: float, notes: int
 ) -> None:
-    monkeypatch.setattr("pathcast_lab.harness.machine.load", lambda: load)
+    monkeypatch.setattr("pathcast_lab.harness.machine_description.load", lambda: load)
     result = perform(toy)
     assert len(result.notes) == notes
     assert result.machine["load"] == f"{load:.1f} when the run began"

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 import pathcast_lab.harness as room
-from pathcast_lab.harness import find, perform, registry
+from pathcast_lab.harness import experiment_registry as registry
+from pathcast_lab.harness import find, perform
 
 
 def test_the_example_of_the_readme_is_an_experiment_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,8 @@ import pytest
 
 import pathcast
 from pathcast_lab.harness import find, number_in, perform
-from pathcast_lab.mediation.figure_experiments import topology_of
-from pathcast_lab.mediation.workloads import SDR, Sent, Way
+from pathcast_lab.mediation.mediation_figure_experiments import topology_of
+from pathcast_lab.mediation.mediation_workloads import SDR, Sent, Way
 
 TINY = ["subscriptions=40", "catalogues=2", "rounds=1"]
 FIGURES = ["mediation-fig5a", "mediation-fig5b", "mediation-fig5c", "mediation-subscriptions"]

@@ -1,8 +1,8 @@
 import pytest
 
 from pathcast_lab.harness import Rows, Run, find, number_in
-from pathcast_lab.network.payload_experiments import Payloads
 from pathcast_lab.network.payload_traffic import measure
+from pathcast_lab.network.payload_traffic_experiments import Payloads
 
 
 def test_payloads_are_measured_with_and_without_repositories() -> None:

@@ -9,9 +9,10 @@ import pathcast
 from pathcast.documents import read_batch
 from pathcast.routing import routing_report as report
 from pathcast_lab.harness import Rows, find, number_in, perform
-from pathcast_lab.piggyback import claims, overlay_timing
+from pathcast_lab.piggyback import overlay_timing
+from pathcast_lab.piggyback import piggyback_claims as claims
 from pathcast_lab.piggyback.overlay_timing import Way
-from pathcast_lab.piggyback.workloads import (
+from pathcast_lab.piggyback.piggyback_workloads import (
     BIBLIOGRAPHY,
     LARGE_SMALL,
     NEWS_50,

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from pathcast.joins.partition.join_parts import Key, Parts
+from pathcast.joins.partition.join_value_parts import Key, Parts
 from pathcast_lab.harness import Rows, find
 from pathcast_lab.spark.join_streams import make_tables, one_server
 from pathcast_lab.spark.standing_join_experiments import NATIVE, OURS, RECOVERY

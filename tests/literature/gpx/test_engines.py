@@ -10,12 +10,21 @@ import pytest
 import pathcast
 from pathcast import LimitError, Limits, Subscriptions
 from pathcast.documents import DocumentBatch, read_batch
-from pathcast.literature.gpx import GpxEngine, GpxFirstEngine, GpxLastEngine, predicate_kernels
-from pathcast.literature.gpx.encoding import Distance, FromEnd, Length, Operator, Position, Predicate, predicates
+from pathcast.literature.gpx import GpxEngine, GpxFirstEngine, GpxLastEngine
+from pathcast.literature.gpx import predicate_number_kernels as predicate_kernels
+from pathcast.literature.gpx.boolean_encoding import (
+    Distance,
+    FromEnd,
+    Length,
+    Operator,
+    Position,
+    Predicate,
+    predicates,
+)
 from pathcast.literature.gpx.path_predicates import encode_table
-from pathcast.literature.gpx.predicate_kernels import AT_LEAST, EQUAL
+from pathcast.literature.gpx.predicate_number_kernels import AT_LEAST, EQUAL
 from pathcast.literature.gpx.predicate_tables import Columns
-from pathcast.literature.gpx.run_kernels import MOST_REPEATS
+from pathcast.literature.gpx.publication_matching_kernels import MOST_REPEATS
 from pathcast.literature.gpx.step_places import Tag
 from pathcast.matching.engine_contract import Engine
 from pathcast.matching.reference import ReferenceEngine
@@ -69,7 +78,7 @@ def test_they_answer_as_the_default_engine_does_on_news(engine: type, reuse: boo
 
 
 def test_paths_from_the_trie_have_the_predicates_of_the_encoding() -> None:
-    """The trie's paths are encoded by a kernel, in bulk; `encoding.py` says what has to come out."""
+    """The trie's paths are encoded by a kernel, in bulk; `boolean_encoding.py` says what has to come out."""
     random = Random(3)
     table = table_of([random_path(random, 7) for _ in range(300)])
     paths = encode_table(table)
@@ -199,7 +208,7 @@ def test_a_delegated_document_that_is_refused_keeps_its_error(monkeypatch: pytes
             batch.errors[0] = LimitError(f"at most {self.limits.work}")
             return None, np.empty(0, dtype=np.int32)
 
-    monkeypatch.setattr("pathcast.literature.gpx.delegation.AutomatonEngine", Refusing)
+    monkeypatch.setattr("pathcast.literature.gpx.automaton_delegation.AutomatonEngine", Refusing)
     matcher = GpxEngine(table_of(["//a"]))
     matcher.limits = Limits(work=7)
     batch = read_batch(["<a/>", "<a>" * 20 + "</a>" * 20, "<a/>"])

@@ -8,7 +8,7 @@ import pytest
 
 from pathcast import Matcher, Subscriptions, open_index
 from pathcast.matching import Tuning
-from pathcast.matching.automaton.verify.verifier import Verifier
+from pathcast.matching.automaton.verify.candidate_verifier import Verifier
 from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 from tests.matching.automaton.promotion import at_rest
 

@@ -16,7 +16,7 @@ import pathcast
 from pathcast.joins import Client
 from pathcast.messages import decode
 from pathcast.spark import open_joins, publish
-from pathcast.spark.joins.join_files import publish_file
+from pathcast.spark.joins.join_definition_files import publish_file
 from pathcast.spark.pipeline.pipeline_file import read_pipeline
 
 from ..test_one_job import MARKET

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from pathcast.spark import PublishedIndex, dead_letters, deliver, match_documents, session, stream_files, write_once
-from pathcast.spark.sessions.session import LOCAL_SETTINGS
+from pathcast.spark.sessions.spark_session import LOCAL_SETTINGS
 
 SETTINGS = {
     # Two cores; a task is tried four times, so that a dead worker does not end the query.

@@ -14,8 +14,8 @@ from typing import Self
 
 from pathcast.spark.files.file_log import FileLog
 from pathcast.spark.files.file_source import LOG
-from pathcast.spark.publishing.version_pins import pins_of
-from pathcast.spark.sessions.session import LOCAL_SETTINGS
+from pathcast.spark.publishing.replay_version_pins import pins_of
+from pathcast.spark.sessions.spark_session import LOCAL_SETTINGS
 from tests.spark.machines import MINUTES
 
 HERE = Path(__file__).parent

@@ -30,7 +30,7 @@ from pathcast_lab.harness import (
 )
 
 if TYPE_CHECKING:
-    from pathcast.documents.reader import Reader
+    from pathcast.documents.document_reader import Reader
     from pathcast.matching import Matcher
 
 READ, MATCH, BOTH, IDS = "read", "match", "read and match", "read, match, write ids"
@@ -205,7 +205,7 @@ def _measure(run: Run, parameters: Engine, workload: str, xpaths: list[str], doc
 def _reader(matcher: "Matcher") -> "Reader":
     """A reader that knows the names of the subscriptions, as the matcher's own does."""
     from pathcast.documents import Limits
-    from pathcast.documents.reader import Reader
+    from pathcast.documents.document_reader import Reader
 
     return Reader(matcher.subscriptions.table.names, Limits(), "refuse")
 

@@ -131,7 +131,7 @@ def _measured(
 ) -> dict[str, Any]:
     import pathcast
     from pathcast.documents import Limits
-    from pathcast.documents.reader import Reader
+    from pathcast.documents.document_reader import Reader
     from pathcast.workloads import SubscriptionOptions, generate_subscriptions, news_schema
 
     run.begin(f"{size:,} subscriptions with {kind}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathcast_lab.harness import Claim
 
 from .claim_judges import BPA, GPX, GPX_AP, GPX_APF, OURS, YFILTER
-from .claims import (
+from .gpx_claims import (
     ABSOLUTE,
     CLUSTERING,
     DESCENDANTS,
@@ -25,8 +25,8 @@ from .claims import (
     WILDCARDS,
     YFILTER_FIRST,
 )
+from .gpx_workloads import ASTRONOMY, MIX, NITF, PROTEIN
 from .measured_engines import REUSE
-from .workloads import ASTRONOMY, MIX, NITF, PROTEIN
 
 ALL = (OURS, GPX, GPX_AP, GPX_APF, YFILTER, BPA)
 TOP = (OURS, GPX, GPX_AP, YFILTER)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pathcast_lab.harness import Run
 
 if TYPE_CHECKING:
-    from pathcast.documents.reader import Reader
+    from pathcast.documents.document_reader import Reader
     from pathcast.kernels import UInt64s
     from pathcast.matching import Subscriptions
     from pathcast.matching.engine_contract import Engine, Entries, Offsets
@@ -99,7 +99,7 @@ class Filtering:
         self._before = dict(engine.statistics())
 
     def __call__(self) -> None:
-        from .bit_vector_kernels import collect_bits
+        from .result_bit_vector_kernels import collect_bits
 
         started = perf_counter()
         batch = self.reader.read(self.documents, borrowed=True)

@@ -1,16 +1,16 @@
 """The harness: declare an experiment, run it, judge its claims, and publish rows, plots and the report."""
 
 from .claims import Claim, Judgement, Verdict, judged
+from .experiment_parameters import ParameterError, as_dict, as_text, changed
+from .experiment_registry import Experiment, UnknownExperimentError, experiment, experiments, find
+from .experiment_result import Result
 from .experiment_runner import default_output, perform, run_experiment
 from .measured_process import in_fresh_process, peak_bytes, resident_bytes
-from .parameters import ParameterError, as_dict, as_text, changed
-from .plots import Plot, over_subscriptions
-from .registry import Experiment, UnknownExperimentError, experiment, experiments, find
-from .result import Result
-from .rows import MissingRowError, Row, Rows, Value, number_in
-from .run import CheckError, Run
+from .result_plots import Plot, over_subscriptions
+from .result_rows import MissingRowError, Row, Rows, Value, number_in
+from .rival_timing import Timing, collector_paused, collector_watched, race, ratio
+from .run_context import CheckError, Run
 from .shared_data import nitf_documents
-from .timing import Timing, collector_paused, collector_watched, race, ratio
 
 __all__ = [
     "CheckError",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from .rows import MissingRowError, Rows
+from .result_rows import MissingRowError, Rows
 
 
 class Verdict(StrEnum):

@@ -12,13 +12,13 @@ from time import perf_counter
 
 from pathcast.errors import PathcastError
 
-from .machine import is_busy, machine
-from .parameters import as_dict, as_text, changed
-from .registry import Experiment
-from .result import JudgedClaim, Result
+from .experiment_parameters import as_dict, as_text, changed
+from .experiment_registry import Experiment
+from .experiment_result import JudgedClaim, Result
+from .machine_description import is_busy, machine
 from .result_archive import publish
-from .rows import Row, Rows
-from .run import CheckError, Observer, Run
+from .result_rows import Row, Rows
+from .run_context import CheckError, Observer, Run
 from .shared_data import CHECKOUT
 
 

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from pathcast.errors import PathcastError
 
-from .plots import Plot, draw
-from .report import render
-from .result import Result
-from .rows import Rows
+from .experiment_result import Result
+from .markdown_report import render
+from .result_plots import Plot, draw
+from .result_rows import Rows
 
 REPORT, RESULTS, RECORD = "results.md", "results", "record.json"
 

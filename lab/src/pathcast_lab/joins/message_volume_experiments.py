@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, Verdict, experiment
 
-from . import claims
+from . import join_server_claims as claims
+from .join_server_timing import Entrant, Tally, check_clients, mean_interval, race_changes
 from .server_experiments import SCHEMES
-from .server_race import Entrant, Tally, check_clients, mean_interval, race_changes
 
 if TYPE_CHECKING:
     from pathcast_lab.workloads import JoinWorkload

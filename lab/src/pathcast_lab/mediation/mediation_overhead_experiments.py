@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, experiment, judged, race, ratio
 
-from .workloads import mediator_of, subscriptions_to
+from .mediation_workloads import mediator_of, subscriptions_to
 
 if TYPE_CHECKING:
     from pathcast.matching import Subscriptions

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, experiment, judged
 
-from .workloads import subscriptions_to
+from .mediation_workloads import subscriptions_to
 
 if TYPE_CHECKING:
     from pathcast.matching import Subscriptions

@@ -20,8 +20,8 @@ from typing import Any
 
 from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, experiment, judged
 
-from . import claims
-from .workloads import SDR, Sent, Way, matching_by, mediator_of, sent_documents, subscriptions_to
+from . import mediation_claims as claims
+from .mediation_workloads import SDR, Sent, Way, matching_by, mediator_of, sent_documents, subscriptions_to
 
 _HEAD = struct.Struct(">QBQ")  # bytes in all, number of the way, bytes of the original
 

@@ -20,7 +20,7 @@ from pathcast_lab.harness import Row, Run
 from pathcast_lab.workloads import ALIKE, JoinBatch, JoinWorkload, binary_joins
 
 from .join_overlay import changes_of, filters_of, overlay, space_of, turned, zoned
-from .payload_experiments import ALONE, JUDGED, PLAIN, STARRED, UNBOUNDED, Payloads
+from .payload_traffic_experiments import ALONE, JUDGED, PLAIN, STARRED, UNBOUNDED, Payloads
 from .recorded_routes import RecordedRoutes, Route
 
 Networks = dict[tuple[str, int | None], "PublishedTraffic"]

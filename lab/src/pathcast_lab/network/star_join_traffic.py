@@ -1,7 +1,7 @@
 """Overlay traffic of joins of up to four tables: a row per network, and per scheme or decomposition.
 
 Traffic is counted for all subscriptions (`traffic_counts.py`), after simulated networks have given the same figures for
-some of them (`simulated_traffic.py`).
+some of them (`traffic_count_checks.py`).
 """
 
 from collections import Counter
@@ -18,9 +18,9 @@ from pathcast_lab.workloads import ALIKE, STAR, JoinWorkload, mixed_joins, star_
 
 from .join_overlay import filter_table, overlay, placed
 from .ratio_interval import times_interval
-from .simulated_traffic import check_counts
 from .star_join_experiments import RELAXED, Mix, Star
 from .traffic_claims import NETWORKS, OURS
+from .traffic_count_checks import check_counts
 from .traffic_counts import TrafficCount, TreeCounter
 from .zone_groups import GroupZones, TrafficCounts, count_traffic
 

@@ -10,7 +10,7 @@ facts give the same figures sooner:
 
 A message to one subscriber (`enum-j`, `enum-sj`) goes straight from the server to the subscriber's node: one hop.
 
-Invariant: hops, bytes and deliveries are those of `ContentNetwork` (`simulated_traffic.py` compares them).
+Invariant: hops, bytes and deliveries are those of `ContentNetwork` (`traffic_count_checks.py` compares them).
 Cost: a look-up in one table of all filters; then a row of bits per node with a match, or a step per zone on the route.
 """
 
@@ -22,7 +22,7 @@ import numpy as np
 from pathcast.joins.schemes.message_attributes import TO
 from pathcast.kernels import Bools, Int32s, Int64s
 from pathcast.messages import Message
-from pathcast.network.can.address_space import AddressSpace
+from pathcast.network.can.can_membership import AddressSpace
 from pathcast.network.can.filter_points import Probe
 from pathcast.network.can.zones import Box, boxes_size
 from pathcast.network.tree.filter_table import FilterTable

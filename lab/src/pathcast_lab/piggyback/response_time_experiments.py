@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, experiment, judged
 
-from . import claims
-from .figure_experiments import Piggyback, measure
+from . import piggyback_claims as claims
 from .overlay_timing import BELOW, PARTS, ROOT
+from .piggyback_figure_experiments import Piggyback, measure
 
 ES, LATE, ALL_THREE = claims.ES, claims.LATE, claims.ALL_THREE
 _WORK, _ANNOTATIONS = ("read", "match"), ("take", "make", "encode")

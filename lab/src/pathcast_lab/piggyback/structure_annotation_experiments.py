@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, experiment, judged, race, ratio
 
-from .workloads import NEWS_130, documents_of, schema_of
+from .piggyback_workloads import NEWS_130, documents_of, schema_of
 
 if TYPE_CHECKING:
     from pathcast.documents import DocumentBatch
@@ -101,7 +101,7 @@ def structure(run: Run, parameters: Structure) -> Iterator[Row]:
 def _measure(run: Run, parameters: Structure, kind: str, name: str, documents: list[bytes]) -> Iterator[Row]:
     from pathcast import Subscriptions
     from pathcast.documents import Limits
-    from pathcast.documents.reader import Reader
+    from pathcast.documents.document_reader import Reader
     from pathcast.routing.structure.structure_annotation import Needs, StructureCoder, StructureDecoder
     from pathcast.routing.structure.structure_matcher import StructureMatcher
     from pathcast.workloads import SubscriptionOptions, generate_subscriptions

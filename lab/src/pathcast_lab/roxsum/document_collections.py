@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
-    from pathcast.documents.schema.schema import Schema
+    from pathcast.documents.schema.document_schema import Schema
     from pathcast.roxsum import RoXSum
     from pathcast.workloads import Values
 

@@ -124,7 +124,7 @@ def roxsum_size(run: Run, parameters: Size) -> Iterator[Row]:
     1,000 where there are more. The prose is the hard case: its sentences hardly repeat.
     """
     from pathcast.roxsum import MessageLimits, RoXSum
-    from pathcast.roxsum.token_kernels import RAW_TEXT
+    from pathcast.roxsum.token_table_kernels import RAW_TEXT
 
     limits = MessageLimits(bytes=1 << 30)
     for name in parameters.collections:

@@ -27,7 +27,7 @@ from pyspark.sql import functions as f
 from pathcast.spark.matching.document_columns import parts_of_values
 from pathcast.spark.matching.match_documents import match_documents, match_part
 from pathcast.spark.matching.worker_index import Index
-from pathcast.spark.sessions.session import session
+from pathcast.spark.sessions.spark_session import session
 
 Batches = Iterator[pa.RecordBatch]
 # Seconds that a task waits which measures memory.

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, experiment, judged, race, ratio
-from pathcast_lab.mediation.workloads import mediator_of
+from pathcast_lab.mediation.mediation_workloads import mediator_of
 
 if TYPE_CHECKING:
     from pathcast.mediation import Mediator
 
-    from .pipeline_rivals import PipelineStage
+    from .measured_pipelines import PipelineStage
 
 IDENTITY = "identity mapInArrow"
 ONLY, MEDIATED, SUMMARISED = "documents only", "+ mediation", "+ mediation, summaries"
@@ -109,7 +109,7 @@ def spark_pipeline(run: Run, parameters: SparkPipeline) -> Iterator[Row]:
     Documents are repeated, so engines' memos are warm. The stream runs the pipeline file, is stopped after half of its
     micro-batches, in the midst of one, and started again in the same session; the very first start stands beside it.
     """
-    from .pipeline_rivals import PipelineStage
+    from .measured_pipelines import PipelineStage
 
     run.begin("documents, index and overlay")
     work = Workload.make(run, parameters)

@@ -22,11 +22,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
-from pathcast.documents.schema.schema import Occurrence
+from pathcast.documents.schema.document_schema import Occurrence
 from pathcast.mediation import Mapping, SchemaNode, SchemaTree
-from pathcast.mediation.mappings.mapping import read_tree
+from pathcast.mediation.mappings.schema_mapping import read_tree
 
-from .catalogue_texts import SYNONYMS, WORDS
+from .catalogue_vocabulary import SYNONYMS, WORDS
 
 GLOBAL = read_tree("""
 university

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from pathcast.documents import read_batch
-from pathcast.documents.schema.schema import Schema
+from pathcast.documents.schema.document_schema import Schema
 from pathcast.workloads import DocumentOptions
-from pathcast.workloads.documents import generate_documents
+from pathcast.workloads.document_generator import generate_documents
 from pathcast.workloads.value_pools import TextStyle
 
 MARK = "test"

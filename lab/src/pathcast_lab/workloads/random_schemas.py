@@ -13,10 +13,10 @@ Why it is right: an element's content names elements with higher numbers only, s
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from pathcast.documents.schema.dtd import read_dtd
-from pathcast.documents.schema.schema import Schema
+from pathcast.documents.schema.document_schema import Schema
+from pathcast.documents.schema.dtd_reader import read_dtd
 from pathcast.workloads import DocumentOptions
-from pathcast.workloads.documents import DocumentGenerator
+from pathcast.workloads.document_generator import DocumentGenerator
 from pathcast.workloads.value_pools import TextStyle, Values
 
 _COMMON = (

@@ -1,5 +1,5 @@
-"""`pathcast demo`. See command.py."""
+"""`pathcast demo`. See demo_command.py."""
 
-from .command import demo
+from .demo_command import demo
 
 __all__ = ["demo"]

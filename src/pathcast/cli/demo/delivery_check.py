@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .feed import Subscription, subscriptions_of
 from .market import NEWCOMER, Market, is_damaged
 from .output_columns import columns_of
-from .publishers import Report, write
+from .pipeline_inputs import Subscription, subscriptions_of
+from .publisher_schemas import Report, write
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 
-from .publishers import PUBLISHERS, Report, Review, Stock
+from .publisher_schemas import PUBLISHERS, Report, Review, Stock
 
 SECTORS = ("banks", "chemistry", "energy", "food", "media", "retail", "shipping", "software", "steel", "transport")
 # One document in so many is cut short, the first of them early, so that a small demo has one too.

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .feed import FANOUT, LEVELS
 from .output_columns import columns_of
+from .pipeline_inputs import FANOUT, LEVELS
 
 if TYPE_CHECKING:
     from pathcast.transmission import Ledger

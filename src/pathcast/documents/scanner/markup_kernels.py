@@ -8,7 +8,7 @@ import numpy as np
 
 from pathcast.kernels import part, rare
 
-from ..names_kernels import CLOSE_BRACE, OPEN_BRACE
+from ..expanded_names_kernels import CLOSE_BRACE, OPEN_BRACE
 from .character_kernels import (
     AMP,
     APOSTROPHE,
@@ -33,7 +33,7 @@ from .character_kernels import (
     skip_space,
     utf8,
 )
-from .layout_kernels import B_PREFIX, B_PREFIX_END, B_URI, B_URI_END, LONGEST_NAMESPACE, MAX_BINDINGS
+from .scan_table_kernels import B_PREFIX, B_PREFIX_END, B_URI, B_URI_END, LONGEST_NAMESPACE, MAX_BINDINGS
 
 
 def _word(text: bytes) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:

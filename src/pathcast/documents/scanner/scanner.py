@@ -18,14 +18,14 @@ from pathcast.errors import PathcastError
 from pathcast.kernels import Int8s, Int64s, UInt8s
 from pathcast.store import Texts, offsets_of
 
-from ..batch_splicing import splice
 from ..document_batch import DocumentBatch
 from ..document_limits import Limits
+from ..document_replacement import splice
+from ..expanded_names import Names
+from ..expanded_names_kernels import NameIndex, index_names
 from ..expat_reader import BatchBuilder, Entities
-from ..names import Names
-from ..names_kernels import NameIndex, index_names
 from .character_kernels import PADDING
-from .layout_kernels import (
+from .scan_table_kernels import (
     A_LENGTH,
     A_NAME,
     A_ROWS,

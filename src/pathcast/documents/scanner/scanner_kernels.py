@@ -17,9 +17,10 @@ import numpy as np
 
 from pathcast.kernels import Int8s, Int64s, UInt8s, Writable, kernel, rare
 
-from ..names_kernels import NameIndex
+from ..expanded_names_kernels import NameIndex
 from .character_kernels import BANG, CLASS, HYPHEN, LT, QUESTION, SLASH, SPACE, begins, skip_space
-from .layout_kernels import (
+from .markup_kernels import BOM, CDATA, DOCTYPE, XML_DECLARATION, comment, doctype, instruction, xml_declaration
+from .scan_table_kernels import (
     A_NAME,
     ASK,
     E_END,
@@ -46,7 +47,6 @@ from .layout_kernels import (
     ScanRows,
     ScanScratch,
 )
-from .markup_kernels import BOM, CDATA, DOCTYPE, XML_DECLARATION, comment, doctype, instruction, xml_declaration
 from .tag_kernels import end_tag, start_tag
 from .text_kernels import cdata, plain_text, text
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from pathcast.kernels import part, rare
 
-from ..names_kernels import GIVEN_UP, add_name, find
+from ..expanded_names_kernels import GIVEN_UP, add_name, find
 from .character_kernels import (
     APOSTROPHE,
     CLASS,
@@ -24,7 +24,8 @@ from .character_kernels import (
     skip_space,
     value_bytes,
 )
-from .layout_kernels import (
+from .markup_kernels import XMLNS, bind, bound_twice, decoded_value, equals_quote, spelt
+from .scan_table_kernels import (
     A_LENGTH,
     A_NAME,
     E_ATTRIBUTES,
@@ -46,7 +47,6 @@ from .layout_kernels import (
     W_NAME,
     W_NAME_END,
 )
-from .markup_kernels import XMLNS, bind, bound_twice, decoded_value, equals_quote, spelt
 
 
 @part

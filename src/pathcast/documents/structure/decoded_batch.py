@@ -1,6 +1,7 @@
 """Decoding structures into one batch, whether their label paths come from a link's dictionary or from themselves.
 
-`rows` says per structure where its bytes, its document and its part of the arrays lie (`R_…` in `decoder_kernels.py`).
+`rows` says per structure where its bytes, its document and its part of the arrays lie (`R_…` in
+`element_decoder_kernels.py`).
 
 Invariant: a structure that is rejected has a reason in `why`; the batch must then be decoded again without it.
 """
@@ -13,10 +14,10 @@ from pathcast.errors import PathcastError
 from pathcast.kernels import Int32s, Int64s
 
 from ..document_batch import Bytes, DocumentBatch
-from ..names import Names
-from . import decoder_kernels as kernels
-from . import header_kernels as header
-from .number_kernels import S_ROWS
+from ..expanded_names import Names
+from . import element_decoder_kernels as kernels
+from . import structure_header_kernels as header
+from .varint_kernels import S_ROWS
 
 _REASONS = {
     header.CUT: "it ends too early",

@@ -5,7 +5,7 @@
 For stages that parse in one place and match in others: rows of a table are apart from each other, so each document
 defines its own label paths and names and refers to no dictionary. Values stay places in the document, which travels
 along; values that it does not contain literally (references, other encodings, the results of mediation) are in the
-bytes. `encoder_kernels.py` explains the bytes.
+bytes. `element_encoder_kernels.py` explains the bytes.
 
 Invariant: `unpack(pack(batch))` has the elements, attributes, texts and values of the batch (not the encodings). Bytes
 that are no packed document, or that of another document, are an error in their place; no number in them is used before
@@ -21,12 +21,12 @@ from pathcast.errors import MessageError, PathcastError
 from pathcast.kernels import Int32s, Int64s
 
 from ..document_batch import Bytes, DocumentBatch
+from ..expanded_names import Names
 from ..label_paths import LabelPaths
-from ..names import Names
-from . import header_kernels as header
+from . import structure_header_kernels as header
 from .decoded_batch import Decoding, batch_of, reason
-from .decoder_kernels import PathTable
-from .encoder_kernels import NO_ROOM, BatchPaths, Everything, Numbers, Spelled, pack_documents
+from .element_decoder_kernels import PathTable
+from .element_encoder_kernels import NO_ROOM, BatchPaths, Everything, NameBytes, Numbers, pack_documents
 
 
 def pack(batch: DocumentBatch) -> tuple[Bytes, Int64s]:
@@ -71,7 +71,7 @@ def pack(batch: DocumentBatch) -> tuple[Bytes, Int64s]:
         numbers.path_stamps[:] = numbers.name_stamps[:] = -1
 
 
-def _spelled(batch: DocumentBatch) -> Spelled:
+def _spelled(batch: DocumentBatch) -> NameBytes:
     """The names that a batch has, by id; others are empty."""
     used = np.zeros(batch.name_count, np.bool_)
     used[batch.name] = used[batch.attribute_name] = True
@@ -80,7 +80,7 @@ def _spelled(batch: DocumentBatch) -> Spelled:
     edges = np.zeros(batch.name_count + 1, np.int64)
     edges[numbers + 1] = [len(name) for name in spelled]
     np.cumsum(edges, out=edges)
-    return Spelled(np.frombuffer(b"".join(spelled), np.uint8), edges)
+    return NameBytes(np.frombuffer(b"".join(spelled), np.uint8), edges)
 
 
 def unpack(

@@ -41,7 +41,7 @@ from .box_forest_kernels import (
 )
 from .box_update_kernels import graft, insert, remove, sprout
 from .name_places_kernels import any_known, enter, enter_again, place_of
-from .scratch import scratch
+from .scratch_arrays import scratch
 from .window_query_kernels import BoxTrees
 
 Words = Int64s

@@ -25,7 +25,7 @@ from .box_forest import Forest
 from .box_forest_kernels import GREATEST, LEAST
 from .panel_index import Comparison, Ends, Ids, Point, Ranges, SemijoinIndex
 from .scan_index import ScanIndex, union
-from .scratch import scratch
+from .scratch_arrays import scratch
 from .stabbing_index_kernels import (
     any_affected,
     any_unaffected,

@@ -1,11 +1,11 @@
-from .join_parts import Key as Key
-from .join_parts import Parts as Parts
+from .join_value_parts import Key as Key
+from .join_value_parts import Parts as Parts
 from .part_codec import Event as Event
-from .standing_joins import Many as Many
 from .standing_joins import Queries as Queries
 from .standing_joins import Query as Query
 from .standing_joins import Ranges as Ranges
 from .standing_joins import StandingJoins as StandingJoins
+from .standing_joins import SubscriptionSeries as SubscriptionSeries
 from .stored_joins import describe as describe
 from .stored_joins import next_id_in as next_id_in
 from .stored_joins import open_standing as open_standing

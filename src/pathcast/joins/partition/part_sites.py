@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pathcast.errors import SnapshotError
 from pathcast.messages import Scalar
 
-from ..query.schema import Row
+from ..query.table_schema import Row
 from ..schemes.semijoin_groups import Group
 from ..server.join_server import JoinServer
 from ..server.row_bags import Bag

@@ -18,11 +18,11 @@ import numpy as np
 
 from pathcast.errors import QueryError, SchemaError
 
-from ..query.query import Selection
-from ..query.schema import Schema
-from ..schemes.schemes import DEFAULT
+from ..query.select_join_query import Selection
+from ..query.table_schema import Schema
+from ..schemes.scheme_registry import DEFAULT
 from ..schemes.semijoin_forms import Form
-from ..schemes.semijoins import SemijoinScheme
+from ..schemes.semijoin_schemes import SemijoinScheme
 from ..server.join_server import JoinServer
 
 Query = str | Selection
@@ -30,7 +30,7 @@ Queries = Mapping[Any, Query | Iterable[Query]] | Iterable[Query]
 Ranges = Mapping[str, tuple[Any, Any]]
 
 
-class Asked(NamedTuple):
+class SingleSubscription(NamedTuple):
     """One subscription."""
 
     id: int
@@ -38,7 +38,7 @@ class Asked(NamedTuple):
     query: Query
 
 
-class Many(NamedTuple):
+class SubscriptionSeries(NamedTuple):
     """Subscriptions that differ in their ranges: ids from `first` on, but for those that are gone."""
 
     first: int
@@ -56,11 +56,13 @@ class Many(NamedTuple):
         """The ids that there were."""
         return range(self.first, self.first + self.size)
 
-    def part(self, begin: int, end: int) -> "Many":
+    def part(self, begin: int, end: int) -> "SubscriptionSeries":
         """Those from a place on, up to another."""
         ranges = {name: (low[begin:end], high[begin:end]) for name, (low, high) in self.ranges.items()}
         ids = range(self.first + begin, self.first + end)
-        return Many(self.first + begin, self.query, ranges, frozenset(id for id in self.gone if id in ids))
+        return SubscriptionSeries(
+            self.first + begin, self.query, ranges, frozenset(id for id in self.gone if id in ids)
+        )
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,8 @@ class StandingJoins:
     scheme: str = DEFAULT
     batches: Iterable[tuple[Selection, Ranges]] = ()
     axes: int | None = None
-    asked: Sequence[Asked] = field(init=False, default=())
-    many: tuple[Many, ...] = field(init=False, default=())
+    asked: Sequence[SingleSubscription] = field(init=False, default=())
+    many: tuple[SubscriptionSeries, ...] = field(init=False, default=())
     next_id: int = field(init=False, default=1)
     numbers: Mapping[Form, int] = field(init=False, default_factory=dict)
 
@@ -115,7 +117,7 @@ class StandingJoins:
             [each.part(max(0, first - each.first), each.size) for each in self.many if first < each.first + each.size],
         )
 
-    def only(self, asked: Iterable[Asked], many: Iterable[Many]) -> "StandingJoins":
+    def only(self, asked: Iterable[SingleSubscription], many: Iterable[SubscriptionSeries]) -> "StandingJoins":
         """Some of the subscriptions, under the same ids and numbers of forms."""
         other = copy.copy(self)
         other._set(asked=tuple(asked), many=tuple(many))
@@ -127,8 +129,8 @@ class StandingJoins:
         schema: Schema,
         scheme: str,
         axes: int | None,
-        asked: Sequence[Asked],
-        many: tuple[Many, ...],
+        asked: Sequence[SingleSubscription],
+        many: tuple[SubscriptionSeries, ...],
         next_id: int,
         numbers: Mapping[Form, int],
     ) -> "StandingJoins":
@@ -138,12 +140,15 @@ class StandingJoins:
         return made
 
     def _take_up(self, queries: Queries, batches: Iterable[tuple[Selection, Ranges]]) -> None:
-        asked = [Asked(id, subscriber, query) for id, (subscriber, query) in enumerate(_listed(queries), self.next_id)]
+        asked = [
+            SingleSubscription(id, subscriber, query)
+            for id, (subscriber, query) in enumerate(_listed(queries), self.next_id)
+        ]
         next_id = self.next_id + len(asked)
-        many: list[Many] = []
+        many: list[SubscriptionSeries] = []
         for query, ranges in batches:
             given = {name: (np.asarray(low), np.asarray(high)) for name, (low, high) in ranges.items()}
-            many.append(Many(next_id, query, given))
+            many.append(SubscriptionSeries(next_id, query, given))
             next_id += many[-1].size if given else 0
         # No form depends on who else is subscribed, so a server with the new ones alone numbers theirs.
         scheme = self.only(asked, many).server()._scheme

@@ -25,11 +25,11 @@ from pathcast.errors import PathcastError, SnapshotError
 from pathcast.kernels import AnyArray
 from pathcast.store import open_snapshot, read_manifest, reading_snapshot, write_snapshot
 
-from ..query.query import Selection
-from ..query.schema import Schema
+from ..query.select_join_query import Selection
 from ..query.subscription_arrays import ASKED_ARRAYS, StoredAsked, asked_arrays
+from ..query.table_schema import Schema
 from ..schemes.semijoin_forms import Form
-from .standing_joins import Many, StandingJoins
+from .standing_joins import StandingJoins, SubscriptionSeries
 
 KIND = "standing joins"
 LAYOUT = 2
@@ -97,7 +97,7 @@ def describe(schema: Schema) -> dict[str, Any]:
     return {"tables": tables, "joins": [str(edge) for edge in schema.edges]}
 
 
-def _batches(many: Sequence[Many]) -> tuple[list[dict[str, Any]], dict[str, AnyArray]]:
+def _batches(many: Sequence[SubscriptionSeries]) -> tuple[list[dict[str, Any]], dict[str, AnyArray]]:
     described: list[dict[str, Any]] = []
     parts: dict[str, list[AnyArray]] = {"whole": [], "real": [], "gone": []}
     for each in many:
@@ -252,14 +252,14 @@ class _Batches:
         self._left["gone"] = _array(arrays, "gone", np.int64)
         self._next_id = next_id
 
-    def read(self, given: Sequence[Any]) -> tuple[Many, ...]:
+    def read(self, given: Sequence[Any]) -> tuple[SubscriptionSeries, ...]:
         """All batches; nothing must be left over."""
         found = tuple(self._batch(_Facts(one)) for one in given)
         if any(len(left) for left in self._left.values()):
             raise SnapshotError("it has ranges that belong to nobody")
         return found
 
-    def _batch(self, facts: _Facts) -> Many:
+    def _batch(self, facts: _Facts) -> SubscriptionSeries:
         first, size = facts.whole("first", 1), facts.whole("size", 1)
         if first + size > self._next_id:
             raise SnapshotError(f"it has a subscription {first + size - 1}, and the next one would be {self._next_id}")
@@ -273,7 +273,7 @@ class _Batches:
         gone = self._take("gone", facts.whole("gone", 0))
         if len(gone) and (gone[0] < first or gone[-1] >= first + size or bool((gone[1:] <= gone[:-1]).any())):
             raise SnapshotError("it has subscriptions that are gone and were not there")
-        return Many(first, Selection(facts.texts("tables"), {}, on), ranges, frozenset(gone.tolist()))
+        return SubscriptionSeries(first, Selection(facts.texts("tables"), {}, on), ranges, frozenset(gone.tolist()))
 
     def _take(self, name: str, count: int) -> Any:
         left = self._left.get(name)

@@ -1,6 +1,6 @@
+from .join_subscription import Subscription as Subscription
 from .row_extraction import Extractor as Extractor
-from .schema_file import SchemaFile as SchemaFile
-from .schema_file import read_schema_file as read_schema_file
-from .subscription import Subscription as Subscription
+from .table_schema_file import SchemaFile as SchemaFile
+from .table_schema_file import read_schema_file as read_schema_file
 from .value_text import read_value as read_value
 from .value_text import write_row as write_row

@@ -19,8 +19,8 @@ from pathcast.errors import SchemaError
 from pathcast.messages import Interval, Message
 
 from .column_kinds import Kind
-from .query import Query
-from .schema import Edge, Row, Schema
+from .select_join_query import Query
+from .table_schema import Edge, Row, Schema
 
 _REFERENCE, _KEY = "{}_of", "of"
 _WORD = 2.0**63

@@ -21,8 +21,8 @@ from pathcast.extras import extra
 from pathcast.messages import Interval, Scalar
 
 from .column_kinds import DATE, INT, TIMESTAMP
-from .query import Column, Equation, Query, QueryDraft, named
-from .schema import Draft, Schema
+from .select_join_query import Column, Equation, Query, QueryDraft, named
+from .table_schema import Draft, Schema
 
 with extra("joins"):
     from sqlglot import Token, TokenType, exp, parse_one, tokenize

@@ -22,8 +22,8 @@ from pathcast.kernels import AnyArray, Int64s, UInt8s
 from pathcast.messages import Filter, In, Interval, Message, Points, decode, decode_filter, encode, encode_filter
 from pathcast.store import check_pieces
 
-from ..partition.standing_joins import Asked, Query
-from .query import Selection
+from ..partition.standing_joins import Query, SingleSubscription
+from .select_join_query import Selection
 
 NOBODY, NAME, NUMBER = range(3)
 SQL, SELECTION = range(2)
@@ -42,7 +42,7 @@ Bytes = UInt8s
 Numbers = Int64s
 
 
-def asked_arrays(asked: Sequence[Asked]) -> dict[str, AnyArray]:
+def asked_arrays(asked: Sequence[SingleSubscription]) -> dict[str, AnyArray]:
     """The arrays of some subscriptions; `QueryError` for a subscriber that can't be written."""
     arrays: dict[str, AnyArray] = {"ids": np.array([one.id for one in asked], np.int64)}
     subscribers = [_subscriber(one.subscriber) for one in asked]
@@ -92,7 +92,7 @@ def _names(names: Sequence[str]) -> Points:
     return Points.of(("name",), [[name] for name in names])
 
 
-class StoredAsked(Sequence[Asked]):
+class StoredAsked(Sequence[SingleSubscription]):
     """Single subscriptions as they lie in a snapshot, ascending by id; each is made when it is looked at."""
 
     def __init__(self, arrays: Mapping[str, Any], next_id: int) -> None:
@@ -116,23 +116,23 @@ class StoredAsked(Sequence[Asked]):
         return len(self._ids)
 
     @overload
-    def __getitem__(self, index: int) -> Asked: ...
+    def __getitem__(self, index: int) -> SingleSubscription: ...
 
     @overload
-    def __getitem__(self, index: slice) -> tuple[Asked, ...]: ...
+    def __getitem__(self, index: slice) -> tuple[SingleSubscription, ...]: ...
 
-    def __getitem__(self, index: int | slice) -> Asked | tuple[Asked, ...]:
+    def __getitem__(self, index: int | slice) -> SingleSubscription | tuple[SingleSubscription, ...]:
         places = range(len(self))[index]
         return tuple(map(self._at, places)) if isinstance(places, range) else self._at(places)
 
-    def __iter__(self) -> Iterator[Asked]:
+    def __iter__(self) -> Iterator[SingleSubscription]:
         return map(self._at, range(len(self)))
 
-    def _at(self, place: int) -> Asked:
+    def _at(self, place: int) -> SingleSubscription:
         id = int(self._ids[place])
         try:
             subscriber = _read_subscriber(*_piece(place, *self._subscribers))
-            return Asked(id, subscriber, _read_query(*_piece(place, *self._queries)))
+            return SingleSubscription(id, subscriber, _read_query(*_piece(place, *self._queries)))
         except (ValueError, MessageError) as error:
             raise SnapshotError(
                 f"subscription {id} can't be read from its snapshot: {error}; publish the subscriptions again"

@@ -17,12 +17,12 @@ from pathcast.errors import QueryError
 from pathcast.kernels import AnyArray, Floats, Int64s
 from pathcast.messages import Interval
 
-from ..index.scratch import scratch
+from ..index.scratch_arrays import scratch
 from ..schemes.semijoin_forms import Form
 from .column_kinds import FLOAT, INT, Kind
-from .query import Column, Query, Selection
-from .schema import Draft, Edge, Schema
-from .subscription import Subscription
+from .join_subscription import Subscription
+from .select_join_query import Column, Query, Selection
+from .table_schema import Draft, Edge, Schema
 
 Numbers = Int64s | Floats
 Keys = Int64s

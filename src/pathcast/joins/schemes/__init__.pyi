@@ -13,5 +13,5 @@ from .message_attributes import PATCH as PATCH
 from .message_attributes import SKYLINE as SKYLINE
 from .message_attributes import TO as TO
 from .message_attributes import WITHDRAW as WITHDRAW
-from .schemes import DEFAULT as DEFAULT
+from .scheme_registry import DEFAULT as DEFAULT
 from .semijoin_forms import Form as Form

@@ -14,7 +14,7 @@ from pathcast.messages import Message, Points, Value
 from .content_messages import change, changed_columns, come, go
 from .message_attributes import TO
 from .semijoin_groups import FilterEvent, Group
-from .semijoins import SemijoinScheme, Version
+from .semijoin_schemes import SemijoinScheme, Version
 
 _Listed = tuple[str, Points]
 

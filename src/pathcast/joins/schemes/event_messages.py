@@ -27,14 +27,14 @@ from ..index.stabbing_index import StabbingIndex
 from ..index.window_query_kernels import BoxTrees
 from ..partition.part_sites import Part, RowEvent
 from ..query.column_kinds import Kind
-from ..query.schema import Row
+from ..query.table_schema import Row
 from ..server.join_server import JoinServer
 from ..server.row_bags import Bag
 from ..server.sorted_runs import View
 from .event_messages_kernels import WORDS, EventScratch, MessageBuffer, RowSlots, Runs, Wording, write_messages
 from .message_attributes import ABOVE, ARRIVE, AT, BELOW, DEPART, EXPOSE, FORM, KIND, ROW, WITHDRAW
 from .message_attributes import SKYLINE as POINTS
-from .schemes import DEFAULT
+from .scheme_registry import DEFAULT
 from .semijoin_groups import Group
 
 # How values of a kind are written, from their keys: a tag, and what is taken off (days are counted from 1970).

@@ -18,14 +18,14 @@ from pathcast.messages import Filter, Message, Points, Value
 
 from ..index.panel_index import Ends, Ids, SemijoinIndex
 from ..query.column_kinds import Kind
-from ..query.query import Classes, Column, Query
-from ..query.schema import Edge
+from ..query.select_join_query import Classes, Column, Query
+from ..query.table_schema import Edge
 from ..server.row_bags import Bag
 from ..server.sorted_runs import View
 from .content_messages import passes
 from .message_attributes import ARRIVE, DEPART, FORM, GO, KIND, RESULTS, ROW, TO, result_filters, row_attribute, unicast
 from .semijoin_groups import IndexMaker
-from .semijoins import Change, Version
+from .semijoin_schemes import Change, Version
 
 # The numbers of the rows of a join result, by table.
 Numbers = dict[str, int]

@@ -20,8 +20,8 @@ from pathcast.messages import Message, Points, Scalar, Value
 
 from ..index.panel_index import Ends, Ids
 from ..query.column_kinds import Kind
-from ..query.query import Column, Query
-from ..query.schema import Row
+from ..query.select_join_query import Column, Query
+from ..query.table_schema import Row
 from ..server.row_bags import Bag
 from .content_messages import changed_columns
 from .descriptive_skylines import Corners, describe
@@ -45,7 +45,7 @@ from .message_attributes import (
 )
 from .semijoin_forms import Form
 from .semijoin_groups import FilterEvent, Group, IndexMaker
-from .semijoins import Choice, SemijoinScheme, Version
+from .semijoin_schemes import Choice, SemijoinScheme, Version
 
 _NO_PAYLOAD: frozenset[str] = frozenset()
 

@@ -29,7 +29,7 @@ from pathcast.messages import Interval
 
 from ..index.panel_index import Comparison, Ends, Ids, Ranges, SemijoinIndex
 from ..query.column_kinds import Kind
-from ..query.schema import Row
+from ..query.table_schema import Row
 from ..server.row_bags import Bag
 from ..server.sorted_runs import Run, View
 from .semijoin_forms import Form

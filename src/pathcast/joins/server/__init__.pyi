@@ -1,2 +1,2 @@
-from .initial_contents import Beginnings as Beginnings
+from .initial_contents import InitialContents as InitialContents
 from .join_server import Step as Step

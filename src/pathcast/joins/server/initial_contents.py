@@ -1,9 +1,9 @@
 """Beginnings: what new subscribers have to begin with, part by part.
 
 A subscriber's content of a table is a semijoin along one edge, and a part has all rows of a join value of an edge
-(`join_parts.py`); so what the parts say one by one is together the content. It is told in the words of initial content:
-a message to one subscription that lists rows (`content_messages.py`). A client takes these in any order, then the
-messages of all changes after the states.
+(`join_value_parts.py`); so what the parts say one by one is together the content. It is told in the words of initial
+content: a message to one subscription that lists rows (`content_messages.py`). A client takes these in any order, then
+the messages of all changes after the states.
 
 Invariant: the lists of all parts together are the contents of the server with these tables.
 Cost: an index look-up a row and form, and what is listed.
@@ -13,13 +13,13 @@ from collections.abc import Iterator
 
 from pathcast.messages import Message
 
-from ..partition.join_parts import Parts
+from ..partition.join_value_parts import Parts
 from ..partition.standing_joins import StandingJoins
-from ..query.schema import Row
+from ..query.table_schema import Row
 from ..schemes.content_messages import Listing
 
 
-class Beginnings:
+class InitialContents:
     """Says what the subscriptions of a description have in parts of the tables."""
 
     def __init__(self, standing: StandingJoins) -> None:

@@ -15,9 +15,9 @@ from typing import TypeVar
 from pathcast.errors import MessageError
 from pathcast.messages import Message, Points, Scalar, Value
 
-from ..query.query import Query
-from ..query.schema import Edge, Row, Schema
-from ..query.subscription import Subscription
+from ..query.join_subscription import Subscription
+from ..query.select_join_query import Query
+from ..query.table_schema import Edge, Row, Schema
 from ..schemes.join_results import representatives
 from ..schemes.message_attributes import (
     ARRIVE,

@@ -26,22 +26,22 @@ from pathcast.messages import Interval, Message
 
 from ..index.scan_index import ScanIndex
 from ..index.stabbing_index import stabbing_index
-from ..query.decomposition import Statistics, preferences
+from ..query.join_decomposition import Statistics, preferences
+from ..query.join_subscription import Subscription
 from ..query.payload_columns import Split
-from ..query.query import Column, Query, Selection
-from ..query.schema import Draft, Row, Schema
+from ..query.select_join_query import Column, Query, Selection
 from ..query.sql_parser import read_sql
-from ..query.subscription import Subscription
 from ..query.subscription_batches import Batch, Registry, read_batch
+from ..query.table_schema import Draft, Row, Schema
 from ..schemes.content_messages import changed_columns
 from ..schemes.join_results import ResultScheme
 from ..schemes.message_attributes import TO
-from ..schemes.schemes import DEFAULT, make_scheme
+from ..schemes.scheme_registry import DEFAULT, make_scheme
 from ..schemes.semijoin_forms import Form, subscription_filters
 from ..schemes.semijoin_groups import Group, IndexMaker
-from ..schemes.semijoins import Change, SemijoinScheme, Version
-from .regrouping import ESTIMATES, Decompositions, Regrouping
+from ..schemes.semijoin_schemes import Change, SemijoinScheme, Version
 from .row_bags import Bag
+from .subscription_regrouping import ESTIMATES, Decompositions, Regrouping
 
 _INDEXES: dict[str, IndexMaker] = {"stabbing": stabbing_index, "scan": ScanIndex}
 
@@ -299,7 +299,7 @@ class JoinServer:
     def make(self, step: Step, number: int) -> list[Message]:
         """Make a change that was checked, of a table as it is kept; a row that comes and needs a number gets this one.
 
-        For whoever keeps tables in parts (`join_parts.py`).
+        For whoever keeps tables in parts (`join_value_parts.py`).
         """
         self._next_row = number
         return self._make(step)

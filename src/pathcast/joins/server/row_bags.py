@@ -10,7 +10,7 @@ Cost: a change takes a dict operation, and one insertion a view.
 
 from collections.abc import Iterator, Sequence
 
-from ..query.schema import Row, Schema
+from ..query.table_schema import Row, Schema
 from .sorted_runs import View
 
 

@@ -1,5 +1,5 @@
 """The BPA engine: predicates on the places of tags in document paths, and chains of their occurrences."""
 
-from .engine import BPAEngine
+from .bpa_engine import BPAEngine
 
 __all__ = ["BPAEngine"]

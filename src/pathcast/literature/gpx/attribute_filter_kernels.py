@@ -13,10 +13,10 @@ import numpy as np
 
 from pathcast.documents.document_batch_kernels import Attributes
 from pathcast.kernels import Floats, Int8s, Int32s, Int64s, UInt8s, UInt64s, Writable, part, rare
-from pathcast.matching.automaton.values.comparison_kernels import number, same_text
+from pathcast.matching.automaton.values.value_comparison_kernels import number, same_text
 
-from .predicate_kernels import DOCUMENT, STEPS, STEPS_ABOVE, mixed
-from .tuple_kernels import OCCURRENCE_BITS, ONE, holds
+from .predicate_number_kernels import DOCUMENT, STEPS, STEPS_ABOVE, mixed
+from .structure_predicate_kernels import OCCURRENCE_BITS, ONE, holds
 
 STEPS_BITS, ATTRIBUTE_BITS = 6, 22
 ASKS_ANY, ASKS_TEXT, ASKS_NUMBER = 1, 2, 4

@@ -30,7 +30,7 @@ from .attribute_filter_kernels import (
     TEXT_SEED,
 )
 from .path_predicates import Paths, slots_for
-from .predicate_kernels import (
+from .predicate_number_kernels import (
     AT_LEAST,
     DISTANCE,
     EQUAL_NUMBER,
@@ -50,7 +50,7 @@ from .predicate_kernels import (
     VALUE_SHIFT,
     index_keys,
 )
-from .tuple_kernels import OCCURRENCE_BITS
+from .structure_predicate_kernels import OCCURRENCE_BITS
 
 Arrays = dict[str, AnyArray]
 _WORD = (1 << 64) - 1

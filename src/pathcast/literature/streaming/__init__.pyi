@@ -1,2 +1,2 @@
 from .streaming_engine import Arrays as Arrays
-from .streaming_engine import Delegated as Delegated
+from .streaming_engine import DelegatedPatterns as DelegatedPatterns

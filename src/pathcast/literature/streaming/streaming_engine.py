@@ -56,7 +56,7 @@ def packed(mask: Mask, size: int) -> Bits:
     return words.view("<u8").astype(np.uint64)
 
 
-class Delegated:
+class DelegatedPatterns:
     """The patterns that an engine hands to the verifier, numbered as its gates are; counts the documents."""
 
     def __init__(self, table: PatternTable, entries: Int32s, documents: int = 0) -> None:
@@ -175,7 +175,7 @@ class TablesEngine(ABC, Generic[Trees, Scratch]):
         self._taken = 0
         self._scratch = self._new_scratch()
         self._running = threading.Lock()
-        self._delegated = Delegated(table, np.zeros(0, dtype=np.int32))
+        self._delegated = DelegatedPatterns(table, np.zeros(0, dtype=np.int32))
         self._take(tables or self._build())
 
     @classmethod
@@ -235,7 +235,7 @@ class TablesEngine(ABC, Generic[Trees, Scratch]):
         self._tables = tables
         self._tests = kernel_tests(tables)
         self._entry_count = len(self.table)
-        self._delegated = Delegated(self.table, tables["delegated"], self._delegated.documents)
+        self._delegated = DelegatedPatterns(self.table, tables["delegated"], self._delegated.documents)
         self._scratch.forget()
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:

@@ -14,7 +14,7 @@ import numpy as np
 from pathcast.documents import Names
 from pathcast.kernels import AnyArray, Int64s, UInt8s
 from pathcast.matching.automaton.verify import Conditions
-from pathcast.matching.automaton.verify.condition_kernels import ATTRIBUTE, Tests
+from pathcast.matching.automaton.verify.value_condition_kernels import ATTRIBUTE, Tests
 from pathcast.patterns import Compare, Condition, Node, Pattern, StringTest
 
 

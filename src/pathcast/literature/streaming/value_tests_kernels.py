@@ -10,7 +10,7 @@ import numpy as np
 
 from pathcast.documents.document_batch_kernels import Values
 from pathcast.kernels import Int32s, UInt8s, Writable, part, rare
-from pathcast.matching.automaton.verify.condition_kernels import (
+from pathcast.matching.automaton.verify.value_condition_kernels import (
     ATTRIBUTE,
     C_KIND,
     C_TEST,

@@ -1,2 +1,2 @@
-from .engine import Lent as Lent
-from .engine import XTrieEngine as XTrieEngine
+from .xtrie_engine import RunInputs as RunInputs
+from .xtrie_engine import XTrieEngine as XTrieEngine

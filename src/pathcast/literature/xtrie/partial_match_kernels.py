@@ -30,7 +30,7 @@ from ..streaming.streaming_kernels import (
     open_gate,
 )
 from ..streaming.value_tests_kernels import selected
-from .layout_kernels import (
+from .stack_layout_kernels import (
     ALWAYS,
     AT_END,
     ATTRIBUTES_STAY,

@@ -1,1 +1,1 @@
-from .engine import AutomatonEngine as AutomatonEngine
+from .automaton_engine import AutomatonEngine as AutomatonEngine

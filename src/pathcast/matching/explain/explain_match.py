@@ -11,11 +11,11 @@ from pathcast.patterns.parsing import parse_printed
 
 from ..subscriptions.subscriptions import Subscription, Subscriptions
 from .condition_truth import Truth, path_of, reached
-from .draft_findings import finished
 from .explanation import Explanation
+from .match_reasons import Reasons
 from .node_locations import Locations
 from .node_sets import DocumentNodes
-from .reasons import Reasons
+from .unlocated_findings import finished
 from .xpath_text import Spelling
 
 

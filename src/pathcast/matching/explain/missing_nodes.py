@@ -12,9 +12,9 @@ import numpy as np
 from pathcast.documents import local_part
 from pathcast.patterns import WILDCARD, Node
 
-from .draft_findings import Draft, spot
 from .explanation import SHOWN
 from .node_sets import Contexts, DocumentNodes, NodeSet, kind_of
+from .unlocated_findings import Draft, spot
 from .xpath_text import Spelling
 
 _LISTED = 5

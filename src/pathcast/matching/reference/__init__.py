@@ -1,5 +1,5 @@
 """The reference engine: the plainest correct embedding of a tree pattern into the element arrays."""
 
-from .engine import ReferenceEngine
+from .reference_engine import ReferenceEngine
 
 __all__ = ["ReferenceEngine"]

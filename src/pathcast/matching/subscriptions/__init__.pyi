@@ -1,2 +1,2 @@
-from .argument_checks import check_namespaces as check_namespaces
+from .subscription_checks import check_namespaces as check_namespaces
 from .subscription_files import LARGEST_ID as LARGEST_ID

@@ -20,7 +20,7 @@ from typing import Any
 from pathcast.errors import LimitError, PatternError
 from pathcast.extras import extra
 
-from .decompression import AMPLIFICATION, Bound, check_parquet, is_text_kind, texts_of, unpacked
+from .bounded_decompression import AMPLIFICATION, Bound, check_parquet, is_text_kind, texts_of, unpacked
 
 LARGEST_ID = (1 << 31) - 1
 _BLOCK = 1 << 16  # characters of text that are cut into lines at a time
@@ -44,7 +44,7 @@ class Rows:
 def read_rows(path: str | os.PathLike[str], amplification: int = AMPLIFICATION) -> Rows:
     """The rows of a file; its ending says what it is. Ids are checked here, where their lines are known.
 
-    A compressed file unpacks to at most `amplification` times its size (`decompression.py`).
+    A compressed file unpacks to at most `amplification` times its size (`bounded_decompression.py`).
     """
     rows = _read(path, amplification)
     return rows if rows.ids is None or rows.ids is rows.lines else _with_good_ids(rows, rows.ids)

@@ -29,9 +29,11 @@ from pathcast.store import Texts, pack
 
 from ..results.entry_rows import Rows
 from ..results.match_expansion import Expansion
-from ..table.pattern_table import Entered, PatternTable
-from ..tuning import Tuning
-from .argument_checks import (
+from ..table.pattern_table import EnteredPatterns, PatternTable
+from ..tuning_sizes import Tuning
+from .bounded_decompression import AMPLIFICATION
+from .subscriber_names import NOBODY, Owners
+from .subscription_checks import (
     Ids,
     check_count,
     check_namespaces,
@@ -41,8 +43,6 @@ from .argument_checks import (
     checked_ids,
     checked_subscribers,
 )
-from .decompression import AMPLIFICATION
-from .subscriber_names import NOBODY, Owners
 from .subscription_columns import Columns
 from .subscription_files import read_rows
 
@@ -179,7 +179,7 @@ class Subscriptions:
             return entered.bad if errors == "collect" else given
 
     def add_entered(
-        self, entered: Entered, known: int, names: Sequence[str], owners: Int32s, ids: Int32s | None
+        self, entered: EnteredPatterns, known: int, names: Sequence[str], owners: Int32s, ids: Int32s | None
     ) -> Sequence[int]:
         """Add all that was entered into the table, which had `known` entries before; return the ids.
 
@@ -196,7 +196,7 @@ class Subscriptions:
                 self._add_many(entered, given, owned, known)
             return given
 
-    def _add_many(self, entered: Entered, given: Sequence[int], owned: Int32s, known: int) -> None:
+    def _add_many(self, entered: EnteredPatterns, given: Sequence[int], owned: Int32s, known: int) -> None:
         """Add what was entered, by the ids and owners that were given; the table had `known` entries before."""
         ids = np.array(given, dtype=np.int32)
         again = self._rows.unused(np.unique(entered.entries[entered.entries < known]))

@@ -5,5 +5,5 @@ from .compiled_shards import packed as packed
 from .compiled_shards import unpacked as unpacked
 from .path_trie import Trie as Trie
 from .path_trie import flat as flat
-from .pattern_table import Entered as Entered
+from .pattern_table import EnteredPatterns as EnteredPatterns
 from .pattern_table import PatternTable as PatternTable

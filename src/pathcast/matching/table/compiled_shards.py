@@ -23,7 +23,7 @@ from pathcast.store import Texts, pack
 from ..arrays.ragged_arrays import part_of
 from ..engine_contract import Mergeable
 from ..engine_registry import engine_class
-from .pattern_table import Entered, PatternTable
+from .pattern_table import EnteredPatterns, PatternTable
 
 Arrays = dict[str, AnyArray]
 
@@ -106,12 +106,14 @@ def unpacked(data: bytes) -> Arrays:
         return dict(arrays)
 
 
-def _entered(expressions: Sequence[str], namespaces: Namespaces, max_steps: int) -> tuple[PatternTable, Entered]:
+def _entered(
+    expressions: Sequence[str], namespaces: Namespaces, max_steps: int
+) -> tuple[PatternTable, EnteredPatterns]:
     table = PatternTable(namespaces, max_steps)
     return table, table.enter(list(expressions), collect=True)
 
 
-def _ambiguous(table: PatternTable, expressions: Sequence[str], entered: Entered) -> set[int]:
+def _ambiguous(table: PatternTable, expressions: Sequence[str], entered: EnteredPatterns) -> set[int]:
     """The entries whose patterns have more than one text; all have just one whose numbers are short and whole."""
     good = zip(entered.good, entered.entries.tolist(), strict=True)
     doubtful = {entry for place, entry in good if _MAY_BE_LONG.search(expressions[place])}

@@ -25,7 +25,7 @@ from pathcast.patterns.parsing import PathEncoder, Steps, path_text, pattern_of
 from pathcast.store import Texts, pack
 
 from ..arrays.ragged_arrays import part_of
-from ..tuning import Tuning
+from ..tuning_sizes import Tuning
 from .path_trie import Trie
 from .path_trie_kernels import NONE
 from .tree_patterns import Trees
@@ -34,7 +34,7 @@ _TRIE, _TREES = "trie_", "trees_"
 
 
 @dataclass(slots=True)
-class Entered:
+class EnteredPatterns:
     """What became of a list of expressions.
 
     `entries` of the good ones in order, `good` their indices, `texts` the expressions (by place among the good ones)
@@ -47,7 +47,7 @@ class Entered:
     bad: list[PatternError | LimitError] = field(default_factory=list)
 
 
-class Moved(NamedTuple):
+class MergedNumbers(NamedTuple):
     """What became of another table that was merged into this one, which had `first` entries before.
 
     Of each of its names, trie nodes and entries the number here.
@@ -79,7 +79,7 @@ class PatternTable:
     def __len__(self) -> int:
         return len(self._nodes)
 
-    def enter(self, expressions: list[str], *, collect: bool = False) -> Entered:
+    def enter(self, expressions: list[str], *, collect: bool = False) -> EnteredPatterns:
         """The entries of expressions, made now where there are none; the first bad one raises unless `collect`."""
         steps = array("i")
         lengths = array("i")
@@ -118,7 +118,7 @@ class PatternTable:
         entries = self.number(np.array(steps, dtype=np.int32), np.array(lengths, dtype=np.int32), trees)
         wrong = {error.index for error in bad}
         good = [index for index in range(len(expressions)) if index not in wrong] if bad else range(len(expressions))
-        return Entered(entries, good, texts, bad)
+        return EnteredPatterns(entries, good, texts, bad)
 
     def enter_one(self, expression: str) -> tuple[int, str | None]:
         """The entry of one expression, made now if there is none; and the expression where it is not the entry's text.
@@ -301,7 +301,7 @@ class PatternTable:
         table.trees = Trees.restore(namespaces, part_of(arrays, _TREES))
         return table
 
-    def merge(self, arrays: dict[str, AnyArray]) -> Moved:
+    def merge(self, arrays: dict[str, AnyArray]) -> MergedNumbers:
         """Take over the entries of another table, with the same namespaces, whose patterns all have one text.
 
         Cost: less than 1 µs an entry; no object is made for any.
@@ -318,7 +318,7 @@ class PatternTable:
         fresh = int(found.max(initial=-1)) + 1 - len(self)
         if fresh > 0:
             self._nodes.frombytes(np.full(fresh, NONE, dtype=np.int32).tobytes())
-        return Moved(first, names, nodes, entries)
+        return MergedNumbers(first, names, nodes, entries)
 
 
 def _is_printed(path: str) -> bool:

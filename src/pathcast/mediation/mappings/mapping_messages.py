@@ -18,7 +18,7 @@ from threading import Lock
 
 from pathcast.errors import LimitError, MappingError, MessageError
 
-from .mapping import Mapping
+from .schema_mapping import Mapping
 
 _MAGIC = b"PCmd"
 _FORM = 1

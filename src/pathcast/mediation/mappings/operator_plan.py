@@ -14,7 +14,7 @@ from typing import NoReturn
 from pathcast.errors import MappingError
 
 from ..schemas.schema_tree import SchemaTree, is_attribute, name_of, parent_of
-from .operators import Downgrade, Exchange, Insert, Operator, Rename, ToElement, Upgrade
+from .mapping_operators import Downgrade, Exchange, Insert, Operator, Rename, ToElement, Upgrade
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import numpy as np
 from pathcast.kernels import Int32s, Int64s, Matrix, Writable, kernel, part
 
 from .element_list_kernels import append, make, owner_of, take_attributes
-from .layout_kernels import (
+from .rewriting_layout_kernels import (
     C_ATTRIBUTES,
     C_BYTES,
     C_DEPTH,

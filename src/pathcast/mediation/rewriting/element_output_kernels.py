@@ -15,7 +15,7 @@ import numpy as np
 from pathcast.documents.document_batch_kernels import Elements, Values
 from pathcast.kernels import Int32s, Int64s, Matrix, UInt8s, Writable, kernel, part
 
-from .layout_kernels import (
+from .rewriting_layout_kernels import (
     ELEMENT,
     MARKER,
     N_ATTRIBUTES,

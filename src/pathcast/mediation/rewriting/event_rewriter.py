@@ -26,7 +26,8 @@ from ..mappings.operator_plan import Plan
 from . import element_output_kernels as rows
 from .element_link_kernels import LinkedDocuments, LinkRoom, link
 from .element_output_kernels import ELEMENT_ROWS, RewrittenDocuments, SourceDocuments, ValuePlaces, emit
-from .layout_kernels import (
+from .plan_tables import Tables, tables_of
+from .rewriting_layout_kernels import (
     C_ATTRIBUTES,
     C_BYTES,
     C_ELEMENTS,
@@ -41,8 +42,7 @@ from .layout_kernels import (
     TOO_LARGE,
     TOO_MANY_ROOTS,
 )
-from .plan_tables import Tables, tables_of
-from .schema_node_kernels import place_elements
+from .schema_node_lookup_kernels import place_elements
 
 
 class Rewritten(NamedTuple):

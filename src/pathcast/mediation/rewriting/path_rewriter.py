@@ -22,7 +22,7 @@ from ..mappings.document_items import Item, to_bytes
 from ..mappings.operator_plan import Down, Into, NodePlan, Plan, Up
 from ..schemas.schema_tree import name_of, parent_of
 from .plan_tables import Tables
-from .schema_node_kernels import mark_present, place_elements
+from .schema_node_lookup_kernels import mark_present, place_elements
 
 _KEPT = 10_000
 

@@ -14,14 +14,14 @@ from pathcast.documents import Names
 from pathcast.kernels import Int32s
 
 from ..mappings.operator_plan import Down, Into, NodePlan, Place, Plan, Up
-from . import layout_kernels as rows
-from .layout_kernels import NONE, RewritingPlan
-from .schema_node_kernels import SchemaNodes
+from . import rewriting_layout_kernels as rows
+from .rewriting_layout_kernels import NONE, RewritingPlan
+from .schema_node_lookup_kernels import SchemaNodes
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """A plan as arrays; `layout_kernels.py` names the rows of `nodes`."""
+    """A plan as arrays; `rewriting_layout_kernels.py` names the rows of `nodes`."""
 
     small: Int32s  # by a name's id: its number in this mapping
     root: int  # that of the root's name

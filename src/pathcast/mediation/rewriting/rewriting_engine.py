@@ -19,16 +19,16 @@ import numpy as np
 from pathcast.documents import DocumentBatch
 from pathcast.errors import PathcastError
 from pathcast.kernels import Int32s, Int64s
-from pathcast.literature.streaming import Arrays, Delegated
+from pathcast.literature.streaming import Arrays, DelegatedPatterns
 from pathcast.literature.streaming.streaming_kernels import GATED, SKIPPING, STREAM, WHY, WRITTEN
-from pathcast.literature.xtrie import Lent, XTrieEngine
-from pathcast.literature.xtrie.layout_kernels import UNDECIDED
+from pathcast.literature.xtrie import RunInputs, XTrieEngine
+from pathcast.literature.xtrie.stack_layout_kernels import UNDECIDED
 from pathcast.matching import Entries, Offsets
 
 from .event_rewriter import EventRewriter
 from .rewriting_engine_kernels import FEW_FRAMES, MediatedSource, Walk, run_mediated
 from .rewriting_walk_kernels import ROW, WALK, WalkedDocuments, WalkRoom
-from .schema_node_kernels import place_elements
+from .schema_node_lookup_kernels import place_elements
 
 
 class EngineMatches(NamedTuple):
@@ -61,7 +61,7 @@ class MediatedEngine:
         self.engine = engine
         self.documents = 0  # those for which something was answered on rewritten arrays
         self._frames = _Frames()
-        self._late: tuple[Arrays, Delegated, Int32s] | None = None
+        self._late: tuple[Arrays, DelegatedPatterns, Int32s] | None = None
         self._gate_stamps: Int64s = np.zeros(0, dtype=np.int64)
 
     def match(self, batch: DocumentBatch, rewriter: EventRewriter) -> EngineMatches:
@@ -75,7 +75,7 @@ class MediatedEngine:
         with self.engine.lent(batch) as lent:
             return self._match(batch, nodes, rewriter, lent)
 
-    def _match(self, batch: DocumentBatch, nodes: Int32s, rewriter: EventRewriter, lent: Lent) -> EngineMatches:
+    def _match(self, batch: DocumentBatch, nodes: Int32s, rewriter: EventRewriter, lent: RunInputs) -> EngineMatches:
         scratch, delegated = lent.scratch, len(lent.tables["delegated"])
         scratch.state[[WRITTEN, GATED, STREAM, SKIPPING]] = 0
         scratch.state[UNDECIDED] = delegated
@@ -117,7 +117,7 @@ class MediatedEngine:
         self,
         batch: DocumentBatch,
         rewriter: EventRewriter,
-        lent: Lent,
+        lent: RunInputs,
         offsets: Offsets,
         entries: Entries,
         gate_offsets: Offsets,
@@ -134,11 +134,11 @@ class MediatedEngine:
         found = np.searchsorted(numbers, waiting).astype(np.int32)
         return late.add(rewritten, offsets, entries, gate_offsets, found, None, scratch.marks, scratch.summary)
 
-    def _verifying(self, tables: Arrays) -> tuple[Delegated, Int32s]:
+    def _verifying(self, tables: Arrays) -> tuple[DelegatedPatterns, Int32s]:
         """The verifier of all patterns with predicates, as of the engine's tables."""
         if self._late is None or self._late[0] is not tables:
             numbers = np.array(sorted(self.engine.table.trees), dtype=np.int32)
-            self._late = tables, Delegated(self.engine.table, numbers), numbers
+            self._late = tables, DelegatedPatterns(self.engine.table, numbers), numbers
         return self._late[1], self._late[2]
 
 

@@ -32,7 +32,8 @@ from pathcast.literature.streaming.streaming_kernels import (
     wipe,
 )
 from pathcast.literature.streaming.value_tests_kernels import TestedValues
-from pathcast.literature.xtrie.layout_kernels import (
+from pathcast.literature.xtrie.partial_match_kernels import credit, follow_rows, follow_twigs, partial_at
+from pathcast.literature.xtrie.stack_layout_kernels import (
     AT_END,
     FEW_LEVELS,
     L_PARTIAL,
@@ -47,10 +48,9 @@ from pathcast.literature.xtrie.layout_kernels import (
     XTrieTables,
     is_settled,
 )
-from pathcast.literature.xtrie.partial_match_kernels import credit, follow_rows, follow_twigs, partial_at
-from pathcast.literature.xtrie.tag_kernels import close_document, end_tag, open_document, start_tag
+from pathcast.literature.xtrie.tag_stack_kernels import close_document, end_tag, open_document, start_tag
 
-from .layout_kernels import NONE, STAY, TOO_LARGE, TOO_MANY_ROOTS, RewritingPlan
+from .rewriting_layout_kernels import NONE, STAY, TOO_LARGE, TOO_MANY_ROOTS, RewritingPlan
 from .rewriting_walk_kernels import (
     A_KEPT_END,
     A_NEXT,

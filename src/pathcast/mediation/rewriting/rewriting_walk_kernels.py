@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, Matrix, Writable, part, rare
-from pathcast.literature.xtrie.layout_kernels import ATTRIBUTES_STAY, CONTENT_STAYS, NO_ATTRIBUTES
+from pathcast.literature.xtrie.stack_layout_kernels import ATTRIBUTES_STAY, CONTENT_STAYS, NO_ATTRIBUTES
 
 from .element_link_kernels import next_taker
-from .layout_kernels import (
+from .rewriting_layout_kernels import (
     DOWN,
     INTO,
     N_ATTRIBUTES,

@@ -17,7 +17,7 @@ from pathcast.errors import LimitError, MappingError, PathcastError
 from pathcast.extras import extra
 
 from ..mappings.document_items import Item, item_of
-from ..mappings.mapping import read_tree
+from ..mappings.schema_mapping import read_tree
 from .schema_tree import LIMIT, Recursion, SchemaNode, SchemaTree
 
 if TYPE_CHECKING:

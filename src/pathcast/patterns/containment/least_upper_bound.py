@@ -15,10 +15,10 @@ product of their sizes and says little more; what is left out for the room are t
 Cost: O(|one| · |other|) pairs, each with containment tests for what they share; a millisecond for eight steps each.
 """
 
-from .. import normal_form as normal
+from .. import normal_form_constructors as normal
 from ..tree_pattern import WILDCARD, Condition, Node, Pattern, conditions_in
-from .containment import Facts, Place, contains
-from .minimisation import minimised
+from .pattern_containment import Facts, Place, contains
+from .pattern_minimisation import minimised
 
 WIDEST = 8
 _MOST_LOOKED_AT = 8

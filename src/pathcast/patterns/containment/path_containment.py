@@ -4,8 +4,8 @@ The general path is cut at its `//` into blocks of names at fixed distances (`*`
 the root unless the path begins with `//`; each further block takes the earliest place after the one before it, which
 leaves the most room for the rest: a path need not end where a pattern ends, so the earliest is always right.
 
-Invariant: agrees with the homomorphism of `containment.py` (property test). Cost: O(|general| · |special|) at worst,
-mostly one walk.
+Invariant: agrees with the homomorphism of `pattern_containment.py` (property test). Cost: O(|general| · |special|) at
+worst, mostly one walk.
 """
 
 from ..tree_pattern import WILDCARD, Node

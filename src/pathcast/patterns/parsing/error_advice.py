@@ -7,7 +7,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from .tokens import Token
+from .xpath_tokens import Token
 
 _BEFORE_A_PATH = frozenset({"", "(", ",", "=", "!=", "<", "<=", ">", ">=", "and", "or"})
 

@@ -24,13 +24,13 @@ from msgspec import Struct
 
 from pathcast.errors import LimitError, PatternError
 
-from .. import normal_form as normal
+from .. import normal_form_constructors as normal
 from ..pattern_text import condition_text, has_one_text, literal_text, test_text
 from ..tree_pattern import WILDCARD, AllOf, Axis, Compare, Condition, Node, Operator, Pattern
 from ..value_comparison import number_of, number_text
 from .bounded_cache import Memo
 from .recursive_descent import MAX_NESTING, MAX_TREE_STEPS, Descent, Namespaces
-from .tokens import LITERAL, NAME, NUMBER, SPACE, SURROGATE
+from .xpath_tokens import LITERAL, NAME, NUMBER, SPACE, SURROGATE
 
 _TEST = rf"(?:text\(\)|@?{NAME}|\*)"
 _STEP = re.compile(rf"//?{_TEST}")

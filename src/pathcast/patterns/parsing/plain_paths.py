@@ -1,11 +1,11 @@
 """Plain paths in bulk: `/a//b/*` to a few small integers, without building a tree.
 
 A step is `2 · symbol`, plus 1 after `//`; symbol 0 is `*`, symbol `k + 1` the name with id `k`. A path is its tuple
-of steps, in the normal form of `normal_form.py`: `//*/x` becomes `/*//x`, a last `//*` becomes `/*`.
+of steps, in the normal form of `normal_form_constructors.py`: `//*/x` becomes `/*//x`, a last `//*` becomes `/*`.
 
 The trick is to cut at single slashes only: with `//` written as `/` and a mark, each piece is one step, and a
 dictionary from pieces to steps does the rest. A piece that is not there yet is checked once; a piece that is no name
-at all makes the expression one for `parse.py`.
+at all makes the expression one for `xpath_parser.py`.
 
 Cost: about 1 µs a path once its steps have been seen. Invariant: agrees with `parse` (property test).
 """
@@ -17,8 +17,8 @@ from pathcast.errors import PatternError
 
 from ..pattern_text import test_text
 from ..tree_pattern import WILDCARD, Axis, Node, Pattern
-from .parse import MAX_STEPS, Namespaces, max_length, parse
-from .tokens import NCNAME
+from .xpath_parser import MAX_STEPS, Namespaces, max_length, parse
+from .xpath_tokens import NCNAME
 
 Steps = tuple[int, ...]
 

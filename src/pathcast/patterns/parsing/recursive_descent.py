@@ -13,7 +13,7 @@ from typing import Literal, NoReturn, cast
 from pathcast.documents import XML_NAMESPACE, expanded
 from pathcast.errors import LimitError, PatternError
 
-from .. import normal_form as normal
+from .. import normal_form_constructors as normal
 from ..tree_pattern import (
     ALWAYS,
     NEVER,
@@ -32,9 +32,9 @@ from ..tree_pattern import (
 )
 from ..value_comparison import number_of
 from .error_advice import as_predicate
-from .operands import LiteralValue, Operand, Path, Truth
+from .parsed_operands import LiteralValue, Operand, Path, Truth
 from .token_cursor import Cursor
-from .tokens import Token
+from .xpath_tokens import Token
 
 Namespaces = Mapping[str, str] | Literal["ignore"] | None
 

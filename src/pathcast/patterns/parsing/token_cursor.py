@@ -6,7 +6,7 @@ end is empty. So to see a symbol or a word is to compare the text.
 
 from pathcast.errors import LimitError, PatternError
 
-from .tokens import SUPPORTED, Token, pattern_error, tokens
+from .xpath_tokens import SUPPORTED, Token, pattern_error, tokens
 
 
 class Cursor:

@@ -22,9 +22,9 @@ from pathcast.kernels import AnyArray, Int32s, Int64s
 from pathcast.patterns import Pattern
 from pathcast.store import offsets_of
 
-from ..annotations.annotations import Bound, Mask, is_short
 from ..annotations.data_pattern_occurrences import DataPatterns
 from ..annotations.derived_information import ChangingDerived
+from ..annotations.document_annotations import Bound, Mask, is_short
 from ..table.entry_sets_kernels import expire_behind, list_behind, mark_alone, mark_behind
 from ..table.value_needs import Needs
 from .simple_aggregates import Simple, StoredSimple
@@ -32,7 +32,7 @@ from .simple_aggregates import Simple, StoredSimple
 MOST_REMEMBERED = 1 << 12
 
 
-class Behind:
+class EntriesBehind:
     """For each number (of an aggregate, of a data pattern) the entries that stand behind it.
 
     With `data`, numbers are those of its patterns, and where one is absent, so are all that contain it: of an entry,
@@ -98,7 +98,7 @@ class Behind:
         return {"offsets": self._offsets, "entries": self._entries}
 
     @classmethod
-    def restore(cls, arrays: Mapping[str, AnyArray]) -> "Behind":
+    def restore(cls, arrays: Mapping[str, AnyArray]) -> "EntriesBehind":
         """What `arrays` was taken of, on the same memory."""
         made = cls(())
         made._offsets, made._entries = arrays["offsets"], arrays["entries"]
@@ -108,13 +108,13 @@ class Behind:
         """The entries behind one number."""
         return self._entries[self._offsets[number] : self._offsets[number + 1]]
 
-    def moved(self, to: Int32s) -> "Behind":
+    def moved(self, to: Int32s) -> "EntriesBehind":
         """The same with other numbers for entries, -1 for those that are gone."""
         moved = (to[self.entries_at(number)] for number in range(len(self)))
-        return Behind((entries[entries >= 0] for entries in moved), self._data)
+        return EntriesBehind((entries[entries >= 0] for entries in moved), self._data)
 
 
-class Known:
+class BoundEntries:
     """Which entries of the sender match when an aggregate is bound (T_sagg).
 
     `numbers` has the number that lasts of each aggregate, by its place in the advertisement; `to` the entry of each
@@ -127,17 +127,17 @@ class Known:
         derived: ChangingDerived | StoredSimple,
         numbers: Sequence[int],
         to: Int32s | None = None,
-        unbound: Behind | None = None,
+        unbound: EntriesBehind | None = None,
     ) -> None:
         self.derived, self.numbers, self.to = derived, numbers, to
         self._remembered: dict[Bound, Int32s] = {}
         self._unbound = unbound
 
     @property
-    def unbound(self) -> Behind:
+    def unbound(self) -> EntriesBehind:
         """The entries that match whenever an aggregate does, by its place, whatever stands for its wildcards."""
         if self._unbound is None:
-            self._unbound = Behind(self._entries(Bound(number, ())) for number in range(len(self.numbers)))
+            self._unbound = EntriesBehind(self._entries(Bound(number, ())) for number in range(len(self.numbers)))
         return self._unbound
 
     def holding(self, aggregates: Mask) -> Int32s:
@@ -180,11 +180,11 @@ class Known:
                 found[place] = state
         return found
 
-    def moved(self, to: Int32s) -> "Known":
+    def moved(self, to: Int32s) -> "BoundEntries":
         """The same with other numbers for entries."""
         if self.to is not None:
             to = np.where(self.to >= 0, to[self.to], -1)
-        return Known(self.derived, self.numbers, to)
+        return BoundEntries(self.derived, self.numbers, to)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -199,10 +199,10 @@ class Advertisement:
     simple: tuple[Simple, ...]
     data: DataPatterns
     frequencies: Int32s
-    covered: Behind
-    known: Known
-    containing: Behind
-    expiring: Behind
+    covered: EntriesBehind
+    known: BoundEntries
+    containing: EntriesBehind
+    expiring: EntriesBehind
     needs: Needs = field(default_factory=Needs)
 
     def moved(self, to: Int32s) -> "Advertisement":

@@ -8,14 +8,14 @@ in between, with little of its own, does not make everything looser again. Deriv
 (`derived_information.py`).
 
 Invariant: every entry that somebody else than the receiver wants stands behind an aggregate that contains it.
-Cost: anew, see `aggregation.py` and `derived_information.py`; after a change some 100 µs for each new entry, and some
-microseconds for each aggregate and entry to write down which stands behind which.
+Cost: anew, see `subscription_aggregation.py` and `derived_information.py`; after a change some 100 µs for each new
+entry, and some microseconds for each aggregate and entry to write down which stands behind which.
 """
 
 from ..annotations.data_pattern_occurrences import DataPatterns
 from ..annotations.derived_information import Budget, ChangingDerived
 from ..router import Router
-from .advertisement import Advertisement, Behind, Known
+from .advertisement import Advertisement, BoundEntries, EntriesBehind
 from .incremental_aggregation import ChangingAggregation
 
 # What is advertised besides aggregates: so many bits are an ND annotation.
@@ -34,7 +34,7 @@ def compose(router: Router, upstream: str, keep: float, *, anew: bool) -> Advert
     changing.change(fresh, changing.patterns.keys() - entries, least=max((each.steps for each in received), default=0))
     derived.follow()
     numbers = tuple(sorted(changing.aggregates))
-    known, table = Known(derived, numbers), derived.data
+    known, table = BoundEntries(derived, numbers), derived.data
     same = before is not None and before.data.patterns == table.patterns
     data = before.data if before is not None and same else DataPatterns(table.patterns)
     needs = router.structures.needs(router.table.patterns, (each.needs for each in received))
@@ -47,9 +47,9 @@ def compose(router: Router, upstream: str, keep: float, *, anew: bool) -> Advert
         known.public(),
         data,
         table.frequencies,
-        Behind(sorted(changing.covered[number]) for number in numbers),
+        EntriesBehind(sorted(changing.covered[number]) for number in numbers),
         known,
-        Behind(table.containing, data),
-        Behind(table.expiring),
+        EntriesBehind(table.containing, data),
+        EntriesBehind(table.expiring),
         needs,
     )

@@ -1,7 +1,7 @@
 """An aggregation that follows its subscriptions: they come and go, aggregates keep their numbers, versions tell what
 changed.
 
-Whatever is aggregated first is aggregated as a whole (`aggregation.py`). After that
+Whatever is aggregated first is aggregated as a whole (`subscription_aggregation.py`). After that
 
 - a subscription that goes leaves its aggregate; an aggregate without subscriptions goes;
 - a subscription that comes joins an aggregate that contains it, found by matching (`pattern_covering.py`), or becomes
@@ -13,8 +13,8 @@ one;
     version 7: /a/b/c joins 3     version 8: 5 and 9 merged, now 31      since 6: 31 new, 5 and 9 gone, 3 regrouped
 
 Invariant: every subscription is covered by one aggregate, which contains it. A number never means two patterns.
-Cost: some 100 µs for a subscription that comes, a few for one that goes; merging and aggregating as `aggregation.py`
-says, once in many changes.
+Cost: some 100 µs for a subscription that comes, a few for one that goes; merging and aggregating as
+`subscription_aggregation.py` says, once in many changes.
 """
 
 from collections import deque
@@ -27,7 +27,7 @@ from pathcast.patterns import Pattern
 from pathcast.patterns.containment import size
 
 from ..table.pattern_covering import CoverIndex
-from .aggregation import Aggregation, Clusters
+from .subscription_aggregation import Aggregation, Clusters
 
 SLACK, MUCH = 0.1, 0.5
 _FEW = 64

@@ -1,6 +1,6 @@
 """Clusters: patterns that one small change makes equal, found by hashing all changes of all patterns at once.
 
-Each pattern is a tree of parts (`patterns/generalisation.py`); a part's hash is mixed from its label and the sum of the
+Each pattern is a tree of parts (`pattern_generalisation.py`); a part's hash is mixed from its label and the sum of the
 hashes below it, so that the order of branches does not matter. A change of one part changes the hashes on its way up
 to the root only; all changes of all patterns are taken up to their roots together, a level at a time, in arrays.
 

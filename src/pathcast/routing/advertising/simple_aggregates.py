@@ -31,9 +31,9 @@ from pathcast.kernels import Int32s
 from pathcast.patterns import WILDCARD, Axis, Node, Pattern, conditions_in
 from pathcast.patterns.containment import contains
 
-from ..annotations.annotations import is_short
+from ..annotations.document_annotations import is_short
 from ..annotations.wildcard_bindings import Bindings, Segment, Wildcards, bound, replaced
-from .aggregation import Aggregation
+from .subscription_aggregation import Aggregation
 
 _NOTHING = np.zeros(0, dtype=np.int32)
 MOST_EMBEDDINGS = 8

@@ -1,1 +1,1 @@
-from .annotations import NOTHING as NOTHING
+from .document_annotations import NOTHING as NOTHING

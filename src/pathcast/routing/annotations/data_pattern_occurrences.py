@@ -21,8 +21,8 @@ from pathcast.errors import LimitError
 from pathcast.kernels import Int32s, Int64s
 
 from ..table.name_translation import Naming
-from .annotations import Labels, Mask
-from .data_pattern_kernels import UNKNOWN, distinct_paths, find_last_places, mark_endings, mark_wholes
+from .data_pattern_occurrence_kernels import UNKNOWN, distinct_paths, find_last_places, mark_endings, mark_wholes
+from .document_annotations import Labels, Mask
 
 MOST_PATHS = 1 << 16
 
@@ -77,7 +77,7 @@ class LabelMemory:
 
 
 class _Endings:
-    """Which patterns each label path ends with, found when the path is first met; see `data_pattern_kernels.py`."""
+    """Which patterns each label path ends with, found when it is first met (`data_pattern_occurrence_kernels.py`)."""
 
     def __init__(self, ending: Callable[[Labels], list[int]]) -> None:
         self._ending = ending

@@ -34,9 +34,9 @@ import numpy as np
 from pathcast.kernels import Int32s
 from pathcast.patterns import Pattern
 
-from ..advertising.aggregation import Aggregation
 from ..advertising.incremental_aggregation import ChangingAggregation
 from ..advertising.simple_aggregates import Simple, SimpleAggregates
+from ..advertising.subscription_aggregation import Aggregation
 from .data_patterns import ChangingData, DataTable, best, data_table
 from .wildcard_bindings import Bindings
 

@@ -12,8 +12,8 @@ that fail is worked out before its copy leaves; what fails of all entries, befor
 Annotations are believed as far as the link is: over an untrusted one, negative ones and last places are not looked at,
 and positive ones send the document early to other routers, which match it anyway, but never to a subscriber.
 
-Invariant: what a `Taken` tells to fail does not match the document, and what it tells to be known does, if the sender
-is honest and its annotations refer to the advertisement that `made` is; others are not looked at.
+Invariant: what `AnnotationFacts` tell to fail does not match the document, and what they tell to be known does, if
+the sender is honest and its annotations refer to the advertisement that `made` is; others are not looked at.
 """
 
 from dataclasses import dataclass, field
@@ -24,13 +24,13 @@ from pathcast.kernels import Int32s
 
 from ..advertising.advertisement import Advertisement
 from ..table.routing_table import View
-from .annotations import Annotations, Bound, Mask
+from .document_annotations import Annotations, Bound, Mask
 
 _NOBODY = np.zeros(0, dtype=np.int32)
 
 
 @dataclass(slots=True, eq=False)
-class Taken:
+class AnnotationFacts:
     """What annotations tell: targets that want the document, entries that are known to match it, and which ones fail.
 
     `proofs` are bindings with the entries that they show to match, `refused` why annotations were not looked at. What
@@ -75,9 +75,9 @@ class Taken:
         return expiry
 
 
-def take(annotations: Annotations, made: Advertisement | None, view: View, *, trusted: bool) -> Taken:
+def take(annotations: Annotations, made: Advertisement | None, view: View, *, trusted: bool) -> AnnotationFacts:
     """What annotations tell a router that made this advertisement to their sender; nothing is ruled out yet."""
-    taken = Taken(view, view.nobody(), np.zeros(len(view.group), dtype=np.bool_))
+    taken = AnnotationFacts(view, view.nobody(), np.zeros(len(view.group), dtype=np.bool_))
     if not annotations:
         return taken
     taken.refused = _refusal(annotations, made)

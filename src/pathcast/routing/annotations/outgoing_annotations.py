@@ -15,13 +15,13 @@ import numpy as np
 
 from pathcast.documents import DocumentBatch
 
-from ..policy import Policy
+from ..forwarding_policy import Policy
 from ..router import Router
 from ..table.entry_sets_kernels import pick
-from .annotations import Annotations, Bound, LastPlaces, Mask
+from .aggregate_bindings import fitting
 from .data_pattern_occurrences import SeenPaths
-from .incoming_annotations import Taken
-from .online_bindings import fitting
+from .document_annotations import Annotations, Bound, LastPlaces, Mask
+from .incoming_annotations import AnnotationFacts
 
 # Annotations of one kind take no more than this part of the document's bytes, and these bytes.
 SHARE, LEAST = 0.03, 64
@@ -38,10 +38,10 @@ class Reading:
             self.seen = router.labels.seen(batch)
 
 
-class Making:
+class AnnotationMaker:
     """Makes the annotations of one document at one router."""
 
-    def __init__(self, router: Router, policy: Policy, taken: Taken, size: int) -> None:
+    def __init__(self, router: Router, policy: Policy, taken: AnnotationFacts, size: int) -> None:
         self.router, self.policy, self.taken = router, policy, taken
         self.room = max(LEAST, int(SHARE * size))
 

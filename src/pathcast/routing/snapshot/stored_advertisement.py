@@ -20,7 +20,7 @@ from pathcast.patterns import Namespaces, Pattern
 from pathcast.patterns.parsing import parse_printed
 from pathcast.store import Texts, pack
 
-from ..advertising.advertisement import Advertisement, Behind, Known
+from ..advertising.advertisement import Advertisement, BoundEntries, EntriesBehind
 from ..advertising.simple_aggregates import Simple, States, StoredSimple
 from ..annotations.data_pattern_occurrences import DataPatterns
 from ..table.routing_table import RoutingTable
@@ -99,9 +99,9 @@ def restore_made(ends: tuple[str, str], arrays: Arrays, namespaces: Namespaces) 
     """What `made_arrays` was taken of, between these routers: upstream and downstream."""
     texts = Texts(arrays["aggregates"], arrays["aggregate_offsets"])
     aggregates = StoredPatterns(len(texts), lambda number: parse_printed(texts[number], namespaces))
-    behind = [Behind.restore(part_of(arrays, f"{name}_")) for name in _BEHIND]
+    behind = [EntriesBehind.restore(part_of(arrays, f"{name}_")) for name in _BEHIND]
     simple = StoredSimple(lambda: _states(arrays["known"]), aggregates, lambda text: parse_printed(text, namespaces))
-    known = Known(simple, range(len(aggregates)), unbound=Behind.restore(part_of(arrays, "unbound_")))
+    known = BoundEntries(simple, range(len(aggregates)), unbound=EntriesBehind.restore(part_of(arrays, "unbound_")))
     return _restored(ends, arrays, aggregates, behind, known)
 
 
@@ -110,7 +110,7 @@ def restore_received(ends: tuple[str, str], arrays: Arrays, table: RoutingTable)
     entries = arrays["entries"]
     aggregates = StoredPatterns(len(entries), lambda number: table.patterns.pattern(int(entries[number])))
     nothing = StoredSimple(dict, aggregates, lambda text: parse_printed(text, None))
-    return _restored(ends, arrays, aggregates, [Behind(())] * 3, Known(nothing, range(len(entries))))
+    return _restored(ends, arrays, aggregates, [EntriesBehind(())] * 3, BoundEntries(nothing, range(len(entries))))
 
 
 def _arrays(one: Advertisement) -> Arrays:
@@ -124,7 +124,11 @@ def _arrays(one: Advertisement) -> Arrays:
 
 
 def _restored(
-    ends: tuple[str, str], arrays: Arrays, aggregates: Sequence[Pattern], behind: Sequence[Behind], known: Known
+    ends: tuple[str, str],
+    arrays: Arrays,
+    aggregates: Sequence[Pattern],
+    behind: Sequence[EntriesBehind],
+    known: BoundEntries,
 ) -> Advertisement:
     facts = _read(arrays["facts"])
     version, steps = arrays["version"].tolist()

@@ -1,7 +1,7 @@
 """The dictionary of a link: label paths by number, learnt by both ends from what is sent.
 
 The sending end numbers label paths as documents bring them (`Sent`) and defines each once, in the first message that
-has it: its parent's number and its last name. The receiving end (`Learnt`) takes the definitions in.
+has it: its parent's number and its last name. The receiving end (`ReceivedPaths`) takes the definitions in.
 
 Both are soft state. A dictionary has an *epoch*, drawn when it begins, and each of its lengths a *digest* of all that
 was defined up to there. A message says which epoch it belongs to, from where on it defines, and the digest after that.
@@ -26,7 +26,7 @@ from pathcast.documents.structure import (
     PATH_BYTES,
     S_ROWS,
     Definitions,
-    Spelled,
+    NameBytes,
     read_definitions,
     reason,
     write_definitions,
@@ -100,7 +100,7 @@ class Sent:
         known = self._names_before[first]
         names = [self.labels.names[name].encode() for name in list(self._wire_of)[known:]]
         edges = offsets_of([len(each) for each in names])
-        spelled = Spelled(np.frombuffer(b"".join(names), np.uint8), edges)
+        spelled = NameBytes(np.frombuffer(b"".join(names), np.uint8), edges)
         out = np.empty(ITEM_BYTES * (len(self) - first) + int(edges[-1]), np.uint8)
         size = write_definitions(self.labels.parents, np.array(self._wire_names, np.int32), known, spelled, first, out)
         return out[:size].tobytes()
@@ -116,7 +116,7 @@ class Sent:
             self.digests.append(chained(self.digests[-1], int(parents[path]), digest))
 
 
-class Learnt:
+class ReceivedPaths:
     """The receiving end: label paths as they were defined."""
 
     def __init__(self, epoch: int, paths: int = PATHS, names: int = NAMES, depth: int = 1000) -> None:

@@ -21,7 +21,7 @@ from .structure_matcher import StructureMatcher
 from .structure_relay import StructureRelay
 
 
-class Came(NamedTuple):
+class ReceivedStructure(NamedTuple):
     """An annotation that was taken in, with its document."""
 
     sender: str
@@ -61,27 +61,27 @@ class Structures:
 
     def take_in(
         self, sender: str, needs: Needs, table: PatternTable, structure: bytes, data: bytes
-    ) -> "Came | Refused":
+    ) -> "ReceivedStructure | Refused":
         """An annotation that came with a document, checked; `needs` were advertised to the sender."""
         decoder = self._decoder(sender, needs, table)
         if isinstance(decoder, Refused):
             return decoder
         message = decoder.taken_in(structure, data)
-        return message if isinstance(message, Refused) else Came(sender, decoder, structure, data, message)
+        return message if isinstance(message, Refused) else ReceivedStructure(sender, decoder, structure, data, message)
 
     @staticmethod
-    def decode(came: "Came") -> DocumentBatch | Refused:
+    def decode(came: "ReceivedStructure") -> DocumentBatch | Refused:
         """The element arrays of a document that came with an annotation."""
         return came.decoder.batch_of(came.structure, came.document, came.message)
 
-    def match(self, came: "Came", engine: Engine) -> Entries | Refused:
+    def match(self, came: "ReceivedStructure", engine: Engine) -> Entries | Refused:
         """The entries that a document with an annotation matches, for engines that `StructureMatcher` takes."""
         matcher = self._matchers.get(came.sender)
         if matcher is None or matcher.decoder is not came.decoder or matcher.engine is not engine:
             matcher = self._matchers[came.sender] = StructureMatcher(came.decoder, engine)
         return matcher.match_taken(came.structure, came.document, came.message)
 
-    def pass_on(self, came: "Came", neighbour: str, needs: Needs) -> bytes | None:
+    def pass_on(self, came: "ReceivedStructure", neighbour: str, needs: Needs) -> bytes | None:
         """The annotation for a neighbour with these needs, from the one that came; None when elements are needed."""
         coder = self._coder(neighbour, needs)
         relay = self._relays.get((came.sender, neighbour))

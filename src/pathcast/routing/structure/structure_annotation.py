@@ -22,7 +22,7 @@ import os
 import numpy as np
 
 from pathcast.documents import Document, DocumentBatch, Names
-from pathcast.documents.structure import NO_ROOM, TEXTS, VALUES, Requested, Span, encode_document
+from pathcast.documents.structure import NO_ROOM, TEXTS, VALUES, RequestedValues, Span, encode_document
 from pathcast.kernels import Int32s
 
 from ..table.value_needs import ANY, Needs
@@ -148,12 +148,14 @@ class _Requests:
             else:
                 self._codes_of.setdefault(element, []).append(number_of[name])
         self._all = self._bits(ANY)
-        self._requested = Requested(np.zeros(0, np.uint8), np.zeros(0, np.int32), everywhere, np.zeros(0, np.int64))
+        self._requested = RequestedValues(
+            np.zeros(0, np.uint8), np.zeros(0, np.int32), everywhere, np.zeros(0, np.int64)
+        )
 
     def _bits(self, element: str) -> int:
         return TEXTS * (element in self._needs.texts) | VALUES * (element in self._needs.values)
 
-    def follow(self) -> Requested:
+    def follow(self) -> RequestedValues:
         """The requests, extended to the names that the dictionary has by now."""
         before = len(self._requested.flags)
         if before == len(self._names):

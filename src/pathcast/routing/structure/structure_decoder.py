@@ -20,7 +20,7 @@ from pathcast.errors import MessageError
 from pathcast.kernels import Int64s
 
 from ..table.value_needs import Needs
-from .link_dictionary import NAMES, PATHS, Learnt, UndefinedError
+from .link_dictionary import NAMES, PATHS, ReceivedPaths, UndefinedError
 from .structure_bytes import Header, Refused, read_header
 from .structure_matcher_kernels import Message
 
@@ -31,7 +31,7 @@ _ELEMENT_BYTES, _VALUE_BYTES = 4, 3
 class Taken(NamedTuple):
     """A message whose label paths are known, and how many attributes and texts it has."""
 
-    learnt: Learnt | None
+    learnt: ReceivedPaths | None
     message: Message
     attributes: int
     texts: int
@@ -52,7 +52,7 @@ class StructureDecoder:
         self.needs = needs
         self.limits = Limits.given(limits)
         self._paths, self._most_names = paths, most_names
-        self._learnt: Learnt | None = None
+        self._learnt: ReceivedPaths | None = None
         self._naming = _Naming(names, needs)
         self._decoding = Decoding(positions=False)
 
@@ -124,7 +124,7 @@ class StructureDecoder:
         message = Message(header.body, len(structure), header.elements, header.first + header.defined)
         return Taken(learnt, message, header.attributes, header.texts)
 
-    def _learnt_for(self, header: Header, structure: bytes) -> Learnt | Refused:
+    def _learnt_for(self, header: Header, structure: bytes) -> ReceivedPaths | Refused:
         """The dictionary that a message refers to, with what it defines."""
         learnt = self._learnt
         if learnt is None or learnt.epoch != header.epoch:
@@ -135,7 +135,7 @@ class StructureDecoder:
         elif header.first > len(learnt):
             return self._refused("a message with label paths is missing", resend=True)
         # A message that defines from the first path on may begin a dictionary, also one that has an old one's epoch.
-        fresh = [] if header.first else [Learnt(header.epoch, self._paths, self._most_names, self.limits.depth)]
+        fresh = [] if header.first else [ReceivedPaths(header.epoch, self._paths, self._most_names, self.limits.depth)]
         why = ""
         for each in [learnt, *fresh] if learnt is not None else fresh:
             try:
@@ -179,10 +179,10 @@ class _Naming:
         self._known = -1
         self._own: dict[str, int] = {}
         self._listed: list[str] = []
-        self._paths: dict[Learnt, PathTable] = {}
+        self._paths: dict[ReceivedPaths, PathTable] = {}
         self.attribute_ids = np.zeros(0, np.int32)
 
-    def current(self, learnts: Iterable[Learnt]) -> tuple[int, list[str]]:
+    def current(self, learnts: Iterable[ReceivedPaths]) -> tuple[int, list[str]]:
         """How many names of the table count, and the others; ids of the dictionaries' names are worked out by these."""
         wanted = dict.fromkeys(learnts)
         if self._known != len(self.names) or len(self._own) > NAMES:
@@ -199,7 +199,7 @@ class _Naming:
             self._listed = list(self._own)
         return self._known, self._listed
 
-    def paths(self, learnt: Learnt) -> PathTable:
+    def paths(self, learnt: ReceivedPaths) -> PathTable:
         """The label paths of a dictionary, with the ids of their last names."""
         return self._paths[learnt]
 
@@ -210,7 +210,7 @@ class _Naming:
         return self._known + self._own.setdefault(name, len(self._own))
 
 
-def _runs(messages: list[Taken]) -> list[tuple[Learnt | None, range]]:
+def _runs(messages: list[Taken]) -> list[tuple[ReceivedPaths | None, range]]:
     """The messages that follow each other and have one dictionary."""
     if len(messages) == 1:
         return [(messages[0].learnt, range(1))]

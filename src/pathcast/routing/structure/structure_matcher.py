@@ -24,8 +24,8 @@ from pathcast.kernels import Int32s, Int64s
 from pathcast.matching import Engine, Entries, PathMatching
 from pathcast.matching.automaton.verify import Verifier
 
-from ..annotations.online_bindings_kernels import H_ROWS, Search
-from .link_dictionary import Learnt
+from ..annotations.aggregate_bindings_kernels import H_ROWS, Search
+from .link_dictionary import ReceivedPaths
 from .structure_bytes import Refused
 from .structure_decoder import StructureDecoder, Taken
 from .structure_matcher_kernels import (
@@ -110,7 +110,7 @@ class StructureMatcher:
         batch = self.decoder.batch_of(structure, document, message)
         return batch if isinstance(batch, Refused) else self.engine.match_batch(batch)[1]
 
-    def _by_numbers(self, structure: bytes, message: Taken, learnt: Learnt) -> int:
+    def _by_numbers(self, structure: bytes, message: Taken, learnt: ReceivedPaths) -> int:
         """Match from the numbers of label paths: 0, or why that can't be done."""
         data = np.frombuffer(structure, np.uint8)
         numbers = self._counts, self._state
@@ -152,7 +152,7 @@ class StructureMatcher:
 
     # What is remembered.
 
-    def _forget(self, learnt: Learnt | None) -> None:
+    def _forget(self, learnt: ReceivedPaths | None) -> None:
         """Begin anew, for the entries that there are by now."""
         table = self.engine.table
         if self._entries != len(table):
@@ -189,7 +189,7 @@ class StructureMatcher:
         entries, parts = self._entries_found.entries, self._parts_found.entries
         self._memo = PathMemo(begins, counts, entries, part_begins, part_counts, parts)
 
-    def _make_room(self, learnt: Learnt, elements: int) -> None:
+    def _make_room(self, learnt: ReceivedPaths, elements: int) -> None:
         memo, occurring = self._memo, self._occurring
         if len(memo.begins) < len(learnt.parent):
             more = len(learnt.parent) - len(memo.begins)
@@ -223,7 +223,7 @@ class StructureMatcher:
         self._search = self._search._replace(following=following, held=held)
         self._answer = self._answer._replace(missing=missing)
 
-    def _ask(self, learnt: Learnt, paths: list[int]) -> None:
+    def _ask(self, learnt: ReceivedPaths, paths: list[int]) -> None:
         """Ask the engines what label paths satisfy, and remember it."""
         assert isinstance(self.engine, PathMatching)
         labels = [learnt.labels(path) for path in paths]

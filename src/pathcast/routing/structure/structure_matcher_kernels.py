@@ -4,20 +4,20 @@
 What each label path satisfies is remembered: plain paths that are entries, and plain paths that trees are made of
 (`trees_as_paths.py`). A document satisfies what its distinct label paths do. A tree whose paths are all there holds
 for certain where at most one element can lie on each of its branching nodes; else, if it is made of elements alone, it
-is laid over the elements (`online_bindings_kernels.py`), and if it asks about values, it is handed on.
+is laid over the elements (`aggregate_bindings_kernels.py`), and if it asks about values, it is handed on.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.structure.decoder_kernels import NONE
-from pathcast.documents.structure.header_kernels import CUT, NO_PARENT, NO_PATH, OK, TOO_DEEP
-from pathcast.documents.structure.number_kernels import AT, WHY, WRONG, put_number, take_number
+from pathcast.documents.structure.element_decoder_kernels import NONE
+from pathcast.documents.structure.structure_header_kernels import CUT, NO_PARENT, NO_PATH, OK, TOO_DEEP
+from pathcast.documents.structure.varint_kernels import AT, WHY, WRONG, put_number, take_number
 from pathcast.kernels import Int32s, Int64s, UInt8s, UInt64s, Writable, kernel, part
 from pathcast.matching.arrays.bitset_kernels import mark_with_summary, read_few_marks
 
-from ..annotations.online_bindings_kernels import (
+from ..annotations.aggregate_bindings_kernels import (
     CHILD,
     HOLDS,
     Search,

@@ -16,7 +16,7 @@ from pathcast.documents.structure import AT, S_ROWS
 from pathcast.errors import LimitError
 from pathcast.kernels import UInt8s
 
-from .link_dictionary import Learnt
+from .link_dictionary import ReceivedPaths
 from .structure_annotation import StructureCoder
 from .structure_bytes import Refused
 from .structure_decoder import StructureDecoder, Taken
@@ -61,7 +61,7 @@ class StructureRelay:
         counts = message.message.elements, message.attributes, message.texts
         return self.coder.message(body + values, len(document), *counts)
 
-    def _numbered(self, learnt: Learnt, message: Message, data: UInt8s) -> bool:
+    def _numbered(self, learnt: ReceivedPaths, message: Message, data: UInt8s) -> bool:
         """Write the elements with the next link's numbers; False when they can't be had."""
         self._make_room(learnt, message.elements)
         while True:
@@ -87,7 +87,7 @@ class StructureRelay:
             except LimitError:
                 return False
 
-    def _number(self, learnt: Learnt, path: int) -> int:
+    def _number(self, learnt: ReceivedPaths, path: int) -> int:
         """The number of a label path on the next link."""
         waiting = [path]
         while (above := int(learnt.parent[waiting[-1]])) >= 0 and self._relayed.numbers[above] == UNKNOWN:
@@ -98,12 +98,12 @@ class StructureRelay:
             self._relayed.numbers[each] = self._sent.child(parent, learnt.names[int(learnt.name[each])])
         return int(self._relayed.numbers[path])
 
-    def _forget(self, learnt: Learnt | None) -> None:
+    def _forget(self, learnt: ReceivedPaths | None) -> None:
         self._learnt, self._sent = learnt, self.coder.sent
         self._relayed = Relayed(np.zeros(0, np.int32), np.zeros(0, np.int64))
         self._stack, self._missing = np.zeros(64, np.int32), np.zeros(0, np.int32)
 
-    def _make_room(self, learnt: Learnt, elements: int) -> None:
+    def _make_room(self, learnt: ReceivedPaths, elements: int) -> None:
         numbers, stamps = self._relayed
         if len(numbers) < len(learnt.parent):
             more = len(learnt.parent) - len(numbers)

@@ -1,7 +1,7 @@
 """The wire form: a header that says how much of everything there is, and compressed blocks.
 
     header   magic, version, counts, checksum of all that follows; then the frames' sizes, and the frames (zstd)
-    blocks   the frames' content: a small one of tables, then streams, texts and numbers by column (`encoder.py`)
+    blocks   the frames' content: a small one of tables, then streams, texts and numbers by column (`batch_encoder.py`)
 
     tables   ids of the documents · names · the tree (parent and name of each label path) · columns (label path, kind,
              how they are written) · tokens (bytes, label path, column, flags) · what follows each token
@@ -26,7 +26,7 @@ import zstandard
 from pathcast.errors import MessageError
 from pathcast.kernels import AnyArray, Int64s, UInt8s
 
-from ..skeletons import MAX_TOKENS
+from ..markup_skeletons import MAX_TOKENS
 from .message_limits import MessageLimits
 
 MAGIC = b"RoXS"

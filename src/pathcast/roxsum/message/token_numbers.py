@@ -17,7 +17,7 @@ from pathcast.documents import Bytes
 from pathcast.kernels import Int32s, Int64s
 
 from ..batch_contents_kernels import TokenRows, ValueRows
-from ..token_kernels import NONE, RAW_TEXT
+from ..token_table_kernels import NONE, RAW_TEXT
 from .token_numbers_kernels import ValueNumbers, number_pairs, number_values, place_pairs, place_values
 
 _PAIRS, _SLOTS = 1 << 12, 1 << 12

@@ -12,7 +12,7 @@ import numpy as np
 from pathcast.kernels import Int32s, Int64s, UInt8s, Writable, kernel, part
 
 from ..batch_contents_kernels import TokenRows, ValueRows
-from ..token_kernels import MIX, NONE, hash_bytes, same
+from ..token_table_kernels import MIX, NONE, hash_bytes, same
 
 HALF = np.uint64(32)
 MAX_PROBES = 64

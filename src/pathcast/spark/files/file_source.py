@@ -45,7 +45,7 @@ from .file_listing import FoundFile, list_files, look_at
 from .file_log import FileLog
 from .file_options import SETTLE, FileOptions, read_options
 from .file_settling import Clock, Settling, keep_deferred
-from .spark_file_log import LOG_OFFSET, local_path, logged_files
+from .spark_source_log import LOG_OFFSET, local_path, logged_files
 
 FORMAT = "pathcast-files"
 LOG = "pathcast/files.jsonl"

@@ -1,2 +1,2 @@
-from .join_files import publish_file as publish_file
-from .join_files import read_join_subscriptions as read_join_subscriptions
+from .join_definition_files import publish_file as publish_file
+from .join_definition_files import read_join_subscriptions as read_join_subscriptions

@@ -1,8 +1,8 @@
 """Fanning out: changes of tables become events under the keys that they concern, gathered by key.
 
 A change concerns one key for each edge at its table, or two where it moves a row
-(`pathcast.joins.partition.join_parts`). Events of one key in a partition are one row, so that a key costs the stages
-behind few rows a micro-batch.
+(`pathcast.joins.partition.join_value_parts`). Events of one key in a partition are one row, so that a key costs the
+stages behind few rows a micro-batch.
 
 Invariant: a change is under all of its keys, or it is a row with its error.
 Cost: some 10 µs a change, most of it reading JSON.

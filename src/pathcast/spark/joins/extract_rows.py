@@ -32,7 +32,7 @@ from ..matching.match_documents import with_structures
 from ..matching.mediate_documents import Mediating, Stage
 from ..matching.part_reader import PartReader
 from ..matching.row_groups import take_rows
-from ..sessions.shipped_objects import Shipped
+from ..sessions.shipped_objects import ShippedObject
 
 TABLE, CHANGE, ROW, SEQUENCE = "table", "change", "row", "sequence"
 # A document has at most so many rows of a table, so that its key and a row's number make one number.
@@ -80,7 +80,7 @@ def extract_rows(
     fields += [t.StructField("error", ERROR), t.StructField(document, documents.schema[document].dataType)]
     if not isinstance(table, Extraction) and not table:
         raise PipelineError("give at least one table to cut rows of")
-    shipped = Shipped.of(table)
+    shipped = ShippedObject.of(table)
     if mediation is None:
         function = extracting(shipped, document, structure, key, limits, entities)
     else:
@@ -90,7 +90,7 @@ def extract_rows(
 
 
 def extracting(
-    table: Shipped,
+    table: ShippedObject,
     document: str,
     structure: str | None = None,
     key: str | None = None,
@@ -100,7 +100,7 @@ def extracting(
     """The function that a worker runs on the rows of a partition."""
 
     def extract_batches(batches: Batches) -> Batches:
-        cutting = table.open(Cutting, limits, entities)
+        cutting = table.open(RowCutter, limits, entities)
         for batch in batches:
             for part in parts_of_values(batch.column(document)):
                 rows = batch.slice(part.begin, part.end - part.begin)
@@ -114,18 +114,18 @@ def extracting(
 
 
 def extracting_stage(
-    table: Shipped, document: str, key: str | None, limits: Limits | None, entities: Entities
+    table: ShippedObject, document: str, key: str | None, limits: Limits | None, entities: Entities
 ) -> Callable[[], Stage]:
     """`extracting` as a stage after another one in the same worker."""
 
     def open_stage() -> Stage:
-        cutting = table.open(Cutting, limits, entities)
+        cutting = table.open(RowCutter, limits, entities)
         return lambda part, rows: cutting.changes(rows, part, document, key)
 
     return open_stage
 
 
-class Cutting:
+class RowCutter:
     """An extraction in a worker, with what reads documents for it."""
 
     def __init__(self, tables: Extraction | Sequence[Extraction], limits: Limits | None, entities: Entities) -> None:

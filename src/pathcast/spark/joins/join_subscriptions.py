@@ -2,10 +2,10 @@
 
     changes ─ fan out, gather ─▶ (edge, join value, events) ─ shuffle, transformWithState ─▶ (key, answers) ─▶ messages
 
-What happens under one join value of one edge needs no other rows (`pathcast.joins.partition.join_parts`), so that is
-the key of the state: one value a key, in Spark's state store (RocksDB), with the rows of both tables as the joins room
-writes them. Events of one key come as one row and its messages leave as one (`event_fanout.py`, `key_answers.py`), so
-that a key costs one look into the store, one entry and few rows a micro-batch.
+What happens under one join value of one edge needs no other rows (`pathcast.joins.partition.join_value_parts`), so that
+is the key of the state: one value a key, in Spark's state store (RocksDB), with the rows of both tables as the joins
+room writes them. Events of one key come as one row and its messages leave as one (`event_fanout.py`,
+`join_key_answers.py`), so that a key costs one look into the store, one entry and few rows a micro-batch.
 
 Invariant: messages are those of one server, in the order of `sequence` under each key. An event is applied with the
 micro-batch that brings it, in the order of `sequence` among those of the batch, under all of its keys alike: one that
@@ -33,7 +33,7 @@ from pathcast.joins.partition import Event, Parts, StandingJoins
 from ..matching.column_checks import ERROR
 from .event_fanout import FANNED, LETTER, REFUSED, TIME, TIMED, VALUES, fanning
 from .extract_rows import CHANGE, ROW, SEQUENCE, TABLE
-from .key_answers import ANSWERED, MESSAGES, Refusal, pack, pack_refused, unfold
+from .join_key_answers import ANSWERED, MESSAGES, Refusal, pack, pack_refused, unfold
 from .worker_subscriptions import Subscribed, find_subscriptions
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"

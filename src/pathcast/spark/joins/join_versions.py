@@ -1,7 +1,7 @@
 """Versions of subscriptions to joins: a folder of descriptions that are published one after the other.
 
     subscriptions/versions/00000001/   a snapshot: the description of standing joins (joins/partition/stored_joins.py)
-    subscriptions/pins/…               which version a micro-batch of a stream belongs to (version_pins.py)
+    subscriptions/pins/…               which version a micro-batch of a stream belongs to (replay_version_pins.py)
 
 Invariant: in a version ids mean what they meant in those before. A version never changes.
 Cost: publishing writes all subscriptions, and looks at the new ones alone. Needs no Spark.

@@ -2,7 +2,8 @@
 
 Many subscriptions of a stage lie in a folder that every worker can read, named by their content.
 
-Invariant: all tasks of a micro-batch, and of its replays, get the same version (join_versions.py, version_pins.py).
+Invariant: all tasks of a micro-batch, and of its replays, get the same version (join_versions.py,
+replay_version_pins.py).
 Cost: a worker builds the index of a version once: some 1 µs a subscription that came as arrays, 0.1 ms another.
 """
 
@@ -18,7 +19,7 @@ from ..matching.worker_index import Index, PublishedIndex, find_index
 from ..pipeline.stream_checkpoints import batch_at, query_id
 from ..publishing.index_versions import AnyPath
 from ..publishing.index_versions import versions as versions_in
-from ..sessions.shipped_objects import Shipped
+from ..sessions.shipped_objects import ShippedObject
 
 T = TypeVar("T")
 # Subscriptions travel with a function up to this many bytes: PySpark broadcasts a function of a million bytes, and its
@@ -57,7 +58,7 @@ class Subscribed:
     `checkpoint` is that of the stream, where tasks find their micro-batch in it by its time.
     """
 
-    shipped: Shipped | StoredJoins | None
+    shipped: ShippedObject | StoredJoins | None
     index: Index | None
     checkpoint: str | None = None
 
@@ -69,7 +70,7 @@ class Subscribed:
 
     def open(self, make: Callable[..., T], *more: Any, batch: tuple[str, int] | None = None) -> T:
         """What `make` makes of the subscriptions that the running task has to use; in each process made once."""
-        if isinstance(self.shipped, Shipped):
+        if isinstance(self.shipped, ShippedObject):
             return self.shipped.open(make, *more)
         stored = self._stored(batch) if self.shipped is None else self.shipped
         key = stored, make, *more
@@ -127,9 +128,9 @@ def find_subscriptions(
     )
 
 
-def ship(standing: StandingJoins, folder: AnyPath | None, most_bytes: int = MOST_BYTES) -> Shipped | StoredJoins:
+def ship(standing: StandingJoins, folder: AnyPath | None, most_bytes: int = MOST_BYTES) -> ShippedObject | StoredJoins:
     """Subscriptions to send with a stage; more than `most_bytes` bytes of them go to a folder in `folder`."""
-    shipped = Shipped.of(standing)
+    shipped = ShippedObject.of(standing)
     if len(shipped.data) <= most_bytes:
         return shipped
     if folder is None:

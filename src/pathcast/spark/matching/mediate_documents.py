@@ -27,7 +27,7 @@ from pathcast.kernels import Int64s
 from pathcast.mediation import Mapping, Mediator
 from pathcast.mediation.rewriting import EventRewriter
 
-from ..sessions.shipped_objects import Shipped
+from ..sessions.shipped_objects import ShippedObject
 from .column_checks import ERROR, check_columns, check_entities
 from .document_columns import Part, binary_column, error_column, parts_of_values
 from .parse_documents import STRUCTURE
@@ -104,11 +104,11 @@ class Mediating:
             if name is not None and not isinstance(documents.schema[name].dataType, kinds):
                 found = documents.schema[name].dataType.simpleString()
                 raise PipelineError(f"the column '{name}' is of type {found}; {expected}")
-        return mediating(Shipped.of(self.mediator), document, self.schema, self.version, limits, entities, stage)
+        return mediating(ShippedObject.of(self.mediator), document, self.schema, self.version, limits, entities, stage)
 
 
 def mediating(
-    mediator: Shipped,
+    mediator: ShippedObject,
     document: str,
     schema: str,
     version: str | None = None,

@@ -98,14 +98,14 @@ class _Group:
     bytes: int = 0
 
 
-class Given(NamedTuple):
+class RowGroups(NamedTuple):
     """Groups that are given out together: their rows one after the other, without documents; these, of each group."""
 
     rows: pa.RecordBatch
     documents: list[list[int]]
 
 
-class Gathering:
+class GroupCollector:
     """Open groups by key."""
 
     def __init__(self, by: Sequence[str], document: str, max_rows: int, max_bytes: int, held_bytes: int) -> None:
@@ -117,7 +117,7 @@ class Gathering:
         self._batches: list[pa.RecordBatch] = []
         self._count = 0
 
-    def add(self, batch: pa.RecordBatch) -> Iterator[Given]:
+    def add(self, batch: pa.RecordBatch) -> Iterator[RowGroups]:
         """Take rows in; the groups that have to go. Their documents are held until the next are asked for."""
         numbers, sizes = self.documents.enter(batch.column(self._document))
         keys = list(zip(*(batch.column(name).to_pylist() for name in self._by), strict=True)) or [()] * len(batch)
@@ -139,11 +139,11 @@ class Gathering:
         if self.documents.held > self._held_bytes:
             yield from self._give(self._held_bytes // 2)
 
-    def close(self) -> Iterator[Given]:
+    def close(self) -> Iterator[RowGroups]:
         """The groups that are still there."""
         yield from self._give(-1)
 
-    def _give(self, most: int) -> Iterator[Given]:
+    def _give(self, most: int) -> Iterator[RowGroups]:
         """Give out full groups, then the largest, as long as the documents of the others are more than that."""
         going, self._full = self._full, []
         for group in going:
@@ -154,7 +154,9 @@ class Gathering:
             self.documents.release(going[-1].documents)
         if going:
             rows = one_batch(self._batches)
-            yield Given(take_rows(rows, [row for group in going for row in group.rows]), [g.documents for g in going])
+            yield RowGroups(
+                take_rows(rows, [row for group in going for row in group.rows]), [g.documents for g in going]
+            )
             self.documents.forget()
             self._keep_open(rows)
 

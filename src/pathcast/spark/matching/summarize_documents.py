@@ -26,7 +26,7 @@ from pathcast.roxsum import MessageLimits, RoXSum
 
 from .column_checks import ERROR, check_columns, check_entities
 from .document_columns import error_column
-from .row_groups import Documents, Gathering, Given, joined, take_rows
+from .row_groups import Documents, GroupCollector, RowGroups, joined, take_rows
 
 MESSAGE, ROWS, COUNT, SIZE = "message", "rows", "documents", "bytes"
 # Different documents of open messages that a worker holds; beyond, the largest messages are closed early.
@@ -106,7 +106,7 @@ def summarizing(
     """The function that a worker runs on the rows of a partition."""
 
     def summarize_batches(batches: Batches) -> Batches:
-        gathering = Gathering(by, document, max_documents, max_bytes, _HELD_BYTES)
+        gathering = GroupCollector(by, document, max_documents, max_bytes, _HELD_BYTES)
         messages = Messages(gathering.documents, by, document, level, limits, entities)
         given = chain((group for batch in batches for group in gathering.add(batch)), gathering.close())
         yield from joined(rows for groups in given for rows in messages.rows(groups))
@@ -166,7 +166,7 @@ class Messages:
         self._entities: Entities = entities
         self._faults = 0  # that rows tell of
 
-    def rows(self, given: Given) -> Batches:
+    def rows(self, given: RowGroups) -> Batches:
         """A row for the message of each group, and one for each document that can't be in it."""
         failed: dict[int, PathcastError] = {}
         before = self._faults
@@ -268,7 +268,7 @@ class Messages:
         failed.update((places[id], error) for id, error in batch.errors.items())
         return [Message(data, [places[id] for id in batch.ids.tolist()], batch.size)] if len(batch) else []
 
-    def _as_rows(self, given: Given, messages: list[Message], failed: dict[int, PathcastError]) -> pa.RecordBatch:
+    def _as_rows(self, given: RowGroups, messages: list[Message], failed: dict[int, PathcastError]) -> pa.RecordBatch:
         rows, dead = given.rows, sorted(failed)
         others = [name for name in rows.schema.names if name not in (*self._by, self._document)]
         groups = [message.places for message in messages] + [[place] for place in dead]

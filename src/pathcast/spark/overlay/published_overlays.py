@@ -5,7 +5,7 @@
 A worker opens the routers that its documents come to, memory-mapped, and keeps them for all tasks that it runs; what it
 has of an older version is let go. An overlay that is given as an object is sent to the workers as an artifact.
 
-Invariant: all tasks of a micro-batch, and of its replays, use one version (version_pins.py).
+Invariant: all tasks of a micro-batch, and of its replays, use one version (replay_version_pins.py).
 """
 
 import atexit

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pathcast.errors import PathcastError
 from pathcast.kernels import Int64s
-from pathcast.routing import Handled, Visited
+from pathcast.routing import HandledMessages, RouterVisits
 from pathcast.store import offsets_of
 
 from ..matching.document_columns import ERROR_TYPE, error_column
@@ -59,7 +59,7 @@ class Visits:
             self._ends.append((source, None))
             self._add(numbers, nothing, nothing, nothing - 1, nothing)
 
-    def add(self, handled: Handled, sizes: Int64s) -> None:
+    def add(self, handled: HandledMessages, sizes: Int64s) -> None:
         """Take up what a router did; `sizes` are the documents' bytes."""
         messages, counts = handled.messages, np.diff(handled.offsets)
         kept = np.ones(len(counts), dtype=np.bool_) if self._links else counts > 0
@@ -83,7 +83,9 @@ class Visits:
         end = np.full(len(places), len(self._ends) - 1)
         self._add(documents, end, headers, size, counts[places])
 
-    def add_all(self, visited: Visited, senders: Sequence[str | None], headers: Sequence[bytes], sizes: Int64s) -> None:
+    def add_all(
+        self, visited: RouterVisits, senders: Sequence[str | None], headers: Sequence[bytes], sizes: Int64s
+    ) -> None:
         """Take up what all routers did; `senders` and `headers` are by the routers' numbers."""
         first, header = len(self._ends), len(self._headers)
         self._ends += zip(visited.order, senders, strict=True)

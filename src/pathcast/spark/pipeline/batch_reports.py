@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..publishing.version_pins import RETAINED
+from ..publishing.replay_version_pins import RETAINED
 from .pipeline_sections import Stream
 from .stream_checkpoints import done
 

@@ -23,8 +23,8 @@ from pathcast.toml_files import is_address
 
 from ..arrow_types import spark_schema
 from ..files.file_source import file_columns, stream_files
-from ..files.spark_file_log import check_names
-from ..matching.deliveries import (
+from ..files.spark_source_log import check_names
+from ..matching.document_deliveries import (
     CONTENT,
     SOURCE_FILE,
     SOURCE_OFFSET,

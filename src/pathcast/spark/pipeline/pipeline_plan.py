@@ -13,7 +13,7 @@ from pathcast.toml_files import is_address
 from pathcast.transmission import Topology
 
 from ..files.file_listing import roots
-from ..joins.join_files import check_joins
+from ..joins.join_definition_files import check_joins
 from ..publishing.index_versions import is_versioned, versions
 from .pipeline_sections import FILE_FORMATS, Joins, OverlayPart, Pipeline, Sink
 from .stream_checkpoints import begun

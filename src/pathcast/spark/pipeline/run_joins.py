@@ -26,14 +26,14 @@ from pathcast.errors import PipelineError
 from pathcast.joins.partition import StandingJoins
 
 from ..joins.extract_rows import CHANGE, ROW, SEQUENCE, TABLE, extract_rows
-from ..joins.initial_contents import initial_contents, newcomers
+from ..joins.join_definition_files import read_join_subscriptions, read_tables
 from ..joins.join_deliveries import LISTED, deliver_joins
-from ..joins.join_files import read_join_subscriptions, read_tables
 from ..joins.join_subscriptions import join_subscriptions
+from ..joins.new_subscriber_contents import initial_contents, newcomers
 from ..matching.worker_index import pin_version
 from ..publishing.index_versions import latest
 from .batch_reports import JoinReport, keep_report
-from .output_folders import claim
+from .output_folder_owners import claim
 from .pipeline_frames import check_batch, mediation_of, open_source, write
 from .pipeline_sections import Joins, Pipeline, Sink, Stream
 from .start_stream import pins_of, start_stream

@@ -4,7 +4,7 @@ Documents are one stream; standing joins over the same source are another one be
 (run_joins.py). If one fails, both end. The stream of documents matches inside `foreachBatch`, where the number of the
 micro-batch is known on every kind of Spark:
 
-1. the micro-batch is pinned to a version of the index, beside the checkpoint (version_pins.py);
+1. the micro-batch is pinned to a version of the index, beside the checkpoint (replay_version_pins.py);
 2. its documents are matched and counted, its deliveries written, then its dead letters;
 3. its report is put beside the checkpoint, `pathcast/reports/17.json`, and the oldest is taken away;
 4. Spark notes in the checkpoint that it is done.
@@ -35,7 +35,7 @@ from ..matching.worker_index import pin_version
 from ..overlay.overlay_subscriptions import compile_overlay
 from ..publishing.compile_subscriptions import compile_subscriptions
 from ..publishing.index_versions import is_versioned, latest
-from ..publishing.invalid_rows import reasons_of
+from ..publishing.invalid_subscriptions import reasons_of
 from ..publishing.parse_rows import read_table
 from .batch_reports import (
     AnyReport,
@@ -48,14 +48,14 @@ from .batch_reports import (
     reports_after,
     reports_of,
 )
-from .output_folders import check_outputs, claim
+from .output_folder_owners import check_outputs, claim
 from .pipeline_frames import check_batch, deliveries, match, open_source, traffic, unreadable, write
 from .pipeline_plan import topology_of
 from .pipeline_sections import Pipeline, Sink, Stream
+from .pipeline_subscriptions import outcome
 from .run_joins import join_batch, start_joins
 from .start_stream import pins_of, start_stream
 from .stream_checkpoints import done
-from .subscription_table import outcome
 
 __all__ = [
     "AnyReport",

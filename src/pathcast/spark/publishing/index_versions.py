@@ -2,7 +2,7 @@
 
     index/versions/00000001/      a snapshot, as `matcher.save` writes it
     index/versions/00000002/
-    index/pins/…                  which version a micro-batch of a stream has been matched with (version_pins.py)
+    index/pins/…                  which version a micro-batch of a stream has been matched with (replay_version_pins.py)
 
 A version is written beside the others under a name that no reader looks at, and gets its number by a rename: readers
 see all of it or nothing. Publishers take turns by a lock. A folder that is itself a snapshot serves too: then there is
@@ -31,7 +31,7 @@ from pathcast.matching import Matcher
 from pathcast.store import MANIFEST
 
 from .index_shards import save_shards
-from .version_pins import pinned
+from .replay_version_pins import pinned
 
 KEEP = 3
 GRACE = 600.0

@@ -23,7 +23,7 @@ from pathcast.errors import PipelineError
 from pathcast.kernels import Bools, Int32s, Int64s
 from pathcast.matching import Matcher
 from pathcast.matching.subscriptions import LARGEST_ID
-from pathcast.matching.table import Entered
+from pathcast.matching.table import EnteredPatterns
 
 from .compile_shards import Compiled
 from .subscription_report import REPORTED
@@ -92,7 +92,7 @@ class Parsed:
         own = np.flatnonzero(rows["own"].to_numpy())
         texts = dict(zip(own.tolist(), rows["xpath"].take(pa.array(own)).to_pylist(), strict=True))
         self._kept.add_entered(
-            Entered(rows["entry"].to_numpy(), range(len(rows)), texts),
+            EnteredPatterns(rows["entry"].to_numpy(), range(len(rows)), texts),
             self._known,
             owners.dictionary.to_pylist(),
             owners.indices.fill_null(-1).to_numpy(),

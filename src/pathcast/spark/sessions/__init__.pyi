@@ -1,7 +1,7 @@
-from .java import OLDEST as OLDEST
-from .java import find_java as find_java
-from .jvm import how_it_ended as how_it_ended
-from .jvm import is_lost as is_lost
-from .jvm import keep_quiet_about_its_end as keep_quiet_about_its_end
-from .jvm import silence as silence
-from .session import running as running
+from .java_installation import OLDEST as OLDEST
+from .java_installation import find_java as find_java
+from .jvm_process import how_it_ended as how_it_ended
+from .jvm_process import is_lost as is_lost
+from .jvm_process import keep_quiet_about_its_end as keep_quiet_about_its_end
+from .jvm_process import silence as silence
+from .spark_session import running as running

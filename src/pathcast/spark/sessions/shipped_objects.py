@@ -21,14 +21,14 @@ _unpacked: dict[tuple[bytes, Any], Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Shipped:
+class ShippedObject:
     """An object as bytes."""
 
     data: bytes
     digest: bytes
 
     @classmethod
-    def of(cls, value: object) -> "Shipped":
+    def of(cls, value: object) -> "ShippedObject":
         """Pack something that can be pickled."""
         data = pickle.dumps(value, protocol=5)
         return cls(data, blake2b(data, digest_size=16).digest())

@@ -13,10 +13,10 @@ from importlib import import_module
 
 ROOMS = (
     "pathcast.matching.matcher",
-    "pathcast.matching.automaton.engine",
+    "pathcast.matching.automaton.automaton_engine",
     "pathcast.mediation.rewriting.event_rewriter",
-    "pathcast.routing.document_handling",
-    "pathcast.joins.partition.join_parts",
+    "pathcast.routing.document_forwarding",
+    "pathcast.joins.partition.join_value_parts",
     "pathcast.joins.query.row_extraction",
     "pathcast.roxsum",
 )

@@ -20,9 +20,9 @@ import numpy as np
 from pathcast.documents.document_batch_kernels import Elements
 from pathcast.kernels import Bools, Int32s, Int64s, Matrix, UInt64s, Writable, kernel, lowest_bit, part, prefetch, rare
 
-from ..paths.states_kernels import Automaton
-from ..values.chain_kernels import DEEPEST, depths_up
+from ..paths.automaton_states_kernels import Automaton
 from ..values.state_value_join_kernels import ANYWHERE, DOWN
+from ..values.unbranched_path_kernels import DEEPEST, depths_up
 
 # Columns of twigs: the entry (LAST - entry for the last of those that wait for one branch), two branches besides the
 # one that is waited for, and the program: if there are more branches, or lifts.

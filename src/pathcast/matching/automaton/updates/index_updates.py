@@ -26,9 +26,9 @@ from pathcast.kernels import AnyArray, Int32s
 
 from ...arrays.ragged_arrays import part_of
 from ...table.path_trie_kernels import NONE
-from ...table.pattern_table import Moved, PatternTable
-from ..paths.states import States
-from .generation import Generation, Index, symbols_for
+from ...table.pattern_table import MergedNumbers, PatternTable
+from ..paths.automaton_states import States
+from .index_generation import Generation, Index, symbols_for
 from .pending_paths import PendingPaths
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class IndexUpdates:
                 if self._has_many_pending():
                     self._in_background(self._promote)
 
-    def merge(self, arrays: dict[str, AnyArray], moved: Moved) -> None:
+    def merge(self, arrays: dict[str, AnyArray], moved: MergedNumbers) -> None:
         """Take over trees that another process compiled for a table which has just been merged into ours.
 
         They are matched from the next `refresh` on.

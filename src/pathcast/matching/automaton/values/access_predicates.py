@@ -21,8 +21,7 @@ from pathcast.kernels import Bools, Floats, Int32s, Int64s
 
 from ...arrays.bitsets import new_marks
 from .access_clauses import Choice
-from .state_value_join import Joined
-from .value_hash_kernels import D_KIND, HIGH, LOW, ValueTests
+from .state_value_join import JoinedEntries
 from .value_index import new_cache
 from .value_index_kernels import (
     S_COUNTS,
@@ -36,6 +35,7 @@ from .value_index_kernels import (
     TestedPatterns,
     candidates_of,
 )
+from .value_test_hash_kernels import D_KIND, HIGH, LOW, ValueTests
 
 _FIRST_OUT = 1 << 12
 
@@ -148,7 +148,7 @@ class Access:
         gates: Int32s,
         listed: int,
         patterns: int,
-        joined: Joined,
+        joined: JoinedEntries,
     ) -> tuple[Int64s, Int32s]:
         """The candidates of each document, ascending, given its open gates; `patterns` is how many there are by now.
 

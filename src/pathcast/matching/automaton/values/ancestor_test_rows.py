@@ -26,8 +26,8 @@ from ..paths.path_nodes import PathNodes
 from .ancestor_tests import Spine, bound_tests, chain_of, demand_at, leading_tests
 from .required_tests import Demand
 from .state_value_join_kernels import CALLED, DOWN, PLACES, TEST_BITS
-from .value_hash_kernels import D_KIND, HIGH, LOW, ValueTests
 from .value_index import DemandTable
+from .value_test_hash_kernels import D_KIND, HIGH, LOW, ValueTests
 
 _DEMANDS = "demands_"
 # What it counts that a test stands further up, beside how likely it is met.

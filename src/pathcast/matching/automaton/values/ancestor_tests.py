@@ -30,7 +30,7 @@ from pathcast.patterns.parsing import PathEncoder, Steps
 
 from .required_tests import Demand, demand_of
 from .state_value_join_kernels import ANYWHERE, DOWN
-from .value_hash_kernels import ANY, SELF_VALUE, TEXT_VALUE
+from .value_test_hash_kernels import ANY, SELF_VALUE, TEXT_VALUE
 
 # What `demand_at` finds for a condition at a step, or what somebody remembers of it.
 Asked = Callable[[int, Condition], Demand | None]

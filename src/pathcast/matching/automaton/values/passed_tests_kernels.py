@@ -13,7 +13,8 @@ import numpy as np
 
 from pathcast.kernels import Floats, Int32s, Matrix, Writable, part, rare
 
-from .value_hash_kernels import (
+from .value_index_kernels import MOST_NUMBER, SAMPLES, gathered
+from .value_test_hash_kernels import (
     ANY,
     ASKS_NUMBER,
     ASKS_RANGE,
@@ -32,7 +33,6 @@ from .value_hash_kernels import (
     remembered,
     value_at,
 )
-from .value_index_kernels import MOST_NUMBER, SAMPLES, gathered
 
 # `counts`: the last stamp, tests passed in the document, what is queued, patterns looked at, why the kernel stopped.
 J_STAMP, J_PASSED, J_QUEUED, J_LOOKED, J_WHY, J_COUNTS = range(6)

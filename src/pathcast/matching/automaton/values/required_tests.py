@@ -37,7 +37,7 @@ from pathcast.patterns import (
     StringTest,
 )
 
-from .value_hash_kernels import ANY, EQUAL_NUMBER, EQUAL_TEXT, GRAM, GRAM_BYTES, HIGH, LOW, SELF_VALUE, TEXT_VALUE
+from .value_test_hash_kernels import ANY, EQUAL_NUMBER, EQUAL_TEXT, GRAM, GRAM_BYTES, HIGH, LOW, SELF_VALUE, TEXT_VALUE
 
 _RANGES = {">": LOW, ">=": LOW, "<": HIGH, "<=": HIGH}
 _STRICT = {">": math.inf, "<": -math.inf}

@@ -14,17 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents import DocumentBatch, Largest
+from pathcast.documents import BatchMaxima, DocumentBatch
 from pathcast.kernels import Bools, Int32s, Int64s
 
 from ...arrays.bitset_kernels import Marks
 from ...arrays.bitsets import new_marks
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered
-from ...tuning import Tuning
-from ..paths.states import States
+from ...tuning_sizes import Tuning
+from ..paths.automaton_states import States
 from .ancestor_test_rows import JoinRows
-from .chain_kernels import DEEPEST, N_COLUMNS, ChainRoom, Chains
 from .passed_tests_kernels import J_COUNTS, J_LOOKED, J_WHY, L_COLUMNS, PassedTests
 from .state_value_join_kernels import (
     CHAIN,
@@ -63,8 +62,9 @@ from .state_value_join_kernels import (
     join_documents,
     place_runs,
 )
-from .value_hash_kernels import KINDS, ValueTests
+from .unbranched_path_kernels import DEEPEST, N_COLUMNS, ChainRoom, Chains
 from .value_index import new_cache
+from .value_test_hash_kernels import KINDS, ValueTests
 
 _ONE = np.uint64(1)
 
@@ -255,7 +255,7 @@ def _new_queue(size: int) -> Queue:
     return Queue(np.zeros((size, Q_COLUMNS), dtype=np.int64), np.zeros(size))
 
 
-class Joined(NamedTuple):
+class JoinedEntries(NamedTuple):
     """Of a batch: the entries of each document, and the patterns that have to be verified if their gate is open; the
     documents that are left to the verifier as a whole, and how many patterns were looked at.
     """
@@ -290,19 +290,19 @@ class Joins:
     def match(
         self,
         batch: DocumentBatch,
-        largest: Largest,
+        largest: BatchMaxima,
         translation: Int32s,
         states: States,
         of: Int32s,
         entries: int,
         patterns: int,
-    ) -> Joined:
+    ) -> JoinedEntries:
         """The patterns that match; `of` has the state of each element of the batch, -1 where there is none."""
         scratch, count = self._scratch, len(batch)
         offsets = np.zeros((O_ROWS, count + 1), dtype=np.int64)
         unknown = np.zeros(count, dtype=np.bool_)
         if not len(self.rows.keys):
-            return Joined(offsets[O_ENTRIES], of[:0], offsets[O_CALLED], of[:0], unknown, 0)
+            return JoinedEntries(offsets[O_ENTRIES], of[:0], offsets[O_CALLED], of[:0], unknown, 0)
         regions = self._of(states)
         # At most so many values are looked up: attributes, text nodes, and string-values, each twice.
         value_count = 2 * largest.elements + largest.attributes + largest.texts
@@ -327,7 +327,7 @@ class Joins:
         room = scratch.room
         entries_found, called = room.out[: offsets[O_ENTRIES, -1]], room.called_out[: offsets[O_CALLED, -1]]
         looked_at = int(room.counts[J_LOOKED])
-        return Joined(offsets[O_ENTRIES], entries_found, offsets[O_CALLED], called, unknown, looked_at)
+        return JoinedEntries(offsets[O_ENTRIES], entries_found, offsets[O_CALLED], called, unknown, looked_at)
 
     def cover(self, states: States) -> None:
         """Make the regions of all states that there are, as far as there is room."""

@@ -9,8 +9,9 @@ patterns whose path the state has and which wait for this test at this place, in
 the value are met. One with more tests looks for these in the lists of the ancestors that they are bound to. What a
 look-up costs is waiting for memory; so a document's look-ups are queued first, and tables and rows fetched meanwhile.
 
-A *chain* is called by a test at the end of the path that leads to it, and looked for below (`chain_kernels.py`).
-Patterns that have to be verified are called in the same way, by a test at the end of the path that leads to it.
+A *chain* is called by a test at the end of the path that leads to it, and looked for below
+(`unbranched_path_kernels.py`). Patterns that have to be verified are called in the same way, by a test at the end of
+the path that leads to it.
 
 Invariant: patterns that are found match. A document is left to the verifier when an element has no state, a state no
 regions, or a string-value was too long to be put together.
@@ -36,7 +37,6 @@ from pathcast.kernels import (
 )
 
 from ...arrays.bitset_kernels import Marks, mark_with_summary, read_few_marks
-from .chain_kernels import MAYBE, NO, YES, ChainRoom, Chains, chain_below, link_names
 from .passed_tests_kernels import (
     J_LOOKED,
     J_PASSED,
@@ -49,7 +49,8 @@ from .passed_tests_kernels import (
     note_values,
     passes_test,
 )
-from .value_hash_kernels import ValueCache, ValueTests
+from .unbranched_path_kernels import MAYBE, NO, YES, ChainRoom, Chains, chain_below, link_names
+from .value_test_hash_kernels import ValueCache, ValueTests
 
 # Places: so many levels up, DOWN + depth, or ANYWHERE above. A run's key is the place and the test.
 DOWN, ANYWHERE, PLACES, TEST_BITS = 32, 63, 64, 26

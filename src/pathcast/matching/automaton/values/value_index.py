@@ -2,7 +2,8 @@
 
 The table is appended to and never changed: a test keeps its number, whoever asks for it. It also counts in how many
 documents each test was met (`hits`), from which patterns choose the rarest of their tests. Tests that came as arrays,
-from a snapshot or from another process (`restore`, `merge`), are found by their content (`interning_kernels.py`).
+from a snapshot or from another process (`restore`, `merge`), are found by their content
+(`condition_interning_kernels.py`).
 
 Invariant: equal tests have one number. Cost: some 5 µs to add one, 0.1 µs to take it over with many others.
 """
@@ -16,9 +17,17 @@ from pathcast.kernels import AnyArray, Floats, Int8s, Int32s, Int64s
 from pathcast.patterns import Pattern
 
 from ...arrays.growing_array import Growing
-from .interning_kernels import UNWANTED, ValueTestArrays, ValueTestRoom, find_interned, intern_tests, merge_tests
+from .condition_interning_kernels import (
+    UNWANTED,
+    ValueTestArrays,
+    ValueTestRoom,
+    find_interned,
+    intern_tests,
+    merge_tests,
+)
 from .required_tests import Demand, demands
-from .value_hash_kernels import (
+from .value_index_kernels import MOST_NUMBER, SAMPLES
+from .value_test_hash_kernels import (
     ANY,
     ASKED_ROWS,
     ASKS_NUMBER,
@@ -51,7 +60,6 @@ from .value_hash_kernels import (
     ValueTestTable,
     index_tests,
 )
-from .value_index_kernels import MOST_NUMBER, SAMPLES
 
 _NO_SLOTS = np.full(256, -1, dtype=np.int32)
 _FIRST = 64

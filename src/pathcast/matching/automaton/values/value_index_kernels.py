@@ -19,7 +19,7 @@ from pathcast.documents.document_batch_kernels import Elements, Values
 from pathcast.kernels import Bools, Floats, Int32s, Int64s, UInt8s, UInt64s, Writable, kernel, part, rare
 
 from ...arrays.bitset_kernels import Marks, mark_with_summary, read_few_marks
-from .value_hash_kernels import (
+from .value_test_hash_kernels import (
     ANY,
     ASKS_NUMBER,
     ASKS_RANGE,

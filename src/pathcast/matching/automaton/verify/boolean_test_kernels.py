@@ -23,8 +23,23 @@ import numpy as np
 
 from pathcast.kernels import lowest_bit, rare
 
-from ..values.comparison_kernels import CONTAINS
-from .condition_kernels import (
+from ..values.value_comparison_kernels import CONTAINS
+from .element_set_kernels import (
+    BOTH,
+    EITHER,
+    HASH_A,
+    OPERATIONS,
+    T_EPOCH,
+    T_FULL,
+    T_SETS,
+    T_WORK,
+    TRIED,
+    WITHOUT,
+    interned,
+    made,
+)
+from .first_node_kernels import first_passes
+from .value_condition_kernels import (
     ALL_OF,
     C_KIND,
     C_PARTS,
@@ -44,21 +59,6 @@ from .condition_kernels import (
     known_test_passes,
     put_bit,
 )
-from .element_set_kernels import (
-    BOTH,
-    EITHER,
-    HASH_A,
-    OPERATIONS,
-    T_EPOCH,
-    T_FULL,
-    T_SETS,
-    T_WORK,
-    TRIED,
-    WITHOUT,
-    interned,
-    made,
-)
-from .first_node_kernels import first_passes
 
 # Before a text has been looked for: no text node comes after this one.
 NOWHERE = np.int64(1 << 62)

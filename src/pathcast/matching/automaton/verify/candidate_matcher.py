@@ -2,8 +2,8 @@
 
 A pattern that one element decides is found by the states of elements and the tests that they pass
 (`state_value_join.py`), a twig by the states alone (`twig_join.py`). Any other one waits behind its gate and for its
-value (`access_predicates.py`); what becomes a candidate is tried on the element arrays (`verifier.py`), and so are all
-patterns on documents that have no states.
+value (`access_predicates.py`); what becomes a candidate is tried on the element arrays (`candidate_verifier.py`), and
+so are all patterns on documents that have no states.
 
 Invariant: a matcher shows the patterns that its store had when it was made (`tree_store.py`).
 Cost: the look-ups of a document's values and states, and what its candidates take.
@@ -24,7 +24,7 @@ from ..twigs.twig_join import TwigJoins
 from ..values.access_predicates import Access
 from ..values.open_gates import OpenGates
 from ..values.state_value_join import Joins
-from .verifier import Patterns, Verifier
+from .candidate_verifier import Patterns, Verifier
 
 
 class GatedTrees(NamedTuple):

@@ -2,10 +2,10 @@
 
 A condition stands once, whoever asks for it: patterns with equal branches share them, and a condition's number is
 larger than those of its parts. A pattern is the list of the steps of its longest path, each a condition of its own,
-with what the kernel needs of them beside (`verifier_kernels.py`).
+with what the kernel needs of them beside (`candidate_verifier_kernels.py`).
 
 Conditions that came as arrays, from a snapshot or from another process (`restore`, `merge`), are found by their content
-(`interning_kernels.py`), the others by the parts of patterns that they were made from.
+(`condition_interning_kernels.py`), the others by the parts of patterns that they were made from.
 
 `and`, `or` and `not` of tests of one value (of an attribute, a text node or an element) are a *choice*: a test that
 names the next test if it is passed, and the next if not. Conditions with a known set may stand among them.
@@ -43,7 +43,18 @@ from pathcast.patterns import (
 )
 
 from ...arrays.growing_array import Growing
-from ..values.comparison_kernels import (
+from ..values.condition_interning_kernels import (
+    N_SIZES,
+    UNWANTED,
+    ConditionArrays,
+    ConditionRoom,
+    find_condition,
+    index_conditions,
+    merge_conditions,
+    want_parts,
+)
+from ..values.path_gates import longest_path
+from ..values.value_comparison_kernels import (
     AT_LEAST,
     AT_MOST,
     CONTAINS,
@@ -57,18 +68,8 @@ from ..values.comparison_kernels import (
     MORE,
     STARTS_WITH,
 )
-from ..values.interning_kernels import (
-    N_SIZES,
-    UNWANTED,
-    ConditionArrays,
-    ConditionRoom,
-    find_condition,
-    index_conditions,
-    merge_conditions,
-    want_parts,
-)
-from ..values.path_gates import longest_path
-from .condition_kernels import (
+from .candidate_verifier_kernels import MOST_ASKS, NOTHING, SAME
+from .value_condition_kernels import (
     ALL_OF,
     ANY_NAME,
     ANY_OF,
@@ -91,7 +92,6 @@ from .condition_kernels import (
     TEXT_NODE,
     ConditionTable,
 )
-from .verifier_kernels import MOST_ASKS, NOTHING, SAME
 
 _WORD = 1 << 64
 _TRIED = frozenset([SELF, CHOICE, FIRST])

@@ -20,7 +20,7 @@ import numpy as np
 
 from pathcast.kernels import Int64s, UInt64s, Writable, apart, lowest_bit, part
 
-from .condition_kernels import (
+from .value_condition_kernels import (
     ALL,
     ANY_NAME,
     C_PARTS,

@@ -12,7 +12,7 @@ import numpy as np
 
 from pathcast.kernels import apart, part
 
-from .condition_kernels import (
+from .value_condition_kernels import (
     ANY_NAME,
     C_KIND,
     C_PARTS,

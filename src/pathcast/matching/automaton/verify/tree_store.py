@@ -20,8 +20,8 @@ from pathcast.patterns import Node, Pattern
 from pathcast.patterns.parsing import Steps, normalised
 
 from ...arrays.ragged_arrays import part_of
-from ...table.pattern_table import Moved, PatternTable
-from ...tuning import Tuning
+from ...table.pattern_table import MergedNumbers, PatternTable
+from ...tuning_sizes import Tuning
 from ..paths.path_nodes import PathNodes
 from ..twigs.twig_join import TwigJoins
 from ..twigs.twig_join_kernels import TwigRows
@@ -33,10 +33,10 @@ from ..values.ancestor_test_rows import NO_TESTS, Bound, BoundTests, JoinRows, n
 from ..values.ancestor_tests import spine_of
 from ..values.path_gates import gate, in_order
 from ..values.state_value_join import Joins
-from ..values.value_hash_kernels import ValueTests
 from ..values.value_index import DemandTable
+from ..values.value_test_hash_kernels import ValueTests
 from .candidate_matcher import CandidateMatcher, GatedTrees
-from .verifier import Verifier
+from .candidate_verifier import Verifier
 
 _DEMANDS, _VERIFIER, _ACCESS, _BOUND, _JOINS = "demands_", "verifier_", "access_", "bound_", "joins_"
 _TWIGS, _TWIG_ROWS, _CLAUSES = "twigs_", "twig_rows_", "clauses_"
@@ -232,7 +232,7 @@ class TreeStore:
         twig_joins = TwigJoins(twigs._replace(hits=twigs.hits.copy()), table.tuning)
         return store, GatedTrees(joins, twig_joins, access)
 
-    def merge(self, arrays: dict[str, AnyArray], moved: Moved) -> None:
+    def merge(self, arrays: dict[str, AnyArray], moved: MergedNumbers) -> None:
         """Take over the patterns that another process compiled for a table which has just been merged into ours."""
         self.take_up(moved.first)
         self.layout()
@@ -258,7 +258,7 @@ class TreeStore:
         nodes[ends] = table.trie.insert(*self.table.trie.paths(ends))
         store = TreeStore(table)
         names = np.arange(len(table.names), dtype=np.int32)
-        store.merge(self.part(), Moved(0, names, nodes, entries))
+        store.merge(self.part(), MergedNumbers(0, names, nodes, entries))
         store.until = int(entries.max(initial=-1)) + 1  # what has come since is still to be taken up
         return store
 

@@ -1,0 +1,111 @@
+"""Experiments and their registry.
+
+An experiment is a function from parameters to rows, with the claims that its rows are to judge and the plots that show
+them. The decorator registers it:
+
+    @experiment("reading", title="How fast documents are read", small=Reading(), paper=Reading(documents=5_000), …)
+    def reading(run: Run, parameters: Reading) -> Iterator[Row]:
+        '''How it is measured: this text stands in the report.'''
+
+An experiment stands in a file `*_experiments.py` of one of the folders beside this one. The registry imports these
+files when it is first asked, and no others: a new experiment is a new file and nothing else.
+
+Invariant: these files import heavy packages inside their functions only, so importing all of them costs some 0.1 s.
+"""
+
+import difflib
+import fnmatch
+import importlib
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pathcast.errors import PathcastError
+
+from .claims import Claim
+from .result_plots import Plot
+from .result_rows import Row
+from .run_context import Run
+
+P = TypeVar("P")
+Measure = Callable[[Run, P], Iterable[Row]]
+
+SCALES = ("small", "paper")
+LABORATORY = Path(__file__).parents[1]
+
+
+class UnknownExperimentError(PathcastError):
+    """No experiment has this name; `near` holds the names that resemble it."""
+
+    def __init__(self, reason: str, *, near: Sequence[str] = ()) -> None:
+        super().__init__(reason)
+        self.near = tuple(near)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is measured, at which parameters, and what the rows are held against.
+
+    `show` maps the columns of the report's table to their headings; without it the table has all columns.
+    """
+
+    name: str
+    title: str
+    measure: Measure[Any]
+    parameters: Mapping[str, Any]
+    claims: Sequence[Claim] = ()
+    plots: Sequence[Plot] = ()
+    show: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def method(self) -> str:
+        """How it is measured, in words: the docstring of the function."""
+        return inspect.getdoc(self.measure) or ""
+
+
+_registry: dict[str, Experiment] = {}
+
+
+def experiment(
+    name: str,
+    *,
+    title: str,
+    small: P,
+    paper: P,
+    claims: Sequence[Claim] = (),
+    plots: Sequence[Plot] = (),
+    show: Mapping[str, str] | None = None,
+) -> Callable[[Measure[P]], Measure[P]]:
+    """Register the decorated function as an experiment."""
+
+    def register(measure: Measure[P]) -> Measure[P]:
+        if name in _registry and _registry[name].measure is not measure:
+            raise ValueError(f"two experiments are called '{name}'")
+        scales = {"small": small, "paper": paper}
+        _registry[name] = Experiment(name, title, measure, scales, tuple(claims), tuple(plots), dict(show or {}))
+        return measure
+
+    return register
+
+
+def experiments() -> list[Experiment]:
+    """All experiments, by name."""
+    for file in sorted(LABORATORY.glob("*/*_experiments.py")):
+        importlib.import_module(f"{LABORATORY.name}.{file.parent.name}.{file.stem}")
+    return [_registry[name] for name in sorted(_registry)]
+
+
+def find(names: Iterable[str]) -> list[Experiment]:
+    """The experiments with these names, in this order and each once; a name may hold `*` and `?`."""
+    known = {one.name: one for one in experiments()}
+    found: dict[str, Experiment] = {}
+    for name in names:
+        matching = fnmatch.filter(known, name)
+        if not matching:
+            near = difflib.get_close_matches(name, known, n=5, cutoff=0.4)
+            advice = f"; did you mean {', '.join(near)}?" if near else f"; there are: {', '.join(known) or 'none'}"
+            raise UnknownExperimentError(f"no experiment is called '{name}'{advice}", near=near)
+        found.update((match, known[match]) for match in matching)
+    return list(found.values())

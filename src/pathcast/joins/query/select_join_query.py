@@ -1,0 +1,269 @@
+"""Queries: what a subscription asks for, in the one form that the server knows.
+
+A query is a connected part of the join graph and a range for each of some columns (§2.2 of the select-join paper):
+`select(…)` builds one in Python, `sql_parser.py` from SQL. Both collect equations between columns and ranges, and end
+here.
+
+Equations are taken together: what follows from them counts as said, so that a cycle of equal columns offers all its
+edges, and a range on a join column holds for every column that equals it. Every equation must follow from declared
+edges.
+
+Invariant: `edges` connect `tables`, and imply exactly the equations that were asked for. `ranges` are not empty, unless
+the query is `empty`: then no row can ever satisfy it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pathcast.errors import MessageError, QueryError, SchemaError
+from pathcast.messages import Interval, Scalar
+
+from .column_kinds import kind_of
+from .table_schema import Draft, Edge, Schema
+
+Column: TypeAlias = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A select-join: tables, the edges that join them, ranges by table and column, and the columns of its rows."""
+
+    text: str
+    tables: tuple[str, ...]
+    edges: tuple[Edge, ...]
+    ranges: Mapping[str, Mapping[str, Interval]]
+    output: tuple[tuple[str, Column], ...]
+    empty: bool
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns of its rows."""
+        return tuple(name for name, _ in self.output)
+
+    def edges_of(self, table: str) -> list[Edge]:
+        """Its edges at a table."""
+        return [edge for edge in self.edges if table in edge.tables]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Classes:
+    """Columns that equal each other, as far as equations say."""
+
+    def __init__(self, equations: Iterable[tuple[Column, Column]] = ()) -> None:
+        self._parent: dict[Column, Column] = {}
+        for one, other in equations:
+            self.equate(one, other)
+
+    def root(self, column: Column) -> Column:
+        while (above := self._parent.get(column, column)) != column:
+            column = above
+        return column
+
+    def equate(self, one: Column, other: Column) -> None:
+        self._parent[self.root(one)] = self.root(other)
+
+    def same(self, one: Column, other: Column) -> bool:
+        return self.root(one) == self.root(other)
+
+
+@dataclass(frozen=True)
+class Equation:
+    """Two columns that must be equal, and how and where the query says so."""
+
+    one: Column
+    other: Column
+    words: str = ""
+    at: int | None = None
+
+
+class QueryDraft:
+    """A query as it is put together: equations and ranges on columns of some tables."""
+
+    def __init__(self, schema: Schema, tables: Sequence[str], text: str) -> None:
+        self.schema = schema
+        self.tables = tuple(tables)
+        self.text = text
+        self.kinds = Draft(schema)
+        self.equations: list[Equation] = []
+        self.ranges: list[tuple[Column, Interval]] = []
+
+    def refuse(self, reason: str, at: int | None = None, words: str = "", supported: str | None = None) -> QueryError:
+        """An error that points at a place of the text."""
+        column = None if at is None else at + 1
+        return QueryError(reason, column=column, expression=self.text, offending=words, supported=supported)
+
+    def range(self, column: Column, interval: Interval, at: int | None = None, words: str = "") -> None:
+        """Demand a range of a column, whose ends must be of its kind."""
+        ends = [end for end in (interval.low, interval.high) if end is not None]
+        reasons = [self.kinds.constant(*column, end) for end in ends] if ends else [self.kinds.unbounded(*column)]
+        for reason in reasons:
+            if reason is not None:
+                raise self.refuse(reason, at, words)
+        self.ranges.append((column, interval))
+
+    def finish(self, output: Sequence[tuple[str, Column]]) -> Query:
+        """The query; the kinds that its constants settle are the caller's to keep (`kinds.settle`)."""
+        classes = Classes((one.one, one.other) for one in self.equations)
+        edges = tuple(edge for edge in self.schema.edges if self._implied(edge, classes))
+        declared = Classes(pair for edge in edges for pair in edge.pairs())
+        for equation in self.equations:
+            if not declared.same(equation.one, equation.other):
+                raise self._undeclared(equation)
+        self._connect(edges)
+        ranges = self._ranges(classes)
+        empty = any(self._nothing((t, c), one) for t, columns in ranges.items() for c, one in columns.items())
+        return Query(self.text, self.tables, edges, ranges, tuple(output), empty)
+
+    def _implied(self, edge: Edge, classes: Classes) -> bool:
+        return set(edge.tables) <= set(self.tables) and all(classes.same(*pair) for pair in edge.pairs())
+
+    def _undeclared(self, equation: Equation) -> QueryError:
+        tables = {equation.one[0], equation.other[0]}
+        known = [str(edge) for edge in self.schema.edges if set(edge.tables) == tables]
+        (t, a), (u, b) = equation.one, equation.other
+        reason = f"the schema declares no join {t}.{a} = {u}.{b}"
+        return self.refuse(reason, equation.at, equation.words, "; ".join(known) or "joins that the schema declares")
+
+    def _connect(self, edges: Sequence[Edge]) -> None:
+        reached = {self.tables[0]}
+        for _ in self.tables:
+            reached |= {table for edge in edges if reached & set(edge.tables) for table in edge.tables}
+        apart = [table for table in self.tables if table not in reached]
+        if apart:
+            at = self.text.lower().find(apart[0].lower())
+            raise self.refuse(
+                f"no join connects '{apart[0]}' with '{self.tables[0]}'",
+                at if at >= 0 else None,
+                apart[0],
+                "; ".join(str(edge) for edge in self.schema.edges_of(apart[0])) or "joins that the schema declares",
+            )
+
+    def _ranges(self, classes: Classes) -> dict[str, dict[str, Interval]]:
+        """The ranges by table and column, each on all columns that equal the one it was written for."""
+        found: dict[str, dict[str, Interval]] = {table: {} for table in self.tables}
+        for column, interval in self.ranges:
+            for table in self.tables:
+                for name in self.schema.columns[table]:
+                    if classes.same(column, (table, name)):
+                        before = found[table].get(name)
+                        found[table][name] = interval if before is None else before & interval
+        return found
+
+    def _nothing(self, column: Column, interval: Interval) -> bool:
+        kind = self.kinds.kind(*column)
+        assert kind is not None
+        return kind.ends(interval) is None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A select-join written in Python; `select` makes one."""
+
+    tables: tuple[str, ...]
+    where: Mapping[str, Any]
+    on: tuple[str, ...] | None
+
+    def resolve(self, schema: Schema) -> tuple[Query, Draft]:
+        """The query, and the kinds that its constants settle."""
+        text = str(self)
+        draft = QueryDraft(schema, self.tables, text)
+        for table in self.tables:
+            if table not in schema.columns:
+                raise draft.refuse(f"there is no table '{table}'; there are {', '.join(schema.columns)}")
+        if len(set(self.tables)) < len(self.tables):
+            raise draft.refuse("a table is named twice; self-joins are not supported")
+        draft.equations += [Equation(*pair, str(edge)) for edge in self._edges(schema, draft) for pair in edge.pairs()]
+        for name, wanted in self.where.items():
+            draft.range(_column(draft, name), _interval(draft, name, wanted))
+        return draft.finish(_merged(draft)), draft.kinds
+
+    def column(self, schema: Schema, name: str) -> Column:
+        """The column of its tables that a name means."""
+        draft = QueryDraft(schema, self.tables, str(self))
+        draft.equations += [Equation(*pair) for edge in self._edges(schema, draft) for pair in edge.pairs()]
+        return _column(draft, name)
+
+    def _edges(self, schema: Schema, draft: QueryDraft) -> list[Edge]:
+        if self.on is None:
+            return [edge for edge in schema.edges if set(edge.tables) <= set(self.tables)]
+        edges = []
+        for join in self.on:
+            try:
+                asked = Schema(schema.columns, [join]).edges[0]
+            except SchemaError as error:
+                raise draft.refuse(f"on: {error.reason}") from None
+            wanted = {frozenset(pair) for pair in asked.pairs()}
+            found = [edge for edge in schema.edges if {frozenset(pair) for pair in edge.pairs()} == wanted]
+            if not found:
+                raise draft.refuse(f"the schema declares no join {join}")
+            edges += found
+        return edges
+
+    def __str__(self) -> str:
+        ranges = [f"{name} {one if isinstance(one, Interval) else repr(one)}" for name, one in self.where.items()]
+        return " join ".join(self.tables) + (" where " + " and ".join(ranges) if ranges else "")
+
+
+def select(*tables: str, where: Mapping[str, Any] | None = None, on: Iterable[str] | None = None) -> Selection:
+    """A select-join without SQL: `select("Stocks", "Reviews", where={"per": (45, 70), "rating": (6, None)})`.
+
+    where: a column, with its table's name before it where two have one, and what it must be: a pair of ends (both
+    included, None for none), an `Interval`, or a single value. on: declared joins to use; None for all between the
+    tables.
+    """
+    if not tables or not all(isinstance(table, str) for table in tables):
+        raise QueryError("a subscription is over at least one table, by name")
+    ranges: object = {} if where is None else where
+    if not isinstance(ranges, Mapping) or not all(isinstance(name, str) for name in ranges):
+        raise QueryError(f"where says what columns must be, {{'per': (45, 70)}}, not {where!r}")
+    if isinstance(on, str) or not (on is None or isinstance(on, Iterable)):
+        raise QueryError(f"on is a list of joins, such as ['A.x = B.y'], not {on!r}")
+    return Selection(tables, dict(ranges), None if on is None else tuple(on))
+
+
+def _column(draft: QueryDraft, name: str) -> Column:
+    table, _, column = name.rpartition(".")
+    found = [(t, column) for t in draft.tables if column in draft.schema.columns[t] and table in {"", t}]
+    if not found:
+        raise draft.refuse(f"no table of the query has a column '{name}'")
+    classes = Classes((one.one, one.other) for one in draft.equations)
+    if not all(classes.same(found[0], other) for other in found):
+        raise draft.refuse(f"'{name}' is ambiguous: {' or '.join(f'{t}.{c}' for t, c in found)}")
+    return found[0]
+
+
+def _interval(draft: QueryDraft, name: str, wanted: Any) -> Interval:
+    if isinstance(wanted, Interval):
+        return wanted
+    ends: tuple[Scalar, Scalar] = wanted if isinstance(wanted, tuple) and len(wanted) == 2 else (wanted, wanted)
+    if wanted is None:
+        raise draft.refuse(f"nothing compares with NULL: '{name}'")
+    try:
+        for end in ends:
+            if end is not None:
+                kind_of(end)
+        return Interval(*ends)
+    except KeyError:
+        raise draft.refuse(f"'{name}' can't be compared with {wanted!r}") from None
+    except MessageError as error:
+        raise draft.refuse(f"'{name}': {error.reason}") from None
+
+
+def _merged(draft: QueryDraft) -> list[tuple[str, Column]]:
+    """All columns, those of one name that are equal once; names that occur twice have their table's before them."""
+    classes = Classes((one.one, one.other) for one in draft.equations)
+    kept: list[Column] = []
+    for table in draft.tables:
+        for name in draft.schema.columns[table]:
+            if not any(c == name and classes.same((t, c), (table, name)) for t, c in kept):
+                kept.append((table, name))
+    return named(kept)
+
+
+def named(columns: Sequence[Column]) -> list[tuple[str, Column]]:
+    """Columns with names: their own, or with their table's before it where two have one."""
+    names = [column for _, column in columns]
+    return [(c if names.count(c) == 1 else f"{t}.{c}", (t, c)) for t, c in columns]

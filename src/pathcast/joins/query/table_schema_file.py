@@ -1,0 +1,129 @@
+"""Schema files: tables, joins and where rows stand in documents, in TOML.
+
+    joins = ["Stocks.symbol = Reviews.symbol"]
+
+    [tables]
+    Stocks = "symbol string, per float"
+    Reviews = "symbol string, rating float"
+
+    [rows.Stocks]                      # for whoever cuts rows out of documents (row_extraction.py)
+    rows = "//stock"
+    columns = { symbol = "@symbol", per = "ratio/per" }
+
+`SchemaPart` declares all keys; docs/joins.md has the table. Kinds stand with the tables, once. A table without `rows`
+gets its changes from elsewhere.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pathcast.errors import PathcastError, SchemaError
+from pathcast.toml_files import TEXT, TEXTS, Kind, TomlFile, key, named_sections
+from pathcast.toml_files import reference as reference_of
+
+from .row_extraction import Extraction
+from .table_schema import Schema
+
+
+def _list(value: Any, _: Path) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise _LIST.refused(value)
+    return tuple(value)
+
+
+_LIST = Kind("a list of texts", _list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowsPart:
+    """Where the rows of a table stand in documents."""
+
+    rows: str = key(TEXT, "The path of the elements that are rows.")
+    columns: Mapping[str, str] = key(TEXTS, "For each column of the table its path from the row's element.")
+    required: tuple[str, ...] | None = key(
+        _LIST, "Columns whose value may not be missing.", None, without="the columns that are joined"
+    )
+    change: str = key(
+        TEXT,
+        "What a row means: `insert` or `delete`, or the path of an attribute or element that says which.",
+        "insert",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemaPart:
+    """What a schema file says."""
+
+    joins: tuple[str, ...] = key(
+        _LIST,
+        "The joins that subscriptions may ask for: `Stocks.symbol = Reviews.symbol`, several columns by `and`.",
+        (),
+    )
+    tables: Mapping[str, str] = key(
+        TEXTS, 'For each table its columns and their kinds: `Stocks = "symbol string, per float"`.'
+    )
+    payloads: Mapping[str, str] | None = key(
+        TEXTS, "For each table its bulky columns, which are sent apart from the others.", None
+    )
+    rows: Mapping[str, RowsPart] = named_sections(
+        RowsPart, "Where the rows of a table stand, for whoever cuts them out of documents.", "TABLE"
+    )
+
+
+class SchemaFile(NamedTuple):
+    """The schema of a file, and how the rows of its tables are cut out of documents."""
+
+    schema: Schema
+    extractions: tuple[Extraction, ...]
+
+
+def reference() -> str:
+    """The reference of all keys, in Markdown."""
+    return reference_of(SchemaPart, "Tables and joins.")
+
+
+def read_schema_file(file: str | os.PathLike[str]) -> SchemaFile:
+    """The schema of a file; `SchemaError` names the file, the lines and what is wrong there."""
+    given = TomlFile(file)
+    said = given.read(SchemaPart)
+    if said is not None:
+        try:
+            schema = Schema(said.tables, said.joins, said.payloads)
+            for name, reason in _wrong_rows(schema, said):
+                given.wrong(name, reason)
+            if not given.problems:
+                return SchemaFile(schema, tuple(_extractions(schema, said)))
+        except (PathcastError, TypeError) as error:
+            given.wrong("", getattr(error, "reason", str(error)))
+    raise SchemaError(given.told())
+
+
+def _wrong_rows(schema: Schema, said: SchemaPart) -> Iterator[tuple[str, str]]:
+    for table, rows in said.rows.items():
+        if table not in schema.columns:
+            yield f"rows.{table}", f"there is no table '{table}'; there are {', '.join(schema.columns)}"
+            continue
+        columns = schema.columns[table]
+        for column in columns:
+            if column not in rows.columns:
+                yield f"rows.{table}.columns", f"'{column}' is missing, a column of {table}"
+        for column in rows.columns:
+            if column not in columns:
+                yield f"rows.{table}.columns", f"'{column}' is no column of {table}; there are {', '.join(columns)}"
+
+
+def _extractions(schema: Schema, said: SchemaPart) -> Iterator[Extraction]:
+    for table, rows in said.rows.items():
+        columns = schema.columns[table]
+        paths = {column: f"{rows.columns[column]}{_kind(schema, table, column)}" for column in columns}
+        joined = schema.join_columns(table)
+        required = [column for column in columns if column in joined] if rows.required is None else rows.required
+        yield Extraction(table, rows.rows, paths, required, rows.change)
+
+
+def _kind(schema: Schema, table: str, column: str) -> str:
+    kind = schema.kind(table, column)
+    return "" if kind is None else f" {kind.name}"

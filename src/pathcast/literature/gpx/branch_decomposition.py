@@ -1,0 +1,97 @@
+"""Decomposition: a pattern with branches as paths, and how their matches join on the nodes that they share.
+
+    /a[b]/c[d]//e       paths      /a/b   /a/c/d   /a/c//e
+                        branches   a: b, c       c: d, e  (inside a's second)
+
+A path that matches in a publication binds each of its steps to an element. A branch holds at an element when every one
+of its parts does: a path that ends below it, or the next branch. Elements of all branches above count too, so that
+`//a[b]//c[d][e]` asks d, e and b of one and the same a. Section 3.1.4 of the paper leaves this to "a scheme similar to"
+YFilter's; joining on bindings is that scheme, but while the document is read and not after it.
+
+An absolute path inside a predicate is one more path, and the document the branch that joins them.
+
+A branch is found in a publication by a tag of the path and a number of steps from it (`step_places.py`). A `*` between
+two `//` stands nowhere in particular, and such a branch can't be taken (`Unencodable`).
+"""
+
+from dataclasses import dataclass, field
+
+from pathcast.patterns import Node, Pattern
+
+from ..streaming.pattern_bindings import MOST_PARTS
+from .boolean_encoding import Predicate, elements_below, path_predicates, roots_in
+from .step_places import Place, Unencodable, place_of
+
+
+@dataclass(slots=True)
+class Branch:
+    """A node with several parts: the branch above it (-1: none), which part of that it is, and how many it has."""
+
+    above: int
+    part: int
+    parts: int
+
+
+@dataclass(slots=True)
+class Piece:
+    """A path of the pattern: its predicates, the branches along it and where they are, and its part of the last."""
+
+    predicates: tuple[Predicate, ...]
+    branches: tuple[int, ...]
+    places: tuple[Place, ...]
+    part: int
+
+
+@dataclass(slots=True)
+class Decomposition:
+    """A pattern as pieces; one without branches is a single piece."""
+
+    pieces: list[Piece] = field(default_factory=list)
+    branches: list[Branch] = field(default_factory=list)
+
+
+def decompose(pattern: Pattern) -> Decomposition:
+    """Take a pattern apart; `Unencodable` when a part of it is beyond the predicate calculus."""
+    result = Decomposition()
+    if pattern.root is None:
+        result.pieces.append(Piece(path_predicates(()), (), (), 0))
+    else:
+        tops = [pattern.root]
+        for top in tops:  # which grows meanwhile
+            tops += [root for root in _absolute(top) if root not in tops]
+        _branch(tops, [], [], 0, result)
+    return result
+
+
+def _absolute(top: Node) -> list[Node]:
+    """The absolute paths in predicates of a tree of elements."""
+    nodes, found = [top], []
+    for node in nodes:  # which grows meanwhile
+        found += roots_in(node)
+        nodes += elements_below(node)
+    return found
+
+
+def _branch(
+    below: list[Node], steps: list[Node], branches: list[tuple[int, int]], part: int, result: Decomposition
+) -> None:
+    """Go on below a step, or below the document; with several parts, it is a branch."""
+    if len(below) > MOST_PARTS:
+        raise Unencodable(f"a step with more than {MOST_PARTS} branches")
+    if len(below) > 1:
+        number = len(result.branches)
+        result.branches.append(Branch(branches[-1][0] if branches else -1, part, len(below)))
+        branches = [*branches, (number, len(steps) - 1)]
+    for place, child in enumerate(below):
+        _descend(child, steps, branches, place if len(below) > 1 else part, result)
+
+
+def _descend(node: Node, above: list[Node], branches: list[tuple[int, int]], part: int, result: Decomposition) -> None:
+    """Follow the pattern down; `branches` are those above, each with its number and its step."""
+    steps = [*above, node]
+    below = elements_below(node)
+    if below:
+        _branch(below, steps, branches, part, result)
+        return
+    places = tuple(place_of(steps, step) for _, step in branches)
+    result.pieces.append(Piece(path_predicates(steps), tuple(number for number, _ in branches), places, part))

@@ -1,0 +1,292 @@
+"""The automaton engine: what a document costs does not depend on how many plain paths there are.
+
+    elements ──walk──▶ states of their label paths ──▶ entries of plain paths
+                │ miss                │ open gates
+                ▼                     ▼
+       work the states out     try the patterns behind them on the document
+
+Plain paths are answered by the automaton alone. A pattern with predicates is a candidate for the documents that pass
+its gate and have its value, and is then tried on the element arrays (`candidate_matcher.py`). Patterns that come while
+documents are matched are pending, then in a small delta, then with all others in the base (`index_updates.py`).
+
+Invariant: an answer is that of one `Generation`, the one that was current when the batch came.
+Cost: one hash look-up an element, one memory access a match; a new label path costs some 10 µs, once.
+Threads: a walk takes no lock; whoever meets a new label path works it out under one.
+"""
+
+import threading
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+
+from pathcast.documents import DocumentBatch, Limits
+from pathcast.errors import LimitError
+from pathcast.kernels import AnyArray, Int32s, Int64s
+
+from ..engine_contract import Costs, Engine, Entries, Offsets
+from ..table.pattern_table import MergedNumbers, PatternTable
+from .paths.automaton_states import NO_STATES, States
+from .paths.automaton_states_kernels import NONE, Automaton
+from .paths.automaton_walk_kernels import (
+    C_DELTA_GATES,
+    C_ENTRIES,
+    C_GATES,
+    C_WHY,
+    DEEPER,
+    FULL,
+    MISS,
+    MISS_DELTA,
+    O_DELTA_GATES,
+    O_ENTRIES,
+    O_GATES,
+    O_ROWS,
+    WalkLimits,
+    walk,
+)
+from .paths.document_simulation import simulated
+from .paths.label_path_matching import entries_of_paths
+from .paths.walk_buffers import Scratches
+from .updates.index_generation import Generation, Index
+from .updates.index_updates import IndexUpdates
+from .values.open_gates import OpenGates
+
+if TYPE_CHECKING:
+    from .verify.tree_store import TreeStore
+
+
+# The entries of plain paths of each document (offsets and entries), and, where there are trees, the gates that it opens
+# in the base and in the delta.
+Walked = tuple[Offsets, Entries, tuple[OpenGates, ...]]
+
+
+class AutomatonEngine:
+    """Plain paths by a lazily determinised automaton, other patterns behind gates."""
+
+    name: ClassVar[str] = "automaton"
+    concurrent: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        table: PatternTable,
+        saved: dict[str, AnyArray] | None = None,
+        trees: "TreeStore | None" = None,
+    ) -> None:
+        self.table = table
+        self.limits = Limits()
+        self._updates = IndexUpdates(table, saved, trees)
+        self._scratch = Scratches()
+        self._counting = threading.Lock()
+        self._counts: dict[str, int] = dict.fromkeys(
+            ("elements", "new label paths", "simulated", "candidates", "candidates that match"), 0
+        )
+
+    @classmethod
+    def build(cls, table: PatternTable) -> Self:
+        return cls(table)
+
+    @classmethod
+    def restore(cls, table: PatternTable, arrays: dict[str, AnyArray]) -> Self:
+        return cls(table, arrays)
+
+    def arrays(self) -> dict[str, AnyArray]:
+        """The patterns as they are laid out, and the states worked out so far: whoever opens the index has them."""
+        return self._updates.arrays(learnt=True)
+
+    def compiled(self) -> dict[str, AnyArray]:
+        """Of `arrays`, what follows from the table alone."""
+        return self._updates.arrays(learnt=False)
+
+    def refresh(self) -> None:
+        self._updates.refresh()
+
+    @classmethod
+    def compile_part(cls, table: PatternTable) -> dict[str, AnyArray]:
+        """What the engine makes of a table's patterns with predicates; plain paths are the table's own."""
+        if not len(table.trees):
+            return {}
+        from .verify.tree_store import TreeStore
+
+        trees = TreeStore(table)
+        trees.take_up(len(table))
+        trees.layout()
+        return trees.part()
+
+    def merge(self, arrays: dict[str, AnyArray], moved: MergedNumbers) -> None:
+        if arrays:
+            self._updates.merge(arrays, moved)
+
+    def successor(self, table: PatternTable, entries: Entries) -> "AutomatonEngine":
+        return AutomatonEngine(table, None, self._updates.trees_for(table, entries))
+
+    def learn_from(self, other: Engine) -> None:
+        """Work out the states of the label paths that another engine knows."""
+        if isinstance(other, AutomatonEngine):
+            self._updates.learn_from(other._updates)
+
+    def count_on(self, other: Engine) -> None:
+        if isinstance(other, AutomatonEngine):
+            self._counts = dict(other._counts)
+            self._updates.count_on(other._updates)
+
+    # Matching.
+
+    def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
+        made = self._updates.current
+        numbers, symbols = made.names_of(batch)
+        walked = self._walked(made, batch, symbols)
+        if walked is None:
+            made = self._updates.settled()
+            numbers, symbols = made.names_of(batch)
+            walked = self._walked(made, batch, symbols)
+            assert walked is not None
+        offsets, entries, opened = walked
+        if numbers is None or made.base.trees is None:
+            self._count(elements=len(batch.name))
+            return offsets, entries
+        counts = [0, 0]
+        for index, gates in zip(made.indexes, opened, strict=True):
+            if index.trees is not None:
+                offsets, entries, *more = index.trees.add_matches(batch, numbers, gates, offsets, entries, made.entries)
+                counts = [before + each for before, each in zip(counts, more, strict=True)]
+        self._count(**{"elements": len(batch.name), "candidates": counts[0], "candidates that match": counts[1]})
+        self._updates.seen(len(batch))
+        return offsets, entries
+
+    def match_paths(self, paths: list[tuple[str, ...]]) -> tuple[Offsets, Entries]:
+        memory, work = self.table.tuning.state_bytes, max(self.limits.work // 4, 1)
+        return entries_of_paths(self._updates.settled(), paths, memory, work)
+
+    def _walked(self, made: Generation, batch: DocumentBatch, symbols: Int32s) -> Walked | None:
+        """The entries of plain paths of each document, the gates that it opens, and the states of its elements.
+
+        These are -1 for the elements of documents that had none, and there only if trees are found by them.
+        None when that takes a generation with all patterns in its base.
+        """
+        scratch, tuning, count = self._scratch.mine, self.table.tuning, len(batch)
+        found = np.zeros((O_ROWS, count + 1), dtype=np.int64)
+        pending, base, delta = made.pending, made.base, made.delta
+        scratch.buffers.counts[1:] = 0
+        kept = base.needs_states or (delta is not None and delta.needs_states)
+        longest = len(batch.name)
+        if not kept and count > 1:
+            longest = batch.largest().elements
+        states = base.states
+        automaton, beside = states.automaton, NO_STATES if delta is None else delta.states.automaton
+        limits = WalkLimits(made.entries, made.patterns, base.listed_gates, 0 if delta is None else delta.listed_gates)
+        scratch.fit_entries(made.entries)
+        done = 0
+        while done < count:
+            scratch.fit_base(automaton.known, base.gates, longest)
+            if delta is not None:
+                scratch.fit_delta(beside.known, delta.gates, longest)
+            scratch.fit_levels(0, pending.words, tuning.level_words)
+            done = walk(batch.elements, symbols, automaton, beside, pending, limits, scratch.buffers, found, done, kept)
+            why = scratch.buffers.counts[C_WHY]
+            if why == FULL:
+                scratch.enlarge()
+            elif why == DEEPER:
+                deepest = int(batch.depth.max())
+                if pending.words * deepest > tuning.level_words:
+                    return None
+                scratch.fit_levels(deepest, pending.words, tuning.level_words)
+            elif why == MISS_DELTA and delta is not None:
+                learnt = self._learnt(delta.states, batch, symbols, done, tuning.state_bytes // 4)
+                if learnt is None:
+                    return None
+                beside = learnt
+            elif why == MISS:
+                learnt = self._learnt(states, batch, symbols, done, tuning.state_bytes)
+                if learnt is None:
+                    if not made.settled:
+                        return None
+                    states = self._simulated(base._replace(states=states), batch, symbols, done, found, kept)
+                    done += 1
+                    learnt = states.automaton
+                automaton = learnt
+        entries = scratch.buffers.entries[: scratch.buffers.counts[C_ENTRIES]].copy()
+        return found[O_ENTRIES], entries, self._opened(made, states, found) if base.trees is not None else ()
+
+    def _opened(self, made: Generation, states: States, found: Int64s) -> tuple[OpenGates, ...]:
+        """The gates that a walk has found open in the base, which has these states by now, and in the delta."""
+        buffers, counts = self._scratch.mine.buffers, self._scratch.mine.buffers.counts
+        gates = buffers.base.gates[: counts[C_GATES]]
+        base = OpenGates(found[O_GATES], gates, made.base.listed_gates, states, buffers.base.states)
+        delta = made.delta
+        if delta is None:
+            return (base,)
+        gates = buffers.delta.gates[: counts[C_DELTA_GATES]]
+        return base, OpenGates(found[O_DELTA_GATES], gates, delta.listed_gates, delta.states, buffers.delta.states)
+
+    def _simulated(
+        self, base: Index, batch: DocumentBatch, symbols: Int32s, document: int, found: Int64s, kept: bool
+    ) -> States:
+        """Match one document's plain paths without states; those to go on with.
+
+        A document that takes too long gets an error. States that have no room for it are forgotten; with `kept`, the
+        documents before it list all of their gates then, since nobody can find them later.
+        """
+        self._count(simulated=1)
+        scratch, states = self._scratch.mine, base.states
+        try:
+            entries, gates = simulated(
+                states, batch, document, symbols, base.gates, self.limits.work, self.table.tuning.state_bytes
+            )
+        except LimitError as error:
+            error.__traceback__ = None
+            batch.errors[document] = error
+            entries = gates = np.empty(0, dtype=np.int32)
+        scratch.append(entries, gates)
+        counts, of = scratch.buffers.counts, scratch.buffers.base.states
+        found[:O_DELTA_GATES, document + 1] = counts[C_ENTRIES], counts[C_GATES]
+        done = document + 1
+        if kept:
+            of[batch.offsets[document] : batch.offsets[done]] = NONE
+        if not states.full:
+            return states
+        if kept:
+            gate_offsets = found[O_GATES, : done + 1]
+            listed = OpenGates(gate_offsets, scratch.buffers.base.gates[: counts[C_GATES]], 0, states, of)
+            every = listed.with_all(batch.offsets, np.arange(done))
+            gate_offsets[:] = every.offsets
+            counts[C_GATES] = 0
+            scratch.append(np.empty(0, dtype=np.int32), every.gates)
+        of[: batch.offsets[done]] = NONE  # numbers of states that are forgotten
+        return self._updates.forgotten(states)
+
+    def _learnt(
+        self, states: States, batch: DocumentBatch, symbols: Int32s, document: int, limit: int
+    ) -> Automaton | None:
+        """The automaton with the states that a document needs; None when they would be too many."""
+        begin, end = batch.offsets[document : document + 2].tolist()
+        with states.lock:
+            before = states.transitions
+            found, work = np.empty(end - begin, dtype=np.int32), self.limits.work // 4
+            complete = states.learn(batch.name, batch.parent, symbols, begin, end, found, limit, work)
+            learnt, automaton = states.transitions - before, states.automaton
+        self._count(**{"new label paths": learnt})
+        return automaton if complete else None
+
+    def _count(self, **counts: int) -> None:
+        with self._counting:
+            for name, count in counts.items():
+                self._counts[name] += count
+
+    def costs(self) -> Costs:
+        """What the patterns that were tried on documents have cost; those that joins decide cost next to nothing."""
+        made = self._updates.current
+        return Costs.of([index.trees.verifier.costs() for index in made.indexes if index.trees is not None])
+
+    def statistics(self) -> dict[str, int | float]:
+        made = self._updates.current
+        base, trees = made.base, made.base.trees
+        return {
+            **self._counts,
+            "evictions": self._updates.evictions,
+            "promotions": self._updates.promotions,
+            "states": len(base.states),
+            "transitions": base.states.transitions,
+            "memo bytes": sum(index.states.bytes for index in made.indexes),
+            "pending patterns": made.entries - made.indexes[-1].states.entry_limit,
+            "gates": base.gates,
+            "values": trees.gated.access.values + trees.gated.joins.values if trees else 0,
+        }

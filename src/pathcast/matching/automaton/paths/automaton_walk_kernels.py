@@ -1,0 +1,214 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""The walk: documents through the automaton, and the matching entries of each, ascending.
+
+For every element one look-up gives the state of its label path. The entries of a document's distinct states are
+marked in a bit set and read off it, which removes duplicates and sorts at once. Where few entries are marked, a
+second bit set over the first one's words says which words to look at.
+
+Paths that came after the base was made have states of their own, those of the delta, walked beside them; those that
+came after the delta are pending.
+
+A state that is not known yet is a miss: the walk stops before its document, until the state has been worked out. One
+that came after the walk had begun, by another thread, counts as a miss, too.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pathcast.documents.document_batch_kernels import Elements
+from pathcast.kernels import Cube, Int32s, Int64s, Matrix, UInt64s, Writable, kernel, part
+
+from ...arrays.bitset_kernels import mark, mark_with_summary, read_few_marks, read_marks
+from ..updates.pending_paths_kernels import PendingBits, mark_pending
+from .automaton_states_kernels import Automaton, next_state
+
+# Where a document's result stands: done, a state of the base or the delta not known, no room for it, or for its levels.
+DONE, MISS, MISS_DELTA, FULL, DEEPER = range(5)
+# `counts`: the stamp of the last document, entries written, gates of the base and of the delta, why the walk stopped.
+C_STAMP, C_ENTRIES, C_GATES, C_DELTA_GATES, C_WHY, C_COUNTS = range(6)
+# Rows of `offsets`.
+O_ENTRIES, O_GATES, O_DELTA_GATES, O_ROWS = range(4)
+
+
+class WalkLimits(NamedTuple):
+    """What a generation knows: entries and patterns with predicates; and the gates that a walk lists."""
+
+    entries: int
+    patterns: int
+    gates: int
+    delta_gates: int
+
+
+class VisitedStates(NamedTuple):
+    """Of one automaton: the state of each element, the last document that had a state, and a document's states.
+
+    `gates` gets the open gates of all documents, one after the other; `gate_stamps` says which document opened a gate
+    last.
+    """
+
+    states: Writable[Int32s]
+    stamps: Writable[Int64s]
+    found: Writable[Int32s]
+    gates: Writable[Int32s]
+    gate_stamps: Writable[Int64s]
+
+
+class WalkScratch(NamedTuple):
+    """The buffers of a walk.
+
+    `marks` and `summary` are empty between documents. `entries` gets those of all documents, one after the other;
+    `levels` is for pending paths.
+    """
+
+    base: VisitedStates
+    delta: VisitedStates
+    marks: Writable[UInt64s]
+    summary: Writable[UInt64s]
+    levels: Writable[Cube[UInt64s]]
+    counts: Writable[Int64s]
+    entries: Writable[Int32s]
+
+
+@part
+def distinct_states(elements, symbols, begin, end, base, automaton, visited, stamp):
+    """The states of a document's elements, each once, in `visited.found`: how many, -1 for a miss.
+
+    `visited.states` gets the state of each element, in its place from `base` on.
+    """
+    visited.stamps[0] = stamp
+    visited.found[0] = 0
+    n = 1
+    for element in range(begin, end):
+        parent = elements.parents[element]
+        above = np.int32(0) if parent < 0 else visited.states[parent - base]
+        state = next_state(automaton.keys, automaton.targets, above, symbols[elements.names[element]])
+        if state < 0 or state >= automaton.known:
+            return -1
+        visited.states[element - base] = state
+        if visited.stamps[state] != stamp:
+            visited.stamps[state] = stamp
+            visited.found[n] = state
+            n += 1
+    return n
+
+
+@part
+def depth_of(elements, begin, end):
+    """The depth of a document's deepest element."""
+    deepest = np.int32(0)
+    for element in range(begin, end):
+        deepest = max(deepest, elements.depths[element])
+    return deepest
+
+
+@part
+def mark_accepted(automaton, state, scratch, few):
+    """Mark the entries of a state."""
+    begin, end = automaton.accepted_begin[state], automaton.accepted_begin[state + 1]
+    if few:
+        for a in range(begin, end):
+            mark_with_summary(scratch.marks, scratch.summary, automaton.accepted[a])
+    else:
+        for a in range(begin, end):
+            mark(scratch.marks, automaton.accepted[a])
+
+
+@part
+def total_of(automaton, visited, found):
+    """How many entries and gates the states of a document have."""
+    entries, gates = np.int64(0), np.int64(0)
+    for k in range(found):
+        state = visited.found[k]
+        entries += automaton.accepted_begin[state + 1] - automaton.accepted_begin[state]
+        gates += automaton.gates_begin[state + 1] - automaton.gates_begin[state]
+    return entries, gates
+
+
+@part
+def list_gates(automaton, state, limit, visited, stamp, gated):
+    """Write the gates of a state below `limit` that the document has not opened yet; how many gates there are then."""
+    for g in range(automaton.gates_begin[state], automaton.gates_begin[state + 1]):
+        gate = automaton.gates[g]
+        if gate < limit and visited.gate_stamps[gate] != stamp:
+            visited.gate_stamps[gate] = stamp
+            visited.gates[gated] = gate
+            gated += 1
+    return gated
+
+
+@kernel
+def walk(
+    elements: Elements,
+    symbols: Int32s,
+    base: Automaton,
+    delta: Automaton,
+    pending: PendingBits,
+    limits: WalkLimits,
+    scratch: WalkScratch,
+    offsets: Writable[Matrix[Int64s]],
+    first: int,
+    kept: bool,
+) -> int:
+    """Walk the documents from `first` on; the first document that is not done, with the reason in `counts`.
+
+    `offsets` gets where each document's entries end, and its gates. With `kept`, `scratch` has the states of all
+    elements in the end, otherwise those of one document at a time.
+    """
+    counts, words = scratch.counts, pending.words
+    stamp, written = counts[C_STAMP], counts[C_ENTRIES]
+    gated, delta_gated = counts[C_GATES], counts[C_DELTA_GATES]
+    index = first
+    why = DONE
+    while index < len(elements.offsets) - 1:
+        stamp += 1
+        begin, end = elements.offsets[index], elements.offsets[index + 1]
+        n, n_delta = 0, 0
+        if end > begin:
+            start = elements.offsets[0] if kept else begin
+            n = distinct_states(elements, symbols, begin, end, start, base, scratch.base, stamp)
+            if n < 0:
+                why = MISS
+                break
+            if delta.known > 0:
+                n_delta = distinct_states(elements, symbols, begin, end, start, delta, scratch.delta, stamp)
+                if n_delta < 0:
+                    why = MISS_DELTA
+                    break
+        total, gate_total = total_of(base, scratch.base, n)
+        delta_total, delta_gate_total = total_of(delta, scratch.delta, n_delta)
+        total += delta_total
+        pending_total = len(pending.entries) if words else 0
+        no_room = written + total + pending_total + 8 > len(scratch.entries)
+        no_room |= delta_gated + delta_gate_total > len(scratch.delta.gates)
+        if no_room or gated + gate_total + pending_total > len(scratch.base.gates):
+            why = FULL
+            break
+        if words and depth_of(elements, begin, end) >= scratch.levels.shape[1]:
+            why = DEEPER
+            break
+        few = 8 * total < len(scratch.marks)
+        for k in range(n_delta):
+            state = scratch.delta.found[k]
+            mark_accepted(delta, state, scratch, few)
+            delta_gated = list_gates(delta, state, limits.delta_gates, scratch.delta, stamp, delta_gated)
+        for k in range(n):
+            state = scratch.base.found[k]
+            mark_accepted(base, state, scratch, few)
+            gated = list_gates(base, state, limits.gates, scratch.base, stamp, gated)
+        if words and end > begin:
+            gated = mark_pending(elements, symbols, begin, end, pending, limits, scratch, gated)
+        if few:
+            written = read_few_marks(scratch.marks, scratch.summary, scratch.entries, written)
+        else:
+            written = read_marks(scratch.marks, scratch.entries, written)
+            if words:
+                for k in range(len(scratch.summary)):
+                    scratch.summary[k] = 0
+        index += 1
+        offsets[O_ENTRIES, index] = written
+        offsets[O_GATES, index] = gated
+        offsets[O_DELTA_GATES, index] = delta_gated
+    counts[C_STAMP], counts[C_ENTRIES], counts[C_WHY] = stamp, written, why
+    counts[C_GATES], counts[C_DELTA_GATES] = gated, delta_gated
+    return index

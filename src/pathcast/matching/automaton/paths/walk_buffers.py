@@ -1,0 +1,106 @@
+"""Scratch: the buffers of a walk, one set for each thread."""
+
+import threading
+
+import numpy as np
+
+from pathcast.kernels import Int32s, Int64s, UInt64s
+
+from ..updates.pending_paths_kernels import PLANES
+from .automaton_walk_kernels import C_COUNTS, C_ENTRIES, C_GATES, VisitedStates, WalkScratch
+
+
+class Scratch:
+    """Buffers that fit the generation and the batch at hand; they are kept from batch to batch."""
+
+    def __init__(self) -> None:
+        nothing = VisitedStates(_int32s(0), _int64s(0), _int32s(0), _int32s(0), _int64s(0))
+        self.buffers = WalkScratch(
+            base=nothing._replace(gates=_int32s(1 << 10)),
+            delta=nothing._replace(gates=_int32s(1 << 10)),
+            marks=_uint64s(0),
+            summary=_uint64s(0),
+            levels=_uint64s(PLANES, 1, 1),
+            counts=_int64s(C_COUNTS),
+            entries=_int32s(1 << 14),
+        )
+
+    def fit_entries(self, entries: int) -> None:
+        """Make room for so many entries."""
+        if 64 * len(self.buffers.marks) < entries:
+            marks = _uint64s(entries + entries // 8 + 63 >> 6)
+            self.buffers = self.buffers._replace(marks=marks, summary=_uint64s(len(marks) + 63 >> 6))
+
+    def fit_base(self, states: int, gates: int, longest: int) -> None:
+        """Make room for states and gates of the base, and for documents of so many elements."""
+        base = self.buffers.base
+        if len(base.stamps) <= states or len(base.states) < longest or len(base.gate_stamps) < gates:
+            self.buffers = self.buffers._replace(base=_fitted(base, states, gates, longest))
+
+    def fit_delta(self, states: int, gates: int, longest: int) -> None:
+        """Make room for states and gates of the delta, and for documents of so many elements."""
+        delta = self.buffers.delta
+        if len(delta.stamps) <= states or len(delta.states) < longest or len(delta.gate_stamps) < gates:
+            self.buffers = self.buffers._replace(delta=_fitted(delta, states, gates, longest))
+
+    def fit_levels(self, depth: int, words: int, most: int) -> None:
+        """Make room for pending paths of so many words on documents of this depth; no more than `most` if that does."""
+        _, levels, width = self.buffers.levels.shape
+        if levels < depth + 1 or width < words + 1:
+            levels, width = max(levels, depth + 1), max(width, words + 1)
+            if levels * width > most:
+                levels, width = depth + 1, words + 1
+            self.buffers = self.buffers._replace(levels=_uint64s(PLANES, levels, width))
+
+    def enlarge(self) -> None:
+        """Double the room for entries and gates, and keep those that there are."""
+        entries, base, delta = self.buffers.entries, self.buffers.base, self.buffers.delta
+        self.buffers = self.buffers._replace(
+            entries=np.resize(entries, 2 * len(entries)),
+            base=base._replace(gates=np.resize(base.gates, 2 * len(base.gates))),
+            delta=delta._replace(gates=np.resize(delta.gates, 2 * len(delta.gates))),
+        )
+
+    def append(self, entries: Int32s, gates: Int32s) -> None:
+        """Add the entries and gates of one document to those of the documents before it."""
+        counts = self.buffers.counts
+        written, gated = int(counts[C_ENTRIES]), int(counts[C_GATES])
+        while written + len(entries) > len(self.buffers.entries) or gated + len(gates) > len(self.buffers.base.gates):
+            self.enlarge()
+        self.buffers.entries[written : written + len(entries)] = entries
+        self.buffers.base.gates[gated : gated + len(gates)] = gates
+        counts[C_ENTRIES] += len(entries)
+        counts[C_GATES] += len(gates)
+
+
+def _fitted(visited: VisitedStates, count: int, gates: int, longest: int) -> VisitedStates:
+    """Room for `count` states, for gates, and for documents of so many elements.
+
+    Stamps only ever grow, so those of other states are as good as none.
+    """
+    states, stamps, found, listed, gate_stamps = visited
+    if len(stamps) < count + 1:
+        stamps = _int64s(2 * count + 64)
+        found = _int32s(len(stamps))
+    if len(gate_stamps) < gates:
+        gate_stamps = _int64s(gates + gates // 8)
+    return VisitedStates(_int32s(2 * longest) if len(states) < longest else states, stamps, found, listed, gate_stamps)
+
+
+def _int32s(*shape: int) -> Int32s:
+    return np.zeros(shape, dtype=np.int32)
+
+
+def _int64s(*shape: int) -> Int64s:
+    return np.zeros(shape, dtype=np.int64)
+
+
+def _uint64s(*shape: int) -> UInt64s:
+    return np.zeros(shape, dtype=np.uint64)
+
+
+class Scratches(threading.local):
+    """`mine`: the buffers of the thread that asks."""
+
+    def __init__(self) -> None:
+        self.mine = Scratch()

@@ -1,0 +1,281 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""The hash table of value tests, for kernels: by element, place, kind and literal.
+
+A test on whichever element has the element ANY. Of a group of ranges (the same value against different thresholds) one
+stands in the table for all. What short values pass is remembered: documents repeat them. Tests are added while other
+threads look up; these go by the number that they know of.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pathcast.kernels import Floats, Int8s, Int32s, Int64s, Matrix, UInt8s, UInt64s, Writable, kernel, part, rare
+
+from ...arrays.hash_probe_kernels import probe
+from .value_comparison_kernels import number, same_text
+
+ANY, SELF_VALUE, TEXT_VALUE = -1, -2, -3
+EQUAL_TEXT, EQUAL_NUMBER, LOW, HIGH, GRAM = range(5)
+# Rows of the table of tests, and what a value is asked about.
+D_ELEMENT, D_PLACE, D_KIND, D_LITERAL, D_LENGTH, D_ROWS = range(6)
+ASKS_TEXT, ASKS_NUMBER, ASKS_RANGE = 1, 2, 4
+# Rows of `asks`, by name + 1: attributes, string-values and text nodes; at 0: of whichever element. The last one is a
+# filter of the string-values that whichever element is asked for, by length and last byte.
+OF_ATTRIBUTE, OF_SELF, OF_TEXT, WHICHEVER, ASKED_ROWS = range(5)
+SPREAD = 131
+GRAM_BYTES = 4
+# Columns of what is remembered of values: their bytes, whose they are, and by kind the tests that they pass (NO_TEST:
+# none), of ranges the groups. The last row is for values that are not short.
+V_BYTES, V_WHOSE, V_TESTS, V_COLUMNS, KINDS = 0, 1, 2, 6, 4
+NO_TEST = -1
+VALUES = 1 << 12
+SHORT = 8
+HASH_A, HASH_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0x100000001B3)
+HASH_C = np.uint64(0xC2B2AE3D27D4EB4F)
+SEED = np.uint64(0xCBF29CE484222325)
+
+
+class ValueTestTable(NamedTuple):
+    """The first `size` value tests and `groups` groups of ranges, as values are looked up among them.
+
+    Column k of `rows` has what test k is about, `numbers` the number or threshold that it compares with, `group_of` the
+    group of a range (-1: it is no range). The texts of literals lie in `literals`, one after the other.
+    """
+
+    size: int
+    groups: int
+    rows: Matrix[Int32s]
+    numbers: Floats
+    group_of: Int32s
+    literals: UInt8s
+    hashes: UInt64s
+    slots: Int32s
+
+
+class ValueFilter(NamedTuple):
+    """The values that tests ask about: which kinds of test, by name (`asks`), and which four-byte pieces (`grams`).
+
+    `longest` is the number of bytes that a string-value can have and still pass a test of its text.
+    """
+
+    longest: int
+    asks: Matrix[Int8s]
+    has_grams: bool
+    grams: UInt64s
+
+
+class ValueStatistics(NamedTuple):
+    """How often each test was passed, and the latest values of each group of ranges."""
+
+    hits: Writable[Int64s]
+    samples: Writable[Matrix[Floats]]
+    sampled: Writable[Int64s]
+
+
+class ValueTests(NamedTuple):
+    """The value tests that there were at some moment; kernels count in the statistics."""
+
+    table: ValueTestTable
+    filter: ValueFilter
+    statistics: ValueStatistics
+
+
+class ValueCache(NamedTuple):
+    """What is remembered of values, and the numbers that they are."""
+
+    rows: Writable[Matrix[Int64s]]
+    numbers: Writable[Floats]
+
+
+class Value(NamedTuple):
+    """The bytes of a value."""
+
+    data: UInt8s
+    start: int
+    length: int
+
+
+class ValueKey(NamedTuple):
+    """What a test is looked up by: its kind, the element and place that it is about, and a value."""
+
+    hashed: np.uint64
+    element: np.int32
+    place: np.int32
+    kind: np.int32
+    number: float
+    value: Value
+
+
+@part
+def value_at(start, length, content):
+    """The bytes of a value of a document (`document_batch_kernels.py`)."""
+    if start >= 0:
+        return Value(content.data, start, int(length))
+    return Value(content.arena, -1 - start, int(length))
+
+
+@part
+def hash_byte(hashed, byte):
+    """Take one byte more into a hash."""
+    return (hashed ^ np.uint64(byte)) * HASH_B
+
+
+@part
+def slot_of(hashed, element, place, kind, mask):
+    """Where the search for a test begins."""
+    mixed = (hashed ^ np.uint64(element + 8) * HASH_A) * HASH_B ^ np.uint64(place + 8) * HASH_A + np.uint64(kind)
+    mixed ^= mixed >> np.uint64(29)
+    return np.int64(mixed * HASH_A >> np.uint64(20) & np.uint64(mask))
+
+
+@part
+def asked_of_whichever(text, asks):
+    """What whichever element's string-value is asked about, if this one, which starts at 0, may equal one of them."""
+    last = np.int64(text.data[text.length - 1]) if text.length else np.int64(0)
+    return asks[WHICHEVER, (text.length * SPREAD + last) % asks.shape[1]]
+
+
+@part
+def asked_of_name(asks, row, name):
+    """What is asked about the values of a name, or of elements with this name."""
+    return asks[row, name + 1] if 0 <= name < asks.shape[1] - 1 else 0
+
+
+@part
+def hash_number(value):
+    """A hash that is equal for equal numbers."""
+    scaled = value * 1024.0
+    whole = np.int64(scaled) if -9e18 < scaled < 9e18 else np.int64(0)
+    return SEED ^ np.uint64(whole) * HASH_A
+
+
+@part
+def gram_place(gram):
+    """A four-byte piece's bit in the filter."""
+    return np.int64(gram * HASH_A >> np.uint64(48))
+
+
+@part
+def is_same_range(other, test, rows):
+    """Whether two tests are ranges of one group."""
+    kind = rows[D_KIND, test]
+    return (
+        (kind == LOW or kind == HIGH)
+        and rows[D_KIND, other] == kind
+        and rows[D_ELEMENT, other] == rows[D_ELEMENT, test]
+        and rows[D_PLACE, other] == rows[D_PLACE, test]
+    )
+
+
+@kernel
+def index_tests(
+    rows: Matrix[Int32s],
+    numbers: Floats,
+    literals: UInt8s,
+    first: int,
+    count: int,
+    hashes: Writable[UInt64s],
+    slots: Writable[Int32s],
+    grams: Writable[UInt64s],
+) -> None:
+    """Put the tests from `first` on into the table; of a group of ranges only one, which stands for all."""
+    for test in range(first, count):
+        kind = rows[D_KIND, test]
+        hashed = SEED
+        if kind == EQUAL_NUMBER:
+            hashed = hash_number(numbers[test])
+        elif kind == EQUAL_TEXT or kind == GRAM:
+            gram = np.uint64(0)
+            for k in range(rows[D_LENGTH, test]):
+                byte = literals[rows[D_LITERAL, test] + k]
+                hashed = hash_byte(hashed, byte)
+                gram = gram >> np.uint64(8) | np.uint64(byte) << np.uint64(24)
+            if kind == GRAM:
+                place = gram_place(gram)
+                grams[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
+                hashed = gram
+        hashes[test] = hashed
+        begin = slot_of(hashed, rows[D_ELEMENT, test], rows[D_PLACE, test], kind, len(slots) - 1)
+        other, slot = probe(slots, begin, is_same_range, test, rows)
+        if other < 0:
+            slots[slot] = test
+
+
+@part
+def is_passed(test, key, table):
+    """Whether a test has the kind, element and place of the key, and its value passes it; ranges pass in any case."""
+    rows, value = table.rows, key.value
+    return (
+        test < table.size
+        and table.hashes[test] == key.hashed
+        and rows[D_KIND, test] == key.kind
+        and rows[D_ELEMENT, test] == key.element
+        and rows[D_PLACE, test] == key.place
+        and (key.kind != EQUAL_NUMBER or table.numbers[test] == key.number)
+        and (
+            key.kind != EQUAL_TEXT
+            or same_text(
+                value.data, value.start, value.length, table.literals, rows[D_LITERAL, test], rows[D_LENGTH, test]
+            )
+        )
+    )
+
+
+@rare
+def find_test(key, table):
+    """The test that a value passes, or -1; for ranges, one of their group.
+
+    Another thread may put later tests into the slots meanwhile.
+    """
+    begin = slot_of(key.hashed, key.element, key.place, key.kind, len(table.slots) - 1)
+    return probe(table.slots, begin, is_passed, key, table)[0]
+
+
+@rare
+def resolve(value, holder, place, asked, row, table, cache):
+    """Find the tests that a value passes, for `row` of what is remembered."""
+    passed = cache.rows
+    for kind in range(KINDS):
+        passed[row, V_TESTS + kind] = NO_TEST
+    if asked & ASKS_TEXT:
+        hashed = SEED
+        for k in range(value.length):
+            hashed = hash_byte(hashed, value.data[value.start + k])
+        test = find_test(ValueKey(hashed, holder, place, np.int32(EQUAL_TEXT), 0.0, value), table)
+        if test >= 0:
+            passed[row, V_TESTS + EQUAL_TEXT] = test
+    found = np.nan
+    if asked & (ASKS_NUMBER | ASKS_RANGE):
+        found = number(value.data, value.start, value.length)
+    cache.numbers[row] = found
+    if np.isnan(found):
+        return
+    if asked & ASKS_NUMBER:
+        test = find_test(ValueKey(hash_number(found), holder, place, np.int32(EQUAL_NUMBER), found, value), table)
+        if test >= 0:
+            passed[row, V_TESTS + EQUAL_NUMBER] = test
+    if asked & ASKS_RANGE:
+        for kind in range(LOW, HIGH + 1):
+            test = find_test(ValueKey(SEED, holder, place, np.int32(kind), 0.0, value), table)
+            if test >= 0 and table.group_of[test] < table.groups:
+                passed[row, V_TESTS + kind] = table.group_of[test]
+
+
+@part
+def remembered(value, holder, place, asked, table, cache):
+    """The row of the cache that has the tests which a value passes: short values are looked up once and remembered."""
+    rows, length = cache.rows, value.length
+    row = np.int64(VALUES)
+    text = np.uint64(0)
+    whose = np.int64(0)
+    if length <= SHORT:
+        for k in range(length):
+            text |= np.uint64(value.data[value.start + k]) << np.uint64(8 * k)
+        whose = np.int64(place + 8) << 36 | np.int64(holder + 8) << 4 | (length + 1)
+        row = np.int64((text * HASH_A ^ np.uint64(whose)) * HASH_C >> np.uint64(52))
+    if row == VALUES or rows[row, V_WHOSE] != whose or rows[row, V_BYTES] != np.int64(text):
+        resolve(value, holder, place, asked, row, table, cache)
+        rows[row, V_WHOSE] = whose
+        rows[row, V_BYTES] = np.int64(text)
+    return row

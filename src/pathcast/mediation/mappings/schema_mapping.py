@@ -1,0 +1,249 @@
+"""Mappings: how documents of one publisher's schema become documents of the global one; as data, and as a file.
+
+A mapping is the local schema tree, the operators, and a version: a document says which version of which mapping it
+needs, and one that is not at hand is an error on that document. The file is TOML, made to be read and edited:
+
+    name = "cmu"
+    version = 3
+
+    schema = \"\"\"
+    catalog
+      course* @code
+        title #text
+    \"\"\"
+
+    [correspondence]                  # what was found to be what; kept, so that operators can be derived anew
+    "catalog/course" = "university/course"
+
+    [[operators]]
+    operator = "to-element"
+    node = "catalog/course"
+    attribute = "code"
+
+Invariant: a mapping never changes; `Mapping.read(mapping.write())` is equal to it.
+"""
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping as Table
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, get_args
+
+from pathcast.documents.schema import Occurrence
+from pathcast.errors import LimitError, MappingError
+
+from ..schemas.schema_tree import SchemaNode, SchemaTree
+from ..schemas.similarity_flooding import nodes_of
+from .derive_operators import derive
+from .document_items import Item
+from .item_rewriter import rewrite
+from .mapping_operators import Operator, as_plain, from_plain
+from .operator_plan import Plan
+
+# Rewriting looks children up in a table of nodes and names, four bytes a pair.
+_MOST_PAIRS = 1 << 26
+# A word of a line; the address of a namespace may hold blanks.
+_WORD = re.compile(r"(?:\{[^}]*\}|\S)+")
+_KEYS = ("name", "version", "schema", "correspondence", "operators", "unexplained")
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """From one local schema to the global one."""
+
+    name: str
+    local: SchemaTree
+    operators: tuple[Operator, ...]
+    correspondence: Table[str, str] = field(default_factory=dict)
+    unexplained: Table[str, str] = field(default_factory=dict)
+    version: int = 1
+    plan: Plan = field(init=False, repr=False, compare=False)
+    fingerprint: bytes = field(init=False, repr=False, compare=False)
+    """Sixteen bytes that tell mappings apart."""
+
+    def __post_init__(self) -> None:
+        names = {node.name for node in self.local.paths.values()}
+        if len(self.local) * len(names) > _MOST_PAIRS:
+            raise LimitError(
+                f"the schema of '{self.name}' has {len(self.local):,} elements of {len(names):,} names; a mapping may "
+                f"have {_MOST_PAIRS:,} pairs of these: map a part of the schema"
+            )
+        object.__setattr__(self, "plan", Plan(self.local, self.operators))
+        object.__setattr__(self, "fingerprint", blake2b(self.write().encode(), digest_size=16).digest())
+
+    @classmethod
+    def derive(
+        cls, name: str, local: SchemaTree, glob: SchemaTree, correspondence: Table[str, str], *, version: int = 1
+    ) -> "Mapping":
+        """The mapping that a correspondence of paths stands for."""
+        found = derive(local, glob, correspondence)
+        return cls(name, local, tuple(found.operators), dict(correspondence), found.unexplained, version)
+
+    def edited(self, operators: Sequence[Operator]) -> "Mapping":
+        """The same mapping with other operators, as its next version."""
+        return replace(self, operators=tuple(operators), version=self.version + 1)
+
+    def numbered(self, version: int) -> "Mapping":
+        """The same mapping under another number."""
+        return self if version == self.version else replace(self, version=version)
+
+    def check(self) -> list[str]:
+        """What could not be mapped, a sentence each; nothing when all of the local schema has its place."""
+        found = [
+            f"'{path}' is nothing in the global schema; it stays as it is"
+            for path in nodes_of(self.local)
+            if path not in self.correspondence
+        ]
+        return [*found, *(f"'{path}': {reason}" for path, reason in self.unexplained.items())]
+
+    def rewrite(self, document: Item) -> Item:
+        """A document in the global schema."""
+        return rewrite(document, self.plan)
+
+    def write(self) -> str:
+        """The mapping as the text of a TOML file."""
+        lines = [
+            f"name = {_text(self.name)}",
+            f"version = {self.version}",
+            "",
+            'schema = """',
+            _lines(self.local),
+            '"""',
+        ]
+        for key, table in (("correspondence", self.correspondence), ("unexplained", self.unexplained)):
+            if table:
+                lines += ["", f"[{key}]", *(f"{_text(path)} = {_text(value)}" for path, value in table.items())]
+        for operator in self.operators:
+            lines += ["", "[[operators]]", *(f"{key} = {_value(value)}" for key, value in as_plain(operator).items())]
+        return "\n".join(lines) + "\n"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the mapping to a file, for people to read and edit."""
+        Path(path).write_text(self.write(), encoding="utf-8")
+
+    @classmethod
+    def read(cls, text: str) -> "Mapping":
+        """The mapping of a TOML text; `MappingError` says what is wrong with it."""
+        try:
+            table = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise MappingError(f"not TOML: {error}") from None
+        if unknown := table.keys() - set(_KEYS):
+            raise MappingError(f"unknown key '{min(unknown)}'; the keys are {', '.join(_KEYS)}")
+        operators = _typed(table, "operators", list, [])
+        made = []
+        for number, plain in enumerate(operators, 1):
+            if not isinstance(plain, dict):
+                raise MappingError(f"operator {number}: must be a table")
+            try:
+                made.append(from_plain(plain))
+            except MappingError as error:
+                raise MappingError(f"operator {number}: {error.reason}") from None
+        return cls(
+            name=_typed(table, "name", str),
+            local=read_tree(_typed(table, "schema", str)),
+            operators=tuple(made),
+            correspondence=_texts(table, "correspondence"),
+            unexplained=_texts(table, "unexplained"),
+            version=_typed(table, "version", int, 1),
+        )
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> "Mapping":
+        """Read a file that `save` wrote, or that somebody edited."""
+        try:
+            return cls.read(Path(path).read_text(encoding="utf-8-sig"))
+        except UnicodeDecodeError:
+            raise MappingError(f"{os.fspath(path)}: the file is not UTF-8") from None
+        except OSError as error:
+            raise MappingError(f"{os.fspath(path)}: can't be read: {error.strerror}") from None
+        except MappingError as error:
+            raise MappingError(f"{os.fspath(path)}: {error.reason}") from None
+
+
+def read_tree(text: str) -> SchemaTree:
+    """The schema tree of an indented text, as `str` of one gives it."""
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    if not lines:
+        raise MappingError("schema: there is no element")
+    nodes: list[tuple[SchemaNode, list[SchemaNode]]] = []  # those that are open, with their children so far
+    for number, line in lines:
+        depth = (len(line) - len(line.lstrip(" "))) // 2
+        if depth > len(nodes) or (nodes and depth == 0):
+            raise MappingError(f"schema, line {number}: '{line.strip()}' is indented as no line above it allows")
+        _close(nodes, depth)
+        nodes.append((_read_node(line.strip(), number), []))
+    _close(nodes, 1)
+    return SchemaTree(_with_children(*nodes[0]))
+
+
+def _close(nodes: list[tuple[SchemaNode, list[SchemaNode]]], depth: int) -> None:
+    """Give the nodes deeper than this to their parents."""
+    while len(nodes) > depth:
+        closed = _with_children(*nodes.pop())
+        nodes[-1][1].append(closed)
+
+
+def _with_children(node: SchemaNode, children: list[SchemaNode]) -> SchemaNode:
+    return replace(node, children=tuple(children))
+
+
+def _read_node(text: str, number: int) -> SchemaNode:
+    name, *more = _WORD.findall(text)
+    cardinality: Occurrence = ""
+    for mark in get_args(Occurrence):
+        if mark and name.endswith(mark):
+            name, cardinality = name[:-1], mark
+    attributes, has_text = [], False
+    for word in more:
+        if word == "#text":
+            has_text = True
+        elif word.startswith("@") and len(word) > 1:
+            attributes.append(word[1:])
+        else:
+            raise MappingError(f"schema, line {number}: '{word}' is neither @attribute nor #text")
+    if not name:
+        raise MappingError(f"schema, line {number}: an element needs a name")
+    return SchemaNode(name, cardinality, has_text, tuple(attributes))
+
+
+_MISSING: Any = object()
+
+
+def _typed(table: Table[str, Any], key: str, kind: type, default: Any = _MISSING) -> Any:
+    value = table.get(key, default)
+    if value is _MISSING:
+        raise MappingError(f"'{key}' is missing")
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise MappingError(f"{key}: must be {_KINDS[kind]}, not {value!r}")
+    return value
+
+
+_KINDS = {str: "a text", int: "a whole number", list: "a list of tables", dict: "a table"}
+
+
+def _texts(table: Table[str, Any], key: str) -> dict[str, str]:
+    found = _typed(table, key, dict, {})
+    for path, value in found.items():
+        if not isinstance(value, str):
+            raise MappingError(f"{key}.{path}: must be a text, not {value!r}")
+    return dict(found)
+
+
+def _text(value: str) -> str:
+    """A text as TOML writes it; JSON writes it the same, but for one control character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _lines(tree: SchemaTree) -> str:
+    """A tree in a text of several lines as TOML writes it; only the address of a namespace has what must be escaped."""
+    return str(tree).replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _value(value: str | list[str]) -> str:
+    return _text(value) if isinstance(value, str) else f"[{', '.join(map(_text, value))}]"

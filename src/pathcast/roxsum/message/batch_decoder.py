@@ -1,0 +1,261 @@
+"""Decoding: from a message to the batch that it carries, or an error.
+
+Everything is checked before it is used as a place or a size; what comes out is built from tables of the message's own.
+
+A message that is not trusted gives nothing but the documents' bytes: they are read, cut and summarised like any
+document from a stranger, so that no message can claim a summary that its documents do not have.
+
+Invariant: a `MessageError` or a batch; memory in proportion to the limits. Cost: decompression, one pass over
+tokens, two over values; not trusted, besides, what reading and building costs.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pathcast.documents import Bytes, LabelPaths
+from pathcast.errors import LimitError, MessageError
+from pathcast.kernels import Int32s, Int64s
+from pathcast.store import offsets_of
+
+from ..batch_contents import Contents, with_rows_replaced
+from ..batch_contents_kernels import TokenRows
+from ..document_extent_kernels import PathTree, leaves_of_tokens
+from ..markup_skeletons import RAW_TOKENS, Skeletons, Tokens
+from ..token_table_kernels import K_ATTRIBUTE, K_RAW, K_RAW_TEXT, M_COLUMN, NONE, RAW_TEXT
+from .batch_decoder_kernels import ReadValues, StoredColumns, deal_values, read_columns, read_tokens
+from .batch_encoder import WITH_VALUE, stream_widths
+from .batch_encoder_kernels import FIXED, NUMBERED
+from .message_format import Counts, TableReader, unpack
+from .message_limits import MessageLimits
+from .token_numbers_kernels import MAX_DISTINCT
+
+if TYPE_CHECKING:
+    from ..summary import RoXSum
+
+
+class _Tables(NamedTuple):
+    """The tables of a message, each number checked to be in its range."""
+
+    ids: Int64s
+    names: list[str]
+    node_parent: Int32s
+    node_name: Int32s
+    column_node: Int32s
+    column_kind: Int32s
+    codecs: Int32s  # of the columns that are not raw
+    lengths: Int64s  # of the columns whose values have one length, else 0
+    distinct: Int64s  # of the numbered columns, else 0
+    token_lengths: Int64s
+    token_bytes: Bytes
+    token_meta: Int32s
+    follow_begin: Int64s
+    followers: Int32s
+    occurrences: Int64s
+    raw_lengths: Int64s
+
+
+def decode(empty: "RoXSum", data: memoryview, limits: MessageLimits, *, trusted: bool) -> "RoXSum":
+    """The batch of a message, put into an empty one."""
+    counts, tables, contents, tokens = _unpacked(data, limits)
+    with _refusing():
+        if trusted:
+            return empty.take_contents(*_trusted(empty, tables, contents, tokens), tables.ids, counts.next_id)
+        documents = contents.readable(tokens, np.arange(counts.documents, dtype=np.int64))
+        return empty.take_documents(documents, tables.ids, counts.next_id)
+
+
+def decode_documents(empty: "RoXSum", data: memoryview, limits: MessageLimits, *, trusted: bool) -> list[bytes]:
+    """The documents of a message; unless it is trusted, an empty batch reads them so as to know that they can be."""
+    counts, _, contents, tokens = _unpacked(data, limits)
+    with _refusing():
+        documents = contents.readable(tokens, np.arange(counts.documents, dtype=np.int64))
+        if not trusted:
+            empty.check_documents(documents)
+    return [each.encode() if isinstance(each, str) else each for each in documents]
+
+
+def _unpacked(data: memoryview, limits: MessageLimits) -> tuple[Counts, _Tables, Contents, Tokens]:
+    """What a message has, checked."""
+    counts, blocks = unpack(data, limits)
+    tables = _read_tables(TableReader(memoryview(blocks)[: counts.tables]), counts)
+    contents, tokens = _contents(counts, tables, blocks)
+    if int(contents.sizes.sum()) != counts.size:
+        raise MessageError("the documents of the message are not as long as its header says")
+    return counts, tables, contents, tokens
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """What is wrong with documents is wrong with their message."""
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise MessageError("a document of the message is text, but not UTF-8") from None
+    except LimitError as error:
+        raise MessageError(f"the message is beyond a limit: {error}") from None
+
+
+def _read_tables(reader: TableReader, counts: Counts) -> _Tables:
+    deltas = reader.numbers(counts.documents, counts.next_id)
+    ids = np.cumsum(deltas)
+    if np.any(deltas[1:] == 0) or (len(ids) and int(ids[-1]) >= counts.next_id):
+        raise MessageError("the ids of the message's documents do not ascend")
+    try:
+        names = bytes(reader.texts(len(reader.data))).decode().split("\0")
+    except UnicodeDecodeError:
+        raise MessageError("the names of the message are not UTF-8") from None
+    names = names if counts.names else []
+    if len(names) != counts.names or len(set(names)) != len(names) or "" in names:
+        raise MessageError("the message does not have the names that it counts")
+    nodes, columns, tokens = counts.nodes, counts.columns, counts.tokens
+    parents, node_names = np.arange(nodes) - reader.numbers(nodes, nodes), reader.numbers(nodes, counts.names - 1)
+    column_node = reader.sums(columns, NONE, nodes - 1)
+    column_kind = reader.numbers(columns, counts.names + K_ATTRIBUTE - 1 - K_RAW_TEXT) + K_RAW_TEXT
+    codecs = reader.numbers(max(0, columns - RAW_TEXT - 1), FIXED)
+    lengths, distinct = np.zeros(len(codecs), dtype=np.int64), np.zeros(len(codecs), dtype=np.int64)
+    lengths[codecs == FIXED] = reader.numbers(int(np.count_nonzero(codecs == FIXED)), counts.texts)
+    distinct[codecs == NUMBERED] = reader.numbers(int(np.count_nonzero(codecs == NUMBERED)), MAX_DISTINCT)
+    token_lengths, stored = reader.numbers(tokens, counts.size), reader.texts(counts.size)
+    token_node, flags = reader.sums(tokens, NONE, nodes - 1), reader.numbers(tokens, 2 * WITH_VALUE - 1)
+    with_value = flags >= WITH_VALUE
+    token_column = np.full(tokens, NONE, dtype=np.int64)
+    token_column[with_value] = reader.sums(int(np.count_nonzero(with_value)), 0, columns - 1)
+    meta = np.stack([token_node, token_column, flags % WITH_VALUE]).astype(np.int32)
+    follow = reader.numbers(tokens + 1, tokens + 1)
+    sums = [(int(token_lengths.sum()), len(stored)), (int(follow.sum()), counts.pairs)]
+    if any(found != wanted for found, wanted in sums) or not _has_raw(column_kind, meta, token_lengths):
+        raise MessageError("the tables of the message contradict each other")
+    followers = reader.signed(counts.pairs, tokens) + np.repeat(np.arange(tokens + 1), follow)
+    if counts.pairs and (int(followers.min()) < 0 or int(followers.max()) > tokens):
+        raise MessageError("a token of the message is followed by one that is not there")
+    occurrences = reader.numbers(int(np.count_nonzero(follow > 1)), counts.token_total + counts.documents)
+    raw_lengths = reader.numbers(counts.raw, counts.size)
+    reader.close()
+    if int(raw_lengths.sum()) != counts.raw_bytes:
+        raise MessageError("the raw documents of the message are not as long as its header says")
+    begin = offsets_of(follow)
+    return _Tables(
+        ids,
+        names,
+        parents.astype(np.int32),
+        node_names.astype(np.int32),
+        column_node.astype(np.int32),
+        column_kind.astype(np.int32),
+        codecs.astype(np.int32),
+        lengths,
+        distinct,
+        token_lengths,
+        np.frombuffer(stored, dtype=np.uint8),
+        meta,
+        begin,
+        followers.astype(np.int32),
+        occurrences,
+        raw_lengths,
+    )
+
+
+def _has_raw(kinds: Int64s, meta: Int32s, lengths: Int64s) -> bool:
+    """Whether the tokens and columns of raw documents, and no others, have their numbers, and tokens have bytes."""
+    return bool(
+        kinds[: RAW_TEXT + 1].tolist() == [K_RAW, K_RAW_TEXT]
+        and np.all(kinds[RAW_TEXT + 1 :] >= 0)
+        and np.array_equal(meta[:, : RAW_TEXT + 1], RAW_TOKENS)
+        and np.all((meta[M_COLUMN, RAW_TEXT + 1 :] > RAW_TEXT) | (meta[M_COLUMN, RAW_TEXT + 1 :] == NONE))
+        and np.array_equal(lengths == 0, np.arange(len(lengths)) <= RAW_TEXT)
+    )
+
+
+def _contents(counts: Counts, tables: _Tables, blocks: bytes) -> tuple[Contents, Tokens]:
+    """The documents in the message's own numbers, and the message's tokens."""
+    data = np.frombuffer(blocks, dtype=np.uint8)
+    edges = np.cumsum([counts.tables, counts.streams, counts.texts, counts.numbers, counts.raw_bytes])
+    streams, texts, numbers, raw = (data[edges[k] : edges[k + 1]] for k in range(4))
+    token_begin, tokens = _tokens(counts, tables, streams)
+    token_offsets = offsets_of(tables.token_lengths)
+    token_column = np.ascontiguousarray(tables.token_meta[M_COLUMN])
+    column_counts = np.bincount(token_column[tokens] + 1, minlength=counts.columns + 1)[1:]
+    if int(column_counts.sum()) != counts.values or int(column_counts[: RAW_TEXT + 1].sum()) != counts.raw:
+        raise MessageError("the documents of the message have other values than it counts")
+    starts, lengths, pool = _values(counts, tables, column_counts, texts, numbers, raw)
+    stop = np.cumsum(column_counts)
+    value_begin = np.zeros(counts.documents + 1, dtype=np.int64)
+    value_start, value_length = np.empty(counts.values, dtype=np.int64), np.empty(counts.values, dtype=np.int32)
+    sizes = np.empty(counts.documents, dtype=np.int64)
+    read = ReadValues(value_begin, value_start, value_length)
+    at = stop - column_counts
+    deal_values(TokenRows(token_begin, tokens), token_column, token_offsets, at, starts, lengths, read, sizes)
+    leaves = np.empty(0, dtype=np.int32)
+    stored = np.append(tables.token_bytes, np.uint8(0))
+    leaf_begin = np.zeros(counts.documents + 1, dtype=np.int64)
+    contents = Contents(token_begin, tokens, value_begin, value_start, value_length, leaf_begin, leaves, sizes, pool)
+    return contents, Tokens(token_offsets, stored, tables.token_meta)
+
+
+def _tokens(counts: Counts, tables: _Tables, streams: Bytes) -> tuple[Int64s, Int32s]:
+    follow = np.diff(tables.follow_begin)
+    widths = stream_widths(follow)
+    sizes = np.zeros(counts.tokens + 1, dtype=np.int64)
+    sizes[follow > 1] = tables.occurrences * widths[follow > 1]
+    stop = np.cumsum(sizes)
+    if int(stop[-1]) != len(streams):
+        raise MessageError("the streams of the message are not as long as its tables say")
+    at = stop - sizes
+    token_begin = np.zeros(counts.documents + 1, dtype=np.int64)
+    tokens = np.empty(counts.token_total, dtype=np.int32)
+    # The followers of no token stand last in the message.
+    read = read_tokens(
+        tables.follow_begin, tables.followers, widths, at, stop, streams, counts.tokens, token_begin, tokens
+    )
+    if read != counts.token_total or not np.array_equal(at, stop):
+        raise MessageError("the streams of the message do not make the documents that it counts")
+    return token_begin, tokens
+
+
+def _values(
+    counts: Counts, tables: _Tables, column_counts: Int64s, texts: Bytes, numbers: Bytes, raw: Bytes
+) -> tuple[Int64s, Int32s, Bytes]:
+    """All values by column: where they start in the pool, their lengths, the pool."""
+    starts, lengths = np.empty(counts.values, dtype=np.int64), np.empty(counts.values, dtype=np.int32)
+    starts[: counts.raw] = len(texts) + np.cumsum(tables.raw_lengths) - tables.raw_lengths
+    lengths[: counts.raw] = tables.raw_lengths
+    count = column_counts[RAW_TEXT + 1 :]
+    begin = counts.raw + offsets_of(count)
+    widths = np.where(tables.distinct > 1, np.where(tables.distinct <= 256, 1, 2), 0).astype(np.int32)
+    number_sizes = widths * count
+    if sum(number_sizes.tolist()) != len(numbers) or np.any((tables.codecs == NUMBERED) & (tables.distinct == 0)):
+        raise MessageError("the columns of the message are not as long as its tables say")
+    pool = np.empty(len(texts) + len(raw), dtype=np.uint8)
+    pool[len(texts) :] = raw
+    entries = np.empty(2 * MAX_DISTINCT, dtype=np.int64)
+    numbers_at = np.cumsum(number_sizes) - number_sizes
+    stored = StoredColumns(begin, tables.codecs, tables.lengths, tables.distinct, widths, numbers_at)
+    read = read_columns(stored, texts, numbers, pool, starts, lengths, entries)
+    if read != len(texts):
+        raise MessageError("a column of the message does not have the values that its documents ask for")
+    return starts, lengths, pool
+
+
+def _trusted(empty: "RoXSum", tables: _Tables, contents: Contents, tokens: Tokens) -> tuple[Skeletons, Contents]:
+    """The tables and contents as the message has them, leaves worked out from the tokens; raw documents are read."""
+    try:
+        paths = LabelPaths.of(tables.names, tables.node_parent, tables.node_name)
+        skeletons = Skeletons.of(paths, tables.column_node, tables.column_kind, tokens)
+    except ValueError as error:
+        raise MessageError(f"the tables of the message make no summary: {error}") from None
+    leaf_begin = np.zeros(len(contents) + 1, dtype=np.int64)
+    leaves = np.empty(len(contents.tokens), dtype=np.int32)
+    stamps = np.zeros(len(paths), dtype=np.int64)
+    tree = PathTree(paths.slots, paths.parents, paths.name_ids, skeletons.node_kinds())
+    count = leaves_of_tokens(contents.token_rows, tokens.meta, tree, stamps, leaf_begin, leaves)
+    if count < 0:
+        raise MessageError("a document of the message has elements that do not close")
+    leaves = leaves[:count].copy()
+    raw = np.flatnonzero(contents.tokens[contents.token_begin[:-1]] <= RAW_TEXT)
+    if len(raw):
+        read = Contents.of(skeletons, empty.read_again(contents.readable(tokens, raw)))
+        leaf_begin, leaves = with_rows_replaced(leaf_begin, leaves, raw, read.leaf_begin, read.leaves)
+    return skeletons, replace(contents, leaf_begin=leaf_begin, leaves=leaves)

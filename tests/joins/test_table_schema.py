@@ -1,0 +1,96 @@
+"""Schemas: what they say, and what can't be declared."""
+
+from pathlib import Path
+
+import pytest
+
+from pathcast import SchemaError
+from pathcast.joins import Schema
+from pathcast.joins.query.table_schema import Draft
+from pathcast.joins.query.table_schema_file import read_schema_file, reference
+
+
+@pytest.mark.parametrize(
+    ("tables", "joins", "reason"),
+    [
+        ({}, [], "at least one table"),
+        ({"A": ""}, [], "a column reads 'name' or 'name kind', not ''"),
+        ({"A": 5}, [], "table 'A' is 'name kind, …', not 5"),
+        ({"A": [5]}, [], "table 'A' is 'name kind, …', not [5]"),
+        ({"A": "x, X"}, [], "table 'A' has two columns 'X'"),
+        ({"A": "x", "a": "y"}, [], "two tables are named 'a'"),
+        ({"A": "x decimal"}, [], "A.x: there is no kind 'decimal'; there are int, float, string"),
+        ({"A b": "x"}, [], "a table is named by letters"),
+        ({"A": "x", "B": "y"}, ["A.x = B.z"], "table 'B' has no column 'z'; it has y"),
+        ({"A": "x", "B": "y"}, ["A.x = C.y"], "there is no table 'C'; there are A, B"),
+        ({"A": "x", "B": "y"}, "A.x = B.y", "joins are a list, such as ['A.x = B.y'], not 'A.x = B.y'"),
+        ({"A": "x", "B": "y"}, 5, "joins are a list"),
+        ({"A": "x", "B": "y"}, [5], "joins are a list, such as ['A.x = B.y'], not [5]"),
+        ({"A": "x", "B": "y"}, ["A.x < B.y"], "a join reads 'A.x = B.y'"),
+        ({"A": "x, y"}, ["A.x = A.y"], "joins 'A' with itself"),
+        ({"A": "x", "B": "y", "C": "z"}, ["A.x = B.y and A.x = C.z"], "more than two tables"),
+        ({"A": "x", "B": "y"}, ["A.x = B.y", "B.y = A.x"], "declared twice"),
+        ({"A": "x int", "B": "y string"}, ["A.x = B.y"], "A.x (int) and B.y (string) can't be joined"),
+        ({"A": {"x": 3}}, [], "A.x: there is no kind '3'; there are int"),
+        ({"A": "x bytes", "B": "y bytes"}, ["A.x = B.y"], "bytes are payload"),
+    ],
+)
+def test_what_can_not_be_declared(tables: dict, joins: list[str], reason: str) -> None:
+    with pytest.raises(SchemaError) as refused:
+        Schema(tables, joins)
+    assert reason in str(refused.value)
+
+
+def test_columns_may_be_given_in_three_ways() -> None:
+    ways = ["x int, y", {"x": "int", "y": None}, ["x int", "y"]]
+    for columns in ways:
+        schema = Schema({"A": columns})
+        kind = schema.kind("A", "x")
+        assert schema.columns == {"A": ("x", "y")} and kind is not None and kind.name == "int"
+        assert schema.kind("A", "y") is None and str(schema) == "A(x, y)"
+
+
+def test_an_edge_of_several_columns_may_be_written_either_way_round() -> None:
+    schema = Schema({"A": "x, y", "B": "u, v"}, ["A.x = B.u and B.v = A.y"])
+    (edge,) = schema.edges
+    assert edge.columns_of("A") == ("x", "y") and edge.columns_of("B") == ("u", "v") and edge.other("A") == "B"
+    assert str(edge) == "A.x = B.u and A.y = B.v"
+
+
+def test_a_kind_spreads_along_joins() -> None:
+    schema = Schema({"A": "x", "B": "y", "C": "z int"}, ["A.x = B.y"])
+    draft = Draft(schema)
+    assert draft.constant("A", "x", "text") is None
+    assert schema.kind("B", "y") is None
+    assert "does not compare" in (draft.constant("B", "y", 5) or "")
+    draft.settle()
+    kind = schema.kind("B", "y")
+    assert kind is not None and kind.name == "string"
+    assert Draft(schema).constant("C", "z", 5.5) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "line", "problem"),
+    [
+        ("columns = {x = 3}", 5, "rows.A.columns: must be a table of texts, not {'x': 3}"),
+        ("columns = '@x'", 5, 'rows.A.columns: must be a table of texts, not "@x"'),
+        ("columns = {x = '@x'}\nrequired = 3", 6, "rows.A.required: must be a list of texts, not 3"),
+        ("columns = {x = '@x'}\nchanges = '@do'", 6, "rows.A.changes: there is no such key; did you mean change?"),
+        ("columns = {y = '@x'}", 5, "rows.A.columns: 'x' is missing, a column of A"),
+        ("columns = {x = '@x', y = '@y'}", 5, "rows.A.columns: 'y' is no column of A; there are x"),
+        ("columns = {x = '@x'}\n[rows.B]\nrows = '//b'\ncolumns = {}", 6, "rows.B: there is no table 'B'; there are A"),
+        ("", 3, "rows.A.columns: is missing: For each column of the table its path from the row's element."),
+    ],
+)
+def test_a_schema_file_says_how_rows_are_given(tmp_path: Path, said: str, line: int, problem: str) -> None:
+    file = tmp_path / "schema.toml"
+    file.write_text(f"[tables]\nA = 'x'\n[rows.A]\nrows = '//a'\n{said}\n")
+    with pytest.raises(SchemaError) as raised:
+        read_schema_file(file)
+    assert f"{file}, line {line}: {problem}" in str(raised.value).splitlines()
+
+
+def test_the_reference_of_schema_files_is_that_of_the_code() -> None:
+    """To fix: paste the output of `reference()` in `pathcast.joins.query.table_schema_file`."""
+    page = (Path(__file__).parents[2] / "docs" / "joins.md").read_text(encoding="utf-8")
+    assert page.partition("<!-- keys -->\n")[2].partition("<!-- end of keys -->")[0].strip() == reference().strip()

@@ -1,0 +1,206 @@
+"""What each operator does to a document, and what is refused."""
+
+import re
+
+import pytest
+
+from pathcast.documents import read
+from pathcast.documents.schema.dtd_reader import read_dtd
+from pathcast.errors import LimitError, MappingError
+from pathcast.mediation import Downgrade, Exchange, Insert, Operator, Rename, SchemaTree, ToElement, Upgrade
+from pathcast.mediation.mappings.document_items import item_of, to_bytes
+from pathcast.mediation.mappings.item_rewriter import rewrite
+from pathcast.mediation.mappings.mapping_operators import KINDS, as_plain, from_plain
+from pathcast.mediation.mappings.operator_plan import Plan
+
+DTD = """
+<!ELEMENT r (a*, x?)>
+<!ELEMENT a (#PCDATA | b | c | d)*>
+<!ATTLIST a k CDATA #IMPLIED l CDATA #IMPLIED>
+<!ELEMENT b (e*)>
+<!ELEMENT c (#PCDATA)>
+<!ELEMENT d EMPTY>
+<!ELEMENT e (#PCDATA)>
+<!ELEMENT x EMPTY>
+"""
+TREE = SchemaTree.unfold(read_dtd(DTD.encode()))
+
+
+def rewritten(document: str, *operators: Operator, tree: SchemaTree = TREE, limit: int = 1000) -> str:
+    return to_bytes(rewrite(item_of(read(document)), Plan(tree, operators), limit=limit)).decode()
+
+
+def some(*names: str) -> frozenset[str]:
+    return frozenset(names)
+
+
+def test_a_document_of_no_operators_stays_as_it_is() -> None:
+    document = '<r><a k="1&amp;2&#10;">t<b/>u&lt;<c>v</c></a><unknown><b x="1">w</b></unknown></r>'
+    assert rewritten(document) == document
+
+
+EXAMPLES: dict[str, tuple[str, str, list[Operator]]] = {
+    "rename": ("<r><a k='1'><b/></a></r>", '<r><A k="1"><b/></A></r>', [Rename("r/a", "A")]),
+    "rename an attribute": ("<r><a k='1' l='2'/></r>", '<r><a K="1" l="2"/></r>', [Rename("r/a/@k", "K")]),
+    "an attribute whose new name is taken": ("<r><a k='1' K='2'/></r>", '<r><a K="1"/></r>', [Rename("r/a/@k", "K")]),
+    "rename the root": ("<r><a/></r>", "<R><a/></R>", [Rename("r", "R")]),
+    "an element elsewhere keeps its name": ("<r><x/><z><a/></z></r>", "<r><x/><z><a/></z></r>", [Rename("r/a", "A")]),
+    "to element": (
+        "<r><a k='1' l=''>t<b/></a><a/></r>",
+        "<r><a><l/><kk>1</kk>t<b/></a><a/></r>",
+        [ToElement("r/a", "l"), ToElement("r/a", "k", "kk")],
+    ),
+    "insert": (
+        "<r><a><b/>t<c>1</c><d/><c>2</c></a><a><d/></a></r>",
+        "<r><a>t<d/><p><q><b/><c>1</c><c>2</c></q></p></a><a><d/></a></r>",
+        [Insert("r/a", ("p", "q"), some("b", "c"))],
+    ),
+    "insert everything": (
+        "<r><a>t<b/><y/>u</a><a>t</a></r>",
+        "<r><a>tu<p><b/><y/></p></a><a>t</a></r>",
+        [Insert("r/a", ("p",))],
+    ),
+    "inserts share the beginning of their paths": (
+        "<r><a><b/><c/><b/></a></r>",
+        "<r><a><p><q><b/><b/></q><c/></p></a></r>",
+        [Insert("r/a", ("p", "q"), some("b")), Insert("r/a", ("p",), some("c"))],
+    ),
+    "upgrade": ("<r><a><b/>t<c/><d/></a><x/></r>", "<r><a>t<d/></a><b/><c/><x/></r>", [Upgrade("r/a", some("b", "c"))]),
+    "upgrade everything": ("<r><a>t<b/><y/></a><a/></r>", "<r><a>t</a><b/><y/><a/></r>", [Upgrade("r/a")]),
+    "what is upgraded goes where its old parent goes": (
+        "<r><a><b><e>1</e></b><c/></a></r>",
+        "<r><a><c/><p><b/><e>1</e></p></a></r>",
+        [Upgrade("r/a/b", some("e")), Insert("r/a", ("p",), some("b"))],
+    ),
+    "upgrade out of what was the root": (
+        "<r><a/><x/></r>",
+        "<x><r/><a/></x>",
+        [Exchange("r", "x"), Upgrade("r", some("a"))],
+    ),
+    "upgrade out of what is the root still": (
+        "<r>t<a/></r>",
+        "<r>t<a/></r>",
+        [Exchange("r", "x"), Upgrade("r", some("a"))],
+    ),
+    "downgrade": (
+        "<r><a><d/><b><e/></b>t<d/><b/></a></r>",
+        "<r><a><b><e/><d/><d/></b>t<b/></a></r>",
+        [Downgrade("r/a", some("d"), "b")],
+    ),
+    "downgrade without a place to go": (
+        "<r><a>t<d/>u</a></r>",
+        "<r><a>t<d/>u</a></r>",
+        [Downgrade("r/a", some("d"), "b")],
+    ),
+    "downgrades in a row": (
+        "<r><a><d/><c/><b/></a></r>",
+        "<r><a><b><c><d/></c></b></a></r>",
+        [Downgrade("r/a", some("d"), "c"), Downgrade("r/a", some("c"), "b")],
+    ),
+    "exchange": (
+        "<r><a k='1'>t<b><e>1</e></b><c/><b/></a><a><c/></a></r>",
+        '<r><b><e>1</e><a k="1">t<c/></a></b><b><a k="1">t<c/></a></b><a><c/></a></r>',
+        [Exchange("r/a", "b")],
+    ),
+    "exchanges in a row": (
+        "<r><a><b><e>1</e><e>2</e></b></a></r>",
+        "<r><e>1<b><a/></b></e><e>2<b><a/></b></e></r>",
+        [Exchange("r/a", "b"), Exchange("r/a/b", "e")],
+    ),
+    "after an exchange": (
+        "<r><a><b><e>1</e></b><c/></a></r>",
+        "<r><B><p><e>1</e></p></B><A><c/></A></r>",
+        [Exchange("r/a", "b"), Rename("r/a", "A"), Rename("r/a/b", "B"), Upgrade("r/a/b", some("a")),
+         Insert("r/a/b", ("p",), some("e"))],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_operator_does_what_it_says(name: str) -> None:
+    document, expected, operators = EXAMPLES[name]
+    assert rewritten(document, *operators) == expected
+
+
+def test_attributes_get_their_names_all_at_once() -> None:
+    document = "<r><a k='1' l='2'/></r>"
+    swapped = rewritten(document, Rename("r/a/@k", "l"), Rename("r/a/@l", "k"))
+    assert swapped == "<r><a l='1' k='2'/></r>".replace("'", '"')
+    assert rewritten(document, Rename("r/a/@k", "l"), ToElement("r/a", "l")) == '<r><a l="1"><l>2</l></a></r>'
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_operators_travel_as_plain_data(name: str) -> None:
+    for operator in EXAMPLES[name][2]:
+        assert from_plain(as_plain(operator)) == operator
+
+
+REFUSED: dict[str, list[Operator]] = {
+    "rename at 'r/z': the schema has no element 'r/z'; there is r/a, r/x": [Rename("r/z", "Z")],
+    "rename at 'r/c': the schema has no element 'r/c'; there is r/a/c": [Rename("r/c", "Z")],
+    "rename at 'r/a': 'r/a' has another name already, 'A'": [Rename("r/a", "A"), Rename("r/a", "B")],
+    "rename at 'r/a/@m': 'r/a' has no attribute 'm'; it has k, l": [Rename("r/a/@m", "n")],
+    "rename at 'r/a/@k': 'r/a' would have two attributes 'l'": [Rename("r/a/@k", "l")],
+    "to-element at 'r/a': another operator has taken 'r/a/@k'": [Rename("r/a/@k", "n"), ToElement("r/a", "k")],
+    "insert at 'r/a': 'r/a' has no child 'e'; it has b, c, d": [Insert("r/a", ("p",), some("e"))],
+    "upgrade at 'r/a': another operator has taken the child 'b'": [
+        Insert("r/a", ("p",), some("b")), Upgrade("r/a", some("b"))
+    ],
+    "upgrade at 'r/a': another operator has taken all children": [Insert("r/a", ("p",)), Upgrade("r/a")],
+    "insert at 'r/a': a new path needs at least one name": [Insert("r/a", ())],
+    "upgrade at 'r/a': no children are named": [Upgrade("r/a", frozenset())],
+    "upgrade at 'r': the root has no siblings": [Upgrade("r", some("a"))],
+    "downgrade at 'r/a': 'b' can't go into itself": [Downgrade("r/a", some("b", "c"), "b")],
+    "downgrade at 'r/a': 'b' would end up inside itself": [
+        Downgrade("r/a", some("b"), "c"), Downgrade("r/a", some("c"), "b")
+    ],
+    "exchange at 'r/a': 'r/a' has no child 'e'; it has b, c, d": [Exchange("r/a", "e")],
+    "exchange at 'r/a': 'r/a' is exchanged with 'b' already": [Exchange("r/a", "b"), Exchange("r/a", "c")],
+    "exchange at 'r': a document would get as many roots as it has 'a'": [Exchange("r", "a")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_an_operator_that_does_not_fit_the_schema_is_refused(reason: str) -> None:
+    with pytest.raises(MappingError, match=f"^{re.escape(reason)}$"):
+        Plan(TREE, REFUSED[reason])
+
+
+def test_children_that_an_exchange_brings_together_need_different_names() -> None:
+    tree = SchemaTree.unfold(read_dtd(b"<!ELEMENT r (a, b)><!ELEMENT a (b*)><!ELEMENT b EMPTY>"))
+    with pytest.raises(MappingError, match="'r' would have two kinds of children 'b'"):
+        Plan(tree, [Exchange("r/a", "b")])
+
+
+def test_the_root_is_exchanged_where_there_is_one_to_take_its_place() -> None:
+    assert rewritten("<r><a/><x/></r>", Exchange("r", "x")) == "<x><r><a/></r></x>"
+    with pytest.raises(MappingError, match="2 elements 'x' in its root"):
+        rewritten("<r><x/><x/></r>", Exchange("r", "x"))
+
+
+def test_a_document_of_another_schema_is_refused() -> None:
+    with pytest.raises(MappingError, match="root is 's'; the schema's is 'r'"):
+        rewritten("<s/>")
+
+
+def test_a_document_that_exchanges_would_blow_up_is_refused() -> None:
+    document = f"<r><a>{'<b/>' * 40}{'<c/>' * 40}</a></r>"
+    assert rewritten(document, Exchange("r/a", "b"), limit=10_000).count("<c/>") == 1_600
+    with pytest.raises(LimitError, match="more than 1,000 elements"):
+        rewritten(document, Exchange("r/a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("plain", "reason"),
+    [
+        ({"operator": "move"}, "operator 'move': must be one of"),
+        ({"operator": "rename", "node": "r"}, "rename: 'name' is missing"),
+        ({"operator": "rename", "node": 3, "name": "x"}, "rename: node must be a text, not 3"),
+        ({"operator": "upgrade", "node": "r", "children": []}, "upgrade: children must be a list of names"),
+        ({"operator": "upgrade", "node": "r", "into": "x"}, "upgrade: unknown key 'into'; its keys are children, node"),
+    ],
+)
+def test_plain_data_that_is_no_operator_is_refused(plain: dict[str, object], reason: str) -> None:
+    with pytest.raises(MappingError, match=re.escape(reason)):
+        from_plain(plain)
+    assert len(KINDS) == 6
