@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from pathcast import LimitError, PatternError, Subscriptions
-from pathcast.matching.subscriptions import decompression as unpacking
+from pathcast.matching.subscriptions import bounded_decompression as unpacking
 from pathcast.matching.subscriptions.subscription_files import plain_rows, read_rows
 
 

@@ -10,6 +10,7 @@ from pathcast.joins import Schema
 from pathcast.joins.partition.standing_joins import StandingJoins
 from pathcast.spark.joins import worker_subscriptions as subscribed
 from pathcast.spark.joins.worker_subscriptions import StoredJoins, find_subscriptions
+from pathcast.spark.sessions.shipped_objects import ShippedObject
 
 SCHEMA = Schema({"R": "k int, a int", "S": "k int, c int"}, joins=["R.k = S.k"])
 

@@ -19,4 +19,4 @@ from .results.matches import Matches as Matches
 from .stored_index import open_index as open_index
 from .subscriptions.subscriptions import Subscription as Subscription
 from .subscriptions.subscriptions import Subscriptions as Subscriptions
-from .tuning_sizes import Tuning as Tuning
+from .tuning import Tuning as Tuning

@@ -11,8 +11,7 @@ from pathcast import Subscriptions
 from pathcast.documents import DocumentBatch, Limits
 from pathcast.documents.document_reader import Reader
 from pathcast.literature.yfilter import YFilterEngine
-from pathcast_lab.gpx import claim_judges, measured_engines
-from pathcast_lab.gpx import claims as gpx_claims
+from pathcast_lab.gpx import claim_judges, gpx_claims, measured_engines
 from pathcast_lab.gpx.gpx_workloads import Workload
 from pathcast_lab.gpx.result_bit_vector_kernels import collect_bits
 from pathcast_lab.harness import (

@@ -24,7 +24,7 @@ from pathcast.literature.gpx.boolean_encoding import (
 from pathcast.literature.gpx.path_predicates import encode_table
 from pathcast.literature.gpx.predicate_number_kernels import AT_LEAST, EQUAL
 from pathcast.literature.gpx.predicate_tables import Columns
-from pathcast.literature.gpx.publication_matching_kernels import MOST_REPEATS
+from pathcast.literature.gpx.run_kernels import MOST_REPEATS
 from pathcast.literature.gpx.step_places import Tag
 from pathcast.matching.engine_contract import Engine
 from pathcast.matching.reference import ReferenceEngine

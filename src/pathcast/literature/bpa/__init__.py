@@ -1,5 +1,5 @@
 """The BPA engine: predicates on the places of tags in document paths, and chains of their occurrences."""
 
-from .bpa_engine import BPAEngine
+from .engine import BPAEngine
 
 __all__ = ["BPAEngine"]

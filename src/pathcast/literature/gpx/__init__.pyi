@@ -7,8 +7,8 @@ from .boolean_encoding import Predicate as Predicate
 from .boolean_encoding import Publication as Publication
 from .boolean_encoding import predicates as predicates
 from .boolean_encoding import publications as publications
-from .gpx_engine import GpxEngine as GpxEngine
-from .gpx_engine import GpxFirstEngine as GpxFirstEngine
-from .gpx_engine import GpxLastEngine as GpxLastEngine
+from .engine import GpxEngine as GpxEngine
+from .engine import GpxFirstEngine as GpxFirstEngine
+from .engine import GpxLastEngine as GpxLastEngine
 from .step_places import Place as Place
 from .step_places import Unencodable as Unencodable

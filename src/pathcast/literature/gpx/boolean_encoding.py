@@ -82,7 +82,7 @@ def predicates(pattern: Pattern) -> tuple[Predicate, ...]:
     """The conjunction for a pattern that is one path, with or without filters; `Unencodable` for another one.
 
     Predicates on structure come first, in the order of the steps, then filters. A pattern with several branches is
-    several paths: see `branch_decomposition.py`.
+    several paths: see `decomposition.py`.
     """
     steps = []
     node = pattern.root

@@ -1,7 +1,7 @@
 """Paths: every pattern of a table as numbered predicates.
 
 A plain path comes from the trie, by a kernel; a pattern with filters or branches from its tree, by
-`branch_decomposition.py`. What can't be encoded is listed as delegated.
+`decomposition.py`. What can't be encoded is listed as delegated.
 
 Invariant: equal predicates have one number. A pattern of several pieces has a path for each; pieces with the same
 predicates are one path, whichever patterns they belong to.
@@ -20,7 +20,7 @@ from pathcast.matching.table import PatternTable
 from pathcast.patterns import Compare, Node, Pattern, conditions_in
 
 from .boolean_encoding import Distance, Filter, FromEnd, Length, Position, Predicate
-from .branch_decomposition import Decomposition, Piece, decompose
+from .decomposition import Decomposition, Piece, decompose
 from .predicate_number_kernels import (
     AT_LEAST,
     AT_LEAST_NUMBER,

@@ -1,2 +1,2 @@
-from .xtrie_engine import RunInputs as RunInputs
-from .xtrie_engine import XTrieEngine as XTrieEngine
+from .engine import RunInputs as RunInputs
+from .engine import XTrieEngine as XTrieEngine

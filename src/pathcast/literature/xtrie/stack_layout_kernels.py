@@ -2,7 +2,7 @@
 """The layout of tables and stacks, and the questions that are asked of them.
 
 The tables are the trie of substrings (`nodes`), the rows of plain paths (`rows`) and those of twigs (`twigs`); see
-`substring_tables.py`. The stacks belong to one document while it is read.
+`tables.py`. The stacks belong to one document while it is read.
 
 Invariant: of one row or substring the highest level is at the bottom; each knows the next one above (`V_ABOVE`,
 `P_ABOVE`), and a head per row the lowest. Nothing stays when its level is closed.

@@ -1,5 +1,5 @@
 """The YFilter engine: one shared nondeterministic automaton of all paths, run on a stack of active states."""
 
-from .yfilter_engine import YFilterEngine
+from .engine import YFilterEngine
 
 __all__ = ["YFilterEngine"]

@@ -25,7 +25,7 @@ import numpy as np
 from pathcast.kernels import Int32s, Int64s
 from pathcast.store import Texts
 
-from ..tuning_sizes import Tuning
+from ..tuning import Tuning
 from .entry_rows_kernels import CELLS, ID, NEXT, OWNER, EntryValues, RowChanges, append_rows, lay_out
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from pathcast.store import Texts, pack
 from ..results.entry_rows import Rows
 from ..results.match_expansion import Expansion
 from ..table.pattern_table import EnteredPatterns, PatternTable
-from ..tuning_sizes import Tuning
+from ..tuning import Tuning
 from .bounded_decompression import AMPLIFICATION
 from .subscriber_names import NOBODY, Owners
 from .subscription_checks import (

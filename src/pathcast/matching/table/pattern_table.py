@@ -25,7 +25,7 @@ from pathcast.patterns.parsing import PathEncoder, Steps, path_text, pattern_of
 from pathcast.store import Texts, pack
 
 from ..arrays.ragged_arrays import part_of
-from ..tuning_sizes import Tuning
+from ..tuning import Tuning
 from .path_trie import Trie
 from .path_trie_kernels import NONE
 from .tree_patterns import Trees

@@ -12,7 +12,7 @@ import numpy as np
 from pathcast.documents import DocumentBatch
 from pathcast.kernels import Bools, Int32s, Int64s
 
-from ...tuning_sizes import Tuning
+from ...tuning import Tuning
 from ..paths.automaton_states import States
 from ..values.unbranched_path_kernels import DEEPEST
 from .twig_join_kernels import (

@@ -21,7 +21,7 @@ from ...arrays.bitset_kernels import Marks
 from ...arrays.bitsets import new_marks
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered
-from ...tuning_sizes import Tuning
+from ...tuning import Tuning
 from ..paths.automaton_states import States
 from .ancestor_test_rows import JoinRows
 from .passed_tests_kernels import J_COUNTS, J_LOOKED, J_WHY, L_COLUMNS, PassedTests

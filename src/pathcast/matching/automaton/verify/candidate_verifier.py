@@ -24,7 +24,7 @@ from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered, part_of
 from ...engine_contract import Costs
 from ...table.pattern_table import PatternTable
-from ...tuning_sizes import Tuning
+from ...tuning import Tuning
 from .candidate_verifier_kernels import (
     BYTES,
     COSTS,

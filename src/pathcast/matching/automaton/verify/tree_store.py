@@ -21,7 +21,7 @@ from pathcast.patterns.parsing import Steps, normalised
 
 from ...arrays.ragged_arrays import part_of
 from ...table.pattern_table import MergedNumbers, PatternTable
-from ...tuning_sizes import Tuning
+from ...tuning import Tuning
 from ..paths.path_nodes import PathNodes
 from ..twigs.twig_join import TwigJoins
 from ..twigs.twig_join_kernels import TwigRows

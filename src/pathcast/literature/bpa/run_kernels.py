@@ -34,9 +34,9 @@ from ..streaming.streaming_kernels import (
     open_gate,
 )
 from ..streaming.value_tests_kernels import TestedValues
-from ..yfilter.active_state_kernels import GATE
 from ..yfilter.match_output_kernels import DETERMINED, FEW_PAIRS, LEVEL_STAMP, MARKED, PATHS, SATISFIED, TRIED
 from ..yfilter.postponed_selection_kernels import Queries, StepPlaces, select_on_stack
+from ..yfilter.run_kernels import GATE
 
 # Columns of a node of the tree of chains.
 C_PREDICATE, C_BEGIN, C_END, C_ENTRY, C_TASKS, C_TASKS_END, C_COLUMNS = range(7)

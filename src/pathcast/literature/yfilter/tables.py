@@ -16,7 +16,10 @@ import numpy as np
 from pathcast.kernels import AnyArray, Int32s
 from pathcast.matching.table import Trie, flat
 
-from .active_state_kernels import (
+from .decomposition import Queries
+from .nested_path_join_kernels import Joins
+from .postponed_selection_kernels import Queries as KernelQueries
+from .run_kernels import (
     S_BEGIN,
     S_COLUMNS,
     S_DEEP,
@@ -29,9 +32,6 @@ from .active_state_kernels import (
     Network,
     YFilterTables,
 )
-from .nested_path_join_kernels import Joins
-from .postponed_selection_kernels import Queries as KernelQueries
-from .query_decomposition import Queries
 
 NONE = -1
 Arrays = dict[str, AnyArray]

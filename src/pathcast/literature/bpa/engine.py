@@ -1,7 +1,7 @@
 """The BPA engine behind the engine contract.
 
     table's trie ┐
-    queries ─────┴─▶ predicate_chains.py ──▶ chain_matching_kernels.py ──▶ entries, ascending
+    queries ─────┴─▶ tables.py ──▶ run_kernels.py ──▶ entries, ascending
                                     │ gates of patterns that are not taken ──▶ the default engine's verifier
                                     └ documents too deep for a word ──▶ yfilter
 
@@ -24,11 +24,11 @@ from pathcast.store import offsets_of
 from ..streaming.streaming_engine import Arrays, EventScratch, TablesEngine
 from ..streaming.streaming_kernels import Answers, Wanted
 from ..yfilter import YFilterEngine
+from ..yfilter.decomposition import Queries
 from ..yfilter.match_output_kernels import DETERMINED, FEW_PAIRS, PATHS, SATISFIED, STATE_SIZE, TRIED
 from ..yfilter.postponed_selection_kernels import StepPlaces
-from ..yfilter.query_decomposition import Queries
-from .chain_matching_kernels import LONGEST, P_ROWS, Frames, NotedPairs, RunScratch, run
-from .predicate_chains import build_chains, kernel_tables
+from .run_kernels import LONGEST, P_ROWS, Frames, NotedPairs, RunScratch, run
+from .tables import build_chains, kernel_tables
 
 
 class Scratch(EventScratch):

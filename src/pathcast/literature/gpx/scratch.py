@@ -8,7 +8,7 @@ from pathcast.kernels import Int32s
 from ..streaming.pattern_bindings import binding_table, twice_as_large
 from .attribute_filter_kernels import AttributeValues
 from .publication_kernels import K_ROWS, L_ROWS, OpenPath, Publication
-from .publication_matching_kernels import Index, MatchScratch
+from .run_kernels import Index, MatchScratch
 from .satisfied_path_kernels import COUNTS, FULL_JOIN, FULL_OUT, WHY, WRITTEN
 
 

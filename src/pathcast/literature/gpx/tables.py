@@ -18,7 +18,7 @@ from .branch_join_kernels import C_ROWS, Joins
 from .path_predicates import Paths, Use, encode_table
 from .predicate_number_kernels import DISTANCE, DOCUMENT, FILTER
 from .predicate_tables import Columns, predicate_tables
-from .publication_matching_kernels import Index
+from .run_kernels import Index
 from .satisfied_path_kernels import COUNT, LAST, Clusters, Lengths
 from .structure_predicate_kernels import Distances, Rows, Structure
 

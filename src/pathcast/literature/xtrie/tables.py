@@ -1,6 +1,6 @@
 """The tables: the trie of substrings, the rows of plain paths and the rows of twigs, as arrays.
 
-A plain path is cut into the same rows as a twig (`twig_decomposition.py`), each below the one before. Paths that begin
+A plain path is cut into the same rows as a twig (`decomposition.py`), each below the one before. Paths that begin
 alike share their rows: a row is a node of the table's trie of steps at which a run of names ends, or a last `*`. Row 0
 is the document. XTrie's table has a row for each substring of each expression; sharing them costs no answer, since what
 is below a row of a plain path depends on nothing but the levels at which the row is live.
@@ -18,6 +18,7 @@ from pathcast.kernels import AnyArray, Int32s, Int64s
 from pathcast.matching.table import Trie, flat
 
 from ..streaming.streaming_engine import Arrays
+from .decomposition import NONE, Twigs
 from .stack_layout_kernels import (
     ALWAYS,
     N_COLUMNS,
@@ -49,8 +50,7 @@ from .stack_layout_kernels import (
     T_NEEDS,
     T_REACH,
 )
-from .substring_table_kernels import NewSubstrings, StepRuns, link_runs, link_suffixes
-from .twig_decomposition import NONE, Twigs
+from .table_kernels import NewSubstrings, StepRuns, link_runs, link_suffixes
 
 
 def build_tables(trie: Trie, twigs: Twigs) -> Arrays:

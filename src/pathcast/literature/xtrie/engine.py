@@ -1,7 +1,7 @@
 """The XTrie engine behind the engine contract.
 
     table's trie ┐
-    twig_decomposition.py ────┴─▶ substring_tables.py ──▶ tag_run_kernels.py ──▶ entries, ascending
+    decomposition.py ────┴─▶ tables.py ──▶ run_kernels.py ──▶ entries, ascending
     (trees, cut into rows)           │ gates of what is not taken
                                      ▼
                                the default engine's verifier
@@ -10,7 +10,7 @@ Paper: "Efficient filtering of XML documents with XPath expressions" (Chan, Felb
 the engine inside the routers of papers/000 and papers/004. `streaming_engine.py` has the frame around the kernel.
 
 Invariant: the tables are those of the pattern table as of the last `refresh`.
-Cost: at each element the rows whose substring ends there; see `tag_run_kernels.py`. Skipping takes a pass over the rows
+Cost: at each element the rows whose substring ends there; see `run_kernels.py`. Skipping takes a pass over the rows
 and leaves out those that lead to no entry that is asked for; where few are left, it looks at nothing but their rows.
 """
 
@@ -27,7 +27,9 @@ from pathcast.matching import Mask
 from ..streaming.streaming_engine import Arrays, EventEngine
 from ..streaming.streaming_kernels import Answers, Wanted
 from ..streaming.value_tests_kernels import TestedValues
-from .stack_buffers import Scratch
+from .decomposition import Twigs
+from .run_kernels import run
+from .scratch import Scratch
 from .stack_layout_kernels import (
     LOOKED,
     N_LEAF,
@@ -40,10 +42,8 @@ from .stack_layout_kernels import (
     WantedRows,
     XTrieTables,
 )
-from .substring_table_kernels import EntryRows, LeafRows, want_few, want_rows
-from .substring_tables import build_tables
-from .tag_run_kernels import run
-from .twig_decomposition import Twigs
+from .table_kernels import EntryRows, LeafRows, want_few, want_rows
+from .tables import build_tables
 
 # Where one of so many entries is left, or less, their rows are chained.
 FEW = 8

@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from pathcast.documents import Names
+from pathcast.literature.xtrie.decomposition import NONE, Twigs
 from pathcast.literature.xtrie.stack_layout_kernels import (
     ALWAYS,
     MOST_BRANCHES,
@@ -16,8 +17,7 @@ from pathcast.literature.xtrie.stack_layout_kernels import (
     R_ENTRY,
     R_LIVE,
 )
-from pathcast.literature.xtrie.substring_tables import build_tables
-from pathcast.literature.xtrie.twig_decomposition import NONE, Twigs
+from pathcast.literature.xtrie.tables import build_tables
 from pathcast.matching.table.pattern_table import PatternTable
 from pathcast.patterns import parse
 from pathcast.patterns.parsing.plain_paths import PathEncoder

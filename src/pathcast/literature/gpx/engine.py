@@ -2,7 +2,7 @@
 
 Paper: GPX-Matcher (Sadoghi, Burcea, Jacobsen, EDBT 2011). `gpx` counts hits, `gpx-ap` and `gpx-apf` cluster paths by an
 access predicate, the last or the first on structure (section 4.2). Encoding: `boolean_encoding.py`; tables:
-`predicate_tables.py`; matching: `publication_matching_kernels.py`.
+`predicate_tables.py`; matching: `run_kernels.py`.
 
 Equal subscriptions are one entry of the table already, the paper's representatives.
 
@@ -25,9 +25,7 @@ from pathcast.matching.table import PatternTable
 
 from ..streaming.streaming_engine import Bits, packed
 from .automaton_delegation import Delegate
-from .matching_buffers import Scratch
-from .predicate_index import Arrays, build_index, kernel_index
-from .publication_matching_kernels import Results, Run, match_documents
+from .run_kernels import Results, Run, match_documents
 from .satisfied_path_kernels import (
     CHECKED,
     COMPARED,
@@ -42,6 +40,8 @@ from .satisfied_path_kernels import (
     WAITING,
     Wanted,
 )
+from .scratch import Scratch
+from .tables import Arrays, build_index, kernel_index
 
 _NO_BITS: Bits = np.zeros(0, dtype=np.uint64)
 _NO_LINKS: Entries = np.zeros(0, dtype=np.int32)

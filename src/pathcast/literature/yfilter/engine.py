@@ -1,7 +1,7 @@
 """The YFilter engine behind the engine contract.
 
     table's trie ┐
-    query_decomposition.py ──┴─▶ shared_automaton.py ──▶ active_state_kernels.py ──▶ entries, ascending
+    decomposition.py ──┴─▶ tables.py ──▶ run_kernels.py ──▶ entries, ascending
     (trees, decomposed)               │ gates of what is not taken
                                       ▼
                                 the default engine's verifier
@@ -19,11 +19,11 @@ from pathcast.documents import DocumentBatch
 
 from ..streaming.streaming_engine import Arrays, EventEngine
 from ..streaming.streaming_kernels import Answers, Wanted
-from .active_state_kernels import run
+from .decomposition import Queries
 from .match_output_kernels import JOINED, STEPS, TRIED, VISITS
-from .query_decomposition import Queries
-from .shared_automaton import build_network, kernel_tables
-from .state_buffers import Scratch
+from .run_kernels import run
+from .scratch import Scratch
+from .tables import build_network, kernel_tables
 
 
 class YFilterEngine(EventEngine[Queries, Scratch]):
