@@ -104,16 +104,6 @@ def utf8(data, p):
     return 4
 
 
-@part
-def past_character(data, p):
-    """The place after the character at `p`; -1 when it is not valid UTF-8 or no XML character."""
-    c = data[p]
-    if c < 0x80:
-        return p + 1 if c >= 0x20 or CLASS[c] & SPACE else -1
-    n = utf8(data, p)
-    return p + n if n > 0 else -1
-
-
 @rare
 def legal(code):
     """Whether a character reference may name this character."""

@@ -27,7 +27,6 @@ from .character_kernels import (
     VALUE,
     begins,
     name,
-    past_character,
     put,
     reference,
     same_bytes,
@@ -163,11 +162,18 @@ def doctype(data, p):
 def comment(data, p, end):
     """The rest of a comment whose `<!--` ends at `p`."""
     while p < end:
-        if data[p] == HYPHEN and data[p + 1] == HYPHEN:
+        c = data[p]
+        if c == HYPHEN and data[p + 1] == HYPHEN:
             return p + 3 if data[p + 2] == GT else -1
-        p = past_character(data, p)
-        if p < 0:
-            return -1
+        if c < 0x80:
+            if c < 0x20 and not CLASS[c] & SPACE:
+                return -1
+            p += 1
+        else:
+            n = utf8(data, p)
+            if n == 0:
+                return -1
+            p += n
     return -1
 
 
@@ -190,11 +196,18 @@ def instruction(data, p, end):
     if not CLASS[data[p]] & SPACE:
         return -1
     while p < end:
-        if data[p] == QUESTION and data[p + 1] == GT:
+        c = data[p]
+        if c == QUESTION and data[p + 1] == GT:
             return p + 2
-        p = past_character(data, p)
-        if p < 0:
-            return -1
+        if c < 0x80:
+            if c < 0x20 and not CLASS[c] & SPACE:
+                return -1
+            p += 1
+        else:
+            n = utf8(data, p)
+            if n == 0:
+                return -1
+            p += n
     return -1
 
 

@@ -9,21 +9,7 @@ import numpy as np
 
 from pathcast.kernels import part, rare
 
-from .character_kernels import (
-    AMP,
-    CLASS,
-    CLOSE,
-    GT,
-    LT,
-    NEWLINE,
-    RETURN,
-    TEXT,
-    past_character,
-    put,
-    reference,
-    text_bytes,
-    utf8,
-)
+from .character_kernels import AMP, CLASS, CLOSE, GT, LT, NEWLINE, RETURN, SPACE, TEXT, put, reference, text_bytes, utf8
 from .markup_kernels import copied
 
 
@@ -90,10 +76,16 @@ def cdata(data, p, end, arena, used, kind, start, stop):
         c = data[p]
         if c == CLOSE and data[p + 1] == CLOSE and data[p + 2] == GT:
             break
-        plain &= c != RETURN
-        p = past_character(data, p)
-        if p < 0:
-            return np.int64(-1), used, kind, start, stop
+        if c < 0x80:
+            if c < 0x20 and not CLASS[c] & SPACE:
+                return np.int64(-1), used, kind, start, stop
+            plain &= c != RETURN
+            p += 1
+        else:
+            n = utf8(data, p)
+            if n == 0:
+                return np.int64(-1), used, kind, start, stop
+            p += n
     if p >= end:
         return np.int64(-1), used, kind, start, stop
     if p == begin:
