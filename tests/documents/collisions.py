@@ -8,7 +8,8 @@ import functools
 
 import numpy as np
 
-from pathcast.documents.scanner.character_kernels import HASH_A, HASH_B
+from pathcast.documents.scanner.character_kernels import MIX_C
+from pathcast.kernels.hash_table_kernels import MIX_A
 
 _NAME_BYTES = np.frombuffer(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", dtype=np.uint8)
 
@@ -17,13 +18,13 @@ _NAME_BYTES = np.frombuffer(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX
 def colliding_names(count: int) -> list[str]:
     """So many names with the same hash."""
     random = np.random.default_rng(1)
-    inverse = np.uint64(pow(int(HASH_A), -1, 1 << 64))
+    inverse = np.uint64(pow(int(MIX_A), -1, 1 << 64))
     is_letter = np.zeros(256, dtype=np.bool_)
     is_letter[_NAME_BYTES] = True
     found: list[str] = []
     while len(found) < count:
         second = random.choice(_NAME_BYTES, size=(1 << 20, 8)).view(np.uint64).ravel()
-        first = (np.uint64(0x123456789ABCDEF1) ^ second * HASH_B) * inverse ^ np.uint64(16)
+        first = (np.uint64(0x123456789ABCDEF1) ^ second * MIX_C) * inverse ^ np.uint64(16)
         halves = first.view(np.uint8).reshape(-1, 8)
         good = is_letter[halves].all(axis=1) & (halves[:, 0] >= ord("A"))
         pairs = np.stack([first[good], second[good]], axis=1)
@@ -35,8 +36,8 @@ def crowding_names(slots: int, count: int) -> list[str]:
     """Names that fill so many slots of a table one after the other, without a gap."""
     random = np.random.default_rng(2)
     halves = random.choice(_NAME_BYTES[:52], size=(16 * slots, 16)).view(np.uint64)
-    hashed = (halves[:, 0] ^ np.uint64(16)) * HASH_A ^ halves[:, 1] * HASH_B
-    hashed = (hashed ^ hashed >> np.uint64(29)) * HASH_A
+    hashed = (halves[:, 0] ^ np.uint64(16)) * MIX_A ^ halves[:, 1] * MIX_C
+    hashed = (hashed ^ hashed >> np.uint64(29)) * MIX_A
     wanted = (hashed ^ hashed >> np.uint64(32)) & np.uint64(slots - 1)
     _, chosen = np.unique(wanted, return_index=True)
     return [halves[index].tobytes().decode() for index in chosen[:count]]

@@ -88,7 +88,7 @@ def test_a_task_that_is_killed_leaves_no_half_and_is_made_up_for(tmp_path, monke
         elif moment == "told":
             patch.setattr(Path, "rename", killed)
         else:
-            patch.setattr(versions, "_flush", killed)
+            patch.setattr(versions, "flush", killed)
         with pytest.raises(Killed):
             ran(work, rows)
     assert versions_in(tmp_path) == ([1, 2] if moment == "renamed" else [1])

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, Matrix, UInt8s, UInt64s, Writable, kernel, part, rare
+from pathcast.kernels.hash_table_kernels import first_slot, next_slot, slot_mask
 
 from .scanner.character_kernels import PADDING, hash_name, same_bytes
 from .scanner.scan_table_kernels import N_FULL, N_MOST, N_NAME_BYTES, N_NAMES
@@ -37,18 +38,18 @@ class NameIndex(NamedTuple):
 def find(names, first, second, hashed, data, begin, end):
     """The number of a name; -1 - slot when it is not there but could be put at that slot; or GIVEN_UP."""
     slots, keys, stored, offsets = names
-    mask = len(slots) - 1
+    mask = slot_mask(slots)
     length = end - begin
-    slot = np.int64(hashed & np.uint64(mask))
+    slot = first_slot(hashed, mask)
     for _ in range(MAX_PROBES):
         number = np.int64(slots[slot])
         if number < 0:
-            return -1 - slot
+            return -1 - np.int64(slot)
         if keys[number, 0] == first and keys[number, 1] == second:
             at = offsets[number]
             if offsets[number + 1] - at == length and (length <= 16 or same_bytes(stored, at, data, begin, end)):
                 return number
-        slot = (slot + 1) & mask
+        slot = next_slot(slot, mask)
     return np.int64(GIVEN_UP)
 
 
@@ -80,16 +81,16 @@ def add_name(slot, first, second, data, begin, end, names, counts):
 @kernel
 def index_names(stored: UInt8s, offsets: Int64s, slots: Writable[Int32s], keys: Writable[Matrix[UInt64s]]) -> int:
     """Put all names into the table; how many are left out, as they need too many probes."""
-    mask = len(slots) - 1
+    mask = slot_mask(slots)
     left_out = 0
     for number in range(len(offsets) - 1):
         first, second, hashed = hash_name(stored, offsets[number], offsets[number + 1])
         keys[number, 0] = first
         keys[number, 1] = second
-        slot = np.int64(hashed & np.uint64(mask))
+        slot = first_slot(hashed, mask)
         probes = 0
         while slots[slot] >= 0 and probes < MAX_PROBES:
-            slot = (slot + 1) & mask
+            slot = next_slot(slot, mask)
             probes += 1
         if probes < MAX_PROBES:
             slots[slot] = number

@@ -19,6 +19,7 @@ import numpy as np
 
 from pathcast.errors import LimitError
 from pathcast.kernels import Int32s
+from pathcast.store import grown
 
 from .document_batch import DocumentBatch
 from .expanded_names import Names
@@ -168,8 +169,8 @@ class LabelPaths:
     def _make_room(self, needed: int) -> None:
         if needed > len(self._parent):
             size = min(max(needed, 2 * len(self._parent)), self.capacity)
-            self._parent = _grown(self._parent, size)
-            self._name = _grown(self._name, size)
+            self._parent = grown(self._parent, size)
+            self._name = grown(self._name, size)
         if 2 * needed > len(self._slots):
             size = len(self._slots)
             while 2 * needed > size:
@@ -191,9 +192,3 @@ class LabelPaths:
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
         return map(self.labels, range(len(self)))
-
-
-def _grown(column: Int32s, size: int) -> Int32s:
-    larger = np.empty(size, dtype=np.int32)
-    larger[: len(column)] = column
-    return larger

@@ -8,24 +8,18 @@ half full; the caller makes it larger.
 import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, Writable, kernel, part
+from pathcast.kernels.hash_table_kernels import MIX_A, find_pair
 
 NONE = -1
-MIX = np.uint64(0x9E3779B97F4A7C15)
 SHIFT = np.uint64(32)
 
 
 @part
 def edge_slot(slots, node_parent, node_name, parent, name):
     """The slot of an edge: it holds the child, or `NONE` where the child would go."""
-    mask = np.uint64(len(slots) - 1)
     key = np.uint64(np.int64(parent) + 1) << SHIFT | np.uint64(np.uint32(name))
-    mixed = key * MIX
-    slot = (mixed ^ mixed >> SHIFT) & mask
-    while True:
-        child = slots[slot]
-        if child == NONE or (node_parent[child] == parent and node_name[child] == name):
-            return slot
-        slot = (slot + np.uint64(1)) & mask
+    mixed = key * MIX_A
+    return find_pair(slots, mixed ^ mixed >> SHIFT, (parent, name), (node_parent, node_name))[1]
 
 
 @kernel(late=True)

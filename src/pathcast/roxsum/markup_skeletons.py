@@ -20,8 +20,8 @@ import numpy as np
 
 from pathcast.documents import UTF_8, Bytes, DocumentBatch, LabelPaths, codec_of, declared_encoding
 from pathcast.documents.label_paths_kernels import place_edges
-from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
-from pathcast.store import offsets_of
+from pathcast.kernels import Bools, Int32s, Int64s
+from pathcast.store import grown, offsets_of
 
 from .markup_skeleton_kernels import (
     ASKED,
@@ -277,21 +277,21 @@ class Skeletons:
             place_tokens(hashes, count, slots)
             self._tokens = TokenTable(
                 slots,
-                _grown(hashes, size),
+                grown(hashes, size),
                 np.concatenate([meta, np.zeros_like(meta)], axis=1),
-                _grown(offsets, size + 1),
+                grown(offsets, size + 1),
                 stored,
             )
         else:
             size = max(2 * len(stored), used + length)
-            self._tokens = self._tokens._replace(stored=_grown(stored, min(size, MAX_TOKEN_BYTES)))
+            self._tokens = self._tokens._replace(stored=grown(stored, min(size, MAX_TOKEN_BYTES)))
         return True
 
     def _grow_columns(self) -> None:
         _, nodes, kinds = self._columns
         size = 2 * len(nodes)
         slots = np.full(2 * size, NONE, dtype=np.int32)
-        self._columns = ColumnTable(slots, _grown(nodes, size), _grown(kinds, size))
+        self._columns = ColumnTable(slots, grown(nodes, size), grown(kinds, size))
         self._place_columns(0)
 
     def _place_columns(self, first: int) -> None:
@@ -318,9 +318,3 @@ def declares_other_encoding(document: bytes) -> bool:
 def _is_text(batch: DocumentBatch, index: int) -> bool:
     """Whether a document was given as text, so that the encoding that it declares does not hold."""
     return index not in batch.encodings and declares_other_encoding(batch[index].data)
-
-
-def _grown(column: AnyArray, size: int) -> AnyArray:
-    larger = np.zeros(size, dtype=column.dtype)
-    larger[: len(column)] = column
-    return larger

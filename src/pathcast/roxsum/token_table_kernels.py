@@ -10,6 +10,7 @@ import numpy as np
 
 from pathcast.documents.label_paths_kernels import edge_slot
 from pathcast.kernels import Int32s, Int64s, Matrix, UInt8s, UInt64s, Writable, kernel, part, rare, word
+from pathcast.kernels.hash_table_kernels import MIX_A, first_slot, free_slot, next_slot, slot_mask
 
 NONE = -1
 # Rows of what is known about a token, and its flags.
@@ -24,7 +25,6 @@ N_TOKENS, N_TOKEN_BYTES, N_COLUMNS, N_OUT_TOKENS, N_OUT_VALUES, N_FULL, N_COUNTS
 MAX_PROBES = 64
 GIVEN_UP = -2
 
-MIX = np.uint64(0x9E3779B97F4A7C15)
 HALF = np.uint64(32)
 
 
@@ -49,14 +49,14 @@ class ColumnTable(NamedTuple):
 @part
 def hash_bytes(data, begin, end, seed):
     """A hash of bytes."""
-    mixed = np.uint64(seed) * MIX + np.uint64(end - begin)
+    mixed = np.uint64(seed) * MIX_A + np.uint64(end - begin)
     p = begin
     while p + 8 <= end:
-        mixed = (mixed ^ word(data, p)) * MIX
+        mixed = (mixed ^ word(data, p)) * MIX_A
         mixed ^= mixed >> HALF
         p += 8
     while p < end:
-        mixed = (mixed ^ np.uint64(data[p])) * MIX
+        mixed = (mixed ^ np.uint64(data[p])) * MIX_A
         p += 1
     return mixed ^ mixed >> HALF
 
@@ -78,8 +78,8 @@ def token_number(data, begin, end, node, column, flags, table, counts):
     slots, hashes, meta, offsets, stored = table
     seed = (np.int64(node) + 1) * 1_000_003 + (np.int64(column) + 1) * 4 + flags
     mixed = hash_bytes(data, begin, end, seed)
-    mask = np.uint64(len(slots) - 1)
-    slot = mixed & mask
+    mask = slot_mask(slots)
+    slot = first_slot(mixed, mask)
     for _ in range(MAX_PROBES):
         token = slots[slot]
         if token == NONE:
@@ -106,7 +106,7 @@ def token_number(data, begin, end, node, column, flags, table, counts):
             and same(data, begin, end, stored, offsets[token])
         ):
             return np.int64(token)
-        slot = (slot + np.uint64(1)) & mask
+        slot = next_slot(slot, mask)
     return np.int64(GIVEN_UP)
 
 
@@ -150,9 +150,5 @@ def intern_tokens(
 @kernel
 def place_tokens(hashes: UInt64s, count: int, slots: Writable[Int32s]) -> None:
     """Enter known tokens into larger slots."""
-    mask = np.uint64(len(slots) - 1)
     for token in range(count):
-        slot = hashes[token] & mask
-        while slots[slot] != NONE:
-            slot = (slot + np.uint64(1)) & mask
-        slots[slot] = np.int32(token)
+        slots[free_slot(slots, hashes[token])] = np.int32(token)

@@ -15,7 +15,6 @@ raises `SnapshotError` and nothing else; whoever builds something from facts and
 Cost: opening takes some 30 µs per array, and 0.3 ms per MB for the checksums.
 """
 
-import fcntl
 import hashlib
 import json
 import math
@@ -35,6 +34,8 @@ import numpy as np
 
 from pathcast.errors import PathcastError, SnapshotError
 from pathcast.kernels import AnyArray
+
+from .folder_writing import flush, sole_writer
 
 FORMAT = "pathcast-snapshot"
 VERSION = 2
@@ -79,7 +80,7 @@ def write_snapshot(
     try:
         _refuse_strangers(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        with _alone(folder):
+        with sole_writer(folder):
             _write(folder, fresh, {"kind": kind, "generation": generation, "facts": dict(facts)}, arrays)
     except Exception as error:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -99,20 +100,12 @@ def _write(folder: Path, fresh: Path, manifest: dict[str, Any], arrays: Mapping[
         raise SnapshotError(f"the manifest has {len(text):,} bytes; at most {_MANIFEST_BYTES:,} allowed")
     # Many at a time: a file system does together what it is asked for at once, in a tenth of the time.
     with ThreadPoolExecutor(_FLUSHES) as pool:
-        list(pool.map(_flush, [fresh / (name + _ENDING) for name in arrays]))
-    _flush(fresh)
+        list(pool.map(flush, [fresh / (name + _ENDING) for name in arrays]))
+    flush(fresh)
     _replace(folder / MANIFEST, text)
     for other in folder.glob(_DATA + "*"):
         if other != fresh:
             shutil.rmtree(other, ignore_errors=True)
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Wait until no other writer is at work in the folder; the lock goes with the process that holds it."""
-    with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def open_snapshot(directory: str | os.PathLike[str], kind: str, *, verify: bool = True) -> Snapshot:
@@ -297,12 +290,4 @@ def _replace(path: Path, text: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
-    _flush(path.parent)
-
-
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    flush(path.parent)

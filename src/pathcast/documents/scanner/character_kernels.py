@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pathcast.kernels import Bytes, leading, part, rare, word
+from pathcast.kernels.hash_table_kernels import MIX_A
 
 NAME_START, NAME, SPACE, TEXT, VALUE, PUBLIC = 1, 2, 4, 8, 16, 32
 
@@ -38,8 +39,7 @@ def _classes() -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
 
 CLASS = _classes()
 
-HASH_A = np.uint64(0x9E3779B97F4A7C15)
-HASH_B = np.uint64(0xD6E8FEB86659FD93)
+MIX_C = np.uint64(0xD6E8FEB86659FD93)
 # LOW_BYTES[n] keeps the n lowest bytes of a number.
 LOW_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
 # Kernels read sixteen bytes at a time: so many zero bytes follow the last document.
@@ -245,12 +245,12 @@ def hash_name(data, begin, end):
     """The first sixteen bytes of a name as two numbers, and the hash of all of it."""
     length = end - begin
     first, second = head(data, begin, length)
-    hashed = (first ^ np.uint64(length)) * HASH_A ^ second * HASH_B
+    hashed = (first ^ np.uint64(length)) * MIX_A ^ second * MIX_C
     hashed ^= hashed >> np.uint64(29)
-    hashed *= HASH_A
+    hashed *= MIX_A
     if length > 16:
         for p in range(begin + 16, end):
-            hashed = (hashed ^ np.uint64(data[p])) * HASH_B
+            hashed = (hashed ^ np.uint64(data[p])) * MIX_C
     return first, second, hashed ^ hashed >> np.uint64(32)
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, Matrix, UInt8s, Writable, kernel, part
+from pathcast.kernels.hash_table_kernels import probe
 
 from .element_encoder_kernels import FORM
 from .varint_kernels import AT, WRONG, take_number
@@ -186,6 +187,19 @@ def read_dictionaries(
     return rejected
 
 
+@part
+def is_same_spelling(number, place, spellings):
+    """Whether the name at `place` is spelt as the one with this number."""
+    data, starts, lengths, firsts = spellings
+    known = firsts[number]
+    if lengths[known] != lengths[place]:
+        return False
+    for byte in range(lengths[place]):
+        if data[starts[known] + byte] != data[starts[place] + byte]:
+            return False
+    return True
+
+
 @kernel(late=True)
 def distinct_names(
     data: UInt8s,
@@ -197,26 +211,16 @@ def distinct_names(
 ) -> int:
     """Number spellings from 0 in the order of `firsts`; return how many. `slots` are -1, and a power of two of them."""
     count = 0
-    mask = len(slots) - 1
     for place in range(len(starts)):
         start, length = starts[place], lengths[place]
         hashed = 2166136261
         for byte in range(start, start + length):
             hashed = ((hashed ^ int(data[byte])) * 16777619) & 0xFFFFFFFF
-        slot = (hashed ^ (hashed >> 15)) & mask
-        while slots[slot] >= 0:
-            known = firsts[slots[slot]]
-            same = lengths[known] == length
-            byte = 0
-            while same and byte < length:
-                same = data[starts[known] + byte] == data[start + byte]
-                byte += 1
-            if same:
-                break
-            slot = (slot + 1) & mask
-        if slots[slot] < 0:
-            slots[slot] = count
+        spellings = data, starts, lengths, firsts
+        number, slot = probe(slots, np.uint64(hashed ^ (hashed >> 15)), is_same_spelling, place, spellings)
+        if number < 0:
+            slots[slot] = number = count
             firsts[count] = place
             count += 1
-        number_of[place] = slots[slot]
+        number_of[place] = number
     return count

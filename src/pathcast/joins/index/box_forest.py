@@ -18,7 +18,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pathcast.kernels import AnyArray, Int32s, Int64s
+from pathcast.kernels import Int32s, Int64s
+from pathcast.store import grown
 
 from .box_cluster_kernels import Clusters, choose_cluster, fewest, partition, stab
 from .box_forest_kernels import (
@@ -162,15 +163,13 @@ class Forest:
         blocks = int(head[BLOCKS]) + count
         if blocks * BLOCK > len(ids):
             size = max(blocks, len(ids) // BLOCK * 5 // 4)
-            boxes, ids = _longer(boxes, size * BLOCK), _longer(ids, size * BLOCK)
-            known = len(owner)
-            owner = _longer(owner, size * CELLS + 1)
-            owner[known:] = -1
+            boxes, ids = grown(boxes, size * BLOCK), grown(ids, size * BLOCK)
+            owner = grown(owner, size * CELLS + 1, -1)
             self.arrays = self.arrays._replace(boxes=boxes, ids=ids, owner=owner)
         nodes = int(head[NODES]) + 2 * count
         if nodes > len(links):
             size = max(nodes, len(links) * 5 // 4)
-            self.arrays = self.arrays._replace(bounds=_longer(bounds, size), links=_longer(links, size))
+            self.arrays = self.arrays._replace(bounds=grown(bounds, size), links=grown(links, size))
         if _slot_count(len(self) + 1) > len(slots):
             more = np.full(_slot_count(len(self) + 1), -1, np.int32)
             enter_again(slots, ids, more)
@@ -269,9 +268,3 @@ def _bearable(fewest: int) -> int:
 def _slot_count(count: int) -> int:
     """A power of two of which so many are two thirds."""
     return int(max(_FIRST_SLOTS, 1 << (count * 3 // 2).bit_length()))
-
-
-def _longer(values: AnyArray, length: int) -> AnyArray:
-    longer = np.empty((length, *values.shape[1:]), values.dtype)
-    longer[: len(values)] = values
-    return longer

@@ -10,38 +10,29 @@ two thirds full, which is the caller's affair.
 
 import numpy as np
 
-from pathcast.kernels import kernel, part, rare
+from pathcast.kernels import kernel, rare
+from pathcast.kernels.hash_table_kernels import find_key, first_slot, key_hash, next_slot, slot_mask
 
 NONE = -1
-MIX, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
-
-
-@part
-def _home(name, mask):
-    return np.int64((np.uint64(name) * MIX) >> SHIFT) & mask
 
 
 @rare
 def find(slots, ids, name):
     """The slot that has the place of a name, or the empty one where it would be."""
-    mask = len(slots) - 1
-    slot = _home(name, mask)
-    while slots[slot] >= 0 and ids[slots[slot]] != name:
-        slot = (slot + 1) & mask
-    return slot
+    return find_key(slots, key_hash(name), name, ids)[1]
 
 
 @rare
 def forget(slots, ids, slot):
     """Empty a slot; those behind it that would not be found any more move up."""
-    mask = len(slots) - 1
-    gap, slot = slot, (slot + 1) & mask
+    mask = slot_mask(slots)
+    gap, slot = slot, next_slot(slot, mask)
     while slots[slot] >= 0:
-        home = _home(ids[slots[slot]], mask)
+        home = first_slot(key_hash(ids[slots[slot]]), mask)
         if ((slot - home) & mask) >= ((slot - gap) & mask):
             slots[gap] = slots[slot]
             gap = slot
-        slot = (slot + 1) & mask
+        slot = next_slot(slot, mask)
     slots[gap] = NONE
 
 

@@ -21,6 +21,7 @@ from pathcast.errors import ChangeError, PathcastError
 from pathcast.kernels import Int32s, Int64s
 from pathcast.messages import begun, written_attribute, written_name
 from pathcast.messages.wire_format_kernels import DATE, FLOAT, SKYLINE, TIMESTAMP, WHOLE
+from pathcast.store import grown
 
 from ..index.box_cluster_kernels import Clusters
 from ..index.stabbing_index import StabbingIndex
@@ -249,11 +250,8 @@ class MessageWriter:
     def _grow(self) -> None:
         """More room for messages; those that are there stay."""
         data, lengths, senders, progress = self._buffer
-        _, count, end = progress.tolist()
-        more_data = np.empty(2 * len(data), np.uint8)
-        more_lengths, more_senders = np.empty((2, 2 * len(lengths)), np.int32)
-        more_data[:end], more_lengths[:count], more_senders[:count] = data[:end], lengths[:count], senders[:count]
-        self._buffer = MessageBuffer(more_data, more_lengths, more_senders, progress)
+        data, lengths, senders = (grown(each, 2 * len(each)) for each in (data, lengths, senders))
+        self._buffer = MessageBuffer(data, lengths, senders, progress)
 
 
 def _runs(rows: RowSlots, sizes: Int64s) -> Runs:

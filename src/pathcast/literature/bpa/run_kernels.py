@@ -19,6 +19,7 @@ import numpy as np
 
 from pathcast.documents.document_batch_kernels import Elements
 from pathcast.kernels import Int32s, Int64s, Matrix, UInt64s, Writable, kernel, part, rare
+from pathcast.kernels.hash_table_kernels import find_key, key_hash
 from pathcast.matching.arrays.bitset_kernels import ONE, mark_with_summary
 
 from ..streaming.streaming_kernels import (
@@ -121,16 +122,10 @@ class RunScratch(NamedTuple):
 
 
 @part
-def find_pair(keys, slots, first, second):
+def row_of_pair(keys, slots, first, second):
     """The row of a pair of tags, or -1."""
     key = np.int64(first) << TAG_BITS | np.int64(second)
-    mask = len(slots) - 1
-    slot = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
-    while True:
-        row = slots[slot]
-        if row < 0 or keys[row] == key:
-            return row
-        slot = (slot + 1) & mask
+    return find_key(slots, key_hash(key), key, keys)[0]
 
 
 @part
@@ -179,7 +174,7 @@ def match_predicates(length, tables, scratch, state):
                 continue
             else:
                 other, distance, place = np.int32(END_TAG), np.int64(length - i), length
-            row = find_pair(tables.pairs.keys, tables.pairs.slots, tag, other)
+            row = row_of_pair(tables.pairs.keys, tables.pairs.slots, tag, other)
             if row >= 0:
                 used, found = note_pair(row, i, place, distance, tables, scratch.noted, used, found, state)
     state[SATISFIED] += used

@@ -1,9 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Encoding: what each step of the paths' trie says about the places of two tags."""
 
-import numpy as np
-
 from pathcast.kernels import kernel
+from pathcast.kernels.hash_table_kernels import free_slot, key_hash
 
 
 @kernel("void(ro_i4[::1], ro_i4[::1], int64, i4[::1], i4[::1], b1[::1])")
@@ -26,9 +25,5 @@ def link_tags(parents, steps, count, above, gap, deep):
 @kernel("void(ro_i8[::1], i4[::1])")
 def index_pairs(keys, slots):
     """Put the numbers of distinct keys into a hash table with room for twice as many; empty slots hold -1."""
-    mask = len(slots) - 1
     for number in range(len(keys)):
-        slot = np.int64((np.uint64(keys[number]) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
-        while slots[slot] >= 0:
-            slot = (slot + 1) & mask
-        slots[slot] = number
+        slots[free_slot(slots, key_hash(keys[number]))] = number

@@ -13,16 +13,17 @@ import numpy as np
 
 from pathcast.documents.document_batch_kernels import Attributes
 from pathcast.kernels import Floats, Int8s, Int32s, Int64s, UInt8s, UInt64s, Writable, part, rare
+from pathcast.kernels.hash_table_kernels import FNV_PRIME, FNV_SEED, find_key, probe
 from pathcast.matching.automaton.values.value_comparison_kernels import number, same_text
 
 from .predicate_number_kernels import DOCUMENT, STEPS, STEPS_ABOVE, mixed
-from .structure_predicate_kernels import OCCURRENCE_BITS, ONE, holds
+from .structure_predicate_kernels import OCCURRENCE_BITS, holds
 
+ONE = np.uint64(1)
 STEPS_BITS, ATTRIBUTE_BITS = 6, 22
 ASKS_ANY, ASKS_TEXT, ASKS_NUMBER = 1, 2, 4
 # The limits of a row stand by operator: =, ≥, ≤, !=.
 LIMIT_KINDS = 4
-TEXT_SEED, TEXT_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 
 
 class Literals(NamedTuple):
@@ -97,33 +98,25 @@ class DocumentAttributes(NamedTuple):
 @part
 def key_index(key, keys, slots):
     """Where a key stands in a hash table, or -1."""
-    mask = np.uint64(len(slots) - 1)
-    slot = mixed(key, 0) & mask
-    while True:
-        index = np.int64(slots[slot])
-        if index < 0 or keys[index] == key:
-            return index
-        slot = (slot + ONE) & mask
+    return find_key(slots, mixed(key, 0), key, keys)[0]
+
+
+@part
+def is_same_literal(index, text, literals):
+    """Whether a literal has this hash and this text."""
+    hashed, data, start, length = text
+    begin, end = literals.begins[index], literals.begins[index + 1]
+    return literals.hashes[index] == hashed and same_text(data, start, length, literals.texts, begin, end - begin)
 
 
 @rare
 def literal_number(data, start, length, literals):
     """The number of the literal with this text, or -1."""
-    hashed = TEXT_SEED
+    hashed = FNV_SEED
     for k in range(length):
-        hashed = (hashed ^ np.uint64(data[start + k])) * TEXT_PRIME
-    mask = np.uint64(len(literals.slots) - 1)
+        hashed = (hashed ^ np.uint64(data[start + k])) * FNV_PRIME
     key = np.int64(hashed)
-    slot = mixed(key, 0) & mask
-    while True:
-        index = np.int64(literals.slots[slot])
-        if index < 0:
-            return index
-        if literals.hashes[index] == key:
-            begin, end = literals.begins[index], literals.begins[index + 1]
-            if same_text(data, start, length, literals.texts, begin, end - begin):
-                return index
-        slot = (slot + ONE) & mask
+    return probe(literals.slots, mixed(key, 0), is_same_literal, (key, data, start, length), literals)[0]
 
 
 @rare

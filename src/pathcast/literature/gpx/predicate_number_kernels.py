@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, Writable, kernel, part
+from pathcast.kernels.hash_table_kernels import find_pair, first_slot, next_slot, pair_hash
 
 POSITION, DISTANCE, FROM_END, FILTER = range(4)
 EQUAL, AT_LEAST = 0, 1
@@ -24,7 +25,6 @@ OCCURRENCE_MASK = 0xFFF
 STEPS_ABOVE, STEPS = 31, 64
 DOCUMENT = (1 << 22) - 1
 TAG_SHIFT = 32
-MIX_A, MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 NONE = -1
 
 
@@ -39,10 +39,7 @@ class PredicateTable(NamedTuple):
 @part
 def mixed(a, b):
     """A hash of two words."""
-    hashed = np.uint64(a) * MIX_A ^ np.uint64(b) * MIX_B
-    hashed ^= hashed >> np.uint64(31)
-    hashed *= MIX_A
-    return hashed >> np.uint64(20)
+    return pair_hash(a, b) >> np.uint64(20)
 
 
 @part
@@ -61,18 +58,13 @@ def packed(kind, operator, first, second, value):
 def numbered(form, tags, table, count):
     """The number of a predicate; `count` when it is new, and then it stands there."""
     slots, forms, tag_pairs = table
-    mask = np.uint64(len(slots) - 1)
-    slot = mixed(form, tags) & mask
-    while True:
-        number = slots[slot]
-        if number < 0:
-            slots[slot] = count
-            forms[count] = form
-            tag_pairs[count] = tags
-            return np.int64(count)
-        if forms[number] == form and tag_pairs[number] == tags:
-            return np.int64(number)
-        slot = (slot + np.uint64(1)) & mask
+    number, slot = find_pair(slots, mixed(form, tags), (form, tags), (forms, tag_pairs))
+    if number < 0:
+        slots[slot] = count
+        forms[count] = form
+        tag_pairs[count] = tags
+        number = np.int64(count)
+    return number
 
 
 @kernel
@@ -174,7 +166,7 @@ def index_keys(keys, first, size, slots):
     for key in range(len(keys)):
         mask = np.uint64(size[key] - 1)
         begin = np.uint64(first[key])
-        slot = mixed(keys[key], 0) & mask
+        slot = first_slot(mixed(keys[key], 0), mask)
         while slots[begin + slot] >= 0:
-            slot = (slot + np.uint64(1)) & mask
+            slot = next_slot(slot, mask)
         slots[begin + slot] = key

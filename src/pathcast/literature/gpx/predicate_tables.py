@@ -17,6 +17,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from pathcast.kernels import AnyArray, Int32s, Int64s
+from pathcast.kernels.hash_table_kernels import FNV_PRIME, FNV_SEED
 from pathcast.store import offsets_of
 
 from .attribute_filter_kernels import (
@@ -26,8 +27,6 @@ from .attribute_filter_kernels import (
     ATTRIBUTE_BITS,
     LIMIT_KINDS,
     STEPS_BITS,
-    TEXT_PRIME,
-    TEXT_SEED,
 )
 from .path_predicates import Paths, slots_for
 from .predicate_number_kernels import (
@@ -183,9 +182,9 @@ def _literals(texts: Iterable[str]) -> Arrays:
 
 def _hash(text: bytes) -> int:
     """As the kernel's `hash_text`."""
-    hashed = int(TEXT_SEED)
+    hashed = int(FNV_SEED)
     for byte in text:
-        hashed = (hashed ^ byte) * int(TEXT_PRIME) & _WORD
+        hashed = (hashed ^ byte) * int(FNV_PRIME) & _WORD
     return hashed
 
 

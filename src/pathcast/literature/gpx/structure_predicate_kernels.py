@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, Writable, part
+from pathcast.kernels.hash_table_kernels import first_slot, next_slot
 
 from .predicate_number_kernels import mixed
 
 OCCURRENCE_BITS = 12
-ONE = np.uint64(1)
 
 
 class Rows(NamedTuple):
@@ -93,14 +93,14 @@ def distance_row_of(first, key, distances):
     if size == 0:
         return np.int64(-1)
     mask = np.uint64(size - 1)
-    slot = mixed(key, 0) & mask
+    slot = first_slot(mixed(key, 0), mask)
     while True:
         index = distances.slots[np.uint64(begin) + slot]
         if index < 0:
             return np.int64(-1)
         if distances.keys[index] == key:
             return np.int64(distances.rows[index])
-        slot = (slot + ONE) & mask
+        slot = next_slot(slot, mask)
 
 
 @part

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, Matrix, Writable, part
+from pathcast.kernels.hash_table_kernels import first_slot, next_slot, pair_hash, slot_mask
 
 # Rows of `bindings`.
 B_NODE, B_ELEMENT, B_ABOVE, B_ROWS = range(4)
 FULL = -2
-MIX_A, MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 class BindingTable(NamedTuple):
@@ -34,16 +34,13 @@ class BindingTable(NamedTuple):
 def binding(node, element, above, stamp, table):
     """The binding of a node at an element; a new one when there is none, FULL when there is no room for it."""
     slots, slot_stamps, bindings, parts, counts = table
-    mask = np.uint64(len(slots) - 1)
-    hashed = np.uint64(np.int64(node) << 32 | np.int64(element)) * MIX_A ^ np.uint64(above) * MIX_B
-    hashed ^= hashed >> np.uint64(31)
-    hashed *= MIX_A
-    slot = hashed >> np.uint64(20) & mask
+    mask = slot_mask(slots)
+    slot = first_slot(pair_hash(np.int64(node) << 32 | np.int64(element), above) >> np.uint64(20), mask)
     while slot_stamps[slot] == stamp:
         at = np.int64(slots[slot])
         if bindings[B_NODE, at] == node and bindings[B_ABOVE, at] == above and bindings[B_ELEMENT, at] == element:
             return at
-        slot = (slot + np.uint64(1)) & mask
+        slot = next_slot(slot, mask)
     count = counts[0]
     if 2 * count >= len(slots):
         return np.int64(FULL)

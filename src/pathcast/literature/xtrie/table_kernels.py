@@ -7,7 +7,7 @@ import numpy as np
 
 from pathcast.kernels import Bools, Int32s, Matrix, UInt8s, UInt64s, Writable, kernel, lowest_bit
 from pathcast.matching.arrays.bitset_kernels import ONE
-from pathcast.matching.table.path_trie_kernels import child, edge_slot
+from pathcast.matching.table.path_trie_kernels import child, enter_child
 
 from ..streaming.streaming_kernels import is_marked
 from .stack_layout_kernels import N_IN, N_NEXT, N_OUT, N_REPORT, N_SUFFIX
@@ -58,7 +58,7 @@ def link_runs(parents: Int32s, steps: Int32s, count: int, runs: StepRuns, string
     """Cut the paths of a trie of steps into runs, and enter their substrings; how many nodes the trie of these has."""
     base, reach, named, needed, substring = runs
     slots, trie_parent, trie_symbol = strings
-    size, mask = 1, len(slots) - 1
+    size = 1
     for node in range(1, count):
         above, symbol, deep = parents[node], steps[node] >> 1, steps[node] & 1
         goes_on = symbol > 0 and deep == 0
@@ -72,16 +72,7 @@ def link_runs(parents: Int32s, steps: Int32s, count: int, runs: StepRuns, string
             continue
         named[node] = 1
         source = substring[above] if goes_on and named[above] else np.int32(0)
-        found = child(slots, trie_parent, trie_symbol, source, symbol)
-        if found < 0:
-            slot = edge_slot(source, symbol, mask)
-            while slots[slot] >= 0:
-                slot = (slot + 1) & mask
-            slots[slot] = size
-            trie_parent[size], trie_symbol[size] = source, symbol
-            found = size
-            size += 1
-        substring[node] = found
+        substring[node], size = enter_child(slots, trie_parent, trie_symbol, source, symbol, size)
     for node in range(count - 1, 0, -1):
         if needed[node]:
             needed[base[node]] = 1

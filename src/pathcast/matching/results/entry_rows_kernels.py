@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, UInt8s, UInt64s, Writable, kernel, part, rare
+from pathcast.kernels.hash_table_kernels import next_slot, slot_mask
 
 from ..arrays.bitset_kernels import mark, read_marks
 
@@ -294,11 +295,11 @@ def index_ids(ids, entries, first, shift, cells):
 
     A cell whose subscription has the same id is taken over: that one is gone.
     """
-    mask = len(cells) - 1
+    mask = slot_mask(cells)
     for slot in range(first, len(ids)):
         if entries[slot] < 0:
             continue
-        place = np.int64(np.uint32(np.uint32(ids[slot]) * np.uint32(0x9E3779B1))) >> shift
+        place = np.uint64(np.uint32(np.uint32(ids[slot]) * np.uint32(0x9E3779B1))) >> np.uint64(shift)
         while cells[place] > 0 and ids[cells[place] - 1] != ids[slot]:
-            place = (place + 1) & mask
+            place = next_slot(place, mask)
         cells[place] = slot + 1

@@ -14,6 +14,7 @@ import numpy as np
 
 from pathcast.kernels import AnyArray, Int32s
 from pathcast.patterns.parsing import Steps
+from pathcast.store import grown
 
 from .path_trie_kernels import NONE, enter_path, insert_paths, merge_nodes, number_paths, rebuild_slots
 
@@ -132,9 +133,9 @@ class Trie:
         needed = self.count + fresh
         if needed > len(self.parent):
             size = max(needed, 2 * len(self.parent))
-            self.parent = _grown(self.parent, size, 0)
-            self.step = _grown(self.step, size, 0)
-            self.entry = _grown(self.entry, size, NONE)
+            self.parent = grown(self.parent, size)
+            self.step = grown(self.step, size)
+            self.entry = grown(self.entry, size, NONE)
         elif not self.parent.flags.writeable:
             self.parent, self.step, self.entry = self.parent.copy(), self.step.copy(), self.entry.copy()
         if 2 * needed > len(self.slots):
@@ -169,9 +170,3 @@ def flat(paths: Sequence[Steps]) -> tuple[Int32s, Int32s]:
     lengths = np.fromiter(map(len, paths), dtype=np.int32, count=len(paths))
     steps = np.fromiter(chain.from_iterable(paths), dtype=np.int32, count=int(lengths.sum()))
     return steps, lengths
-
-
-def _grown(column: Int32s, size: int, fill: int) -> Int32s:
-    larger = np.full(size, fill, dtype=np.int32)
-    larger[: len(column)] = column
-    return larger

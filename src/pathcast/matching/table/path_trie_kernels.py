@@ -13,54 +13,42 @@ the right one. So a node costs 12 bytes and some 3 slots of 4 bytes.
 import numpy as np
 
 from pathcast.kernels import kernel, part
+from pathcast.kernels.hash_table_kernels import find_pair, free_slot, pair_hash
 
 NONE = -1
-EDGE_A = np.uint64(0x9E3779B97F4A7C15)
-EDGE_B = np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 @part
-def edge_slot(parent, step, mask):
-    """Where the search for an edge begins."""
-    mixed = np.uint64(parent) * EDGE_A ^ np.uint64(step) * EDGE_B
-    mixed ^= mixed >> np.uint64(31)
-    mixed *= EDGE_A
-    return np.int64(mixed >> np.uint64(24) & np.uint64(mask))
+def edge_hash(parent, step):
+    """The hash of an edge."""
+    return pair_hash(parent, step) >> np.uint64(24)
 
 
 @part
 def child(slots, node_parent, node_step, parent, step):
     """The node below `parent` by `step`, or NONE."""
-    mask = len(slots) - 1
-    slot = edge_slot(parent, step, mask)
-    while True:
-        node = slots[slot]
-        if node < 0 or (node_parent[node] == parent and node_step[node] == step):
-            return node
-        slot = (slot + 1) & mask
+    return find_pair(slots, edge_hash(parent, step), (parent, step), (node_parent, node_step))[0]
+
+
+@part
+def enter_child(slots, node_parent, node_step, parent, step, count):
+    """The node below `parent` by `step`, a new one if there is none; and the new node count."""
+    node, slot = find_pair(slots, edge_hash(parent, step), (parent, step), (node_parent, node_step))
+    if node < 0:
+        slots[slot] = count
+        node_parent[count] = parent
+        node_step[count] = step
+        node = count
+        count += 1
+    return node, count
 
 
 @part
 def insert_path(steps, begin, end, slots, node_parent, node_step, count):
     """Insert one path: its last node, and the new node count."""
-    mask = len(slots) - 1
     node = np.int64(0)
     for at in range(begin, end):
-        step = steps[at]
-        slot = edge_slot(node, step, mask)
-        while True:
-            found = np.int64(slots[slot])
-            if found < 0:
-                slots[slot] = count
-                node_parent[count] = node
-                node_step[count] = step
-                found = count
-                count += 1
-                break
-            if node_parent[found] == node and node_step[found] == step:
-                break
-            slot = (slot + 1) & mask
-        node = found
+        node, count = enter_child(slots, node_parent, node_step, node, steps[at], count)
     return node, count
 
 
@@ -88,12 +76,8 @@ def enter_path(steps, length, slots, node_parent, node_step, node_entry, count, 
 @kernel("void(ro_i4[::1], ro_i4[::1], int64, i4[::1])", late=True)
 def rebuild_slots(node_parent, node_step, count, slots):
     """Put all edges into a fresh table."""
-    mask = len(slots) - 1
     for node in range(1, count):
-        slot = edge_slot(node_parent[node], node_step[node], mask)
-        while slots[slot] >= 0:
-            slot = (slot + 1) & mask
-        slots[slot] = node
+        slots[free_slot(slots, edge_hash(node_parent[node], node_step[node]))] = node
 
 
 @kernel("int64(ro_i4[::1], i4[::1], int64, i4[::1])")
@@ -110,19 +94,10 @@ def number_paths(ends, node_entry, first, entries):
 @kernel("int64(ro_i4[::1], ro_i4[::1], ro_i4[::1], i4[::1], i4[::1], i4[::1], int64, i4[::1])", late=True)
 def merge_nodes(their_parent, their_step, names, slots, node_parent, node_step, count, moved):
     """Take over the nodes of another trie, whose names are `names` here; `moved` gets their numbers. The new count."""
-    mask = len(slots) - 1
     moved[0] = 0
     for their in range(1, len(their_parent)):
         parent, step = moved[their_parent[their]], their_step[their]
         if step > 1:
             step = 2 * (names[(step >> 1) - 1] + 1) + (step & 1)
-        slot = edge_slot(parent, step, mask)
-        while slots[slot] >= 0 and (node_parent[slots[slot]] != parent or node_step[slots[slot]] != step):
-            slot = (slot + 1) & mask
-        if slots[slot] < 0:
-            slots[slot] = count
-            node_parent[count] = parent
-            node_step[count] = step
-            count += 1
-        moved[their] = slots[slot]
+        moved[their], count = enter_child(slots, node_parent, node_step, parent, step, count)
     return count

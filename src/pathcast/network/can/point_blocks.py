@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.kernels import Bools, Floats, Int32s, Int64s
-from pathcast.store import offsets_of
+from pathcast.store import grown, offsets_of
 
 from .filter_points import Region
 
@@ -133,10 +133,7 @@ class PointSet:
             return
         room = max(count, 2 * len(self.alive))
         for name in ("columns", "entries", "targets", "alive"):
-            old = getattr(self, name)
-            new = np.zeros((room, *old.shape[1:]), old.dtype)
-            new[: self._count] = old[: self._count]
-            setattr(self, name, new)
+            setattr(self, name, grown(getattr(self, name)[: self._count], room))
 
 
 def cut(columns: Floats, rows: Rows) -> list[Rows]:

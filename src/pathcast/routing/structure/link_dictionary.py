@@ -33,7 +33,7 @@ from pathcast.documents.structure import (
 )
 from pathcast.errors import LimitError
 from pathcast.kernels import Int32s
-from pathcast.store import offsets_of
+from pathcast.store import grown, offsets_of
 
 from ..table.name_translation import Naming
 
@@ -199,8 +199,7 @@ class ReceivedPaths:
         if after > len(self.parent):
             size = max(after, 2 * len(self.parent))
             self.parent, self.name, self.depth = (
-                np.concatenate([column[:before], np.empty(size - before, np.int32)])
-                for column in (self.parent, self.name, self.depth)
+                grown(column[:before], size) for column in (self.parent, self.name, self.depth)
             )
         rows = np.array(fresh, np.int32).reshape(-1, 3)
         self.parent[before:after], self.name[before:after], self.depth[before:after] = rows.T

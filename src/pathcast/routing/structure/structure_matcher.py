@@ -23,6 +23,7 @@ from pathcast.errors import LimitError
 from pathcast.kernels import Int32s, Int64s
 from pathcast.matching import Engine, Entries, PathMatching
 from pathcast.matching.automaton.verify import Verifier
+from pathcast.store import grown
 
 from ..annotations.aggregate_bindings_kernels import H_ROWS, Search
 from .link_dictionary import ReceivedPaths
@@ -191,18 +192,16 @@ class StructureMatcher:
 
     def _make_room(self, learnt: ReceivedPaths, elements: int) -> None:
         memo, occurring = self._memo, self._occurring
-        if len(memo.begins) < len(learnt.parent):
-            more = len(learnt.parent) - len(memo.begins)
-            unknown, nowhere = np.full(more, UNKNOWN, np.int32), np.zeros(more, np.int64)
+        if len(memo.begins) < (known := len(learnt.parent)):
             self._remember(
-                np.append(memo.begins, nowhere),
-                np.append(memo.counts, unknown),
-                np.append(memo.part_begins, nowhere),
-                np.append(memo.part_counts, unknown),
+                grown(memo.begins, known),
+                grown(memo.counts, known, UNKNOWN),
+                grown(memo.part_begins, known),
+                grown(memo.part_counts, known, UNKNOWN),
             )
-            self._symbols = np.append(self._symbols, unknown)
+            self._symbols = grown(self._symbols, known, UNKNOWN)
             self._occurring = occurring._replace(
-                stamps=np.append(occurring.stamps, nowhere), numbers=np.append(occurring.numbers, unknown)
+                stamps=grown(occurring.stamps, known), numbers=grown(occurring.numbers, known, UNKNOWN)
             )
         room = len(self._opened.parents)
         if room < elements or self._counts[C_LAID] > _LAST_STAMP:

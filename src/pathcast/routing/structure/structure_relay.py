@@ -15,6 +15,7 @@ import numpy as np
 from pathcast.documents.structure import AT, S_ROWS
 from pathcast.errors import LimitError
 from pathcast.kernels import UInt8s
+from pathcast.store import grown
 
 from .link_dictionary import ReceivedPaths
 from .structure_annotation import StructureCoder
@@ -105,12 +106,8 @@ class StructureRelay:
 
     def _make_room(self, learnt: ReceivedPaths, elements: int) -> None:
         numbers, stamps = self._relayed
-        if len(numbers) < len(learnt.parent):
-            more = len(learnt.parent) - len(numbers)
-            self._relayed = Relayed(
-                np.concatenate([numbers, np.full(more, UNKNOWN, np.int32)]),
-                np.concatenate([stamps, np.zeros(more, np.int64)]),
-            )
+        if len(numbers) < (known := len(learnt.parent)):
+            self._relayed = Relayed(grown(numbers, known, UNKNOWN), grown(stamps, known))
         if len(self._missing) < elements:
             self._missing = np.zeros(2 * elements, np.int32)
         if len(self._out) < 5 * elements:

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, UInt8s, Writable, kernel, part
+from pathcast.kernels.hash_table_kernels import MIX_A, find_pair, first_slot, free_slot, next_slot, slot_mask
 
 from ..batch_contents_kernels import TokenRows, ValueRows
-from ..token_table_kernels import MIX, NONE, hash_bytes, same
+from ..token_table_kernels import NONE, hash_bytes, same
 
 HALF = np.uint64(32)
 MAX_PROBES = 64
@@ -26,15 +27,8 @@ TRIED = 512
 @part
 def pair_slot(slots, pair_before, pair_after, before, after):
     """The slot of a pair of tokens; it holds the pair's number, or `NONE` where that would go."""
-    mask = np.uint64(len(slots) - 1)
-    mixed = (np.uint64(before + 1) * MIX + np.uint64(after + 1)) * MIX
-    slot = (mixed ^ mixed >> HALF) & mask
-    while slots[slot] != NONE:
-        pair = slots[slot]
-        if pair_before[pair] == before and pair_after[pair] == after:
-            break
-        slot = (slot + np.uint64(1)) & mask
-    return slot
+    mixed = (np.uint64(before + 1) * MIX_A + np.uint64(after + 1)) * MIX_A
+    return find_pair(slots, mixed ^ mixed >> HALF, (before, after), (pair_before, pair_after))[1]
 
 
 @kernel
@@ -113,7 +107,7 @@ def number_values(
     slots may be too few.
     """
     entered, seen, distinct, numbers = found
-    mask = np.uint64(len(slots) - 1)
+    mask = slot_mask(slots)
     for k in range(first, len(rows)):
         row = rows[k]
         value = values.begins[row]
@@ -129,7 +123,7 @@ def number_values(
                 continue
             seen[column] += 1
             begin, length = values.starts[here], values.lengths[here]
-            slot = hash_bytes(pool, begin, begin + length, column) & mask
+            slot = first_slot(hash_bytes(pool, begin, begin + length, column), mask)
             probes, known = 0, np.int64(NONE)
             while slots[slot] != NONE and probes <= MAX_PROBES:
                 other = slots[slot] >> COLUMN_BITS
@@ -138,9 +132,9 @@ def number_values(
                     and values.lengths[other] == length
                     and same(pool, begin, begin + length, pool, values.starts[other])
                 ):
-                    known = other
+                    known = np.int64(other)
                     break
-                slot = (slot + np.uint64(1)) & mask
+                slot = next_slot(slot, mask)
                 probes += 1
             if known != NONE:
                 numbers[here] = numbers[known]
@@ -159,12 +153,9 @@ def number_values(
 @kernel
 def place_values(old: Int64s, value_start: Int64s, value_length: Int32s, pool: UInt8s, slots: Writable[Int64s]) -> None:
     """Enter known values into larger slots."""
-    mask = np.uint64(len(slots) - 1)
     for k in range(len(old)):
         if old[k] != NONE:
             value = old[k] >> COLUMN_BITS
             begin = value_start[value]
-            slot = hash_bytes(pool, begin, begin + value_length[value], old[k] & COLUMNS) & mask
-            while slots[slot] != NONE:
-                slot = (slot + np.uint64(1)) & mask
-            slots[slot] = old[k]
+            hashed = hash_bytes(pool, begin, begin + value_length[value], old[k] & COLUMNS)
+            slots[free_slot(slots, hashed)] = old[k]

@@ -16,7 +16,6 @@ Pruning removes a version only when `keep` newer ones stand, no pin names it, an
 seconds: whoever looked for the latest version before that has pinned or opened it by then.
 """
 
-import fcntl
 import os
 import secrets
 import shutil
@@ -28,7 +27,7 @@ from pathlib import Path
 
 from pathcast.errors import PipelineError
 from pathcast.matching import Matcher
-from pathcast.store import MANIFEST
+from pathcast.store import MANIFEST, flush, sole_writer
 
 from .index_shards import save_shards
 from .replay_version_pins import pinned
@@ -132,7 +131,7 @@ class Turn:
         except OSError:
             self._told.unlink(missing_ok=True)
             raise
-        _flush(self._home)
+        flush(self._home)
         _prune(self._place, self._keep, self._grace)
         return number
 
@@ -143,7 +142,7 @@ def turn(folder: AnyPath, token: str, *, keep: int = KEEP, grace: float = GRACE)
     check_keep(keep)
     place = Path(folder)
     home = check_home(place)
-    with _alone(place):
+    with sole_writer(place):
         for left in home.glob(_FRESH + "*"):  # by a publisher that was killed
             (home / (_TOLD + left.name.removeprefix(_FRESH))).unlink(missing_ok=True)  # it was never published
             shutil.rmtree(left, ignore_errors=True)
@@ -240,19 +239,3 @@ def _prune(place: Path, keep: int, grace: float) -> None:
         gone = place / _VERSIONS / f"{_GONE}{number}"
         version_folder(place, number).rename(gone)  # nobody opens half of it
         shutil.rmtree(gone, ignore_errors=True)
-
-
-@contextmanager
-def _alone(place: Path) -> Iterator[None]:
-    """Wait until no other publisher is at work; the lock goes with the process that holds it."""
-    with (place / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _flush(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

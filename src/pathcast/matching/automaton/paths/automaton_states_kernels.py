@@ -24,14 +24,22 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, UInt64s, Writable, kernel, part, rare
+from pathcast.kernels.hash_table_kernels import (
+    MIX_A,
+    MIX_B,
+    first_slot,
+    free_slot,
+    key_hash,
+    next_slot,
+    probe,
+    slot_mask,
+)
 
-from ...table.path_trie_kernels import edge_slot
+from ...table.path_trie_kernels import edge_hash
 
 NONE = -1
 # What a kernel gives for a state it could not make for want of room.
 NO_ROOM = -2
-KEY_A = np.uint64(0x9E3779B97F4A7C15)
-KEY_B = np.uint64(0xC2B2AE3D27D4EB4F)
 
 # `sizes`: how far each pool is filled, the last stamp of a node, and look-ups in the trie since somebody set it to 0.
 N_STATES, N_REACHED, N_ACCEPTED, N_GATES, N_DEEPS, N_DEEP_POOL, N_TRANSITIONS, N_STAMP, N_WORK, N_SIZES = range(10)
@@ -81,6 +89,16 @@ class NodeSets(NamedTuple):
     slots: Writable[Int32s]
 
 
+class WantedSet(NamedTuple):
+    """A set to look for: its hash, the set above, how many nodes it adds, and the stamp that just these bear."""
+
+    hashed: np.uint64
+    above: int
+    size: int
+    stamps: Int64s
+    stamp: int
+
+
 class StatePools(NamedTuple):
     """All of a generation, to be added to.
 
@@ -117,71 +135,68 @@ def mark_below(node_parent, node_step, entries, gate_of_node, first, limit, belo
 
 
 @part
+def is_edge(node, edge, trie):
+    """Whether a node counts and is below this parent by this step; later nodes may be in the making."""
+    parent, step = edge
+    return node < len(trie.below) and trie.parent[node] == parent and trie.step[node] == step
+
+
+@part
 def child_below(trie, parent, step):
-    """The node below `parent` by `step` among those that count, or NONE; later ones may be in the making."""
-    slots, count = trie.slots, len(trie.below)
-    mask = len(slots) - 1
-    slot = edge_slot(parent, step, mask)
-    while True:
-        node = slots[slot]
-        if node < 0 or (node < count and trie.parent[node] == parent and trie.step[node] == step):
-            return node
-        slot = (slot + 1) & mask
+    """The node below `parent` by `step` among those that count, or NONE."""
+    return probe(trie.slots, edge_hash(parent, step), is_edge, (parent, step), trie)[0]
 
 
 @part
 def mixed(node):
     """A node's share of the hash of a set."""
-    value = np.uint64(node + 1) * KEY_A
+    value = np.uint64(node + 1) * MIX_A
     value ^= value >> np.uint64(32)
-    return value * KEY_B
+    return value * MIX_B
 
 
 @part
-def transition_slot(state, symbol, mask):
-    """Where the search for a transition begins."""
-    value = (np.uint64(state) << np.uint64(32) ^ np.uint64(symbol)) * KEY_A
-    return np.int64(value >> np.uint64(32) & np.uint64(mask))
+def transition_key(state, symbol):
+    """A transition as one word."""
+    return np.int64(state) << 32 | np.int64(symbol)
 
 
 @part
 def next_state(keys, targets, state, symbol):
     """The state that follows, or NONE when it has not been worked out."""
-    mask = len(keys) - 1
-    key = np.int64(state) << 32 | np.int64(symbol)
-    slot = transition_slot(state, symbol, mask)
+    key, mask = transition_key(state, symbol), slot_mask(keys)
+    slot = first_slot(key_hash(key), mask)
     while True:
         found = keys[slot]
         if found == key:
             return targets[slot]
         if found < 0:
             return np.int32(NONE)
-        slot = (slot + 1) & mask
+        slot = next_slot(slot, mask)
+
+
+@part
+def is_wanted(row, wanted, sets):
+    """Whether a set is the one that is looked for."""
+    begin, end = sets.begins[row], sets.begins[row + 1]
+    if sets.hashes[row] != wanted.hashed or sets.above[row] != wanted.above or end - begin != wanted.size:
+        return False
+    for index in range(begin, end):
+        if wanted.stamps[sets.nodes[index]] != wanted.stamp:
+            return False
+    return True
+
+
+@part
+def set_hash(hashed):
+    """The part of a set's hash that its slot depends on."""
+    return hashed >> np.uint64(20)
 
 
 @rare
-def find_row(sets, hashed, above, fresh, fresh_end, stamps, stamp):
-    """The set with this hash, this set above and just the nodes fresh to fresh_end; -1 - slot for none.
-
-    The fresh nodes bear `stamp`.
-    """
-    slots, begins = sets.slots, sets.begins
-    mask = len(slots) - 1
-    slot = np.int64(hashed >> np.uint64(20) & np.uint64(mask))
-    while True:
-        row = np.int64(slots[slot])
-        if row < 0:
-            return -1 - slot
-        size = begins[row + 1] - begins[row]
-        if sets.hashes[row] == hashed and sets.above[row] == above and size == fresh_end - fresh:
-            same = True
-            for index in range(begins[row], begins[row + 1]):
-                if stamps[sets.nodes[index]] != stamp:
-                    same = False
-                    break
-            if same:
-                return row
-        slot = (slot + 1) & mask
+def locate_set(wanted, sets):
+    """The set that is looked for and its slot, or -1 and the free slot where it belongs."""
+    return probe(sets.slots, set_hash(wanted.hashed), is_wanted, wanted, sets)
 
 
 @rare
@@ -246,7 +261,7 @@ def deepened(deep, stamp, begin, end, below, pools):
     """The deep set with those of the reached nodes, begin to end, that are new to it: they don't bear `stamp`."""
     sizes, deeps, stamps, reached = pools.sizes, pools.deeps, pools.stamps, pools.states.nodes
     first, last = sizes[N_DEEP_POOL], sizes[N_DEEP_POOL]
-    hashed = np.uint64(deep + 1) * KEY_B
+    hashed = np.uint64(deep + 1) * MIX_B
     for index in range(begin, end):
         node = reached[index]
         if below[node] & DEEP_STEPS != 0 and stamps[node] != stamp:
@@ -259,13 +274,13 @@ def deepened(deep, stamp, begin, end, below, pools):
     stamp = sizes[N_STAMP]
     for index in range(first, last):
         stamps[deeps.nodes[index]] = stamp
-    found = find_row(deeps, hashed, deep, first, last, stamps, stamp)
+    found, slot = locate_set(WantedSet(hashed, deep, last - first, stamps, stamp), deeps)
     if found < 0:
         row = sizes[N_DEEPS]
         deeps.above[row] = deep
         deeps.hashes[row] = hashed
         deeps.begins[row + 1] = last
-        deeps.slots[-1 - found] = row
+        deeps.slots[slot] = row
         sizes[N_DEEP_POOL] = last
         sizes[N_DEEPS] = row + 1
         found = row
@@ -287,11 +302,11 @@ def follow(state, symbol, trie, pools):
     deep = deepened(deep, stamp, begin, end, trie.below, pools)
     sizes[N_STAMP] += 1
     stamp = sizes[N_STAMP]
-    hashed = np.uint64(deep + 1) * KEY_B
+    hashed = np.uint64(deep + 1) * MIX_B
     for index in range(begin, end):
         stamps[reached[index]] = stamp
         hashed += mixed(reached[index])
-    found = find_row(sets, hashed, deep, begin, end, stamps, stamp)
+    found, slot = locate_set(WantedSet(hashed, deep, end - begin, stamps, stamp), sets)
     if found >= 0:
         return found
     n, m = sizes[N_ACCEPTED], sizes[N_GATES]
@@ -308,7 +323,7 @@ def follow(state, symbol, trie, pools):
     sets.begins[states + 1], pools.accepted_begin[states + 1], pools.gates_begin[states + 1] = end, n, m
     sets.above[states] = deep
     sets.hashes[states] = hashed
-    sets.slots[-1 - found] = states
+    sets.slots[slot] = states
     sizes[N_STATES] = states + 1
     return states
 
@@ -316,12 +331,10 @@ def follow(state, symbol, trie, pools):
 @part
 def put_transition(keys, targets, state, symbol, target):
     """Write a transition that is not there yet into a table with room."""
-    mask = len(keys) - 1
-    slot = transition_slot(state, symbol, mask)
-    while keys[slot] >= 0:
-        slot = (slot + 1) & mask
+    key = transition_key(state, symbol)
+    slot = free_slot(keys, key_hash(key))
     targets[slot] = target
-    keys[slot] = np.int64(state) << 32 | np.int64(symbol)
+    keys[slot] = key
 
 
 @kernel
@@ -371,9 +384,5 @@ def copy_transitions(old_keys, old_targets, keys, targets):
 @kernel("void(ro_u8[::1], int64, i4[::1])", late=True)
 def index_rows(hashes, count, slots):
     """Put the rows of a pool into a fresh table."""
-    mask = len(slots) - 1
     for row in range(count):
-        slot = np.int64(hashes[row] >> np.uint64(20) & np.uint64(mask))
-        while slots[slot] >= 0:
-            slot = (slot + 1) & mask
-        slots[slot] = row
+        slots[free_slot(slots, set_hash(hashes[row]))] = row

@@ -11,6 +11,7 @@ entry. Cost: some 0.1 µs to add a path; for each element some operations on eac
 import numpy as np
 
 from pathcast.kernels import Int32s
+from pathcast.store import grown
 
 from ...table.path_trie import Trie
 from .pending_paths_kernels import F_BITS, F_ROWS, F_SIZES, ROWS, PendingBits, put_pending
@@ -76,6 +77,4 @@ class PendingPaths:
             words *= 2
         larger = np.zeros((rows, words), dtype=np.uint64)
         larger[: self._table.shape[0], : self._table.shape[1]] = self._table
-        entries = np.zeros(64 * words, dtype=np.int32)
-        entries[: len(self._entries)] = self._entries
-        self._table, self._entries = larger, entries
+        self._table, self._entries = larger, grown(self._entries, 64 * words)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from pathcast.documents import DocumentBatch
 from pathcast.kernels import Bools, Floats, Int32s, Int64s
+from pathcast.store import grown
 
 from ...arrays.bitsets import new_marks
 from .access_clauses import Choice
@@ -169,9 +170,7 @@ class Access:
             )
             if done == len(batch):
                 return offsets, room.out[: offsets[-1]].copy()
-            larger = np.empty(2 * len(room.out), dtype=np.int32)
-            larger[: offsets[done]] = room.out[: offsets[done]]
-            self._scratch.room = room = room._replace(out=larger)
+            self._scratch.room = room = room._replace(out=grown(room.out, 2 * len(room.out)))
 
     def _fitting(self, patterns: int) -> AccessScratch:
         """The buffers of this thread, with room for so many patterns."""

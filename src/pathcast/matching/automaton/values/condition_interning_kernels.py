@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.kernels import Bools, Int32s, Int64s, Matrix, UInt8s, UInt64s, Writable, kernel, part, rare
+from pathcast.kernels.hash_table_kernels import MIX_A, MIX_B, probe
 
-from ...arrays.hash_probe_kernels import probe
 from ..verify.value_condition_kernels import (
     ATTRIBUTE,
     C_BEFORE,
@@ -36,7 +36,6 @@ from ..verify.value_condition_kernels import (
 from .value_comparison_kernels import same_text
 from .value_test_hash_kernels import D_ELEMENT, D_KIND, D_LENGTH, D_LITERAL, D_PLACE
 
-KEY_A, KEY_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 # `sizes`: how far the rows, the literals and the parts of a table are filled.
 N_ROWS, N_LITERALS, N_PARTS, N_SIZES = range(4)
 # In the place of a number: what nobody wants is not taken over.
@@ -114,21 +113,21 @@ class ValueTestKey(NamedTuple):
 @part
 def mixed(hashed, value):
     """Take one number more into a hash."""
-    hashed = (hashed ^ np.uint64(value)) * KEY_A
+    hashed = (hashed ^ np.uint64(value)) * MIX_A
     return hashed ^ hashed >> np.uint64(29)
 
 
 @part
-def slot_at(hashed, mask):
-    """Where the search for a hash begins."""
-    return np.int64(hashed * KEY_B >> np.uint64(20) & np.uint64(mask))
+def finished(hashed):
+    """The hash that a search begins with, after the last number."""
+    return hashed * MIX_B >> np.uint64(20)
 
 
 @rare
 def hash_text(hashed, data, begin, length):
     """Take a text into a hash."""
     for k in range(begin, begin + length):
-        hashed = (hashed ^ np.uint64(data[k])) * KEY_B
+        hashed = (hashed ^ np.uint64(data[k])) * MIX_B
     return mixed(hashed, length)
 
 
@@ -169,14 +168,14 @@ def is_same_condition(row, key, table):
 @rare
 def locate_condition(key, table, slots):
     """The condition that is looked for and its slot, or -1 and the free slot where it belongs."""
-    hashed = mixed(mixed(mixed(KEY_B, key.kind), key.test), key.limit)
+    hashed = mixed(mixed(mixed(MIX_B, key.kind), key.test), key.limit)
     if is_step(key.kind):
         hashed = mixed(hashed, key.before)
     else:
         hashed = hash_text(hashed, key.texts, key.literal, key.length)
     for k in range(key.begin, key.end):
         hashed = mixed(hashed, part_number(key, k))
-    return probe(slots, slot_at(hashed, len(slots) - 1), is_same_condition, key, table)
+    return probe(slots, finished(hashed), is_same_condition, key, table)
 
 
 @part
@@ -314,9 +313,9 @@ def is_same_test(test, key, table):
 @rare
 def locate_test(key, table, slots):
     """The value test that is looked for and its slot, or -1 and the free slot where it belongs."""
-    hashed = mixed(mixed(mixed(mixed(KEY_B, key.element), key.place), key.kind), key.number)
+    hashed = mixed(mixed(mixed(mixed(MIX_B, key.element), key.place), key.kind), key.number)
     hashed = hash_text(hashed, key.texts, key.literal, key.length)
-    return probe(slots, slot_at(hashed, len(slots) - 1), is_same_test, key, table)
+    return probe(slots, finished(hashed), is_same_test, key, table)
 
 
 @part

@@ -35,6 +35,7 @@ from pathcast.kernels import (
     prefetch,
     rare,
 )
+from pathcast.kernels.hash_table_kernels import MIX_A, first_slot, next_slot
 
 from ...arrays.bitset_kernels import Marks, mark_with_summary, read_few_marks
 from .passed_tests_kernels import (
@@ -75,7 +76,6 @@ Q_AT, Q_KEY, Q_ELEMENT, Q_COLUMNS = range(4)
 DONE, MISS, FULL, CROWDED = range(4)
 # Rows of offsets: of entries, and of patterns that have to be verified.
 O_ENTRIES, O_CALLED, O_ROWS = range(3)
-HASH_A = np.uint64(0x9E3779B97F4A7C15)
 ONE = np.uint64(1)
 
 
@@ -154,17 +154,17 @@ class JoinScratch(NamedTuple):
 @part
 def run_slot(key, mask):
     """Where the search for a run begins in its region's table."""
-    return np.int64(np.uint64(key) * HASH_A >> np.uint64(40) & np.uint64(mask))
+    return first_slot(np.uint64(key) * MIX_A >> np.uint64(40), mask)
 
 
 @part
 def find_run(region, key, regions, tables):
     """The place of a run in the table of its region, or the free one where it belongs."""
-    base, mask = regions[region, R_BASE], regions[region, R_MASK]
+    base, mask = np.uint64(regions[region, R_BASE]), np.uint64(regions[region, R_MASK])
     slot = run_slot(key, mask)
     found = tables[base + slot, T_KEY]
     while found != key and found != NO_RUN:
-        slot = (slot + 1) & mask
+        slot = next_slot(slot, mask)
         found = tables[base + slot, T_KEY]
     return base + slot
 
@@ -186,14 +186,14 @@ def queue_tests(element, above, place, region, regions, passed, queue, counts):
 
     `above` is counted from the document's first element.
     """
-    base, mask = regions.regions[region, R_BASE], regions.regions[region, R_MASK]
+    base, mask = regions.regions[region, R_BASE], np.uint64(regions.regions[region, R_MASK])
     at = passed.heads[above]
     while at >= 0:
         n = counts[J_QUEUED]
         if n == len(queue.rows):
             return False
         key = np.int64(place) << TEST_BITS | passed.links[at, L_TEST]
-        slot = base + run_slot(key, mask)
+        slot = base + np.int64(run_slot(key, mask))
         prefetch(regions.tables, slot * T_COLUMNS)
         queue.rows[n, Q_AT] = region
         queue.rows[n, Q_KEY] = key

@@ -7,10 +7,10 @@ A value is a place and a length in some array of bytes. Its plain twin is `pathc
 import numpy as np
 
 from pathcast.kernels import part, rare
+from pathcast.kernels.hash_table_kernels import MIX_A, MIX_B
 
 EQUAL_TEXT, DIFFERENT_TEXT, EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST, CONTAINS, STARTS_WITH = range(10)
 FRACTION_DIGITS = 20
-HASH_A, HASH_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 LARGEST_EXPONENT = 1_000_000
 # A search goes on by hashes when it has found more than so many bytes alike for each that it has come.
 MOST_ALIKE = 4
@@ -110,7 +110,7 @@ def short_hash(data, p, length):
         first |= np.uint64(data[p + k]) << np.uint64(8 * k)
     for k in range(8, min(length, 16)):
         second |= np.uint64(data[p + k]) << np.uint64(8 * k - 64)
-    return (first * HASH_A ^ second) * HASH_B ^ np.uint64(length)
+    return (first * MIX_A ^ second) * MIX_B ^ np.uint64(length)
 
 
 @rare
@@ -118,14 +118,14 @@ def find_by_hash(a, p, length, b, q, wanted):
     """As `find`, in time that does not depend on how alike the texts are: only pieces of one hash are compared."""
     here, there, power = np.uint64(0), np.uint64(0), np.uint64(1)
     for k in range(min(wanted, length)):
-        here = here * HASH_A + np.uint64(a[p + k])
-        there = there * HASH_A + np.uint64(b[q + k])
-        power *= HASH_A
+        here = here * MIX_A + np.uint64(a[p + k])
+        there = there * MIX_A + np.uint64(b[q + k])
+        power *= MIX_A
     for begin in range(p, p + length - wanted + 1):
         if here == there and same_text(a, begin, wanted, b, q, wanted):
             return np.int64(begin)
         if begin + wanted < p + length:
-            here = here * HASH_A + np.uint64(a[begin + wanted]) - power * np.uint64(a[begin])
+            here = here * MIX_A + np.uint64(a[begin + wanted]) - power * np.uint64(a[begin])
     return np.int64(-1)
 
 

@@ -13,8 +13,9 @@ from collections.abc import Collection
 import numpy as np
 
 from pathcast.documents import Names
-from pathcast.kernels import AnyArray, Floats, Int8s, Int32s, Int64s
+from pathcast.kernels import AnyArray, Floats, Int8s, Int32s
 from pathcast.patterns import Pattern
+from pathcast.store import grown
 
 from ...arrays.growing_array import Growing
 from .condition_interning_kernels import (
@@ -139,7 +140,7 @@ class DemandTable:
         if needed > self._rows.shape[1] or not self._rows.flags.writeable:
             size = max(_FIRST, needed + (needed >> 1))
             self._rows = _wider(self._rows, size)
-            self.hits = _longer(self.hits, size)
+            self.hits = grown(self.hits, size)
 
     def _group(self, element: int, place: int, kind: int) -> int:
         """The group of a test, -1 for one that is no range."""
@@ -150,7 +151,7 @@ class DemandTable:
         self.groups = len(self._groups)
         if group >= len(self.samples):
             self.samples = np.vstack([self.samples, np.full_like(self.samples, np.nan)])
-            self.sampled = _longer(self.sampled, 2 * len(self.sampled))
+            self.sampled = grown(self.sampled, 2 * len(self.sampled))
         return group
 
     def _key(self, element: int, place: int) -> int:
@@ -229,9 +230,7 @@ class DemandTable:
         elif not self._slots.flags.writeable:
             self._slots = self._slots.copy()
         if count > len(self._hashes) or not self._hashes.flags.writeable:
-            hashes = np.zeros(self._rows.shape[1], dtype=np.uint64)
-            hashes[: self._indexed] = self._hashes[: self._indexed]
-            self._hashes = hashes
+            self._hashes = grown(self._hashes[: self._indexed], self._rows.shape[1])
         index_tests(
             self._rows, self.numbers.view, self._literals.room, first, count, self._hashes, self._slots, self._grams
         )
@@ -291,7 +290,7 @@ class DemandTable:
         table.groups = groups = len(arrays["samples"])
         table.samples = np.full((max(_FIRST, groups), SAMPLES), np.nan)
         table.samples[:groups] = arrays["samples"]
-        table.sampled = _longer(np.array(arrays["sampled"]), len(table.samples))
+        table.sampled = grown(np.array(arrays["sampled"]), len(table.samples))
         table.longest, has_grams = arrays["whole"].tolist()
         table.has_grams = bool(has_grams)
         table._recalled = False
@@ -375,10 +374,4 @@ def _of_any_element(demand: Demand) -> tuple[int, int, bytes, float]:
 def _wider(rows: Int32s, size: int) -> Int32s:
     larger = np.zeros((rows.shape[0], size), dtype=np.int32)
     larger[:, : rows.shape[1]] = rows
-    return larger
-
-
-def _longer(column: Int64s, size: int) -> Int64s:
-    larger = np.zeros(size, dtype=np.int64)
-    larger[: len(column)] = column
     return larger

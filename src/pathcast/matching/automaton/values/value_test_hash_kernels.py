@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.kernels import Floats, Int8s, Int32s, Int64s, Matrix, UInt8s, UInt64s, Writable, kernel, part, rare
+from pathcast.kernels.hash_table_kernels import FNV_PRIME, FNV_SEED, MIX_A, MIX_B, probe
 
-from ...arrays.hash_probe_kernels import probe
 from .value_comparison_kernels import number, same_text
 
 ANY, SELF_VALUE, TEXT_VALUE = -1, -2, -3
@@ -31,9 +31,6 @@ V_BYTES, V_WHOSE, V_TESTS, V_COLUMNS, KINDS = 0, 1, 2, 6, 4
 NO_TEST = -1
 VALUES = 1 << 12
 SHORT = 8
-HASH_A, HASH_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0x100000001B3)
-HASH_C = np.uint64(0xC2B2AE3D27D4EB4F)
-SEED = np.uint64(0xCBF29CE484222325)
 
 
 class ValueTestTable(NamedTuple):
@@ -118,15 +115,15 @@ def value_at(start, length, content):
 @part
 def hash_byte(hashed, byte):
     """Take one byte more into a hash."""
-    return (hashed ^ np.uint64(byte)) * HASH_B
+    return (hashed ^ np.uint64(byte)) * FNV_PRIME
 
 
 @part
-def slot_of(hashed, element, place, kind, mask):
-    """Where the search for a test begins."""
-    mixed = (hashed ^ np.uint64(element + 8) * HASH_A) * HASH_B ^ np.uint64(place + 8) * HASH_A + np.uint64(kind)
+def hash_test(hashed, element, place, kind):
+    """The hash of a test, given that of its value."""
+    mixed = (hashed ^ np.uint64(element + 8) * MIX_A) * FNV_PRIME ^ np.uint64(place + 8) * MIX_A + np.uint64(kind)
     mixed ^= mixed >> np.uint64(29)
-    return np.int64(mixed * HASH_A >> np.uint64(20) & np.uint64(mask))
+    return mixed * MIX_A >> np.uint64(20)
 
 
 @part
@@ -147,13 +144,13 @@ def hash_number(value):
     """A hash that is equal for equal numbers."""
     scaled = value * 1024.0
     whole = np.int64(scaled) if -9e18 < scaled < 9e18 else np.int64(0)
-    return SEED ^ np.uint64(whole) * HASH_A
+    return FNV_SEED ^ np.uint64(whole) * MIX_A
 
 
 @part
 def gram_place(gram):
     """A four-byte piece's bit in the filter."""
-    return np.int64(gram * HASH_A >> np.uint64(48))
+    return np.int64(gram * MIX_A >> np.uint64(48))
 
 
 @part
@@ -182,7 +179,7 @@ def index_tests(
     """Put the tests from `first` on into the table; of a group of ranges only one, which stands for all."""
     for test in range(first, count):
         kind = rows[D_KIND, test]
-        hashed = SEED
+        hashed = FNV_SEED
         if kind == EQUAL_NUMBER:
             hashed = hash_number(numbers[test])
         elif kind == EQUAL_TEXT or kind == GRAM:
@@ -196,8 +193,8 @@ def index_tests(
                 grams[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
                 hashed = gram
         hashes[test] = hashed
-        begin = slot_of(hashed, rows[D_ELEMENT, test], rows[D_PLACE, test], kind, len(slots) - 1)
-        other, slot = probe(slots, begin, is_same_range, test, rows)
+        mixed = hash_test(hashed, rows[D_ELEMENT, test], rows[D_PLACE, test], kind)
+        other, slot = probe(slots, mixed, is_same_range, test, rows)
         if other < 0:
             slots[slot] = test
 
@@ -228,8 +225,8 @@ def find_test(key, table):
 
     Another thread may put later tests into the slots meanwhile.
     """
-    begin = slot_of(key.hashed, key.element, key.place, key.kind, len(table.slots) - 1)
-    return probe(table.slots, begin, is_passed, key, table)[0]
+    mixed = hash_test(key.hashed, key.element, key.place, key.kind)
+    return probe(table.slots, mixed, is_passed, key, table)[0]
 
 
 @rare
@@ -239,7 +236,7 @@ def resolve(value, holder, place, asked, row, table, cache):
     for kind in range(KINDS):
         passed[row, V_TESTS + kind] = NO_TEST
     if asked & ASKS_TEXT:
-        hashed = SEED
+        hashed = FNV_SEED
         for k in range(value.length):
             hashed = hash_byte(hashed, value.data[value.start + k])
         test = find_test(ValueKey(hashed, holder, place, np.int32(EQUAL_TEXT), 0.0, value), table)
@@ -257,7 +254,7 @@ def resolve(value, holder, place, asked, row, table, cache):
             passed[row, V_TESTS + EQUAL_NUMBER] = test
     if asked & ASKS_RANGE:
         for kind in range(LOW, HIGH + 1):
-            test = find_test(ValueKey(SEED, holder, place, np.int32(kind), 0.0, value), table)
+            test = find_test(ValueKey(FNV_SEED, holder, place, np.int32(kind), 0.0, value), table)
             if test >= 0 and table.group_of[test] < table.groups:
                 passed[row, V_TESTS + kind] = table.group_of[test]
 
@@ -273,7 +270,7 @@ def remembered(value, holder, place, asked, table, cache):
         for k in range(length):
             text |= np.uint64(value.data[value.start + k]) << np.uint64(8 * k)
         whose = np.int64(place + 8) << 36 | np.int64(holder + 8) << 4 | (length + 1)
-        row = np.int64((text * HASH_A ^ np.uint64(whose)) * HASH_C >> np.uint64(52))
+        row = np.int64((text * MIX_A ^ np.uint64(whose)) * MIX_B >> np.uint64(52))
     if row == VALUES or rows[row, V_WHOSE] != whose or rows[row, V_BYTES] != np.int64(text):
         resolve(value, holder, place, asked, row, table, cache)
         rows[row, V_WHOSE] = whose

@@ -27,7 +27,6 @@ from ..values.value_comparison_kernels import CONTAINS
 from .element_set_kernels import (
     BOTH,
     EITHER,
-    HASH_A,
     OPERATIONS,
     T_EPOCH,
     T_FULL,
@@ -37,6 +36,7 @@ from .element_set_kernels import (
     WITHOUT,
     interned,
     made,
+    result_place,
 )
 from .first_node_kernels import first_passes
 from .value_condition_kernels import (
@@ -125,7 +125,7 @@ def tried(row, of, document, values, conditions, scratch):
             return made(np.int64(BOTH), of, other, document, sets, results, scratch.occurrences)
     state = sets.state
     key = (of << 32 | (row + 1)) * OPERATIONS + TRIED
-    place = np.uint64(key) * HASH_A >> np.uint64(40) & np.uint64(len(results) - 1)
+    place = result_place(key, results)
     if results[place, 0] == key and results[place, 1] >> 32 == state[T_EPOCH]:
         return results[place, 1] & 0xFFFFFFFF
     found = narrowed(row, of, False, document, values, conditions, scratch)

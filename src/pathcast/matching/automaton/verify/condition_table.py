@@ -26,6 +26,7 @@ import numpy as np
 
 from pathcast.documents import Names
 from pathcast.kernels import AnyArray, Int32s
+from pathcast.kernels.hash_table_kernels import MIX_A, MIX_B
 from pathcast.patterns import (
     ALWAYS,
     NEVER,
@@ -62,8 +63,6 @@ from ..values.value_comparison_kernels import (
     DIFFERENT_TEXT,
     EQUAL,
     EQUAL_TEXT,
-    HASH_A,
-    HASH_B,
     LESS,
     MORE,
     STARTS_WITH,
@@ -429,4 +428,4 @@ def _price(condition: Condition) -> int:
 def short_hash(text: bytes) -> int:
     """The plain twin of the kernels' hash of a text."""
     first, second = int.from_bytes(text[:8], "little"), int.from_bytes(text[8:16], "little")
-    return ((first * int(HASH_A) ^ second) % _WORD * int(HASH_B) ^ len(text)) % _WORD
+    return ((first * int(MIX_A) ^ second) % _WORD * int(MIX_B) ^ len(text)) % _WORD

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.kernels import Int64s, UInt64s, Writable, apart, lowest_bit, part
+from pathcast.kernels.hash_table_kernels import MIX_A, MIX_B, first_slot, next_slot, slot_mask
 
 from .value_condition_kernels import (
     ALL,
@@ -44,7 +45,6 @@ OPERATIONS = 8
 # `state`: the last stamp, the epoch, how many sets there are and can be, whether one more was wanted, and how many
 # bytes of values were looked at, about.
 T_STAMP, T_EPOCH, T_SETS, T_CAPACITY, T_FULL, T_WORK, T_COUNTS = range(7)
-HASH_A, HASH_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 class ElementSets(NamedTuple):
@@ -70,10 +70,10 @@ def interned(sets, width):
     word = count * width
     hashed = np.uint64(0)
     for k in range(word, word + width):
-        hashed = (hashed ^ bits[np.uint64(k)]) * HASH_A
+        hashed = (hashed ^ bits[np.uint64(k)]) * MIX_A
         hashed ^= hashed >> np.uint64(29)
-    mask = np.uint64(len(slots) - 1)
-    slot = hashed * HASH_B >> np.uint64(20) & mask
+    mask = slot_mask(slots)
+    slot = first_slot(hashed * MIX_B >> np.uint64(20), mask)
     while slots[slot] >> 32 == epoch:
         other = slots[slot] & 0xFFFFFFFF
         at = other * width
@@ -84,7 +84,7 @@ def interned(sets, width):
                 break
         if same:
             return other
-        slot = (slot + np.uint64(1)) & mask
+        slot = next_slot(slot, mask)
     if count + 1 >= state[T_CAPACITY]:
         state[T_FULL] = 1
         return np.int64(EMPTY)
@@ -189,18 +189,24 @@ def worked_out(operation, a, b, document, sets, occurrences):
 
 
 @part
+def result_place(key, results):
+    """Where the result of an operation is remembered, until another result takes its place."""
+    return first_slot(np.uint64(key) * MIX_A >> np.uint64(40), slot_mask(results))
+
+
+@part
 def made(operation, a, b, document, sets, results, occurrences):
     """The set that an operation gives, remembered or worked out."""
     state = sets.state
     key = (a << 32 | (b + 1)) * OPERATIONS + operation
-    place = np.uint64(key) * HASH_A >> np.uint64(40) & np.uint64(len(results) - 1)
+    place = result_place(key, results)
     if results[place, 0] == key and results[place, 1] >> 32 == state[T_EPOCH]:
         return results[place, 1] & 0xFFFFFFFF
     of = a
     if operation == BELOW and b != ANY_NAME and a != DOCUMENT:
         # By way of all elements below, which other names ask for, too.
         whole = (a << 32) * OPERATIONS + BELOW
-        at = np.uint64(whole) * HASH_A >> np.uint64(40) & np.uint64(len(results) - 1)
+        at = result_place(whole, results)
         if results[at, 0] == whole and results[at, 1] >> 32 == state[T_EPOCH]:
             of = results[at, 1] & 0xFFFFFFFF
         else:
