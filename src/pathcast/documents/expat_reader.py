@@ -38,6 +38,8 @@ _SEPARATOR = "\x01"
 _PIECE = 1 << 20
 # So many bytes of a document an element or attribute takes at least.
 _SHORTEST = 4
+# Expat keeps a name once per prefix that it is written with: a document may write so many times its limit of names.
+_SPELLINGS = 4
 # Expat bounds the work that nested entities can cause from this version on.
 _SAFE_EXPANSION = (2, 4, 0)
 _AMPLIFIED = 43
@@ -169,8 +171,9 @@ class BatchBuilder:
         )
 
     def number(self, reported: str) -> int:
-        """The id of a name as expat reports it (`uri`, separator, `local`)."""
-        uri, _, local = reported.rpartition(_SEPARATOR)
+        """The id of a name as expat reports it: `local`, after the `uri` and before the prefix, if it has them."""
+        first, *rest = reported.split(_SEPARATOR, 2)
+        uri, local = (first, rest[0]) if rest else ("", first)
         if len(local) > self.limits.name_length:
             raise self.limits.exceeded("name_length", f"a name has {len(local):,} characters")
         name = expanded(uri, local)
@@ -199,11 +202,15 @@ class _DocumentReader:
         self.open: list[int] = []
         self.pending: list[str] = []
         self.ids: dict[str, int] = {}
+        self.numbers: set[int] = set()
+        self.prefixes: set[str | None] = {None}
         self.allowance = max(AMPLIFICATION_FLOOR, builder.limits.amplification * len(data))
         self.parser = parser = expat.ParserCreate(UTF_8, _SEPARATOR)
         parser.ordered_attributes = True
+        parser.namespace_prefixes = True
         parser.StartElementHandler = self.start
         parser.EndElementHandler = self.close
+        parser.StartNamespaceDeclHandler = self.prefix
         parser.CharacterDataHandler = self.characters
         parser.CommentHandler = self.boundary
         parser.ProcessingInstructionHandler = self.boundary
@@ -242,12 +249,16 @@ class _DocumentReader:
         parser.Parse(b"", True)
 
     def check_tag(self, parser: expat.XMLParserType, at: int, end: int) -> None:
-        """Refuse a start tag that has too many attributes before its end: expat tells of a tag as a whole."""
+        """Refuse a start tag that has too many attributes or prefixes before its end: expat reports whole tags only."""
         data = self.data[at:end]
-        found, count = _TAG.match(data), 0
+        found, count, declared = _TAG.match(data), 0, 0
         while found := found and _ATTRIBUTE.match(data, found.end()):
-            count += found[1] is not None
-            self.check_count(parser, count, " or more")
+            if found[1] is not None:
+                count += 1
+                self.check_count(parser, count, " or more")
+            else:
+                declared += 1
+                self.check_names(parser, declared - 1)  # one may be the namespace without a prefix
 
     def check_count(self, parser: expat.XMLParserType, count: int, more: str = "") -> None:
         """Refuse an element with so many attributes, if they are too many."""
@@ -255,6 +266,22 @@ class _DocumentReader:
             line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
             what = f"an element has {count:,} attributes{more}"
             raise self.builder.limits.exceeded("attributes", what, line=line, column=column)
+
+    def check_names(self, parser: expat.XMLParserType, count: int) -> None:
+        """Refuse a document with so many names and prefixes, if they are too many."""
+        most = self.builder.limits.names
+        if count > most:
+            line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
+            what = f"the document has more than {most:,} different names and prefixes"
+            raise self.builder.limits.exceeded("names", what, line=line, column=column)
+
+    def check_spellings(self, parser: expat.XMLParserType, count: int) -> None:
+        """Refuse a document that writes names in so many ways, if they are too many."""
+        limits = self.builder.limits
+        if count > _SPELLINGS * limits.names:
+            line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
+            what = f"the document writes names in more than {_SPELLINGS * limits.names:,} ways, prefixes included"
+            raise LimitError(f"{what} (raise it with Limits(names=…))", line=line, column=column)
 
     def may_have_long_namespaces(self) -> bool:
         """Whether a namespace may be longer than most: it stands in quotes, or a DTD has a part of it."""
@@ -268,17 +295,26 @@ class _DocumentReader:
         parser = expat.ParserCreate(UTF_8)
         parser.ordered_attributes = True
         most = max(LONGEST_NAMESPACE, self.builder.limits.name_length)
+        prefixes: set[str] = set()
+        spellings: set[str] = set()
 
-        def start(_: str, attributes: list[str]) -> None:
+        def start(tag: str, attributes: list[str]) -> None:
             declared = 0
+            spellings.add(tag)
             for index in range(0, len(attributes), 2):
                 if attributes[index] == "xmlns" or attributes[index].startswith("xmlns:"):
                     declared += 1
+                    if attributes[index] != "xmlns":
+                        prefixes.add(attributes[index])
                     if (size := len(attributes[index + 1])) > most:
                         what = f"a namespace has {size:,} characters; at most {most:,} allowed"
                         reason = f"{what} (raise it with Limits(name_length=…))"
                         raise LimitError(reason, line=parser.CurrentLineNumber, column=parser.CurrentColumnNumber + 1)
+                else:
+                    spellings.add(attributes[index])
             self.check_count(parser, len(attributes) // 2 - declared)
+            self.check_names(parser, len(prefixes))
+            self.check_spellings(parser, len(spellings))
 
         parser.StartElementHandler = start
         try:
@@ -369,16 +405,24 @@ class _DocumentReader:
             self.spend(_SHORTEST + len(value))
 
     def number(self, reported: str) -> int:
-        """The id of a name that the document did not have before."""
-        if len(self.ids) >= self.builder.limits.names:
-            self.over("names", f"the document has more than {len(self.ids):,} different names")
+        """The id of a name that the document did not have before, or not with this prefix."""
+        self.check_spellings(self.parser, len(self.ids) + 1)
         try:
             number = self.builder.number(reported)
         except PathcastError as error:
             error.line, error.column = self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1
             raise
+        if number not in self.numbers:
+            self.check_names(self.parser, len(self.numbers) + len(self.prefixes))
+            self.numbers.add(number)
         self.ids[reported] = number
         return number
+
+    def prefix(self, prefix: str | None, _: str | None) -> None:
+        """Count a prefix that is declared: expat keeps it, and each name under it, up to the document's end."""
+        if prefix not in self.prefixes:
+            self.check_names(self.parser, len(self.numbers) + len(self.prefixes))
+            self.prefixes.add(prefix)
 
     def close(self, _: str) -> None:
         builder = self.builder
