@@ -10,26 +10,23 @@ of the file raises.
 import csv
 import io
 import os
-import sys
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from pathcast.errors import PatternError
 from pathcast.extras import extra
 
+from .csv_fields import fields_of_any_length
 from .decompression import AMPLIFICATION, Bound, check_parquet, is_text_kind, texts_of, unpacked
 
 LARGEST_ID = (1 << 31) - 1
 _BLOCK = 1 << 16  # characters of text that are cut into lines at a time
 _LONGEST_ID = 40  # with leading zeros
 _SHOWN = 200  # characters of a heading in an error
-_field_limit = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +112,7 @@ def _csv(file: Path, text: str) -> Rows:
     rows: list[dict[str, str]] = []
     lines: list[int] = []
     errors: list[PatternError] = []
-    with _fields_of_any_length():
+    with fields_of_any_length():
         found = _csv_rows(file, text)
         columns, _ = next(found, ([], 1))
         if isinstance(columns, str):
@@ -149,20 +146,6 @@ def _csv_rows(file: Path, text: str) -> Iterator[tuple[list[str] | str, int]]:
             if "end of data" in str(error):
                 raise PatternError(f"{file}: a quote is not closed", line=before + 1) from None
             yield str(error), reader.line_num
-
-
-@contextmanager
-def _fields_of_any_length() -> Iterator[None]:
-    """Let `csv` read long fields: what a subscription may hold is checked with the other rules, row by row.
-
-    The limit is the process's: the lock keeps two files from restoring it in the wrong order.
-    """
-    with _field_limit:
-        before = csv.field_size_limit(sys.maxsize)
-        try:
-            yield
-        finally:
-            csv.field_size_limit(before)
 
 
 def _parquet(file: Path, data: bytes, bound: Bound) -> Rows:
