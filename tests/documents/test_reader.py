@@ -291,6 +291,16 @@ def test_entities_that_hold_elements_stop_at_the_amplification_limit() -> None:
         read(document.format("&e;" * 300), entities="expand")
 
 
+@pytest.mark.parametrize(("prefix", "count"), [("xmlns:p{}", 400), ("p{}", 400), ("xmlns", 1)])
+def test_defaults_of_a_document_type_stop_at_the_amplification_limit(prefix: str, count: int) -> None:
+    """Each element has them all, though it is four bytes of the document."""
+    defaults = " ".join(f"{prefix.format(number)} CDATA '{'u' * (4000 // count)}'" for number in range(count))
+    document = f"<!DOCTYPE r [<!ATTLIST a {defaults}>]><r>{{}}</r>"
+    assert len(read(document.format("<a/>" * 100))) == 101
+    with pytest.raises(LimitError, match=r"Limits\(amplification=…\)"):
+        read(document.format("<a/>" * 500))
+
+
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_limit_allows_its_value_and_refuses_one_more(limit: str) -> None:
     limits, allowed, refused = LIMITS[limit]

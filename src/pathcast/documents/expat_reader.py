@@ -191,6 +191,11 @@ def _int64(column: "array[int]") -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.array(column, dtype=np.int64)
 
 
+def _declaration_size(prefix: str, uri: str) -> int:
+    """No more than the bytes of a namespace's declaration in a tag; one that a document type adds is in no tag."""
+    return len("xmlns=''") + len(prefix) + len(uri)
+
+
 class _DocumentReader:
     """One run of expat over one document, appending to a builder's columns."""
 
@@ -283,6 +288,13 @@ class _DocumentReader:
             what = f"the document writes names in more than {_SPELLINGS * limits.names:,} ways, prefixes included"
             raise LimitError(f"{what} (raise it with Limits(names=…))", line=line, column=column)
 
+    def check_growth(self, parser: expat.XMLParserType, allowance: int) -> None:
+        """Refuse a document whose entities and defaults have made more than they may, so that less than 0 is left."""
+        if allowance < 0:
+            line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
+            what = f"entities or default attributes make the document of {len(self.data):,} bytes grow too large"
+            raise self.builder.limits.exceeded("amplification", what, line=line, column=column)
+
     def may_have_long_namespaces(self) -> bool:
         """Whether a namespace may be longer than most: it stands in quotes, or a DTD has a part of it."""
         data = self.data
@@ -295,15 +307,18 @@ class _DocumentReader:
         parser = expat.ParserCreate(UTF_8)
         parser.ordered_attributes = True
         most = max(LONGEST_NAMESPACE, self.builder.limits.name_length)
+        allowance = self.allowance
         prefixes: set[str] = set()
         spellings: set[str] = set()
 
         def start(tag: str, attributes: list[str]) -> None:
+            nonlocal allowance
             declared = 0
             spellings.add(tag)
             for index in range(0, len(attributes), 2):
                 if attributes[index] == "xmlns" or attributes[index].startswith("xmlns:"):
                     declared += 1
+                    allowance -= _declaration_size(attributes[index][6:], attributes[index + 1])
                     if attributes[index] != "xmlns":
                         prefixes.add(attributes[index])
                     if (size := len(attributes[index + 1])) > most:
@@ -313,6 +328,7 @@ class _DocumentReader:
                 else:
                     spellings.add(attributes[index])
             self.check_count(parser, len(attributes) // 2 - declared)
+            self.check_growth(parser, allowance)
             self.check_names(parser, len(prefixes))
             self.check_spellings(parser, len(spellings))
 
@@ -418,8 +434,9 @@ class _DocumentReader:
         self.ids[reported] = number
         return number
 
-    def prefix(self, prefix: str | None, _: str | None) -> None:
+    def prefix(self, prefix: str | None, uri: str | None) -> None:
         """Count a prefix that is declared: expat keeps it, and each name under it, up to the document's end."""
+        self.spend(_declaration_size(prefix or "", uri or ""))
         if prefix not in self.prefixes:
             self.check_names(self.parser, len(self.numbers) + len(self.prefixes))
             self.prefixes.add(prefix)
@@ -451,7 +468,7 @@ class _DocumentReader:
     def spend(self, size: int) -> None:
         self.allowance -= size
         if self.allowance < 0:
-            self.over("amplification", f"entities make the document of {len(self.data):,} bytes grow too large")
+            self.check_growth(self.parser, self.allowance)
 
     def declaration(self, version: str, encoding: str | None, _: int) -> None:
         if version != "1.0":
