@@ -27,6 +27,7 @@ from pathcast.errors import DocumentError, LimitError, PathcastError
 from .document_batch import DocumentBatch
 from .document_limits import AMPLIFICATION_FLOOR, Limits
 from .encodings import UTF_8, as_utf8
+from .limit_checks import LimitChecks
 from .names import Names, expanded
 from .scanner.layout_kernels import LONGEST_NAMESPACE
 from .undeclared_prefixes import unbound_prefix
@@ -38,8 +39,6 @@ _SEPARATOR = "\x01"
 _PIECE = 1 << 20
 # So many bytes of a document an element or attribute takes at least.
 _SHORTEST = 4
-# Expat keeps a name once per prefix that it is written with: a document may write so many times its limit of names.
-_SPELLINGS = 4
 # Expat bounds the work that nested entities can cause from this version on.
 _SAFE_EXPANSION = (2, 4, 0)
 _AMPLIFIED = 43
@@ -209,6 +208,7 @@ class _DocumentReader:
         self.ids: dict[str, int] = {}
         self.numbers: set[int] = set()
         self.prefixes: set[str | None] = {None}
+        self.check = LimitChecks(builder.limits, len(data))
         self.allowance = max(AMPLIFICATION_FLOOR, builder.limits.amplification * len(data))
         self.parser = parser = expat.ParserCreate(UTF_8, _SEPARATOR)
         parser.ordered_attributes = True
@@ -260,40 +260,10 @@ class _DocumentReader:
         while found := found and _ATTRIBUTE.match(data, found.end()):
             if found[1] is not None:
                 count += 1
-                self.check_count(parser, count, " or more")
+                self.check.attributes(parser, count, " or more")
             else:
                 declared += 1
-                self.check_names(parser, declared - 1)  # one may be the namespace without a prefix
-
-    def check_count(self, parser: expat.XMLParserType, count: int, more: str = "") -> None:
-        """Refuse an element with so many attributes, if they are too many."""
-        if count > self.builder.limits.attributes:
-            line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
-            what = f"an element has {count:,} attributes{more}"
-            raise self.builder.limits.exceeded("attributes", what, line=line, column=column)
-
-    def check_names(self, parser: expat.XMLParserType, count: int) -> None:
-        """Refuse a document with so many names and prefixes, if they are too many."""
-        most = self.builder.limits.names
-        if count > most:
-            line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
-            what = f"the document has more than {most:,} different names and prefixes"
-            raise self.builder.limits.exceeded("names", what, line=line, column=column)
-
-    def check_spellings(self, parser: expat.XMLParserType, count: int) -> None:
-        """Refuse a document that writes names in so many ways, if they are too many."""
-        limits = self.builder.limits
-        if count > _SPELLINGS * limits.names:
-            line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
-            what = f"the document writes names in more than {_SPELLINGS * limits.names:,} ways, prefixes included"
-            raise LimitError(f"{what} (raise it with Limits(names=…))", line=line, column=column)
-
-    def check_growth(self, parser: expat.XMLParserType, allowance: int) -> None:
-        """Refuse a document whose entities and defaults have made more than they may, so that less than 0 is left."""
-        if allowance < 0:
-            line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
-            what = f"entities or default attributes make the document of {len(self.data):,} bytes grow too large"
-            raise self.builder.limits.exceeded("amplification", what, line=line, column=column)
+                self.check.names(parser, declared - 1)  # one may be the namespace without a prefix
 
     def may_have_long_namespaces(self) -> bool:
         """Whether a namespace may be longer than most: it stands in quotes, or a DTD has a part of it."""
@@ -327,10 +297,10 @@ class _DocumentReader:
                         raise LimitError(reason, line=parser.CurrentLineNumber, column=parser.CurrentColumnNumber + 1)
                 else:
                     spellings.add(attributes[index])
-            self.check_count(parser, len(attributes) // 2 - declared)
-            self.check_growth(parser, allowance)
-            self.check_names(parser, len(prefixes))
-            self.check_spellings(parser, len(spellings))
+            self.check.attributes(parser, len(attributes) // 2 - declared)
+            self.check.growth(parser, allowance)
+            self.check.names(parser, len(prefixes))
+            self.check.spellings(parser, len(spellings))
 
         parser.StartElementHandler = start
         try:
@@ -409,7 +379,7 @@ class _DocumentReader:
     def attributes(self, attributes: list[str]) -> None:
         builder, arena = self.builder, self.builder.arena
         if len(attributes) > 2 * builder.limits.attributes:
-            self.check_count(self.parser, len(attributes) // 2)
+            self.check.attributes(self.parser, len(attributes) // 2)
         for index in range(0, len(attributes), 2):
             reported = attributes[index]
             number = self.ids.get(reported)
@@ -422,14 +392,14 @@ class _DocumentReader:
 
     def number(self, reported: str) -> int:
         """The id of a name that the document did not have before, or not with this prefix."""
-        self.check_spellings(self.parser, len(self.ids) + 1)
+        self.check.spellings(self.parser, len(self.ids) + 1)
         try:
             number = self.builder.number(reported)
         except PathcastError as error:
             error.line, error.column = self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1
             raise
         if number not in self.numbers:
-            self.check_names(self.parser, len(self.numbers) + len(self.prefixes))
+            self.check.names(self.parser, len(self.numbers) + len(self.prefixes))
             self.numbers.add(number)
         self.ids[reported] = number
         return number
@@ -438,7 +408,7 @@ class _DocumentReader:
         """Count a prefix that is declared: expat keeps it, and each name under it, up to the document's end."""
         self.spend(_declaration_size(prefix or "", uri or ""))
         if prefix not in self.prefixes:
-            self.check_names(self.parser, len(self.numbers) + len(self.prefixes))
+            self.check.names(self.parser, len(self.numbers) + len(self.prefixes))
             self.prefixes.add(prefix)
 
     def close(self, _: str) -> None:
@@ -468,7 +438,7 @@ class _DocumentReader:
     def spend(self, size: int) -> None:
         self.allowance -= size
         if self.allowance < 0:
-            self.check_growth(self.parser, self.allowance)
+            self.check.growth(self.parser, self.allowance)
 
     def declaration(self, version: str, encoding: str | None, _: int) -> None:
         if version != "1.0":
