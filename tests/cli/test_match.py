@@ -216,6 +216,13 @@ def test_bad_arguments_have_status_2_and_print_no_rows(subscriptions: Path, opti
     assert outcome.err
 
 
+def test_an_empty_name_is_not_the_current_folder(subscriptions: Path) -> None:
+    for arguments, what in (((subscriptions, ""), "a document"), (("", "-"), "the subscriptions")):
+        outcome = Outcome(*arguments, stdin=b"<a/>")
+        assert (outcome.status, outcome.out) == (2, "")
+        assert outcome.err.startswith(f"error: the name of {what} is empty; give a file")
+
+
 def test_an_unknown_engine_gives_the_known_ones(subscriptions: Path) -> None:
     assert "reference" in Outcome(subscriptions, "-", "--engine", "warp", stdin=b"<a/>").err
 

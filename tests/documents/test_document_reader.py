@@ -224,6 +224,64 @@ LIMITS = {
     "name_length": (Limits(name_length=4), b"<abcd/>", b"<abcde/>"),
 }
 
+PREFIXES = {
+    "in one tag": "<a {}/>",
+    "in tags of their own": "<a>{}</a>",
+    "used": "<a>{}</a>",
+    "with a document type": "<!DOCTYPE a [<!ELEMENT a ANY>]><a>{}</a>",
+    "nested": "<a>{}",
+}
+
+
+@pytest.mark.parametrize("where", PREFIXES)
+def test_prefixes_count_as_names(where: str) -> None:
+    def document(count: int) -> str:
+        declared = [f"xmlns:p{number}='u'" for number in range(count)]
+        if where == "in one tag":
+            return PREFIXES[where].format(" ".join(declared))
+        if where == "nested":
+            return PREFIXES[where].format("".join(f"<b {each}>" for each in declared) + "</b>" * count + "</a>")
+        tag = "p{0}:b" if where == "used" else "b"
+        return PREFIXES[where].format(
+            "".join(f"<{tag.format(at)} xmlns='' {each}/>" * 3 for at, each in enumerate(declared))
+        )
+
+    names = 1 if where == "in one tag" else 2
+    limits = Limits(names=100)
+    assert len(read(document(100 - names), limits=limits)) > 0
+    with pytest.raises(LimitError, match=r"more than 100 different names and prefixes.*Limits\(names=…\)"):
+        read(document(101 - names), limits=limits)
+
+
+def test_a_prefix_that_is_declared_again_and_again_counts_once() -> None:
+    record = "<r xmlns:a='u' xmlns='v' xmlns:b='w'><b:c xmlns:d='x'/></r>"
+    document = f"<a>{record * 1000}</a>"
+    assert len(read(document, limits=Limits(names=6))) == 2001
+    with pytest.raises(LimitError, match="prefixes"):
+        read(document, limits=Limits(names=5))
+
+
+@pytest.mark.parametrize("kind", ["<!DOCTYPE r [<!ELEMENT r ANY>]>", ""], ids=["with a document type", "plain"])
+def test_a_name_may_be_written_with_a_few_prefixes_only(kind: str) -> None:
+    """Expat keeps each spelling of a name."""
+    limits = Limits(names=200)
+    declared = " ".join(f"xmlns:p{number}='u'" for number in range(100))
+
+    def document(count: int) -> str:
+        tags = (f"<p{number % 100}:n{number // 100}/>" for number in range(count))
+        return f"{kind}<r {declared}>{''.join(tags)}</r>"
+
+    assert len(read(document(799), limits=limits)) == 800
+    with pytest.raises(LimitError, match=r"names in more than 800 ways.*Limits\(names=…\)"):
+        read(document(800), limits=limits)
+
+
+def test_a_tag_with_too_many_prefixes_is_refused_before_its_end() -> None:
+    """Expat passes on a tag as a whole, and would take all its declarations into memory first."""
+    document = b"<a %b" % b"".join(b" xmlns:p%d='u'" % number for number in range(400_000))
+    with pytest.raises(LimitError, match="prefixes"):
+        read(document)
+
 
 @pytest.mark.slow
 def test_entities_that_hold_elements_stop_at_the_amplification_limit() -> None:
@@ -231,6 +289,16 @@ def test_entities_that_hold_elements_stop_at_the_amplification_limit() -> None:
     assert len(read(document.format("&e;" * 9), entities="expand")) == 9001
     with pytest.raises(LimitError, match=r"Limits\(amplification=…\)"):
         read(document.format("&e;" * 300), entities="expand")
+
+
+@pytest.mark.parametrize(("prefix", "count"), [("xmlns:p{}", 400), ("p{}", 400), ("xmlns", 1)])
+def test_defaults_of_a_document_type_stop_at_the_amplification_limit(prefix: str, count: int) -> None:
+    """Each element has them all, though it is four bytes of the document."""
+    defaults = " ".join(f"{prefix.format(number)} CDATA '{'u' * (4000 // count)}'" for number in range(count))
+    document = f"<!DOCTYPE r [<!ATTLIST a {defaults}>]><r>{{}}</r>"
+    assert len(read(document.format("<a/>" * 100))) == 101
+    with pytest.raises(LimitError, match=r"Limits\(amplification=…\)"):
+        read(document.format("<a/>" * 500))
 
 
 @pytest.mark.parametrize("limit", LIMITS)

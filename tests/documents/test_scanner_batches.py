@@ -174,6 +174,17 @@ def test_different_names_are_counted_by_document(known: tuple[str, ...]) -> None
     assert passed_on([few], scanner) == []
 
 
+def test_prefixes_that_return_in_the_same_order_are_counted_without_expat() -> None:
+    limits = Limits(names=6)
+    record = b"<r xmlns:a='u' xmlns='v' xmlns:b='w'><b:c xmlns:d='x'/></r>"
+    changing = b"<a>%b</a>" % b"".join(b"<b xmlns:p%d='u'/>" % (number % 4) for number in range(100))
+    documents = [b"<a>%b</a>" % (record * 1000), b"<a xmlns:p0='u'/>", changing, changing.replace(b"p3", b"longer")]
+    scanner = Scanner(Names(), limits, "refuse")
+    batch = scanner.read(documents)
+    assert differences(batch, by_expat(documents, limits=limits)) == [] and not batch.errors
+    assert passed_on(documents, scanner) == [2, 3]
+
+
 def test_a_name_in_the_xml_namespace_may_be_longer_than_the_kernels_room_for_it() -> None:
     """The room ends where other memory begins: nothing is written there."""
     limits = Limits(name_length=1 << 20)

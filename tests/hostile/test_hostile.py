@@ -255,6 +255,26 @@ print((after - before) // 1024 < 120)
     assert run.printed == ["[1, 2]", "True"]
 
 
+FLOODS = {
+    "prefixes": b"<r>%b</r>" % b"".join(b"<p%d:b xmlns:p%d='u'/>" % (n, n) for n in range(200_000)),
+    "prefixes in one tag": b"<r %b/>" % b" ".join(b"xmlns:p%d='u'" % n for n in range(200_000)),
+    "names under many prefixes": b"<r %b>%b</r>"
+    % (
+        b" ".join(b"xmlns:p%d='u'" % n for n in range(1000)),
+        b"".join(b"<p%d:b%d/>" % (n % 1000, n // 1000) for n in range(300_000)),
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [b"", b"<!DOCTYPE r [<!ELEMENT r ANY>]>"], ids=["plain", "with a document type"])
+@pytest.mark.parametrize("flood", FLOODS)
+def test_a_flood_of_prefixes_is_refused(flood: str, kind: bytes) -> None:
+    """Whichever parser reads the document: expat would keep each prefix, and each name under it."""
+    with pytest.raises(LimitError, match="Limits.names="):
+        matcher().match(kind + FLOODS[flood])
+
+
 def test_many_fresh_names_cost_nobody_their_answers() -> None:
     it = matcher()
     for turn in range(3):

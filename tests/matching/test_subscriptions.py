@@ -301,7 +301,9 @@ FAULTS = {
         "line 2: the row has 3 fields, the heading has 2; quote fields that hold a comma",
     ),
     "twice.csv": (b"xpath,id,xpath\n//a,1,//b\n", "two columns 'xpath'"),
-    "heading.csv": (b"x" * 200_000 + b",xpath\n", "line 1: .*a field has more than 131,072 characters"),
+    "heading.csv": (b"x" * 200_000 + b",path\n", r"line 1: .*no column 'xpath' \(its columns: x{200}…"),
+    "inner.csv": (b'id,xpath\n1,//a\n2,"//a[@b="c"]"\n', "line 3: the row is not CSV: .*double each quote"),
+    "long.csv": (b'id,xpath\n1,//a\n\n2,"' + b"//a\n" * 50_000, "line 4: .*a quote is not closed"),
     "s.parquet": (b"nonsense", "not Parquet"),
     "s.txt.gz": (b"nonsense", "cannot read"),
     "t.txt.gz": (gzip.compress(b"//a")[:10] + b"\xff" * 20, "cannot read .*invalid block type"),
@@ -333,6 +335,13 @@ def test_a_column_of_another_kind_is_refused(column: str, values: list, message:
     parquet.write_table(pa.table({"xpath": ["//a"]} | {column: values}), tmp_path / "s.parquet")
     with pytest.raises(PatternError, match=message):
         Subscriptions.read(tmp_path / "s.parquet")
+
+
+def test_a_row_with_a_quote_too_many_leaves_the_other_rows_alone(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text('id,xpath\n1,//a\n2,"//a[@b="c"]"\n3,"//a[@b=""c""]"\n4,"//d\n"x\n5,//e\n')
+    subscriptions, invalid = Subscriptions.read(tmp_path / "s.csv", errors="collect")
+    assert [each.id for each in subscriptions] == [1, 3, 5]
+    assert [error.line for error in invalid] == [3, 6]
 
 
 def test_a_missing_file_says_so(tmp_path: Path) -> None:

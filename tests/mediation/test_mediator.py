@@ -143,3 +143,27 @@ def test_a_mediator_is_saved_and_opened(mediator: Mediator, tmp_path: Path) -> N
     (tmp_path / "file").touch()
     with pytest.raises(MappingError, match="file: can't be written: File exists"):
         there.save(tmp_path / "file")
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_name_that_no_file_can_have_is_an_error_of_the_mapping(name: str) -> None:
+    for opening in (Mediator.open, Mapping.open):
+        with pytest.raises(MappingError, match="no file can have this name"):
+            opening(Path(name))
+
+
+def test_a_global_schema_that_is_not_utf_8_is_an_error_of_the_mapping(mediator: Mediator, tmp_path: Path) -> None:
+    mediator.save(tmp_path / "mediator")
+    for file in (tmp_path / "mediator").iterdir():
+        content = file.read_bytes()
+        file.write_bytes(b"\xff" + content)
+        with pytest.raises(MappingError, match="not UTF-8"):
+            Mediator.open(tmp_path / "mediator")
+        file.write_bytes(content)
+    assert Mediator.open(tmp_path / "mediator").schemas == mediator.schemas
+
+
+@pytest.mark.parametrize("value", ["[" * 100_000, "9" * 5000], ids=["nested", "digits"])
+def test_a_mapping_made_to_cost_is_an_error_of_the_mapping(value: str) -> None:
+    with pytest.raises(MappingError, match="not TOML"):
+        Mapping.read(f"operators = {value}")

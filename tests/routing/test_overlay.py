@@ -35,6 +35,36 @@ def test_routers_of_a_graph_with_cycles_form_a_spanning_tree() -> None:
         assert delivered(overlay.publish("<a/>", policy, "yfilter")) == {("ada", router) for router in overlay.routers}
 
 
+ENTITIES = """<!DOCTYPE a [<!ENTITY word "rain"><!ENTITY part "<b><c>&word;</c></b>">]>
+<a>&part;<d>&word;</d>&part;</a>"""
+
+
+@pytest.mark.parametrize("policy", ["L", "ES", "adaptive", "ES+s", "L+s-sd", "L+st-sd"])
+@pytest.mark.parametrize("untrusted", [(), [("r1", "r2")]], ids=["trusted", "untrusted"])
+def test_documents_with_entities_reach_their_subscribers_where_these_are_expanded(
+    policy: str, untrusted: list[tuple[str, str]]
+) -> None:
+    overlay = Overlay(Topology.chain(3), entities="expand", untrusted=untrusted)
+    for number, xpath in enumerate(["//c[. = 'rain']", "/a/d[contains(., 'ain')]", "//c[. = 'snow']", "//d"]):
+        overlay.subscribe(f"r{number % 3 + 1}", xpath, f"s{number}")
+    overlay.advertise(keep=0.5)
+    received: list[bytes] = []
+    report = overlay.publish(ENTITIES, policy, receive=lambda _, data: received.append(data))
+    assert delivered(report) == {("s0", "r1"), ("s1", "r2"), ("s3", "r1")}
+    assert received == [ENTITIES.encode()] * 3
+
+
+def test_documents_with_entities_are_refused_unless_an_overlay_expands_them() -> None:
+    overlay = Overlay(Topology.chain(2))
+    with pytest.raises(DocumentError, match="entities='expand' allows internal ones"):
+        overlay.publish(ENTITIES)
+    with pytest.raises(ValueError, match="entities='fetch': must be 'refuse' or 'expand'"):
+        Overlay(Topology.chain(2), entities="fetch")  # type: ignore[arg-type]
+    external = "<!DOCTYPE a [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><a>&e;</a>"
+    with pytest.raises(DocumentError, match="external entity"):
+        Overlay.tree(2, entities="expand").publish(external)
+
+
 def test_a_topology_in_pieces_is_refused() -> None:
     with pytest.raises(TopologyError, match="can't be reached"):
         Overlay(Topology(["a", "b"], []))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pathcast import SnapshotError
+from pathcast.documents import Entities
 from pathcast.routing import Overlay
 from pathcast.routing.snapshot.stored_overlay import StoredOverlay, save_overlay
 from pathcast.transmission import Topology
@@ -24,6 +25,17 @@ def opened(folder: Path) -> int:
         router.table.engine("automaton")
         found += len([*router.made.values(), *router.received.values()])
     return found
+
+
+@pytest.mark.parametrize("entities", ["refuse", "expand"])
+def test_a_router_that_was_opened_reads_entities_as_the_saved_one_did(tmp_path: Path, entities: Entities) -> None:
+    overlay = Overlay(Topology.chain(2), entities=entities)
+    overlay.subscribe("r2", "//b", "ada")
+    save_overlay(overlay, tmp_path / "overlay")
+    document = b"<!DOCTYPE a [<!ENTITY e '<b/>'>]><a>&e;</a>"
+    saved, opened = overlay.router("r2"), StoredOverlay(tmp_path / "overlay").router("r2")
+    assert opened.read(document, text=False).errors == saved.read(document, text=False).errors
+    assert len(opened.read(document, text=False).name) == (2 if entities == "expand" else 0)
 
 
 @pytest.mark.slow

@@ -135,6 +135,8 @@ def test_csv_is_read_as_spark_reads_it(spark, tmp_path):
         "99999999999999999999,eve,//h,",
         "9,é𝄞,//ü,",
         "10,eve,//i,,",
+        f"11,eve,//{'j' * 140_000},",
+        "12,eve,//k,",
     ]
     (tmp_path / "table.csv").write_bytes("\r\n".join(lines).encode())
     frame = read_table(spark, tmp_path / "table.csv")

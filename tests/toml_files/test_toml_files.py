@@ -1,8 +1,11 @@
 """Declared TOML files: values and defaults, every mistake with its line, and the reference, from one declaration."""
 
+import re
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 from pathcast.toml_files import (
     NUMBER,
@@ -45,6 +48,26 @@ def read(folder: Path, text: str) -> tuple[Car | None, TomlFile]:
     (folder / "car.toml").write_text(textwrap.dedent(text))
     file = TomlFile(folder / "car.toml")
     return file.read(Car), file
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_name_that_no_file_can_have_is_a_problem(name: str) -> None:
+    file = TomlFile(name)
+    assert file.read(Car) is None and file.told() == f"{name!r}: no file can have this name"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("name = " + "[" * 100_000, "values are nested too deeply"),
+        ("name = " + "{a = " * 100_000, "values are nested too deeply"),
+        ("name = " + "9" * 5000, "has a value that can't be read: .*digits"),
+    ],
+    ids=["lists", "tables", "digits"],
+)
+def test_values_made_to_cost_are_problems(tmp_path: Path, text: str, reason: str) -> None:
+    car, file = read(tmp_path, text)
+    assert car is None and re.search(f"car.toml: {reason}", file.told())
 
 
 def test_what_is_missing_has_its_default(tmp_path: Path) -> None:

@@ -115,6 +115,8 @@ def match(
     )
     if not documents:
         refuse("no documents given; order: SUBSCRIPTIONS DOCUMENT…, or -e XPATH DOCUMENT…")
+    if "" in documents:
+        refuse("the name of a document is empty; give a file, a folder or -")
     match_many = _compile(chosen, engine, limits, entities, mapping)
     sources, unread = _sources(documents, limits.size)
     if not sources:

@@ -40,6 +40,8 @@ def chosen_subscriptions(
     from pathcast.matching import Subscriptions
 
     invalid: list[tuple[str, PatternError | LimitError]] = []
+    if source == "":
+        refuse("the name of the subscriptions is empty; give a file, or the folder of an index")
     if source is None:
         chosen = ChosenSubscriptions(Subscriptions(namespaces_of(namespaces)))
     elif Path(source).is_dir():

@@ -15,11 +15,11 @@ class Limits:
     """Bounds on one document.
 
     depth: elements nested in one another. size: bytes, of the document and of its UTF-8 form. attributes: on one
-    element. names: different names of elements and attributes; schemas have hundreds of them, the largest in use
-    (financial reports in XBRL) some 20,000. name_length: characters of a name, and of a namespace, which may always
-    have 16,384. amplification: bytes of text that `entities="expand"` may make out of one byte of document. work:
-    look-ups in the subscriptions' paths that matching a document may take when its label paths are too many to be
-    remembered.
+    element. names: different names of elements and attributes, and different prefixes of namespaces; schemas have
+    hundreds of them, the largest in use (financial reports in XBRL) some 20,000. name_length: characters of a name, and
+    of a namespace, which may always have 16,384. amplification: bytes of text that `entities="expand"` may make out of
+    one byte of document. work: look-ups in the subscriptions' paths that matching a document may take when its label
+    paths are too many to be remembered.
 
     >>> pathcast.documents.read("<a><b/></a>", limits=pathcast.Limits(depth=1))
     Traceback (most recent call last):
@@ -29,7 +29,7 @@ class Limits:
     depth: int = key(NUMBER, "Elements nested in one another.", 1_000)
     size: int = key(NUMBER, "Bytes of a document.", 128 << 20)
     attributes: int = key(NUMBER, "Attributes of one element.", 4_096)
-    names: int = key(NUMBER, "Different names of elements and attributes.", 65_536)
+    names: int = key(NUMBER, "Different names of elements and attributes, and prefixes.", 65_536)
     name_length: int = key(NUMBER, "Characters of a name, and of a namespace if more than 16,384.", 4_096)
     amplification: int = key(NUMBER, "Bytes of text that entities may make out of one byte.", 20)
     work: int = key(NUMBER, "Look-ups in the subscriptions' paths, where too many to remember.", 1 << 27)

@@ -28,6 +28,7 @@ from .character_encodings import UTF_8, as_utf8
 from .document_batch import DocumentBatch
 from .document_limits import AMPLIFICATION_FLOOR, Limits
 from .expanded_names import Names, expanded
+from .limit_checks import LimitChecks
 from .scanner.scan_table_kernels import LONGEST_NAMESPACE
 from .undeclared_prefixes import unbound_prefix
 
@@ -169,8 +170,9 @@ class BatchBuilder:
         )
 
     def number(self, reported: str) -> int:
-        """The id of a name as expat reports it (`uri`, separator, `local`)."""
-        uri, _, local = reported.rpartition(_SEPARATOR)
+        """The id of a name as expat reports it: `local`, after the `uri` and before the prefix, if it has them."""
+        first, *rest = reported.split(_SEPARATOR, 2)
+        uri, local = (first, rest[0]) if rest else ("", first)
         if len(local) > self.limits.name_length:
             raise self.limits.exceeded("name_length", f"a name has {len(local):,} characters")
         name = expanded(uri, local)
@@ -188,6 +190,11 @@ def _int64(column: "array[int]") -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.array(column, dtype=np.int64)
 
 
+def _declaration_size(prefix: str, uri: str) -> int:
+    """No more than the bytes of a namespace's declaration in a tag; one that a document type adds is in no tag."""
+    return len("xmlns=''") + len(prefix) + len(uri)
+
+
 class _DocumentReader:
     """One run of expat over one document, appending to a builder's columns."""
 
@@ -199,11 +206,16 @@ class _DocumentReader:
         self.open: list[int] = []
         self.pending: list[str] = []
         self.ids: dict[str, int] = {}
+        self.numbers: set[int] = set()
+        self.prefixes: set[str | None] = {None}
+        self.check = LimitChecks(builder.limits, len(data))
         self.allowance = max(AMPLIFICATION_FLOOR, builder.limits.amplification * len(data))
         self.parser = parser = expat.ParserCreate(UTF_8, _SEPARATOR)
         parser.ordered_attributes = True
+        parser.namespace_prefixes = True
         parser.StartElementHandler = self.start
         parser.EndElementHandler = self.close
+        parser.StartNamespaceDeclHandler = self.prefix
         parser.CharacterDataHandler = self.characters
         parser.CommentHandler = self.boundary
         parser.ProcessingInstructionHandler = self.boundary
@@ -242,19 +254,16 @@ class _DocumentReader:
         parser.Parse(b"", True)
 
     def check_tag(self, parser: expat.XMLParserType, at: int, end: int) -> None:
-        """Refuse a start tag that has too many attributes before its end: expat tells of a tag as a whole."""
+        """Refuse a start tag that has too many attributes or prefixes before its end: expat reports whole tags only."""
         data = self.data[at:end]
-        found, count = _TAG.match(data), 0
+        found, count, declared = _TAG.match(data), 0, 0
         while found := found and _ATTRIBUTE.match(data, found.end()):
-            count += found[1] is not None
-            self.check_count(parser, count, " or more")
-
-    def check_count(self, parser: expat.XMLParserType, count: int, more: str = "") -> None:
-        """Refuse an element with so many attributes, if they are too many."""
-        if count > self.builder.limits.attributes:
-            line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
-            what = f"an element has {count:,} attributes{more}"
-            raise self.builder.limits.exceeded("attributes", what, line=line, column=column)
+            if found[1] is not None:
+                count += 1
+                self.check.attributes(parser, count, " or more")
+            else:
+                declared += 1
+                self.check.names(parser, declared - 1)  # one may be the namespace without a prefix
 
     def may_have_long_namespaces(self) -> bool:
         """Whether a namespace may be longer than most: it stands in quotes, or a DTD has a part of it."""
@@ -268,17 +277,30 @@ class _DocumentReader:
         parser = expat.ParserCreate(UTF_8)
         parser.ordered_attributes = True
         most = max(LONGEST_NAMESPACE, self.builder.limits.name_length)
+        allowance = self.allowance
+        prefixes: set[str] = set()
+        spellings: set[str] = set()
 
-        def start(_: str, attributes: list[str]) -> None:
+        def start(tag: str, attributes: list[str]) -> None:
+            nonlocal allowance
             declared = 0
+            spellings.add(tag)
             for index in range(0, len(attributes), 2):
                 if attributes[index] == "xmlns" or attributes[index].startswith("xmlns:"):
                     declared += 1
+                    allowance -= _declaration_size(attributes[index][6:], attributes[index + 1])
+                    if attributes[index] != "xmlns":
+                        prefixes.add(attributes[index])
                     if (size := len(attributes[index + 1])) > most:
                         what = f"a namespace has {size:,} characters; at most {most:,} allowed"
                         reason = f"{what} (raise it with Limits(name_length=…))"
                         raise LimitError(reason, line=parser.CurrentLineNumber, column=parser.CurrentColumnNumber + 1)
-            self.check_count(parser, len(attributes) // 2 - declared)
+                else:
+                    spellings.add(attributes[index])
+            self.check.attributes(parser, len(attributes) // 2 - declared)
+            self.check.growth(parser, allowance)
+            self.check.names(parser, len(prefixes))
+            self.check.spellings(parser, len(spellings))
 
         parser.StartElementHandler = start
         try:
@@ -357,7 +379,7 @@ class _DocumentReader:
     def attributes(self, attributes: list[str]) -> None:
         builder, arena = self.builder, self.builder.arena
         if len(attributes) > 2 * builder.limits.attributes:
-            self.check_count(self.parser, len(attributes) // 2)
+            self.check.attributes(self.parser, len(attributes) // 2)
         for index in range(0, len(attributes), 2):
             reported = attributes[index]
             number = self.ids.get(reported)
@@ -369,16 +391,25 @@ class _DocumentReader:
             self.spend(_SHORTEST + len(value))
 
     def number(self, reported: str) -> int:
-        """The id of a name that the document did not have before."""
-        if len(self.ids) >= self.builder.limits.names:
-            self.over("names", f"the document has more than {len(self.ids):,} different names")
+        """The id of a name that the document did not have before, or not with this prefix."""
+        self.check.spellings(self.parser, len(self.ids) + 1)
         try:
             number = self.builder.number(reported)
         except PathcastError as error:
             error.line, error.column = self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1
             raise
+        if number not in self.numbers:
+            self.check.names(self.parser, len(self.numbers) + len(self.prefixes))
+            self.numbers.add(number)
         self.ids[reported] = number
         return number
+
+    def prefix(self, prefix: str | None, uri: str | None) -> None:
+        """Count a prefix that is declared: expat keeps it, and each name under it, up to the document's end."""
+        self.spend(_declaration_size(prefix or "", uri or ""))
+        if prefix not in self.prefixes:
+            self.check.names(self.parser, len(self.numbers) + len(self.prefixes))
+            self.prefixes.add(prefix)
 
     def close(self, _: str) -> None:
         builder = self.builder
@@ -407,7 +438,7 @@ class _DocumentReader:
     def spend(self, size: int) -> None:
         self.allowance -= size
         if self.allowance < 0:
-            self.over("amplification", f"entities make the document of {len(self.data):,} bytes grow too large")
+            self.check.growth(self.parser, self.allowance)
 
     def declaration(self, version: str, encoding: str | None, _: int) -> None:
         if version != "1.0":

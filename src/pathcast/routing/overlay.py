@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import Any
 
-from pathcast.documents import Document, Limits, Readable, content
+from pathcast.documents import Document, Entities, Limits, Readable, content
 from pathcast.errors import MappingError, PathcastError
 from pathcast.matching import engine_class, engines
 from pathcast.matching.subscriptions import check_namespaces
@@ -44,7 +44,8 @@ class Overlay:
     """Routers and links.
 
     A topology with cycles is broken by a spanning tree of shortest paths from its root. `untrusted` links, as pairs of
-    names (sender, receiver), may carry annotations that lie: they can cost time but no delivery.
+    names (sender, receiver), may carry annotations that lie: they can cost time but no delivery. With
+    `entities="expand"` routers read documents whose DOCTYPE declares internal entities, within `limits.amplification`.
 
     >>> overlay = pathcast.routing.Overlay.tree(levels=2, fanout=2)
     >>> overlay.subscribe("r3", "//title", "ada")
@@ -59,6 +60,7 @@ class Overlay:
         *,
         namespaces: Namespaces = None,
         limits: Limits | None = None,
+        entities: Entities = "refuse",
         untrusted: Iterable[tuple[str, str]] = (),
         mediator: Mediator | None = None,
     ) -> None:
@@ -67,10 +69,11 @@ class Overlay:
             raise TypeError(f"an overlay has a topology, Topology.tree(…), not {topology!r}")
         self.topology = topology if topology.is_tree else topology.spanning_tree()
         self.limits = Limits.given(limits)
+        self.entities: Entities = entities
         self.namespaces = namespaces
         self._routers = {
-            self.topology.nodes[number]: Router(self.topology.nodes[number], namespaces, MAX_STEPS, self.limits)
-            for number in self.topology.rooted().order.tolist()
+            name: Router(name, namespaces, MAX_STEPS, self.limits, entities=entities)
+            for name in map(self.topology.nodes.__getitem__, self.topology.rooted().order.tolist())
         }
         self._advertising = Advertising(self.topology, self._routers)
         self.ledger = Ledger(self.topology)  # what documents have made the links carry

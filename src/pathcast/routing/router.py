@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pathcast.documents import DocumentBatch, Limits, Reader
+from pathcast.documents import DocumentBatch, Entities, Limits, Reader
 from pathcast.kernels import Int32s
 from pathcast.mediation import MediatedReader
 from pathcast.mediation.mappings import is_packed
@@ -49,16 +49,20 @@ class Router:
         max_steps: int,
         limits: Limits,
         table: RoutingTable | None = None,
+        *,
+        entities: Entities = "refuse",
     ) -> None:
         self.name = name
         self.namespaces, self.max_steps, self.limits = namespaces, max_steps, limits
+        self.entities: Entities = entities
         self.subscriptions: dict[int, LocalSubscription] = {}
         self.received: MutableMapping[str, Advertisement] = {}
         self.made: MutableMapping[str, Advertisement] = {}
         self.untrusted: set[str] = set()
         self.labels = LabelMemory(namespaces)
         self.structures = Structures(limits)
-        self.mediated = MediatedReader(limits=limits)  # its mediator, if there is one, holds the router's mappings
+        # Its mediator, if there is one, holds the router's mappings.
+        self.mediated = MediatedReader(limits=limits, entities=entities)
         self.aggregations: dict[str, ChangingDerived] = {}
         self._entries: dict[str, Int32s] = {}
         self._binders: dict[str, Binder] = {}
@@ -67,7 +71,7 @@ class Router:
 
     def _open_table(self, table: RoutingTable) -> None:
         self.table = table
-        self._reader = Reader(self.table.patterns.names, self.limits, "refuse")
+        self._reader = Reader(self.table.patterns.names, self.limits, self.entities)
 
     # Changes.
 

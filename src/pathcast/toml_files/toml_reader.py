@@ -40,15 +40,26 @@ class TomlFile:
         self._given: dict[str, Any] = {}
         try:
             text = self.path.read_bytes().decode("utf-8-sig")
-            self._given = tomllib.loads(text)
-            self._lines = key_lines(text.replace("\r\n", "\n"))
         except OSError as error:
             self._problems.append(Problem(None, "", f"can't be read: {error.strerror}"))
         except UnicodeDecodeError:
             self._problems.append(Problem(None, "", "is not UTF-8"))
+        except ValueError:  # a NUL character, or a character that the file system's encoding lacks
+            self._problems.append(Problem(None, "", "no file can have this name"))
+        else:
+            self._parse(text)
+
+    def _parse(self, text: str) -> None:
+        try:
+            self._given = tomllib.loads(text)
+            self._lines = key_lines(text.replace("\r\n", "\n"))
         except tomllib.TOMLDecodeError as error:
             at = re.search(r"\(at line (\d+)", str(error))
             self._problems.append(Problem(int(at[1]) if at else None, "", f"is not TOML: {error}"))
+        except RecursionError:
+            self._problems.append(Problem(None, "", "values are nested too deeply"))
+        except ValueError as error:  # a number of thousands of digits
+            self._problems.append(Problem(None, "", f"has a value that can't be read: {error}"))
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -56,8 +67,9 @@ class TomlFile:
 
     def told(self) -> str:
         """All problems, a line each."""
+        file = _shown(self.path)
         return "\n".join(
-            f"{self.path}{f', line {one.line}' if one.line else ''}: {f'{one.key}: ' if one.key else ''}{one.reason}"
+            f"{file}{f', line {one.line}' if one.line else ''}: {f'{one.key}: ' if one.key else ''}{one.reason}"
             for one in self.problems
         )
 
@@ -123,6 +135,12 @@ class TomlFile:
             self._read(each.of, {}, f"{name}.", whole)
         else:
             self.wrong(name, f"the section is missing: {each.meaning}")
+
+
+def _shown(path: Path) -> str:
+    """A path as it is; quoted where it holds characters that can't be printed."""
+    text = str(path)
+    return text if text.isprintable() else repr(text)
 
 
 def _unknown(name: str, known: Iterable[str], everywhere: list[str], *, top: bool) -> str:

@@ -33,7 +33,16 @@ from .character_kernels import (
     skip_space,
     utf8,
 )
-from .scan_table_kernels import B_PREFIX, B_PREFIX_END, B_URI, B_URI_END, LONGEST_NAMESPACE, MAX_BINDINGS
+from .scan_table_kernels import (
+    B_PREFIX,
+    B_PREFIX_END,
+    B_URI,
+    B_URI_END,
+    LONGEST_NAMESPACE,
+    MAX_BINDINGS,
+    N_BINDINGS,
+    N_PREFIXES,
+)
 
 
 def _word(text: bytes) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
@@ -284,8 +293,12 @@ def spelt(data, begin, colon, end, bindings, bound, spelling):
 
 
 @rare
-def bind(data, colon, end, value, length, bindings, bound):
-    """Take up `xmlns="…"` or `xmlns:p="…"`; the new number of bindings, or -1."""
+def bind(data, colon, end, value, length, bindings, bound, counts):
+    """Take up `xmlns="…"` or `xmlns:p="…"`; the new number of bindings, or -1.
+
+    A prefix that takes the place of another one counts. So each different prefix counts at least once, and prefixes
+    that every record of a document declares in the same order count only once.
+    """
     if bound >= MAX_BINDINGS or value < 0 or length > LONGEST_NAMESPACE:
         return -1
     prefix = colon + 1 if colon >= 0 else end
@@ -299,6 +312,13 @@ def bind(data, colon, end, value, length, bindings, bound):
     for p in range(value, value + length):
         if data[p] >= 0x80:
             return -1
+    if bound >= counts[N_BINDINGS]:
+        counts[N_BINDINGS] = bound + 1
+        counts[N_PREFIXES] += colon >= 0
+    elif colon >= 0:
+        other = bindings[B_PREFIX, bound]
+        same = bindings[B_PREFIX_END, bound] - other == end - prefix and same_bytes(data, other, data, prefix, end)
+        counts[N_PREFIXES] += not same
     bindings[B_PREFIX, bound] = prefix
     bindings[B_PREFIX_END, bound] = end
     bindings[B_URI, bound] = value

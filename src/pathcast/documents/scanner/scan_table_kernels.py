@@ -20,10 +20,10 @@ MAX_BINDINGS = 64
 LONGEST_NAMESPACE = 16384
 
 # `counts`: what a scan has written so far, the stamp of the last element, whether a name found no place among others
-# (crowded) or no room in the table (full), and the number of names with which a document has too many.
-N_ELEMENTS, N_ATTRIBUTES, N_TEXTS, N_ARENA, N_NAMES, N_NAME_BYTES, N_STAMP, N_CROWDED, N_FULL, N_MOST, N_COUNTS = range(
-    11
-)
+# (crowded) or no room in the table (full), and the number of names with which a document has too many. Of the current
+# document: a bound on its different prefixes, and how many bindings it has had in scope at once.
+N_ELEMENTS, N_ATTRIBUTES, N_TEXTS, N_ARENA, N_NAMES, N_NAME_BYTES, N_STAMP, N_CROWDED, N_FULL, N_MOST = range(10)
+N_PREFIXES, N_BINDINGS, N_COUNTS = range(10, 13)
 # `limits`.
 L_DEPTH, L_SIZE, L_ATTRIBUTES, L_NAME, L_NAMES, L_COUNT = range(6)
 

@@ -33,10 +33,12 @@ from .scan_table_kernels import (
     L_SIZE,
     N_ARENA,
     N_ATTRIBUTES,
+    N_BINDINGS,
     N_ELEMENTS,
     N_FULL,
     N_MOST,
     N_NAMES,
+    N_PREFIXES,
     N_STAMP,
     N_TEXTS,
     OK,
@@ -84,6 +86,7 @@ def document(data, begin, end, names, rows, scratch, limits):
         return ASK
     depth, bound = np.int64(0), np.int64(0)
     rooted, typed = False, False
+    counts[N_PREFIXES] = counts[N_BINDINGS] = 0
     kind, start, stop = np.int64(0), np.int64(0), np.int64(0)
     while True:
         if depth:
@@ -150,9 +153,9 @@ def document(data, begin, end, names, rows, scratch, limits):
 
 @rare
 def has_too_many_names(rows, element, attribute, scratch, limits):
-    """Whether the rows from `element` and `attribute` on have more different names than a document may."""
+    """Whether a document, whose rows begin at `element` and `attribute`, may have too many names and prefixes."""
     counts, stamps = scratch.counts, scratch.stamps
-    n_elements, n_attributes, most = counts[N_ELEMENTS], counts[N_ATTRIBUTES], limits[L_NAMES]
+    n_elements, n_attributes, most = counts[N_ELEMENTS], counts[N_ATTRIBUTES], limits[L_NAMES] - counts[N_PREFIXES]
     if n_elements - element + (n_attributes - attribute) <= most:
         return False
     counts[N_STAMP] += 1

@@ -97,7 +97,7 @@ def attributes_of(data, p, bound, rows, scratch, limits):
                     return np.int64(-1), bound, wait, False
                 prefix_end = end if colon < 0 else colon
                 if prefix_end - begin == 5 and begins(data, begin, XMLNS):
-                    bound = bind(data, colon, end, start, length, scratch.bindings, bound)
+                    bound = bind(data, colon, end, start, length, scratch.bindings, bound, counts)
                     if bound < 0:
                         return np.int64(-1), bound, wait, False
                     continue

@@ -42,6 +42,7 @@ class Nearness:
     def __init__(self, values: Values) -> None:
         self.values = values
         self._folded = cache(folded)
+        self._plain = cache(_plain)
 
     def nearest(self, test: Compare | StringTest, nodes: NodeSet, count: int) -> list[Near]:
         """The nodes that come nearest to passing a test that none passes, best first."""
@@ -55,12 +56,23 @@ class Nearness:
             places = sorted(range(len(nodes)), key=lambda place: spans[place] is None)[:count]
             return [Near(place, spans[place]) for place in places]
         text, begin, end = self.values.slices(nodes)
-        wanted = test.text.encode()
-        most = _LOOKED_AT + 4 * len(wanted)
-        likeness = np.zeros(len(nodes), dtype=np.float64)
-        for index, (first, last) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
-            likeness[index] = _likeness(test, wanted, text[first : min(last, first + most)])
-        return _least(-likeness, count)
+        most = _LOOKED_AT + 4 * len(test.text.encode())
+        looked_at = np.minimum(end, begin + most).tolist()
+        values = [text[first:last] for first, last in zip(begin.tolist(), looked_at, strict=True)]
+        likeness = self._likeness(test, set(values))
+        return _least(-np.array([likeness[value] for value in values], dtype=np.float64), count)
+
+    def _likeness(self, test: Compare | StringTest, values: set[bytes]) -> dict[bytes, int]:
+        """How like each value is to what is wanted: case and spaces apart first, then by how far it begins alike."""
+        wanted, whole = test.text.encode(), isinstance(test, Compare)
+        sought, found = _plain(wanted), {}
+        for value in values:
+            plain = self._plain(value)
+            if plain == sought if whole else plain.startswith(sought):
+                found[value] = len(wanted) + 1
+            else:
+                found[value] = _alike(wanted, value)
+        return found
 
     def difference(self, test: Compare | StringTest, nodes: NodeSet, near: Near) -> str:
         """`only the case differs`, where that or spaces is all that keeps a value from passing; otherwise empty."""
@@ -132,10 +144,9 @@ def _plain(value: bytes) -> str:
     return " ".join(value.decode(errors="ignore").split()).casefold()
 
 
-def _likeness(test: Compare | StringTest, wanted: bytes, value: bytes) -> int:
-    """How like a value is to what is wanted: case and spaces apart first, then by how far it begins alike."""
-    found, plain = _plain(value), _plain(wanted)
-    if found == plain if isinstance(test, Compare) else found.startswith(plain):
-        return len(wanted) + 1
-    differing = (index for index, (one, other) in enumerate(zip(wanted, value, strict=False)) if one != other)
-    return next(differing, min(len(wanted), len(value)))
+def _alike(one: bytes, other: bytes) -> int:
+    """How many bytes two texts have in common at their beginnings."""
+    if one[:1] != other[:1]:
+        return 0
+    differing = (index for index, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    return next(differing, min(len(one), len(other)))

@@ -11,20 +11,22 @@ import csv
 import io
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from pathcast.errors import LimitError, PatternError
+from pathcast.errors import PatternError
 from pathcast.extras import extra
 
 from .bounded_decompression import AMPLIFICATION, Bound, check_parquet, is_text_kind, texts_of, unpacked
+from .csv_fields import fields_of_any_length
 
 LARGEST_ID = (1 << 31) - 1
 _BLOCK = 1 << 16  # characters of text that are cut into lines at a time
 _LONGEST_ID = 40  # with leading zeros
+_SHOWN = 200  # characters of a heading in an error
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,30 +110,43 @@ def plain_rows(text: str, block: int = _BLOCK) -> Rows:
 
 
 def _csv(file: Path, text: str) -> Rows:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)  # else an open quote takes in all that follows
     rows: list[dict[str, str]] = []
     lines: list[int] = []
     errors: list[PatternError] = []
-    try:
-        columns = next(reader, [])
+    with fields_of_any_length():
+        found = _csv_rows(file, text)
+        columns, _ = next(found, ([], 1))
+        if isinstance(columns, str):
+            raise PatternError(f"{file} is not CSV: {columns}", line=1)
         _check_columns(file, columns)
-        for row in reader:
-            if len(row) > len(columns):
+        for row, line in found:
+            if isinstance(row, str):
+                advice = "double each quote in a field that stands in quotes"
+                errors.append(PatternError(f"the row is not CSV: {row}; {advice}", line=line))
+            elif len(row) > len(columns):
                 fields = f"{len(row)} fields, the heading has {len(columns)}; quote fields that hold a comma"
-                errors.append(PatternError(f"the row has {fields}", line=reader.line_num))
+                errors.append(PatternError(f"the row has {fields}", line=line))
             elif row:
                 rows.append(dict(zip(columns, row, strict=False)))
-                lines.append(reader.line_num)
-    except csv.Error as error:
-        if "end of data" in str(error):
-            raise PatternError(f"{file}: a quote is not closed", line=lines[-1] + 1 if lines else 2) from None
-        if "field limit" in str(error):
-            reason = f"{file}: a field has more than {csv.field_size_limit():,} characters"
-            raise LimitError(f"{reason} (raise it with csv.field_size_limit)", line=reader.line_num) from None
-        raise PatternError(f"{file} is not CSV: {error}", line=reader.line_num) from None
+                lines.append(line)
     ids: Any = [row.get("id") for row in rows] if "id" in columns else None
     subscribers = [row.get("subscriber") or None for row in rows] if "subscriber" in columns else None
     return Rows([row.get("xpath", "") for row in rows], ids, subscribers, lines, errors)
+
+
+def _csv_rows(file: Path, text: str) -> Iterator[tuple[list[str] | str, int]]:
+    """The fields of each row, or what is wrong with the row; and its last line."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)  # else an open quote takes in all that follows
+    while True:
+        before = reader.line_num
+        try:
+            yield next(reader), reader.line_num
+        except StopIteration:
+            return
+        except csv.Error as error:
+            if "end of data" in str(error):
+                raise PatternError(f"{file}: a quote is not closed", line=before + 1) from None
+            yield str(error), reader.line_num
 
 
 def _parquet(file: Path, data: bytes, bound: Bound) -> Rows:
@@ -174,6 +189,7 @@ def _texts(file: Path, name: str, column: Any, kind: object) -> list[str | None]
 def _check_columns(file: Path, columns: Sequence[str]) -> None:
     if "xpath" not in columns:
         found = ", ".join(columns) or "none"
+        found = found if len(found) <= _SHOWN else f"{found[:_SHOWN]}…"
         used = next((mark for mark in ";\t|" if "xpath" in columns[0].split(mark)), None) if columns else None
         advice = "" if used is None else f": separated by {used!r}? use commas"
         raise PatternError(f"{file} has no column 'xpath' (its columns: {found}){advice}", line=1)

@@ -131,7 +131,9 @@ class Mapping:
         """The mapping of a TOML text; `MappingError` says what is wrong with it."""
         try:
             table = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except RecursionError:
+            raise MappingError("not TOML: values are nested too deeply") from None
+        except ValueError as error:  # of TOML, or of a number of thousands of digits
             raise MappingError(f"not TOML: {error}") from None
         if unknown := table.keys() - set(_KEYS):
             raise MappingError(f"unknown key '{min(unknown)}'; the keys are {', '.join(_KEYS)}")
@@ -162,6 +164,8 @@ class Mapping:
             raise MappingError(f"{os.fspath(path)}: the file is not UTF-8") from None
         except OSError as error:
             raise MappingError(f"{os.fspath(path)}: can't be read: {error.strerror}") from None
+        except ValueError:  # a NUL character, or a character that the file system's encoding lacks
+            raise MappingError(f"{os.fspath(path)!r}: can't be read: no file can have this name") from None
         except MappingError as error:
             raise MappingError(f"{os.fspath(path)}: {error.reason}") from None
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from pathcast.documents import Limits
+from pathcast.documents import Entities, Limits
 from pathcast.errors import PathcastError, SnapshotError
 from pathcast.kernels import AnyArray
 from pathcast.matching import Engine, Learning, Limited, engine_class
@@ -46,7 +46,7 @@ from .stored_advertisement import (
 
 KIND, ROUTER_KIND, WHOLE_KIND = "overlay", "router", "whole overlay"
 # Of the facts and arrays that make up a stored overlay: whoever changes these gives it the next number.
-LAYOUT = 2
+LAYOUT = 3
 _ROUTERS, _WHOLE = "routers", "whole"
 _PATTERNS, _ENGINE, _MADE, _RECEIVED = "patterns_", "engine_", "made_", "received_"
 
@@ -79,6 +79,7 @@ def save_overlay(
         "hops": int(rooted.depth.max()) + 1,
         "namespaces": overlay.namespaces,
         "limits": asdict(overlay.limits),
+        "entities": overlay.entities,
         "subscriptions": len(overlay),
         "versions": [
             0 if up is None else overlay.router(up).received[names[at]].version for at, up in enumerate(upstream)
@@ -200,6 +201,7 @@ class StoredOverlay:
         self.subscriptions: int = facts["subscriptions"]
         self._namespaces: Namespaces = facts["namespaces"]
         self.limits = Limits(**facts["limits"])
+        self._entities: Entities = facts["entities"]
         self._numbers = {name: number for number, name in enumerate(self.routers)}
         self._upstream: list[str | None] = facts["upstream"]
         self._versions: list[int] = facts["versions"]
@@ -248,7 +250,7 @@ class StoredOverlay:
         snapshot = open_snapshot(folder, ROUTER_KIND, verify=self._verify)
         facts, arrays = snapshot.facts, snapshot.arrays
         table = StoredTable(self._namespaces, self.limits, facts, arrays, folder)
-        router = Router(name, self._namespaces, facts["max_steps"], self.limits, table)
+        router = Router(name, self._namespaces, facts["max_steps"], self.limits, table, entities=self._entities)
         router.untrusted = set(facts["untrusted"])
         made = {neighbour: part_of(arrays, f"{_MADE}{number}_") for number, neighbour in enumerate(facts["made"])}
         told = {

@@ -164,7 +164,8 @@ def check_names(names: list[str], of: int, needed: tuple[str, ...] = ()) -> None
         if name not in names:
             what = "changes" if changes else "subscriptions"
             advice = "; separated by ';'? use commas" if len(names) == 1 and ";" in names[0] else ""
-            raise PipelineError(f"the {what} have no column '{name}'; their columns are {', '.join(names)}{advice}")
+            found = ", ".join(names) or "none"
+            raise PipelineError(f"the {what} have no column '{name}'; their columns are {found}{advice}")
 
 
 def put_in_order(rows: pa.Table, of: int) -> pa.Table:

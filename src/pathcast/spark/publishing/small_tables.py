@@ -23,6 +23,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from pathcast.matching.subscriptions import fields_of_any_length
+
 from ..pipeline.pipeline_file import is_address
 from .compile_shards import MANY
 from .parse_rows import ADDED, CHANGES, TABLE, check_names
@@ -183,19 +185,20 @@ def _csv(file: Path, bounds: Small) -> _Rows:
             taken.append(line)
             yield line
 
-    reader = csv.reader(lines(), strict=True)
-    names = next(reader, [])
-    if not names or not all(names):
-        raise NotSmallError("a heading with empty names needs Spark")
     rows = []
-    taken.clear()
-    for fields in reader:
-        row: dict[str, Any] = {name: value or None for name, value in zip(names, fields, strict=False)}
-        if len(fields) > len(names) and fields[len(names) - 1]:  # Spark finds no others
-            row["xpath"] = "".join(taken).rstrip("\r\n")
-        if fields:
-            rows.append(row)
+    with fields_of_any_length():
+        reader = csv.reader(lines(), strict=True)
+        names = next(reader, [])
+        if not names or not all(names):
+            raise NotSmallError("a heading with empty names needs Spark")
         taken.clear()
+        for fields in reader:
+            row: dict[str, Any] = {name: value or None for name, value in zip(names, fields, strict=False)}
+            if len(fields) > len(names) and fields[len(names) - 1]:  # Spark finds no others
+                row["xpath"] = "".join(taken).rstrip("\r\n")
+            if fields:
+                rows.append(row)
+            taken.clear()
     return names, rows
 
 
