@@ -456,7 +456,7 @@ import threading
 from random import Random
 import pathcast
 from pathcast.documents import read_batch
-from pathcast.matching.automaton import engine as automaton
+from pathcast.matching.automaton import automaton_engine as automaton
 from tests.hostile.test_hostile import tree
 
 random = Random(4)
