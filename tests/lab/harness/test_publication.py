@@ -6,7 +6,7 @@ import pytest
 
 from pathcast_lab.harness import Experiment, Judgement, Verdict, default_publication, perform, registry
 from pathcast_lab.harness.publication import load_records, publish, published, refresh, write
-from pathcast_lab.harness.report import render
+from pathcast_lab.harness.report import render, shown_scales
 from pathcast_lab.harness.result_archive import ArchiveError
 
 DOCS = default_publication().parent
@@ -25,15 +25,19 @@ def test_the_committed_records_are_written_again_as_they_are(tmp_path: Path) -> 
     records = [one for one in load_records(DOCS / "results") if one.experiment == "reading"]
     write(records, tmp_path)
     assert load_records(tmp_path) == refresh(records)
-    plot = "plots/reading.svg"
-    assert (tmp_path / plot).stat().st_size < 25_000
-    assert (DOCS / "results" / plot).stat().st_size < 25_000
+    assert (tmp_path / "plots" / "reading.svg").stat().st_size < 25_000
 
 
 def test_docs_stay_small() -> None:
     sizes = {file: file.stat().st_size for file in DOCS.rglob("*") if file.is_file()}
     assert sum(sizes.values()) < 3_000_000
     assert max(len(page.read_text().splitlines()) for page in (DOCS / "results").glob("*.md")) <= 320
+    assert max(size for file, size in sizes.items() if file.suffix == ".svg") < 25_000
+
+
+def test_every_figure_has_its_plot_and_no_plot_is_left_over() -> None:
+    shown = {one.experiment for one in shown_scales(load_records(DOCS / "results")) if one.chart is not None}
+    assert {file.stem for file in (DOCS / "results" / "plots").iterdir()} == shown
 
 
 def test_a_result_is_published_with_its_chart_and_can_be_written_again(drawn_toy: Experiment, tmp_path: Path) -> None:

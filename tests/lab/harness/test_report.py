@@ -95,6 +95,29 @@ def test_a_method_that_several_figures_share_is_printed_once(toy: Experiment) ->
     assert page.count("## How fast one counts") == 2
 
 
+def test_a_method_from_further_up_is_referred_to(toy: Experiment) -> None:
+    results = [
+        record(toy, experiment="gpx-fig1", title="First"),
+        record(toy, experiment="gpx-fig2", title="Second", method="Otherwise."),
+        record(toy, experiment="gpx-fig3", title="Third"),
+    ]
+    page = render(results)["gpx.md"]
+    assert "## Third\n\nMeasured as “First”.\n" in page
+    assert page.count("Counts to each size.") == 1
+
+
+def test_figures_come_first_and_by_their_numbers(toy: Experiment) -> None:
+    names = ["gpx-reuse", "gpx-fig10", "gpx-fig2b", "gpx-fig2a", "gpx-table1"]
+    page = render([record(toy, experiment=name, title=name) for name in names])["gpx.md"]
+    found = [line[3:] for line in page.splitlines() if line.startswith("## ")]
+    assert found == ["gpx-fig2a", "gpx-fig2b", "gpx-fig10", "gpx-table1", "gpx-reuse", "Machines"]
+
+
+def test_a_page_shows_some_notes_and_counts_the_others(toy: Experiment) -> None:
+    page = render([record(toy, notes=tuple(f"Note {number}." for number in range(9)))])["gpx.md"]
+    assert "Notes: Note 0. Note 1. Note 2. Note 3. Note 4. Note 5. (3 more in the record.)" in page
+
+
 def test_the_pages_do_not_depend_on_the_order_in_which_records_came(toy: Experiment) -> None:
     results = [record(toy, experiment=f"gpx-{name}", scale=scale) for name in "ba" for scale in ("small", "paper")]
     assert render(results) == render(reversed(results))

@@ -87,7 +87,7 @@ def _within_floor(times: float) -> Callable[[Rows], Judgement]:
 def _no_slower_with_copies(rows: Rows) -> Judgement:
     first, *others = _sizes(rows, PATHS)
     found = {f"at {size:,}": _us(rows, PATHS, MATCH, size) / _us(rows, PATHS, MATCH, first) for size in others}
-    return every(found, f"{{:.2f}} times the time at {first:,}", most=1.25)
+    return every(found, f"{{:.2f}} times the time of {first:,} subscriptions", most=1.25)
 
 
 def _bytes_each(rows: Rows) -> Judgement:

@@ -133,10 +133,9 @@ def slower_by(times: float, reader: str) -> Callable[[Rows], Judgement]:
     },
 )
 def reading(run: Run, parameters: Reading) -> Iterator[Row]:
-    """Each reader reads all documents of a kind on one core, one after the other, ours in one call as a batch; what it
-    builds is dropped at once.
+    """Each reader reads all documents of a kind on one core, one after the other, ours in one call as a batch.
 
-    All must see the same elements, attributes and text first. MB are 10⁶ bytes of XML.
+    All readers must first report the same elements, attributes and text. MB are 10⁶ bytes of XML.
     """
     from pathcast.workloads import generate_documents, news_schema
 

@@ -132,12 +132,11 @@ def _threads(rows: Rows) -> Judgement:
     },
 )
 def engine_changes(run: Run, parameters: EngineChanges) -> Iterator[Row]:
-    """Changes are made one call at a time, by one thread, and are seen by the next match.
-
-    For the percentiles one thread matches one document after the other, while another one adds and removes at the given
-    rate; plain paths first, then, against an index of their own, patterns with a value or a nested path. In the end the
-    answers are compared with those of an index built anew. The collector's pauses are those of the garbage collections
-    that happen meanwhile, and of a full one at the end.
+    """One thread makes changes, one call each; the next match sees them. For the percentiles one thread matches one
+    document after the other while another adds and removes subscriptions at the given rate: plain paths first, then,
+    against an index of their own, patterns with a value or a nested path. Finally the answers are compared with those
+    of an index built from scratch. Pauses are those of the garbage collections during the measurement, and of a full
+    one at its end.
     """
     import pathcast
     from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema

@@ -108,8 +108,8 @@ def engine_values(run: Run, parameters: EngineValues) -> Iterator[Row]:
     """News documents are read and matched repeatedly on one core, in one batch.
 
     Equalities and ranges are on attributes and texts with small domains (numbers up to 20), at random steps. Answers of
-    a sample of the subscriptions are compared with the plain engine's first. "Plain, as many matches" is what plain
-    paths would take to read the documents and find as many matches, by two sets of plain paths.
+    a sample of the subscriptions are compared with the plain engine's first. The bound is derived from the times of two
+    sets of plain paths: the time that plain paths would take to find as many matches.
     """
     from pathcast.workloads import generate_documents, news_schema
 

@@ -107,12 +107,17 @@ def _state(records: Sequence[Published]) -> str:
 
 def _page(page: Page, figures: Sequence[_Figure]) -> str:
     parts = [f"# {page.title}\n", f"{page.text} [All results](index.md).\n"]
-    method = ""
+    methods: dict[str, str] = {}
+    former = ""
     for figure in figures:
-        parts.append(f"## {figure.shown.title}\n")
-        if figure.shown.method != method:
-            parts.append(_line(figure.shown.method) + "\n")
-        method = figure.shown.method
+        title, method = figure.shown.title, figure.shown.method
+        parts.append(f"## {title}\n")
+        if method not in methods:
+            parts.append(_line(method) + "\n")
+        elif method != former:
+            parts.append(f"Measured as “{methods[method]}”.\n")
+        methods.setdefault(method, title)
+        former = method
         parts.extend(_section(figure))
     parts.append("## Machines\n")
     parts.append(_machines([figure.shown for figure in figures]))

@@ -48,7 +48,7 @@ def grows(key: str, way: str = NDDR_DEFAULT, over: str = SDR_DEFAULT, *, falling
     def judge(rows: Rows) -> Judgement:
         values = sorted(rows.distinct(key), key=_numbers, reverse=falling)
         parts = [gain(rows, way, over, **{key: value}) for value in values]
-        said = ", ".join(f"{part:.1%} at {value:,g}" for value, part in zip(values, parts, strict=True))
+        said = ", ".join(f"{part:.1%} {_at(value)}" for value, part in zip(values, parts, strict=True))
         steps = [after - before for before, after in pairwise(parts)]
         grown = None if not steps or any(abs(step) <= SAME for step in steps) else min(steps) > 0
         return judged(False if steps and min(steps) < -SAME else grown, f"{way} saves {said}")
@@ -82,7 +82,9 @@ def slower(way: str, than: str, key: str) -> Judge:
 
 
 def _at(value: Value) -> str:
-    return f"at {value:,g}" if isinstance(value, int | float) else f"at {value}"
+    return (
+        f"at {value:,}" if isinstance(value, int) else f"at {value:,g}" if isinstance(value, float) else f"at {value}"
+    )
 
 
 def share_of_transmission(way: str, about: float, **values: Value) -> Judge:
@@ -153,7 +155,7 @@ BANDWIDTH = (
         "12 % and 41 %",
     ),
     Claim(
-        "the slower the links, the more NDDR is faster than SDR", PAPER, grows("mbits", falling=True), "12 % to 41 %"
+        "the slower the links, the further NDDR is ahead of SDR", PAPER, grows("mbits", falling=True), "12 % to 41 %"
     ),
     Claim(
         "at 10 Mb/s transmission is at least 78 % of SDR's response time",
@@ -183,7 +185,7 @@ SIZES = (
         saves("bytes", {10_000: 0.20, 40_000: 0.25, 1_000_000: 0.28}),
         "20 %, 25 %, 28 %",
     ),
-    Claim("the larger the document, the more NDDR is faster than SDR", PAPER, grows("bytes"), "20 % to 28 %"),
+    Claim("the larger the document, the further NDDR is ahead of SDR", PAPER, grows("bytes"), "20 % to 28 %"),
     Claim(
         "NDDR is 10 % faster than IDDR at 1 MB",
         PAPER,
@@ -214,7 +216,7 @@ SUBSCRIPTIONS = (
         "the same",
     ),
     Claim(
-        "the more subscriptions, the more NDDR is faster than IDDR",
+        "the more subscriptions, the further NDDR is ahead of IDDR",
         PAPER,
         grows("subscriptions", NDDR_XTRIE, IDDR_XTRIE),
         "grows",

@@ -72,7 +72,7 @@ def _held(rows: Rows) -> Judgement:
 
 @experiment(
     "mediation-cost",
-    title="Mediation: what it adds to reading and matching",
+    title="Mediation: overhead beside reading and matching",
     small=Cost(),
     paper=Cost(subscriptions=(1_000, 4_000), catalogues=40, rounds=9),
     claims=(
@@ -106,9 +106,9 @@ def _held(rows: Rows) -> Judgement:
     },
 )
 def cost(run: Run, parameters: Cost) -> Iterator[Row]:
-    """Documents are matched in groups. Times are a document's. `own schema`: the original against as many
-    subscriptions drawn from the publisher's schema; `rewritten document`: the document that mediation stands for, read
-    and matched; `held back`: the most elements that a stream would hold back, of those of the document.
+    """Documents are matched in groups; times are per document. The overhead is the time of mediation against that of
+    matching the original with as many subscriptions to the publisher's own schema. Elements held back are the most that
+    a stream would hold back, as a part of the document.
     """
     from pathcast_lab.workloads import GLOBAL, generate_catalogues
 

@@ -132,7 +132,7 @@ def _behind(rows: Rows) -> Judgement:
     claims=(
         Claim("with 2 repeats NDDR is faster than IDDR", claims.PAPER, _behind, "faster", claims.WALKED_ONCE),
         Claim("IDDR is faster than NDDR from 4 repeats", claims.PAPER, _ahead, "faster"),
-        Claim("the more repeats, the more IDDR is faster", claims.PAPER, _grows, "grows"),
+        Claim("the more repeats, the further IDDR is ahead", claims.PAPER, _grows, "grows"),
     ),
     plots=(
         Plot(

@@ -90,7 +90,7 @@ def _header_time(rows: Rows) -> Judgement:
 
 @experiment(
     "mediation-schemas",
-    title="Mediation: what each further schema costs",
+    title="Mediation: cost of each further schema",
     small=Schemas(),
     paper=Schemas(subscriptions=4_000, rounds=7),
     claims=(
@@ -121,7 +121,7 @@ def _header_time(rows: Rows) -> Judgement:
     plots=(
         Plot(
             "space",
-            "What a router holds",
+            "Bytes that a router holds",
             y="index_bytes",
             y_label="bytes",
             series="way",
@@ -132,7 +132,7 @@ def _header_time(rows: Rows) -> Judgement:
         ),
         Plot(
             "update",
-            "Until documents of a further schema can be matched",
+            "Time until documents of a further schema can be matched",
             y="update_ms",
             y_label="ms",
             series="way",
@@ -156,9 +156,10 @@ def _header_time(rows: Rows) -> Judgement:
     },
 )
 def schemas(run: Run, parameters: Schemas) -> Iterator[Row]:
-    """Catalogues are registered one after the other, by derivation, with nothing known but the two schemas. Bytes
-    held are those of the index, of rewritten subscriptions for each schema, and of mappings. A further schema: from the
-    mapping to the first answer on a document of it. The header is a mapping, the reference its name and fingerprint.
+    """Catalogues are registered one after the other; mappings are derived from the two schemas alone. The bytes that a
+    router holds are those of the index, of the subscriptions rewritten for each schema, and of mappings. The time for a
+    further schema runs from its mapping to the first answer on one of its documents. A header is a whole mapping, a
+    reference its name and fingerprint.
     """
     from pathcast.mediation import Mediator
     from pathcast_lab.workloads import GLOBAL, generate_catalogues

@@ -73,7 +73,7 @@ _SHOW = {
 def _plot(x: str, label: str, y: str = "bytes", y_label: str = "bytes per insertion") -> Plot:
     return Plot(
         y,
-        f"{y_label} between nodes",
+        f"{y_label.capitalize()} between nodes",
         y=y,
         y_label=y_label,
         series="scheme",

@@ -169,7 +169,7 @@ def _greedy(rows: Rows) -> Judgement:
 
 def _saved(rows: Rows) -> Judgement:
     found = {where: 1 - sizes[greedy] / max(sizes.values()) for where, sizes, greedy in _orders(rows)}
-    return every(found, "{:.0%} less than the worst", least=0.15)
+    return every(found, "{:.0%} less than the largest", least=0.15)
 
 
 def _relaxed(rows: Rows) -> Judgement:

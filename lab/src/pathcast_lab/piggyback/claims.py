@@ -177,7 +177,7 @@ def downstream(policy: str, over: str, least: float, engine: str) -> Judge:
             / rows.number("downstream_us", policy=policy, f=f)
             for f in _places(rows)
         }
-        return every(found, "{:.2g} times less per hop", least=least)
+        return every(found, "{:.2g} times as fast per hop", least=least)
 
     return judge
 

@@ -46,7 +46,7 @@ def _pays(rows: Rows) -> Judgement:
 
 @experiment(
     "piggyback-profile",
-    title="Piggyback: where the response time goes",
+    title="Piggyback: parts of the response time",
     small=Piggyback(
         policies=(ES, "ES+s", "L", "L+s", "L-sd", ALL_THREE),
         fractions=(0.25, LATE),

@@ -38,7 +38,7 @@ def _times(kind: str, series: str, least: float, how: str = ONE) -> Callable[[Ro
     def judge(rows: Rows) -> Judgement:
         row = rows.one(engine="automaton", kind=kind, how=how, series=series)
         times = rows.number("times", engine="automaton", kind=kind, how=how, series=series)
-        return judged(times >= least, f"{times:.2g} times less, {row['us']:.1f} µs per document")
+        return judged(times >= least, f"{times:.2g} times as fast, {row['us']:.1f} µs per document")
 
     return judge
 
@@ -98,9 +98,9 @@ def _small(kind: str, most: float) -> Callable[[Rows], Judgement]:
     },
 )
 def structure(run: Run, parameters: Structure) -> Iterator[Row]:
-    """All documents are read, matched, annotated and decoded once before anything is timed: both ends of the link know
-    their label paths then, as after some documents. Matches are compared for every document. Reading is that of a
-    router's own reader, which knows the names.
+    """All documents are read, matched, annotated and decoded once before anything is timed, so both ends of the link
+    know their label paths. Matches are compared for every document. Reading is that of a router's own reader, which
+    knows the names.
     """
     documents = documents_of(NEWS_130, parameters.documents, run.seed)
     for kind in parameters.kinds:
