@@ -65,6 +65,8 @@ def test_an_svg_is_small_and_its_text_stays_as_it_is(tmp_path: Path) -> None:
     assert "v1.2.3<" in svg
     assert not re.search(r'd="[^"]*\d\.\d\d', svg), "coordinates have one decimal"
     assert "metadata" not in svg
+    ids, used = re.findall(r' id="([^"]*)"', svg), set(re.findall(r"#(\w+)[)\"]", svg))
+    assert sorted(ids) == sorted(f"n{number}" for number in range(len(ids))) and set(ids) == used
 
 
 @pytest.mark.parametrize("plot", [LINES, BARS], ids=["lines", "bars"])

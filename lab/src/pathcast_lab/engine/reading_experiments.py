@@ -144,7 +144,7 @@ def reading(run: Run, parameters: Reading) -> Iterator[Row]:
     if nitf := nitf_documents(run.data):
         sources["NITF"] = nitf
     else:
-        run.note("The NITF documents are not on this machine: only generated documents were read.")
+        run.note("The NITF documents are not on this machine; set PATHCAST_DATA to the folder that holds `nitf`.")
 
     for source, documents in sources.items():
         run.begin(f"checking what readers see of {source}")

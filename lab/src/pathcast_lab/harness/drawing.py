@@ -58,6 +58,7 @@ def _small(svg: str) -> str:
         ElementTree.register_namespace(prefix, name)
     root = ElementTree.fromstring(svg)
     _flatten(root)
+    _number_names(root)
     styles: dict[str, str] = {}
     for element in root.iter():
         if style := element.attrib.pop("style", ""):
@@ -79,6 +80,18 @@ _NUMBER = re.compile(r"-?\d+\.\d+")
 _SPACES = re.compile(r" ?\b([MLCQz])\b ?")
 
 
+def _number_names(root: ElementTree.Element) -> None:
+    """Number markers and clip paths in the order of the file: their own names vary with the last digits of a layout."""
+    names: dict[str, str] = {}
+    for element in root.iter():
+        for key, value in element.attrib.items():
+            if key == "id":
+                element.set(key, names.setdefault(value, f"n{len(names)}"))
+            elif found := re.fullmatch(r"(#|url\(#)([^)]*)(\)?)", value):
+                name = names.setdefault(found[2], f"n{len(names)}")
+                element.set(key, f"{found[1]}{name}{found[3] or ''}")
+
+
 def _decimal(found: re.Match[str]) -> str:
     return f"{float(found[0]):.1f}".removesuffix(".0")
 
@@ -92,7 +105,7 @@ def _flatten(parent: ElementTree.Element) -> None:
         child.tail = None
         if child.get("transform", "").startswith("rotate(-0"):
             del child.attrib["transform"]
-        if tag == "g":
+        if tag in {"g", "text"}:
             child.attrib.pop("id", None)
         if tag == "metadata" or (tag in {"g", "defs"} and not len(child)):
             continue
