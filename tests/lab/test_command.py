@@ -135,7 +135,7 @@ def test_report_publishes_the_results_of_the_experiments_named(tmp_path: Path) -
     places = ("--results", str(tmp_path / "results"), "--output", str(tmp_path / "docs"))
     Outcome("run", "counting*", "--output", str(tmp_path / "results"))
     outcome = Outcome("report", "counting", *places)
-    assert (outcome.status, outcome.out) == (0, f"1 results published → {tmp_path / 'docs'}\n")
+    assert (outcome.status, outcome.out) == (0, f"new results: 1; pages → {tmp_path / 'docs'}\n")
     page = (tmp_path / "docs" / "others.md").read_text()
     assert "experiment run counting --scale" in page
     assert "counting-again" not in page

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pathcast_lab.harness import Experiment, Result
 
-app = typer.Typer(no_args_is_help=True, help="Measure, and set the measured beside the claimed.")
+app = typer.Typer(no_args_is_help=True, help="Measure, judge the claims, and publish the results.")
 
 VERDICT_STYLES = {"held": "green", "not held": "red", "not measurable": "yellow"}
 
@@ -142,7 +142,7 @@ def report(
         errors.print(f"error: no result of {', '.join(missing)} in {source}; {advice}", style="red", soft_wrap=True)
         raise typer.Exit(1)
     Console(highlight=False).print(
-        f"{sum(len(those) for _, those in found)} results published → {folder}", soft_wrap=True
+        f"new results: {sum(len(those) for _, those in found)}; pages → {folder}", soft_wrap=True
     )
 
 

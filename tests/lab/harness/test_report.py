@@ -128,6 +128,19 @@ def test_every_experiment_has_a_page() -> None:
     assert page_of("counting") is OTHERS
 
 
+def test_every_claim_has_a_number_to_compare_with_and_at_most_one_sentence_of_reason() -> None:
+    for one in experiments():
+        for claim in one.claims:
+            assert claim.expected, f"{one.name}: {claim.statement}"
+            assert not claim.reason or (claim.reason.endswith(".") and ". " not in claim.reason), claim.reason
+
+
+def test_the_papers_numbers_name_their_section() -> None:
+    points = [point for one in experiments() for plot in one.plots for point in plot.paper_points]
+    assert len(points) > 20
+    assert all("§" in point.source for point in points)
+
+
 def test_numbers_are_set_to_the_right_and_bars_do_not_break_a_table() -> None:
     assert table(["name", "n"], [["a|b", 1], ["c", None]]) == "| name | n |\n| --- | ---: |\n| a\\|b | 1 |\n| c |  |\n"
 

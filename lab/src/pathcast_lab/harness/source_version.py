@@ -6,8 +6,8 @@ plain import graph does not show are followed as well: names that a package load
 imports for type checkers in its `__init__`, say where a name comes from); attributes of an imported package
 (`pathcast.Subscriptions`); and text that names a module, as the registry of engines has it.
 
-Files of the harness that only present results do not count: a new look of the pages does not make a figure stale.
-Invariant: the hash depends on names and bytes of files alone, not on the version of Python or the place of the
+Files of the harness that only store or present results do not count: a new look of the pages does not make a figure
+stale. Invariant: the hash depends on names and bytes of files alone, not on the version of Python or the place of the
 checkout. Cost: each file is parsed once per process, some 5 ms; an experiment reaches up to some 400 files.
 """
 
@@ -25,7 +25,17 @@ from .shared_data import CHECKOUT
 PACKAGES = ("pathcast", "pathcast_lab")
 PRESENTATION = frozenset(
     f"pathcast_lab.harness.{name}"
-    for name in ("drawing", "pages", "plots", "publication", "report", "result_archive", "source_version")
+    for name in (
+        "charts",
+        "drawing",
+        "pages",
+        "plots",
+        "publication",
+        "report",
+        "result",
+        "result_archive",
+        "source_version",
+    )
 )
 
 
