@@ -24,18 +24,15 @@ PAPER = "GPX-Matcher, §5"
 
 _CHEAP_STEPS = (
     "A step of our GPX is a pass over packed counters of less than 1 ns, a step of GPX-ap takes 5 to 10 ns, and "
-    "reading "
-    "and collecting cost both the same."
+    "reading and collecting cost both the same."
 )
 _QUICK_YFILTER = (
     "Our YFilter visits about as many states as GPX-ap takes steps, and a visit takes about twice as long as a step; "
-    "the "
-    "paper's YFilter took 18 ms for 90,000 queries."
+    "the paper's YFilter took 18 ms for 90,000 queries."
 )
 _QUICK_STATES = (
     "Our YFilter visits a state in 10 to 15 ns, and GPX compares the paths of every satisfied predicate: more than "
-    "twenty "
-    "times as many steps."
+    "twenty times as many steps."
 )
 _DEEP_DOCUMENTS = (
     "In deep documents GPX-ap evaluates a tuple for every pair of an element and an ancestor: up to six times as many "
@@ -47,8 +44,7 @@ _INLINE_FILTERS = (
 )
 _MORE_QUERIES = (
     "The more // there are, the more distinct queries the generator draws, two to five times as many at 0.9 as at 0, "
-    "and "
-    "the more predicates a document satisfies."
+    "and the more predicates a document satisfies."
 )
 _FAST_MATCHING = "Our GPX-ap matches a document in about a tenth of the paper's 1 ms, so reading it is a larger share."
 _CANDIDATES = "With filters automaton verifies candidate queries one by one, up to ten thousand per document."

@@ -5,8 +5,7 @@ from fnmatch import fnmatch
 
 _HOW = (
     "Every run first compares the answers of all rivals; then the rivals run in turn, in one process, and a time is "
-    "the "
-    "median of the rounds."
+    "the median of the rounds."
 )
 
 
@@ -34,12 +33,10 @@ PAGES = (
         "Piggybacking",
         ("piggyback-*",),
         "The paper (Chan, Ni: Efficient XML Data Dissemination with Piggybacking, SIGMOD 2007) lets a router send "
-        "annotations along with a document, so that routers downstream match less, and measures the response time of a "
-        "tree of 15 routers. We measure the processing of every router and model transmission from bytes and "
-        "bandwidth. "
-        "Every run first compares the deliveries of all policies with those of one matcher over all subscriptions; "
-        "then "
-        "the policies run in turn.",
+        "annotations along with a document, so that routers downstream match less, and measures the response time of "
+        "a tree of 15 routers. We measure the processing of every router and model transmission from bytes and "
+        "bandwidth. Every run first compares the deliveries of all policies with those of one matcher over all "
+        "subscriptions; then the policies run in turn.",
     ),
     Page(
         "roxsum",
@@ -54,11 +51,9 @@ PAGES = (
         "Mediation",
         ("mediation-*",),
         "The paper (Ni, Chan: Dissemination of Heterogeneous XML Data, CIKM 2009) compares ways to deliver documents "
-        "of "
-        "many schemas to subscriptions on one global schema: rewriting documents once (SDR), at every router (NDDR), "
-        "or "
-        "inside the engine (IDDR). We measure querying on generated course catalogues and model transmission from "
-        "bytes "
+        "of many schemas to subscriptions on one global schema: rewriting documents once (SDR), at every router "
+        "(NDDR), or inside the engine (IDDR). We measure querying on generated course catalogues and model "
+        "transmission from bytes "
         f"and bandwidth. {_HOW}",
     ),
     Page(

@@ -103,8 +103,7 @@ def _of_many(judge: Callable[[Rows], Judgement]) -> Callable[[Rows], Judgement]:
             _binary(claims.smallest("bytes", claims.CLU_PLUS, (claims.REL_SEL,))),
             "lowest",
             "A message of Rel-Sel is one tuple without a skyline: it is smaller where it leaves the server, and goes "
-            "to "
-            "far more nodes.",
+            "to far more nodes.",
         ),
         Claim(
             "Clu+ injects at most a tenth of the bytes of Ref-J and Ref-J+",

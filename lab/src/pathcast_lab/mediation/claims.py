@@ -143,8 +143,7 @@ SIZE_POINTS = _named({10_000: 0.20, 40_000: 0.25, 1_000_000: 0.28})
 
 _FAST_ENGINE = (
     "Our engine matches a document in less than a millisecond, so bridging its schema is a larger part of querying "
-    "than "
-    "with the paper's engine."
+    "than with the paper's engine."
 )
 WALKED_ONCE = "Our IDDR walks a subtree that an exchange repeats once, which makes up for its longer matching."
 BANDWIDTH = (

@@ -204,8 +204,7 @@ def _relaxed(rows: Rows) -> Judgement:
             _relaxed,
             "9 times, 23 kB",
             "Of the 70 rows of a join value one lies in nearly every range, so a semijoin filters little; the paper "
-            "does not "
-            "say how far its rows are apart.",
+            "does not say how far its rows are apart.",
         ),
     ),
     plots=(

@@ -215,8 +215,7 @@ _COSTLY_PD = "Our routers match a document in some 0.1 ms, so making and reading
 _COSTLY_NEGATIVE = "Making and reading NS and ND annotations takes longer than the little matching that they spare."
 _FAST_ROUTERS = (
     "Our routers match a document in less than half a millisecond, and making and reading annotations takes a good "
-    "part "
-    "of the time that they spare."
+    "part of the time that they spare."
 )
 _FEW_SUBSCRIPTIONS = (
     "With 300 to 500 subscriptions per router, matching takes about as long as reading, and annotations cost more than "

@@ -102,8 +102,7 @@ def _mostly(times: float, rival: str) -> Callable[[Rows], Judgement]:
 
 _COMPRESSING = (
     "RoXSum's time includes building the summary and compressing one message per target, which YFilter's does not, "
-    "and our "
-    "YFilter reads and matches a document in less than 0.1 ms."
+    "and our YFilter reads and matches a document in less than 0.1 ms."
 )
 _SMALL_MESSAGES = "A small batch to many targets makes many small messages, each with a tree and tables of its own."
 _AGAINST_DEFAULT = (

@@ -97,8 +97,7 @@ def _two_cores(rows: Rows) -> Judgement:
     claims=(
         Claim(
             "8 kB documents, 150,000 subscriptions, 50 matches per document, by subscriber: at least 60 % of the "
-            "speed of "
-            "identity mapInArrow",
+            "speed of identity mapInArrow",
             "target",
             _share_of_identity,
             "60 %",
