@@ -48,7 +48,7 @@ class Outcome:
 def rows_in(folder: Path, name: str = "counting", scale: str = "small") -> Rows:
     from pathcast_lab.harness.result_archive import load
 
-    return load(folder / "results" / name / scale).rows
+    return load(folder / name / scale).rows
 
 
 def test_list_shows_name_title_claims_and_the_parameters_of_each_scale() -> None:
@@ -65,8 +65,8 @@ def test_run_writes_results_prints_verdicts_and_where_they_lie(tmp_path: Path) -
     outcome = Outcome("run", "counting", "--output", str(tmp_path))
     assert outcome.status == 0
     assert re.search(r"^  held +at least 3: measured \[3\]$", outcome.out, re.MULTILINE)
-    assert str(tmp_path / "results" / "counting" / "small") in outcome.out
-    assert "## counting" in (tmp_path / "results.md").read_text()
+    assert str(tmp_path / "counting" / "small") in outcome.out
+    assert [path.name for path in tmp_path.iterdir()] == ["counting"]
 
 
 def test_scale_seed_and_parameters_reach_the_experiment(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_failed_check_has_status_1_and_the_other_experiments_still_run(tmp_pat
     outcome = Outcome("run", "broken", "counting", "--output", str(tmp_path))
     assert outcome.status == 1
     assert "broken: the check failed that both count the same: ours gives 3, theirs 4" in outcome.err
-    assert [path.name for path in (tmp_path / "results").iterdir()] == ["counting"]
+    assert [path.name for path in tmp_path.iterdir()] == ["counting"]
 
 
 def test_what_cannot_be_measured_with_a_change_is_said(tmp_path: Path) -> None:
@@ -132,9 +132,42 @@ def test_what_cannot_be_measured_with_a_change_is_said(tmp_path: Path) -> None:
     assert "shares: can't be measured with size=0: division by zero" in outcome.err
 
 
+def test_report_publishes_the_results_of_the_experiments_named(tmp_path: Path) -> None:
+    places = ("--results", str(tmp_path / "results"), "--output", str(tmp_path / "docs"))
+    Outcome("run", "counting*", "--output", str(tmp_path / "results"))
+    outcome = Outcome("report", "counting", *places)
+    assert (outcome.status, outcome.out) == (0, f"new results: 1; pages → {tmp_path / 'docs'}\n")
+    page = (tmp_path / "docs" / "others.md").read_text()
+    assert "experiment run counting --scale" in page
+    assert "counting-again" not in page
+    Outcome("report", "*", *places)
+    assert "counting-again" in (tmp_path / "docs" / "others.md").read_text()
+
+
+def test_report_says_what_to_run_where_a_result_is_missing(tmp_path: Path) -> None:
+    outcome = Outcome("report", "counting", "--results", str(tmp_path), "--output", str(tmp_path / "docs"))
+    assert outcome.status == 1
+    assert "no result of counting" in outcome.err
+    assert "run: pathcast experiment run counting" in outcome.err
+    assert not (tmp_path / "docs").exists()
+
+
+def test_stale_names_the_figures_whose_code_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pathcast_lab.harness.experiment_runner.source_hash", lambda module: "before")
+    monkeypatch.setattr("pathcast_lab.harness.experiment_runner.code_version", lambda: "v1")
+    Outcome("run", "counting*", "--output", str(tmp_path / "results"))
+    Outcome("report", "*", "--results", str(tmp_path / "results"), "--output", str(tmp_path))
+    lines = Outcome("stale", "--published", str(tmp_path)).out.splitlines()
+    assert lines[0] == "counting  scale small, measured with version v1"
+    assert lines[-1] == "2 of 2 figures are stale; 0 were measured before code versions were recorded"
+    assert (
+        "**Measured with version v1; the code it exercises has changed since.**" in (tmp_path / "others.md").read_text()
+    )
+
+
 def test_several_experiments_by_one_pattern(tmp_path: Path) -> None:
     Outcome("run", "counting*", "--output", str(tmp_path))
-    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["counting", "counting-again"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["counting", "counting-again"]
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "sigterm"])

@@ -1,4 +1,4 @@
-"""`pathcast experiment`: list the experiments, and run them.
+"""`pathcast experiment`: list the experiments, run them, publish their results, and name those that are stale.
 
 Exit status: 0 when every experiment ran (whatever its claims came to), 1 when one failed, 2 for an argument that is
 wrong, 130 after Ctrl-C, 143 after SIGTERM. An experiment that fails or is interrupted leaves former results untouched.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pathcast_lab.harness import Experiment, Result
 
-app = typer.Typer(no_args_is_help=True, help="Measure, and set the measured beside the claimed.")
+app = typer.Typer(no_args_is_help=True, help="Measure, judge the claims, and publish the results.")
 
 VERDICT_STYLES = {"held": "green", "not held": "red", "not measurable": "yellow"}
 
@@ -53,14 +53,14 @@ def run(
     ] = Scale.small,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where results.md and results/ go; by default docs/ of the checkout."),
+        typer.Option(metavar="DIR", help="Where results go; by default results/ of the checkout, which git ignores."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Makes the generated workloads repeatable.")] = 0,
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a parameter; may be repeated.")
     ] = None,
 ) -> None:
-    """Run experiments: check the answers, measure, judge the claims, and write rows, plots and the report."""
+    """Run experiments: check the answers, measure, judge the claims, and write rows, plots and a record."""
     from rich.console import Console
 
     from pathcast.errors import PathcastError
@@ -97,9 +97,81 @@ def run(
             errors.print(f"{experiment.name}: {given}", style="red", markup=False, soft_wrap=True)
             failed = True
         else:
-            _print_result(result, where, folder)
+            _print_result(result, where)
     if failed:
         raise typer.Exit(1)
+
+
+@app.command(epilog="Example: pathcast experiment report 'gpx-*'")
+def report(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME…", help="Experiments whose results to publish; none: no new ones."),
+    ] = None,
+    results: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where results are; by default results/ of the checkout.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where pages go; by default docs/results of the checkout.")
+    ] = None,
+) -> None:
+    """Write the pages again from the published records; with names, publish the results of these experiments first."""
+    from rich.console import Console
+
+    from pathcast.errors import PathcastError
+    from pathcast_lab.harness import UnknownExperimentError, default_output, default_publication, find
+    from pathcast_lab.harness.publication import publish
+    from pathcast_lab.harness.result_archive import load_all
+
+    errors = Console(stderr=True, highlight=False)
+    source = results if results is not None else default_output()
+    folder = output if output is not None else default_publication()
+    try:
+        found = [(one, load_all(source, one.name)) for one in find(names or [])]
+        missing = [one.name for one, those in found if not those and one.name in (names or [])]
+        if not missing:
+            publish(found, folder)
+    except UnknownExperimentError as error:
+        errors.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
+        raise typer.Exit(2) from None
+    except (PathcastError, OSError) as error:
+        errors.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
+        raise typer.Exit(1) from None
+    if missing:
+        advice = f"run: pathcast experiment run {missing[0]}"
+        errors.print(f"error: no result of {', '.join(missing)} in {source}; {advice}", style="red", soft_wrap=True)
+        raise typer.Exit(1)
+    Console(highlight=False).print(
+        f"new results: {sum(len(those) for _, those in found)}; pages → {folder}", soft_wrap=True
+    )
+
+
+@app.command()
+def stale(
+    published: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where pages and records are; by default docs/results of the checkout."),
+    ] = None,
+) -> None:
+    """Name the published figures whose code has changed since they were measured."""
+    from rich.console import Console
+
+    from pathcast_lab.harness import default_publication
+    from pathcast_lab.harness.markdown_report import shown_scales
+    from pathcast_lab.harness.publication import load_records, refresh
+
+    console = Console(highlight=False)
+    records = shown_scales(refresh(load_records(published if published is not None else default_publication())))
+    for record in records:
+        if record.changed:
+            console.print(
+                f"{record.experiment}  scale {record.scale}, measured with version {record.version}", soft_wrap=True
+            )
+    old, without = sum(bool(record.changed) for record in records), sum(record.changed is None for record in records)
+    console.print(
+        f"{old} of {len(records)} figures are stale; {without} were measured before code versions were recorded",
+        soft_wrap=True,
+    )
 
 
 class ProgressDisplay:
@@ -140,7 +212,7 @@ def _run_watched(
         )
 
 
-def _print_result(result: "Result", where: Path, output: Path) -> None:
+def _print_result(result: "Result", where: Path) -> None:
     from rich.console import Console
     from rich.text import Text
 
@@ -151,5 +223,5 @@ def _print_result(result: "Result", where: Path, output: Path) -> None:
         console.print(verdict + Text(f"{claim.statement}: measured {claim.measured}", style="default"), soft_wrap=True)
     for note in result.notes:
         console.print(Text(f"  note           {note}"), soft_wrap=True)
-    rows = f"  {len(result.rows)} rows in {result.seconds:.1f} s → {where}, report {output / 'results.md'}"
+    rows = f"  {len(result.rows)} rows in {result.seconds:.1f} s → {where}"
     console.print(Text(rows), soft_wrap=True)

@@ -1,6 +1,6 @@
 import pytest
 
-from pathcast_lab.harness import Claim, Rows, Verdict, judged
+from pathcast_lab.harness import Claim, MissingRowError, Rows, Verdict, every, judged
 
 ROWS = Rows([{"engine": "a", "ms": 2.0}])
 
@@ -23,3 +23,40 @@ def test_a_fault_in_a_judge_is_not_taken_for_a_missing_row() -> None:
     claim = Claim("…", "paper", lambda rows: judged(rows[0]["no such column"] == 1, "…"))
     with pytest.raises(KeyError):
         claim.judge_rows(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict", "measured"),
+    [
+        ({"at 1": 3.0, "at 2": 5.0, "at 3": 4.0}, Verdict.HELD, "worst 3.0 times at 1; best 5.0 times at 2"),
+        ({"at 1": 2.9, "at 2": 5.0}, Verdict.NOT_HELD, "worst 2.9 times at 1; best 5.0 times at 2"),
+        ({"at 1": 5.0, "at 2": 2.9, "at 3": 5.1}, Verdict.NOT_HELD, "worst 2.9 times at 2; best 5.1 times at 3"),
+        ({"at 1": 3.0}, Verdict.HELD, "3.0 times at 1"),
+        ({"at 1": 3.01, "at 2": 3.02}, Verdict.HELD, "3.0 times everywhere"),
+    ],
+)
+def test_a_claim_holds_only_if_it_holds_at_every_place(
+    found: dict[str, float], verdict: Verdict, measured: str
+) -> None:
+    judgement = every(found, "{:.1f} times", least=3)
+    assert (judgement.verdict, judgement.measured) == (verdict, measured)
+
+
+def test_a_figure_within_noise_decides_nothing_unless_another_fails() -> None:
+    def verdict(**found: float) -> Verdict:
+        return every(found, "{:.2f}", most=1, undecided=(0.97, 1.03)).verdict
+
+    assert verdict(a=0.5, b=0.9) is Verdict.HELD
+    assert verdict(a=0.5, b=1.01) is Verdict.NOT_MEASURABLE
+    assert verdict(a=1.5, b=1.01) is Verdict.NOT_HELD
+
+
+def test_a_figure_may_be_bounded_on_both_sides() -> None:
+    assert every({"a": -0.05, "b": 0.1}, "{:.2f}", least=-0.1, most=0.1).verdict is Verdict.HELD
+    judgement = every({"a": -0.3, "b": 0.2, "c": 0.0}, "{:.2f}", least=-0.1, most=0.1)
+    assert (judgement.verdict, judgement.measured) == (Verdict.NOT_HELD, "worst -0.30 a; best 0.00 c")
+
+
+def test_nothing_to_judge_is_a_missing_row() -> None:
+    with pytest.raises(MissingRowError):
+        every({}, "{}", least=1)

@@ -7,7 +7,17 @@ from typing import Any
 import pytest
 
 from pathcast.errors import PathcastError
-from pathcast_lab.harness import CheckError, Experiment, Row, Run, Verdict, default_output, perform, run_experiment
+from pathcast_lab.harness import (
+    CheckError,
+    Experiment,
+    Row,
+    Run,
+    Verdict,
+    default_output,
+    default_publication,
+    perform,
+    run_experiment,
+)
 from pathcast_lab.harness.experiment_parameters import ParameterError
 
 
@@ -111,7 +121,27 @@ def test_a_missing_matplotlib_is_said_before_anything_is_measured(
         run_experiment(dataclasses.replace(drawn_toy, measure=measure), output=tmp_path)
 
 
-def test_results_go_to_the_docs_of_a_checkout_and_else_where_the_user_stands(tmp_path: Path) -> None:
-    assert default_output(tmp_path) == Path("pathcast-results")
+def test_results_go_to_a_folder_of_the_checkout_and_otherwise_where_the_user_stands(tmp_path: Path) -> None:
+    assert (default_output(tmp_path), default_publication(tmp_path)) == (
+        Path("pathcast-results"),
+        Path("pathcast-report"),
+    )
     (tmp_path / "pyproject.toml").touch()
-    assert default_output(tmp_path) == tmp_path / "docs"
+    assert (default_output(tmp_path), default_publication(tmp_path)) == (
+        tmp_path / "results",
+        tmp_path / "docs" / "results",
+    )
+
+
+def test_a_result_names_the_code_that_it_was_measured_with(toy: Experiment) -> None:
+    from pathcast_lab.engine import reading_experiments
+
+    def measure(run: Run, parameters: Any) -> Iterator[Row]:
+        run.check("counted", True)
+        yield {"size": 1, "counter": "ours", "ms": 1.0}
+
+    measure.__module__ = reading_experiments.__name__
+    result = perform(dataclasses.replace(toy, measure=measure))
+    assert result.version
+    assert result.sources is not None and len(result.sources) == 16
+    assert perform(toy).sources is None, "no module of ours"

@@ -1,58 +1,144 @@
 import dataclasses
+from typing import Any
 
-from pathcast_lab.harness import Experiment, Rows, perform
-from pathcast_lab.harness.markdown_report import LONGEST_TABLE, cell, render, table
+import pytest
+
+from pathcast_lab.harness import Experiment, Verdict, perform
+from pathcast_lab.harness.experiment_registry import experiments
+from pathcast_lab.harness.experiment_result import JudgedClaim, Published
+from pathcast_lab.harness.markdown_report import cell, render, table
+from pathcast_lab.harness.pages import OTHERS, PAGES, page_of
+from pathcast_lab.harness.publication import published
+
+HELD = JudgedClaim("ours is faster", "paper, §1", Verdict.HELD, "5 times", "3 times", "we measure in a hurry")
+NOT_HELD = dataclasses.replace(HELD, verdict=Verdict.NOT_HELD, measured="2 times")
 
 
-def test_the_claim_stands_beside_the_measured_result(toy: Experiment) -> None:
-    page = render([perform(toy)])
-    assert "| ours is ten times faster at 100 | paper, §1 | 100 ms | **held** |" in page
-    assert "| it fits in no time | target | some time | **not held** |" in page
+def record(toy: Experiment, **changes: Any) -> Published:
+    return dataclasses.replace(published(toy, perform(toy)), **{"experiment": "gpx-fig2a", **changes})
 
 
-def test_a_section_says_how_on_what_and_with_what_it_was_measured(drawn_toy: Experiment) -> None:
+def test_the_claim_stands_beside_the_papers_number_and_ours(toy: Experiment) -> None:
+    page = render([record(toy, claims=(HELD,))])["gpx.md"]
+    assert "| ours is faster | 3 times (paper, §1) | 5 times | **held** |  |" in page
+
+
+def test_a_reason_is_shown_only_where_a_claim_is_not_held(toy: Experiment) -> None:
+    page = render([record(toy, claims=(NOT_HELD,))])["gpx.md"]
+    assert "| 2 times | **not held** | we measure in a hurry |" in page
+    unknown = dataclasses.replace(NOT_HELD, reason="")
+    assert "| **not held** | Cause not determined. |" in render([record(toy, claims=(unknown,))])["gpx.md"]
+
+
+def test_a_target_of_ours_is_called_that(toy: Experiment) -> None:
+    target = dataclasses.replace(HELD, source="target")
+    assert "| 3 times (our target) |" in render([record(toy, claims=(target,))])["gpx.md"]
+
+
+def test_the_papers_scale_is_shown_with_verdicts_of_the_small_one_that_differ(toy: Experiment) -> None:
+    same = dataclasses.replace(HELD, statement="both agree")
+    small = record(toy, scale="small", claims=(NOT_HELD, same))
+    page = render([small, record(toy, scale="paper", claims=(HELD, same))])["gpx.md"]
+    assert page.count("## How fast one counts") == 1
+    assert "Scale paper, " in page
+    assert "| **held**; scale small: not held |" in page
+    assert page.count("scale small") == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "note"),
+    [
+        ({"version": None, "sources": None, "changed": None}, "Measured before code versions were recorded."),
+        ({"version": "v1", "sources": "abc", "changed": False}, "Measured with version v1 (sources abc)."),
+        (
+            {"version": "v1", "sources": "abc", "changed": True},
+            "**Measured with version v1; the code it exercises has changed since.**",
+        ),
+    ],
+)
+def test_a_figure_says_which_code_it_was_measured_with(toy: Experiment, changes: dict[str, Any], note: str) -> None:
+    assert note in render([record(toy, **changes)])["gpx.md"]
+
+
+def test_the_index_counts_verdicts_and_figures_by_page(toy: Experiment) -> None:
+    stale = {"version": "v1", "sources": "abc", "changed": True, "date": "2030-01-02 03:04 UTC"}
+    old = {"version": None, "sources": None, "date": "2030-02-03 04:05 UTC"}
+    results = [
+        record(toy, claims=(HELD, NOT_HELD), **stale),
+        record(toy, experiment="gpx-fig2b", claims=(HELD,), **old),
+        record(toy, experiment="reading", claims=(HELD,), **stale),
+    ]
+    index = render(results)["index.md"]
+    assert (
+        "| [GPX-Matcher](gpx.md) | 2 | 1 | 0 | 2030-01-02 to 2030-02-03 | not recorded to v1 | 1 stale, 1 without a"
+        " code version |" in index
+    )
+    assert "| [The default engine](engine.md) | 1 | 0 | 0 | 2030-01-02 | v1 | 1 stale |" in index
+
+
+def test_a_section_says_how_and_how_to_repeat_it(drawn_toy: Experiment) -> None:
     result = perform(drawn_toy, seed=4, changes=["rival=him"])
-    page = render([result])
+    page = render([published(drawn_toy, result)])["others.md"]
     for text in (
-        "**How fast one counts.** Counts to each size.",
-        "![Time to count](results/counting/small/time.png)",
-        "[rows.csv](results/counting/small/rows.csv)",
-        "- Counted on paper.",
-        "both count the same (3 times)",
-        "sizes = 1,10,100, rival = him",
+        "Counts to each size.",
+        "![Time to count](plots/counting.svg)",
+        "Counted on paper.",
         "`pathcast experiment run counting --scale small --seed 4 --set rival=him`",
-        result.date,
-        *result.machine.values(),
+        result.machine["processor"],
     ):
         assert text in page
 
 
-def test_the_page_does_not_depend_on_the_order_in_which_results_came(toy: Experiment) -> None:
-    one = perform(toy)
-    results = [dataclasses.replace(one, experiment=name, scale=scale) for name in "ba" for scale in ("small", "paper")]
-    page = render(results)
-    assert page == render(reversed(results))
-    headings = [line for line in page.splitlines() if line.startswith("##")]
-    assert headings == [
-        "## a",
-        "### a, scale paper",
-        "### a, scale small",
-        "## b",
-        "### b, scale paper",
-        "### b, scale small",
+def test_a_method_that_several_figures_share_is_printed_once(toy: Experiment) -> None:
+    page = render([record(toy), record(toy, experiment="gpx-fig2b")])["gpx.md"]
+    assert page.count("Counts to each size.") == 1
+    assert page.count("## How fast one counts") == 2
+
+
+def test_a_method_from_further_up_is_referred_to(toy: Experiment) -> None:
+    results = [
+        record(toy, experiment="gpx-fig1", title="First"),
+        record(toy, experiment="gpx-fig2", title="Second", method="Otherwise."),
+        record(toy, experiment="gpx-fig3", title="Third"),
     ]
+    page = render(results)["gpx.md"]
+    assert "## Third\n\nMeasured as “First”.\n" in page
+    assert page.count("Counts to each size.") == 1
 
 
-def test_a_long_table_is_cut_and_says_so(toy: Experiment) -> None:
-    rows = Rows({"size": number, "counter": "ours", "ms": 0.5} for number in range(LONGEST_TABLE + 3))
-    page = render([dataclasses.replace(perform(toy), rows=rows)])
-    assert page.count("| ours | 0.5 |") == LONGEST_TABLE
-    assert "… and 3 more rows in the files." in page
+def test_figures_come_first_and_by_their_numbers(toy: Experiment) -> None:
+    names = ["gpx-reuse", "gpx-fig10", "gpx-fig2b", "gpx-fig2a", "gpx-table1"]
+    page = render([record(toy, experiment=name, title=name) for name in names])["gpx.md"]
+    found = [line[3:] for line in page.splitlines() if line.startswith("## ")]
+    assert found == ["gpx-fig2a", "gpx-fig2b", "gpx-fig10", "gpx-table1", "gpx-reuse", "Machines"]
 
 
-def test_only_the_columns_to_show_are_shown_under_their_headings(toy: Experiment) -> None:
-    page = render([dataclasses.replace(perform(toy), show={"ms": "time in ms"})])
-    assert "| time in ms |\n| ---: |\n| 0.1 |" in page
+def test_a_page_shows_some_notes_and_counts_the_others(toy: Experiment) -> None:
+    page = render([record(toy, notes=tuple(f"Note {number}." for number in range(9)))])["gpx.md"]
+    assert "Notes: Note 0. Note 1. Note 2. Note 3. Note 4. Note 5. (3 more in the record.)" in page
+
+
+def test_the_pages_do_not_depend_on_the_order_in_which_records_came(toy: Experiment) -> None:
+    results = [record(toy, experiment=f"gpx-{name}", scale=scale) for name in "ba" for scale in ("small", "paper")]
+    assert render(results) == render(reversed(results))
+
+
+def test_every_experiment_has_a_page() -> None:
+    assert {page_of(one.name) for one in experiments()} == set(PAGES)
+    assert page_of("counting") is OTHERS
+
+
+def test_every_claim_has_a_number_to_compare_with_and_at_most_one_sentence_of_reason() -> None:
+    for one in experiments():
+        for claim in one.claims:
+            assert claim.expected, f"{one.name}: {claim.statement}"
+            assert not claim.reason or (claim.reason.endswith(".") and ". " not in claim.reason), claim.reason
+
+
+def test_the_papers_numbers_name_their_section() -> None:
+    points = [point for one in experiments() for plot in one.plots for point in plot.paper_points]
+    assert len(points) > 20
+    assert all("§" in point.source for point in points)
 
 
 def test_numbers_are_set_to_the_right_and_bars_do_not_break_a_table() -> None:

@@ -24,4 +24,4 @@ def test_the_example_of_the_readme_is_an_experiment_that_runs(monkeypatch: pytes
     [engines] = find(["engines"])
     result = perform(engines, changes=["sizes=5", "rounds=1"])
     assert [(row["size"], row["engine"]) for row in result.rows] == [(5, "ours"), (5, "theirs")]
-    assert result.claims[0].measured.endswith(" times")
+    assert result.claims[0].measured.endswith(" times at 5")

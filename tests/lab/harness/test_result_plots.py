@@ -1,3 +1,5 @@
+import dataclasses
+import json
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -6,8 +8,10 @@ import pytest
 from matplotlib.colors import to_rgb
 from PIL import Image
 
-from pathcast_lab.harness import Plot, Rows
-from pathcast_lab.harness.result_plots import OURS, RIVALS, draw, short
+from pathcast_lab.harness import PaperPoint, Plot, Rows
+from pathcast_lab.harness.charts import Chart
+from pathcast_lab.harness.drawing import OURS, RIVALS, _figure, draw_png, draw_svg, short
+from pathcast_lab.harness.result_plots import chart_of
 
 ROWS = Rows(
     {"schema": schema, "engine": engine, "n": n, "ms": n * factor, "low": n * factor * 0.9, "high": n * factor * 1.1}
@@ -42,15 +46,27 @@ BARS = Plot(
 
 
 def svg_of(plot: Plot, rows: Rows, folder: Path) -> str:
-    draw(plot, rows, "toy · scale small · 2030-01-02 · a machine", folder)
-    return (folder / f"{plot.name}.svg").read_text()
+    file = folder / f"{plot.name}.svg"
+    draw_svg(chart_of(plot, rows), "toy · scale small · 2030-01-02 · v1.2.3", file)
+    return file.read_text()
 
 
-def test_png_and_svg_are_written_and_the_png_is_large_enough_to_read(tmp_path: Path) -> None:
-    files = draw(LINES, ROWS, "footer", tmp_path)
-    assert [file.name for file in files] == ["times.png", "times.svg"]
+def test_a_png_is_large_enough_to_read(tmp_path: Path) -> None:
+    draw_png(chart_of(LINES, ROWS), "footer", tmp_path / "times.png")
     with Image.open(tmp_path / "times.png") as image:
         assert image.width >= 1000
+
+
+def test_an_svg_is_small_and_its_text_stays_as_it_is(tmp_path: Path) -> None:
+    rows = Rows({**row, "schema": "0.06 % match"} for row in ROWS.where(schema="news"))
+    svg = svg_of(LINES, rows, tmp_path)
+    assert len(svg) < 12_000
+    assert ">0.06 % match<" in svg
+    assert "v1.2.3<" in svg
+    assert not re.search(r'd="[^"]*\d\.\d\d', svg), "coordinates have one decimal"
+    assert "metadata" not in svg
+    ids, used = re.findall(r' id="([^"]*)"', svg), set(re.findall(r"#(\w+)[)\"]", svg))
+    assert sorted(ids) == sorted(f"n{number}" for number in range(len(ids))) and set(ids) == used
 
 
 @pytest.mark.parametrize("plot", [LINES, BARS], ids=["lines", "bars"])
@@ -58,7 +74,7 @@ def test_a_plot_names_rivals_panels_units_and_where_it_comes_from(tmp_path: Path
     rows = ROWS if plot.kind == "lines" else ROWS.where(n=10)
     texts = re.findall(r"<text[^>]*>([^<]*)</text>", svg_of(plot, rows, tmp_path))
     wanted = {"gpx", "yfilter", "ours", "floor", "news", "protein", plot.title, plot.y_label}
-    assert wanted | {"toy · scale small · 2030-01-02 · a machine"} <= set(texts)
+    assert wanted | {"toy · scale small · 2030-01-02 · v1.2.3"} <= set(texts)
 
 
 def test_a_bar_says_its_value_in_three_digits(tmp_path: Path) -> None:
@@ -83,11 +99,43 @@ def test_neighbouring_rivals_differ_in_greyscale() -> None:
 
 
 def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
-    for folder in ("one", "two"):
-        (tmp_path / folder).mkdir()
-        draw(LINES, ROWS, "footer", tmp_path / folder)
-    for file in ("times.png", "times.svg"):
-        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+    assert svg_of(LINES, ROWS, tmp_path) == svg_of(LINES, ROWS, tmp_path)
+    for file in ("one.png", "two.png"):
+        draw_png(chart_of(LINES, ROWS), "footer", tmp_path / file)
+    assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
+
+
+def test_a_chart_is_the_same_after_a_way_through_json() -> None:
+    for plot in (LINES, BARS):
+        chart = chart_of(plot, ROWS)
+        assert Chart.from_record(json.loads(json.dumps(chart.to_record()))) == chart
+
+
+PAPER = (
+    PaperPoint("gpx", 100, 77.0, "paper, §5", panel="news"),
+    PaperPoint("ours", 1000, 0.5, "paper, §6", of="yfilter", panel="news"),
+    PaperPoint("ours", 500, 0.5, "paper, §7", of="yfilter"),
+)
+
+
+def test_the_papers_numbers_stand_beside_what_was_measured(tmp_path: Path) -> None:
+    chart = chart_of(dataclasses.replace(LINES, paper_points=PAPER), ROWS)
+    news, protein = chart.panels
+    found = {one.name: one.points for one in news.series if one.role == "paper"}
+    assert found == {"paper: gpx": ((100, 77.0),), "paper: ours": ((1000, 1000.0),)}, "half of yfilter's 2,000"
+    assert not [one for one in protein.series if one.role == "paper"]
+    assert chart.sources == ("paper, §5", "paper, §6"), "nothing was measured at 500"
+    svg = svg_of(dataclasses.replace(LINES, paper_points=PAPER), ROWS, tmp_path)
+    assert ">paper: gpx<" in svg
+    assert ">paper: gpx<" not in svg_of(LINES, ROWS, tmp_path)
+
+
+def test_a_bar_has_the_papers_number_as_a_star(tmp_path: Path) -> None:
+    point = PaperPoint("gpx", None, 44.0, "paper, §5")
+    bare = svg_of(BARS, ROWS.where(n=10), tmp_path)
+    starred = svg_of(dataclasses.replace(BARS, paper_points=(point,)), ROWS.where(n=10), tmp_path)
+    assert "stroke-width:1.4" in starred
+    assert "stroke-width:1.4" not in bare
 
 
 def test_rows_without_the_value_are_left_out_and_only_selects(tmp_path: Path) -> None:
@@ -98,9 +146,18 @@ def test_rows_without_the_value_are_left_out_and_only_selects(tmp_path: Path) ->
     assert ">yfilter<" in svg
 
 
-def test_text_cannot_be_drawn_as_a_number(tmp_path: Path) -> None:
+@pytest.mark.parametrize("plot", [dataclasses.replace(LINES, log=""), BARS], ids=["lines", "bars"])
+def test_every_panel_fits_into_the_axis_that_all_share(plot: Plot) -> None:
+    rows = Rows({**row, "ms": float(row["ms"] or 0) * (9 if row["schema"] == "protein" else 1)} for row in ROWS)
+    figure = _figure(chart_of(dataclasses.replace(plot, interval=None), rows), "footer")
+    largest = 9 * 3.0 * (1000 if plot.kind == "lines" else 10)
+    limits = [axes.get_xlim() if plot.kind == "bars" else axes.get_ylim() for axes in figure.axes]
+    assert all(low == 0 and high > largest for low, high in limits)
+
+
+def test_text_cannot_be_drawn_as_a_number() -> None:
     with pytest.raises(TypeError, match="column 'ms' holds 'fast'"):
-        draw(LINES, Rows([{"schema": "news", "engine": "gpx", "n": 1, "ms": "fast"}]), "footer", tmp_path)
+        chart_of(LINES, Rows([{"schema": "news", "engine": "gpx", "n": 1, "ms": "fast"}]))
 
 
 def test_a_short_logarithmic_axis_still_has_labels(tmp_path: Path) -> None:

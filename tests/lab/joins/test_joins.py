@@ -164,6 +164,21 @@ def test_claims_are_judged_by_times() -> None:
     assert claims.smallest("us", "ref-j", ["enum-j", "rel-sel"], 2)(rows).verdict == "not held"
 
 
+def test_claims_are_judged_at_every_number_of_subscriptions() -> None:
+    few, many = rows_of(enum_j=40.0, ref_j=50.0), rows_of(enum_j=100.0, ref_j=50.0)
+    both = Rows([*few, *({**row, "subscriptions": 9} for row in many)])
+    assert claims.slower("enum-j", ["ref-j"])(many).verdict == "held"
+    judged = claims.slower("enum-j", ["ref-j"])(both)
+    assert judged.verdict == "not held"
+    assert judged.measured == (
+        "worst enum-j takes 0.8 times as long as ref-j at 5 subscriptions; "
+        "best enum-j takes 2 times as long as ref-j at 9 subscriptions"
+    )
+    assert claims.within("ref-j", "enum-j", 1)(both).verdict == "not held"
+    results = Rows([*few, *({**row, "rjor": 9} for row in many)])
+    assert claims.slower("enum-j", ["ref-j"], "most")(results).verdict == "held", "the claim names the most results"
+
+
 def test_memory_is_what_a_process_of_its_own_grows_by() -> None:
     from pathcast_lab.joins.server_experiments import memory_of
 

@@ -3,7 +3,8 @@
 import pytest
 
 import pathcast
-from pathcast_lab.harness import find, number_in, perform
+from pathcast_lab.harness import Rows, find, number_in, perform
+from pathcast_lab.mediation import mediation_claims as claims
 from pathcast_lab.mediation.mediation_figure_experiments import topology_of
 from pathcast_lab.mediation.mediation_workloads import SDR, Sent, Way
 
@@ -69,3 +70,25 @@ def test_an_exchange_repeats_authors_in_the_rewritten_document() -> None:
     sizes = {row["repeats"]: (number_in(row, "elements"), number_in(row, "rewritten")) for row in rows}
     assert sizes[1][0] == sizes[1][1]
     assert sizes[3][1] > 2 * sizes[3][0]
+
+
+def rows_of(**ways: list[float]) -> Rows:
+    return Rows(
+        {"way": way, "subscriptions": 10**place, "ms": value, "query_ms": value}
+        for way, values in ways.items()
+        for place, value in enumerate(values, 1)
+    )
+
+
+def test_claims_are_judged_at_every_value_of_a_column() -> None:
+    rows = rows_of(one=[8, 9, 5], other=[10, 10, 10])
+    assert claims.grows("subscriptions", "one", "other")(rows).verdict == "not held", "20 %, 10 %, 50 %"
+    assert claims.grows("subscriptions", "one", "other")(rows_of(one=[9, 8, 5], other=[10] * 3)).verdict == "held"
+    assert claims.grows("subscriptions", "one", "other")(rows_of(one=[9, 9, 5], other=[10] * 3)).verdict == (
+        "not measurable"
+    )
+    assert claims.queries_like("one", "other", 0.3, "subscriptions")(rows).verdict == "not held", "half at one of them"
+    assert claims.slower("other", "one", "subscriptions")(rows).verdict == "held"
+    assert claims.slower("other", "one", "subscriptions")(rows_of(one=[8, 12], other=[10, 10])).verdict == "not held"
+    assert claims.same_increase("one", "other", 0.15)(rows_of(one=[1, 3, 2], other=[1, 2, 2])).verdict == "not held"
+    assert claims.same_increase("one", "other", 0.15)(rows_of(one=[1, 2, 2], other=[1, 2, 2])).verdict == "held"

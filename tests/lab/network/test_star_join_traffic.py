@@ -13,7 +13,8 @@ def test_joins_of_several_tables_are_counted_in_zones_of_their_groups_as_network
         if row["served"] is not None and row["scheme"] != "enum-j":
             assert 0 < number_in(row, "served") <= number_in(row, "hops") + number_in(row, "messages")
     claim = find(["network-fig14"])[0].claims[0]
-    assert claim.judge_rows(Rows(rows)).measured == claim.judge_rows(Rows(rows[:8])).measured
+    measured = claim.judge_rows(Rows(rows)).measured
+    assert "width 10,000: " in measured and "width 3,500: " in measured
     mix = Mix(136, 3, alike=(1_000, 0), insertions=6, hosts=8, physical=40, checked=2)
     rows = list(network_fig13(run, mix))
     assert len(rows) == 2 * 14 and sum(bool(row["greedy"]) for row in rows) == 4

@@ -1,7 +1,7 @@
-"""The GPX paper's evaluation (§5), one experiment a figure; the figures are data in `figure_settings.py`.
+"""The GPX paper's evaluation (§5), one experiment per figure; the figures are data in `figure_settings.py`.
 
 As in the paper, a document's time is that of reading it, matching it, and collecting the matches in a bit vector with
-one bit a query, copies included; building is not counted. All engines share the subscriptions and one process; the
+one bit per query, copies included; building is not counted. All engines share the subscriptions and one process; the
 memory of each is that of its own arrays and the table of distinct patterns.
 """
 
@@ -14,20 +14,17 @@ from pathcast_lab.harness import ParameterError, Plot, Row, Rows, Run, Timing, e
 
 from .claim_judges import OURS, explanations
 from .figure_settings import FIGURES, Figure
-from .gpx_claims import ALWAYS
 from .gpx_workloads import Workload
 from .measured_engines import Filtering, build, bytes_of, check_answers, queries_behind, sampled
 
 if TYPE_CHECKING:
     from pathcast.matching.engine_contract import Engine
 
-_METHOD = """All documents are read, matched and their results collected in bit vectors, again and again on one core,
-the engines in turn; the time is a document's share, as in §5 of the paper. An engine that would take too long is timed
-on every n-th document. All engines' answers are compared before any is timed. Of each engine's time, the parts for
-reading and for matching are taken inside the same calls. Memory is an engine's arrays and the table of patterns; the
-peak is that of the process with all engines. Steps are what the engine itself counts (states visited, paths compared
-and the like): their number is the algorithm's, the nanoseconds for each the implementation's. Where a claim does
-not hold, the remarks below the table tell how much of it is which."""
+_METHOD = """All documents are read, matched, and their results collected in bit vectors, repeatedly and on one core;
+the time is that per document, as in §5 of the paper. Building an engine does not count. An engine that would take too
+long is timed on every n-th document. The parts for reading and matching are taken inside the same calls. Memory is that
+of an engine's arrays and of the table of patterns. Steps are what an engine itself counts (states visited, paths
+compared and the like)."""
 
 
 # Axes of the figures that are no whole numbers.
@@ -68,7 +65,7 @@ def register(figure: Figure) -> None:
 
     measure.__doc__ = _METHOD
     series = (figure.engines, tuple(figure.cases))
-    claims = (*figure.claims, *ALWAYS)
+    claims = (*figure.claims, *figure.always)
     experiment(
         figure.name,
         title=figure.title,
@@ -80,13 +77,14 @@ def register(figure: Figure) -> None:
                 name="time",
                 title=figure.title,
                 y="us",
-                y_label="µs a document",
+                y_label="µs per document",
                 series="engine",
                 x="x",
                 x_label=figure.label,
                 ours=(OURS,),
                 panel="case" if len(figure.cases) > 1 else None,
                 log="xy" if figure.axis == "queries" else "y",
+                paper_points=figure.paper_points,
             ),
         ),
         show={
@@ -95,7 +93,7 @@ def register(figure: Figure) -> None:
             "distinct": "distinct",
             "matched": "matched queries, %",
             "engine": "engine",
-            "us": "µs a document",
+            "us": "µs per document",
             "us_low": "from",
             "us_high": "to",
             "match_us": "of it matching",
@@ -105,8 +103,8 @@ def register(figure: Figure) -> None:
             "delegated_patterns": "patterns delegated",
             "delegated_documents": "documents delegated",
             "timed": "documents timed",
-            "work": "steps of a document",
-            "ns_step": "ns a step",
+            "work": "steps per document",
+            "ns_step": "ns per step",
         },
     )(measure)
 

@@ -74,8 +74,7 @@ class Workload:
         steering = documents[:: ceil(len(documents) / STEERED)]
         if self.match_rate and len(steering) < len(documents):
             run.note(
-                f"The match rate of {self.match_rate:.2%} is held on {len(steering)} of the {len(documents)} "
-                "documents; on all of them it is what the table says."
+                f"The match rate of {self.match_rate:.2%} is held on {len(steering)} of the {len(documents)} documents."
             )
         queries = generate_subscriptions(
             schema,

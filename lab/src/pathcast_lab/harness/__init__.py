@@ -1,12 +1,12 @@
-"""The harness: declare an experiment, run it, judge its claims, and publish rows, plots and the report."""
+"""The harness: declare an experiment, run it, judge its claims, and store rows and plots, and publish pages."""
 
-from .claims import Claim, Judgement, Verdict, judged
+from .claims import Claim, Judgement, Verdict, every, judged
 from .experiment_parameters import ParameterError, as_dict, as_text, changed
 from .experiment_registry import Experiment, UnknownExperimentError, experiment, experiments, find
 from .experiment_result import Result
-from .experiment_runner import default_output, perform, run_experiment
+from .experiment_runner import default_output, default_publication, perform, run_experiment
 from .measured_process import in_fresh_process, peak_bytes, resident_bytes
-from .result_plots import Plot, over_subscriptions
+from .result_plots import PaperPoint, Plot, over_subscriptions
 from .result_rows import MissingRowError, Row, Rows, Value, number_in
 from .rival_timing import Timing, collector_paused, collector_watched, race, ratio
 from .run_context import CheckError, Run
@@ -18,6 +18,7 @@ __all__ = [
     "Experiment",
     "Judgement",
     "MissingRowError",
+    "PaperPoint",
     "ParameterError",
     "Plot",
     "Result",
@@ -34,6 +35,8 @@ __all__ = [
     "collector_paused",
     "collector_watched",
     "default_output",
+    "default_publication",
+    "every",
     "experiment",
     "experiments",
     "find",

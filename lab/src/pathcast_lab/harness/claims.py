@@ -3,9 +3,11 @@
 A claim is judged to one of three states. *Not measurable* is honest where the rows cannot decide: the scale is too
 small, a rival is missing, the difference drowns in noise. A judge need not look out for missing rows itself: asking
 `Rows` for one that is not there ends in that state, with the reason.
+
+A claim that names no place on an axis is judged at every place, and holds only if it holds at each of them (`every`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -35,13 +37,57 @@ def judged(holds: bool | None, measured: str) -> Judgement:
     return Judgement(Verdict.HELD if holds else Verdict.NOT_HELD, measured)
 
 
+def every(
+    found: Mapping[str, float],
+    shown: str,
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    undecided: tuple[float, float] | None = None,
+) -> Judgement:
+    """Judge a figure at every place: it must be at least `least` and at most `most`, wherever it was measured.
+
+    `found` maps a place to the figure there, `shown` is the format of a figure. Figures strictly within `undecided` are
+    noise: they decide nothing. The judgement names the worst and the best place.
+    """
+    if not found:
+        raise MissingRowError("no row to judge")
+
+    def holds(value: float) -> bool | None:
+        if undecided is not None and undecided[0] < value < undecided[1]:
+            return None
+        return (least is None or value >= least) and (most is None or value <= most)
+
+    def distance(where: str) -> float:
+        """How far inside the bounds a figure is; negative outside."""
+        sides = [found[where] - least] if least is not None else []
+        return min([*sides, most - found[where]] if most is not None else sides)
+
+    verdicts = [holds(value) for value in found.values()]
+    outcome = False if False in verdicts else None if None in verdicts else True
+    ordered = sorted(found, key=distance)
+    figures = [shown.format(found[where]) for where in (ordered[0], ordered[-1])]
+    said = [f"{figure} {where}".rstrip() for figure, where in zip(figures, (ordered[0], ordered[-1]), strict=True)]
+    if len(found) == 1:
+        return judged(outcome, said[0])
+    return judged(
+        outcome, f"{figures[0]} everywhere" if figures[0] == figures[1] else f"worst {said[0]}; best {said[1]}"
+    )
+
+
 @dataclass(frozen=True)
 class Claim:
-    """A statement, who makes it (`source`: a paper and its section, or "target"), and how to judge it."""
+    """A statement, who makes it (`source`: a paper and its section, or "target"), and how to judge it.
+
+    `expected` is the number or figure that the source gives, in few words. `reason` says in one sentence why the claim
+    does not hold in our setting; the report shows it only where the verdict is "not held".
+    """
 
     statement: str
     source: str
     judge: Callable[[Rows], Judgement]
+    expected: str = ""
+    reason: str = ""
 
     def judge_rows(self, rows: Rows) -> Judgement:
         """What these rows say about the claim."""

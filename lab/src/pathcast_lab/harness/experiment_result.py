@@ -1,28 +1,37 @@
-"""A result: one run of one experiment, with all that is needed to report it without the experiment."""
+"""What is known of a run: a record of it, a result with its rows, and what is published of it.
+
+A record has everything but figures: parameters, machine, code version, checks and verdicts. A result adds the rows,
+which stay outside the repository. A published record has the points of one chart instead, so that pages and plots can
+be made again without the rows.
+"""
 
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
+from .charts import Chart
 from .claims import Verdict
 from .result_rows import Rows
 
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim beside what was measured."""
+    """A claim beside what was measured. `reason` is the claim's own, whatever the verdict."""
 
     statement: str
     source: str
     verdict: Verdict
     measured: str
+    expected: str = ""
+    reason: str = ""
 
 
-@dataclass(frozen=True)
-class Result:
-    """Rows and where they come from. `changes` are the parameters that differ from the scale's own; `plots` maps the
-    name of a plot to its title; `checks` counts how often each statement about the answers was found to hold.
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """Where figures come from. `changes` are the parameters that differ from the scale's own; `checks` counts how often
+    each statement about the answers was found to hold. `version` is that of the code, `sources` the hash of the sources
+    that the experiment exercises; both are None for results that were measured before these were recorded.
     """
 
     experiment: str
@@ -38,28 +47,46 @@ class Result:
     checks: Mapping[str, int]
     notes: tuple[str, ...]
     claims: tuple[JudgedClaim, ...]
-    plots: Mapping[str, str]
-    show: Mapping[str, str]
-    rows: Rows
+    version: str | None = None
+    sources: str | None = None
 
     @property
     def key(self) -> tuple[str, str]:
-        """What a later result replaces: the same experiment at the same scale."""
+        """What a later record replaces: the same experiment at the same scale."""
         return self.experiment, self.scale
 
     @property
     def footer(self) -> str:
         """The small print under a plot."""
-        return f"{self.experiment} · scale {self.scale} · {self.date[:10]} · {self.machine.get('processor', '')}"
+        version = f" · {self.version}" if self.version else ""
+        return f"{self.experiment} · scale {self.scale} · {self.date[:10]}{version}"
 
     def to_record(self) -> dict[str, Any]:
-        """Everything but the rows, as plain data."""
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "rows"}
+        """The record as plain data."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(Record)}
         return {**fields, "claims": [dataclasses.asdict(claim) for claim in self.claims]}
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any], rows: Rows) -> "Result":
-        """The inverse of `to_record`."""
+    def from_record(cls, record: Mapping[str, Any], **more: Any) -> Self:
+        """The inverse of `to_record`; `more` are the fields of a subclass."""
         claims = tuple(JudgedClaim(**{**claim, "verdict": Verdict(claim["verdict"])}) for claim in record["claims"])
         lists = {"changes": tuple(record["changes"]), "notes": tuple(record["notes"])}
-        return cls(**{**record, **lists, "claims": claims, "rows": rows})
+        return cls(**{**record, **lists, "claims": claims, **more})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Record):
+    """A record with its rows. `show` maps the columns of the table of rows to their headings."""
+
+    show: Mapping[str, str]
+    rows: Rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published(Record):
+    """A record with the chart of its figure. `changed` says whether the sources differed from those measured when the
+    pages were last written; None where the record has no hash.
+    """
+
+    chart: Chart | None = None
+    changed: bool | None = None

@@ -1,4 +1,4 @@
-"""The harness: run an experiment, judge its claims, publish what came out.
+"""The harness: run an experiment, judge its claims, store what came out.
 
 Nothing is written before the last row is measured and every check has passed, so an experiment that fails or is
 interrupted leaves former results untouched.
@@ -16,15 +16,25 @@ from .experiment_parameters import as_dict, as_text, changed
 from .experiment_registry import Experiment
 from .experiment_result import JudgedClaim, Result
 from .machine_description import is_busy, machine
-from .result_archive import publish
+from .result_archive import store
 from .result_rows import Row, Rows
 from .run_context import CheckError, Observer, Run
 from .shared_data import CHECKOUT
+from .source_version import code_version, source_hash
 
 
 def default_output(checkout: Path = CHECKOUT) -> Path:
-    """`docs` of the checkout that Pathcast runs from; for an installed Pathcast, a folder where the user stands."""
-    return checkout / "docs" if (checkout / "pyproject.toml").is_file() else Path("pathcast-results")
+    """`results` in the checkout that Pathcast runs from, which git ignores; otherwise in the current folder."""
+    return checkout / "results" if _is_checkout(checkout) else Path("pathcast-results")
+
+
+def default_publication(checkout: Path = CHECKOUT) -> Path:
+    """`docs/results` of the checkout; otherwise a folder beside the results."""
+    return checkout / "docs" / "results" if _is_checkout(checkout) else Path("pathcast-report")
+
+
+def _is_checkout(folder: Path) -> bool:
+    return (folder / "pyproject.toml").is_file()
 
 
 def perform(
@@ -41,8 +51,9 @@ def perform(
     parameters = changed(experiment.parameters[scale], changes)
     run = Run(scale=scale, seed=seed, observer=observer)
     where = machine()
+    version, sources = code_version(), source_hash(experiment.measure.__module__)
     if is_busy():
-        run.note("Other work kept the machine busy when this run began: times are too long, ratios say more.")
+        run.note("Other work kept the machine busy when this run began.")
     begin = perf_counter()
     rows = Rows(_checked(run, experiment.measure(run, parameters)))
     seconds = perf_counter() - begin
@@ -60,8 +71,12 @@ def perform(
         machine=where,
         checks=dict(run.checks),
         notes=tuple(run.notes),
-        claims=tuple(JudgedClaim(claim.statement, claim.source, it.verdict, it.measured) for claim, it in judged),
-        plots={plot.name: plot.title for plot in experiment.plots},
+        claims=tuple(
+            JudgedClaim(claim.statement, claim.source, it.verdict, it.measured, claim.expected, claim.reason)
+            for claim, it in judged
+        ),
+        version=version,
+        sources=sources,
         show=dict(experiment.show),
         rows=rows,
     )
@@ -76,11 +91,11 @@ def run_experiment(
     changes: Iterable[str] = (),
     observer: Observer | None = None,
 ) -> tuple[Result, Path]:
-    """Perform an experiment and publish its result; gives the folder it lies in."""
+    """Perform an experiment and store its result; gives the folder of the result."""
     if experiment.plots and find_spec("matplotlib") is None:
         raise PathcastError("plots need matplotlib; run: pip install matplotlib")
     result = perform(experiment, scale=scale, seed=seed, changes=changes, observer=observer)
-    return result, publish(result, experiment.plots, output)
+    return result, store(result, experiment.plots, output)
 
 
 def _checked(run: Run, rows: Iterable[Row]) -> Iterable[Row]:

@@ -1,96 +1,184 @@
-"""The report: results as one Markdown page, a section per experiment in the order of names.
+"""The report: published records as Markdown pages, one per paper, and an index of them.
 
-A pure function of the results: the same ones give the same page. Within a section the paper's scale comes first.
+A pure function of the records: the same ones give the same pages. A page has a section per experiment: first the
+figures and tables of the paper, in the order of their numbers, then the others by name. Where an experiment has been
+measured at both scales, the section shows the paper's; a verdict of the small scale that differs stands beside it.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from .claims import Verdict
 from .experiment_registry import SCALES
-from .experiment_result import Result
+from .experiment_result import JudgedClaim, Published
+from .pages import OTHERS, PAGES, Page, page_of
 from .result_rows import Value
 
-LONGEST_TABLE = 60
-
-HEAD = """\
+NO_VERSION = "Measured before code versions were recorded."
+MOST_NOTES = 6
+NO_REASON = "Cause not determined."
+OWN_SOURCES = ("target", "ours")
+INDEX = """\
 # Results
 
-Measured and written by `pathcast experiment run`; whatever is typed here is lost with the next run. Every experiment
-checks the answers of all rivals before it takes a time. Rivals run in alternation, in one process; figures are medians,
-with the interval that holds the median with 95 % probability where a range is given.
+`pathcast experiment report` writes these pages from the records in `records/`; do not edit them. A claim is held only
+if it holds at every point that was measured; it is not measurable where the rows cannot decide. The rows behind the
+pages are not in the repository: `pathcast experiment run NAME` measures them again, into `results/`.
 """
 
 
-def render(results: Iterable[Result]) -> str:
-    """The whole page."""
-    ordered = sorted(results, key=lambda result: (result.experiment, -_rank(result.scale), result.scale))
-    parts = [HEAD, _summary(ordered)]
-    for _, group in groupby(ordered, key=lambda result: result.experiment):
-        parts.extend(_section(list(group)))
-    return "\n".join(parts)
+def render(published: Iterable[Published]) -> dict[str, str]:
+    """All pages, by the name of their file."""
+    figures = [_Figure(list(scales)) for _, scales in groupby(_ordered(published), key=lambda one: one.experiment)]
+    by_page: dict[Page, list[_Figure]] = {page: [] for page in (*PAGES, OTHERS)}
+    for figure in figures:
+        by_page[page_of(figure.shown.experiment)].append(figure)
+    pages = {page: found for page, found in by_page.items() if found}
+    files = {f"{page.name}.md": _page(page, found) for page, found in pages.items()}
+    return {"index.md": INDEX + "\n" + _summary(pages), **files}
+
+
+class _Figure:
+    """The records of one experiment."""
+
+    def __init__(self, scales: Sequence[Published]) -> None:
+        self.shown, *others = scales
+        self.others = {(other.scale, claim.statement): claim.verdict for other in others for claim in other.claims}
+
+    def differing(self, claim: JudgedClaim) -> list[str]:
+        """The verdicts of other scales that are not the one shown."""
+        return [
+            f"scale {scale}: {verdict}"
+            for (scale, statement), verdict in self.others.items()
+            if statement == claim.statement and verdict != claim.verdict
+        ]
+
+
+def shown_scales(published: Iterable[Published]) -> list[Published]:
+    """Of each experiment the record that pages show: that of the largest scale."""
+    return [next(scales) for _, scales in groupby(_ordered(published), key=lambda one: one.experiment)]
+
+
+def _ordered(published: Iterable[Published]) -> list[Published]:
+    return sorted(published, key=lambda one: (_place(one.experiment), -_rank(one.scale), one.scale))
+
+
+def _place(experiment: str) -> tuple[object, ...]:
+    """Figures and tables of a paper come first, by their numbers; then the others by name."""
+    folder, _, rest = experiment.partition("-")
+    found = re.match(r"(fig|table)(\d+)(.*)", rest)
+    return (folder, 0, found[1], int(found[2]), found[3]) if found else (folder, 1, rest, 0, "")
 
 
 def _rank(scale: str) -> int:
     return SCALES.index(scale) if scale in SCALES else -1
 
 
-def _summary(results: Sequence[Result]) -> str:
-    verdicts = list(Verdict)
+def _summary(pages: Mapping[Page, Sequence[_Figure]]) -> str:
     rows: list[list[Value]] = []
-    for result in results:
-        counts = Counter(claim.verdict for claim in result.claims)
-        link = f"[{result.experiment}](#{_anchor(result.experiment)})"
-        rows.append([link, result.scale, *(counts[verdict] for verdict in verdicts), result.date[:10]])
-    return table(["experiment", "scale", *verdicts, "date"], rows)
+    for page, figures in pages.items():
+        records = [figure.shown for figure in figures]
+        verdicts = Counter(claim.verdict for record in records for claim in record.claims)
+        rows.append(
+            [
+                f"[{page.title}]({page.name}.md)",
+                *(verdicts[verdict] for verdict in Verdict),
+                _range(sorted({record.date[:10] for record in records})),
+                _range(sorted({record.version or "not recorded" for record in records})),
+                _state(records),
+            ]
+        )
+    return table(["page", *Verdict, "measured", "code version", "state of the figures"], rows)
 
 
-def _section(results: Sequence[Result]) -> list[str]:
-    first = results[0]
-    parts = [f"## {first.experiment}\n", f"**{first.title}.** {first.method}\n"]
-    for result in results:
-        parts.extend(_scale(result))
+def _range(values: Sequence[str]) -> str:
+    return values[0] if len(values) == 1 else f"{values[0]} to {values[-1]}"
+
+
+def _state(records: Sequence[Published]) -> str:
+    states = Counter(
+        "without a code version" if record.changed is None else "stale" if record.changed else "current"
+        for record in records
+    )
+    return ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+
+
+def _page(page: Page, figures: Sequence[_Figure]) -> str:
+    parts = [f"# {page.title}\n", f"{page.text} [All results](index.md).\n"]
+    methods: dict[str, str] = {}
+    former = ""
+    for figure in figures:
+        title, method = figure.shown.title, figure.shown.method
+        parts.append(f"## {title}\n")
+        if method not in methods:
+            parts.append(_line(method) + "\n")
+        elif method != former:
+            parts.append(f"Measured as “{methods[method]}”.\n")
+        methods.setdefault(method, title)
+        former = method
+        parts.extend(_section(figure))
+    parts.append("## Machines\n")
+    parts.append(_machines([figure.shown for figure in figures]))
+    return "\n".join(parts)
+
+
+def _section(figure: _Figure) -> list[str]:
+    record = figure.shown
+    parts = [_provenance(record) + (f"\n{_notes(record.notes)}" if record.notes else "") + "\n"]
+    if record.claims:
+        parts.append(
+            table(["claim", "paper", "ours", "held?", "why not"], [_claim(figure, one) for one in record.claims])
+        )
+    if record.chart is not None:
+        parts.append(f"![{record.chart.title}](plots/{record.experiment}.svg)\n")
+        if record.chart.sources:
+            parts.append(f"Stars: the paper's own numbers ({'; '.join(record.chart.sources)}).\n")
     return parts
 
 
-def _scale(result: Result) -> list[str]:
-    folder = f"results/{result.experiment}/{result.scale}"
-    parts = [f"### {result.experiment}, scale {result.scale}\n"]
-    if result.claims:
-        claims = [[claim.statement, claim.source, claim.measured, f"**{claim.verdict}**"] for claim in result.claims]
-        parts.append(table(["claim", "source", "measured", "verdict"], claims))
-    parts.extend(f"![{title}]({folder}/{name}.png)\n" for name, title in result.plots.items())
-    parts.append(_rows(result))
-    files = ["rows.csv", "rows.parquet", *(f"{plot}.svg" for plot in result.plots)]
-    parts.append(f"Files: {', '.join(f'[{file}]({folder}/{file})' for file in files)}.\n")
-    if result.notes:
-        parts.append("\n".join(f"- {note}" for note in result.notes) + "\n")
-    parts.append(_provenance(result))
-    return parts
+def _notes(notes: Sequence[str]) -> str:
+    left = len(notes) - MOST_NOTES
+    return f"Notes: {_line(' '.join(notes[:MOST_NOTES]))}" + (f" ({left} more in the record.)" if left > 0 else "")
 
 
-def _rows(result: Result) -> str:
-    show = result.show or {column: column for column in result.rows.columns}
-    shown = result.rows[:LONGEST_TABLE]
-    text = table(list(show.values()), [[row.get(column) for column in show] for row in shown])
-    left = len(result.rows) - len(shown)
-    return text + (f"\n… and {left:,} more rows in the files.\n" if left else "")
+def _claim(figure: _Figure, claim: JudgedClaim) -> list[Value]:
+    source = "our target" if claim.source in OWN_SOURCES else claim.source
+    paper = f"{claim.expected} ({source})" if claim.expected else source
+    verdict = "; ".join([f"**{claim.verdict}**", *figure.differing(claim)])
+    reason = (claim.reason or NO_REASON) if claim.verdict is Verdict.NOT_HELD else ""
+    return [claim.statement, paper, claim.measured, verdict, reason]
 
 
-def _provenance(result: Result) -> str:
-    command = f"pathcast experiment run {result.experiment} --scale {result.scale} --seed {result.seed}"
-    command += "".join(f" --set {change}" for change in result.changes)
-    checks = "; ".join(f"{statement} ({count} times)" for statement, count in result.checks.items())
-    lines = {
-        "checked": checks,
-        "parameters": ", ".join(f"{name} = {value}" for name, value in result.parameters.items()),
-        "seed": str(result.seed),
-        "measured": f"{result.date}, in {result.seconds:.0f} s",
-        **result.machine,
-        "again": f"`{command}`",
-    }
-    return table(["", ""], [[name, text] for name, text in lines.items()])
+def _provenance(record: Published) -> str:
+    command = f"pathcast experiment run {record.experiment} --scale {record.scale} --seed {record.seed}"
+    command += "".join(f" --set {change}" for change in record.changes)
+    text = f"Scale {record.scale}, {record.date[:10]}. {stale_note(record)}"
+    return f"{text} Repeat with `{command}`."
+
+
+def stale_note(record: Published) -> str:
+    """Which code a figure was measured with, and whether that code is still the same."""
+    if record.sources is None or record.version is None:
+        return NO_VERSION
+    if record.changed:
+        return f"**Measured with version {record.version}; the code it exercises has changed since.**"
+    return f"Measured with version {record.version} (sources {record.sources})."
+
+
+def _machines(records: Sequence[Published]) -> str:
+    found: dict[str, list[str]] = {}
+    for record in records:
+        parts = {name: f"{text} cores" if name == "cores" else text for name, text in record.machine.items()}
+        parts.pop("load", None)
+        found.setdefault(", ".join(parts.values()), []).append(record.experiment)
+    names = {text: "all figures" if len(found) == 1 else ", ".join(names) for text, names in found.items()}
+    return "\n".join(f"- {_line(text)}: {shown}" for text, shown in names.items()) + "\n"
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Value]]) -> str:
@@ -121,7 +209,3 @@ def _cell(text: str) -> str:
 
 def _is_number(value: Value) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
-
-
-def _anchor(name: str) -> str:
-    return name.lower().replace(" ", "-")

@@ -1,11 +1,11 @@
-"""The archive: results as files that outlive their run.
+"""The archive: results as files that outlive their run, outside the repository.
 
-`publish` writes `results/<experiment>/<scale>/` (rows as Parquet and CSV, plots as PNG and SVG, everything else in
-`record.json`) and `results.md`, the report of all results of the folder. Each scale has a place of its own, so a quick
-run does not cost the figures of a long one.
+`store` writes `<output>/<experiment>/<scale>/`: rows as Parquet, CSV and a Markdown table, plots as PNG and SVG, and
+everything else in `record.json`. Each scale has a place of its own, so a quick run does not cost the figures of a long
+one. `pathcast experiment report` publishes from here (`publication.py`).
 
-Invariant: a result is whole or absent. The new files and the new report are ready before the former result gives way,
-by renaming; a failure or Ctrl-C before that leaves everything as it was, and no trace of the attempt.
+Invariant: a result is whole or absent. The new files are ready before the former result gives way, by renaming; a
+failure or Ctrl-C before that leaves everything as it was, and no trace of the attempt.
 """
 
 import json
@@ -17,57 +17,51 @@ from pathlib import Path
 
 from pathcast.errors import PathcastError
 
+from .drawing import draw_png, draw_svg
 from .experiment_result import Result
-from .markdown_report import render
-from .result_plots import Plot, draw
+from .markdown_report import table
+from .result_plots import Plot, chart_of
 from .result_rows import Rows
 
-REPORT, RESULTS, RECORD = "results.md", "results", "record.json"
+RECORD = "record.json"
 
 
 class ArchiveError(PathcastError):
     """A result on disk is not one that this Pathcast wrote, or is damaged."""
 
 
-def publish(result: Result, plots: Sequence[Plot], output: Path) -> Path:
-    """Write a result and renew the report; gives the folder of the result."""
-    home = output / RESULTS / result.experiment
+def store(result: Result, plots: Sequence[Plot], output: Path) -> Path:
+    """Write a result; gives its folder."""
+    home = output / result.experiment
     final = home / result.scale
     partial = home / f".{result.scale}.new.{os.getpid()}"
-    others = [other for other in load_all(output) if other.key != result.key]
-    report = output / f".{REPORT}.new.{os.getpid()}"
     partial.mkdir(parents=True)
     try:
         _write(result, plots, partial)
-        report.write_text(render([*others, result]), encoding="utf-8")
         _replace(final, partial)
-        report.replace(output / REPORT)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-        report.unlink(missing_ok=True)
-        for folder in (home, home.parent, output):
+        for folder in (home, output):
             with suppress(OSError):  # not empty: it holds results
                 folder.rmdir()
     return final
 
 
-def load_all(output: Path) -> list[Result]:
-    """Every result in the folder, by experiment and scale."""
-    records = sorted((output / RESULTS).glob(f"*/[!.]*/{RECORD}"))
+def load_all(output: Path, experiment: str = "*") -> list[Result]:
+    """Every result in the folder, or those of one experiment, by experiment and scale."""
+    records = sorted(output.glob(f"{experiment}/[!.]*/{RECORD}"))
     return [load(record.parent) for record in records]
 
 
 def load(folder: Path) -> Result:
-    """The result in `results/<experiment>/<scale>/`."""
+    """The result in `<output>/<experiment>/<scale>/`."""
     from pyarrow import parquet
 
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        return Result.from_record(record, Rows(parquet.read_table(folder / "rows.parquet").to_pylist()))
+        return Result.from_record(record, rows=Rows(parquet.read_table(folder / "rows.parquet").to_pylist()))
     except (OSError, ValueError, TypeError, KeyError) as fault:
-        raise ArchiveError(
-            f"the result in {folder} cannot be read: {fault} (remove the folder, and it is gone)"
-        ) from fault
+        raise ArchiveError(f"cannot read the result in {folder}: {fault}; remove the folder or run again") from fault
 
 
 def _write(result: Result, plots: Sequence[Plot], folder: Path) -> None:
@@ -75,12 +69,17 @@ def _write(result: Result, plots: Sequence[Plot], folder: Path) -> None:
     from pyarrow import csv, parquet
 
     columns = {name: [row.get(name) for row in result.rows] for name in result.rows.columns}
-    table = pyarrow.table(columns)
-    parquet.write_table(table, folder / "rows.parquet")
-    csv.write_csv(table, folder / "rows.csv")
+    rows = pyarrow.table(columns)
+    parquet.write_table(rows, folder / "rows.parquet")
+    csv.write_csv(rows, folder / "rows.csv")
+    show = result.show or {column: column for column in result.rows.columns}
+    text = table(list(show.values()), [[row.get(column) for column in show] for row in result.rows])
+    (folder / "rows.md").write_text(f"# {result.title}\n\n{text}", encoding="utf-8")
     for plot in plots:
-        draw(plot, result.rows, result.footer, folder)
-    record = json.dumps(result.to_record(), indent=1, ensure_ascii=False)
+        chart = chart_of(plot, result.rows)
+        draw_png(chart, result.footer, folder / f"{plot.name}.png")
+        draw_svg(chart, result.footer, folder / f"{plot.name}.svg")
+    record = json.dumps({**result.to_record(), "show": result.show}, indent=1, ensure_ascii=False)
     (folder / RECORD).write_text(record + "\n", encoding="utf-8")
 
 

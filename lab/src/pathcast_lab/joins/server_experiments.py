@@ -31,15 +31,12 @@ SCHEMES = (
     "ref-sj-clu+",
     "ref-sj-min",
 )
-_METHOD = """R ⋈ S with 100 join values; the rows of S by Zipf's law; 70 % of the insertions into R join something, and
-each is followed by the deletion of R's oldest row (`pathcast.workloads.binary_joins`). Every scheme's server takes the
-same changes in turn, up to its seconds; a change is timed from the call to the bytes of its messages, in seconds of the
-processor. Before that, some clients of every scheme get the messages of some changes, and their rows are compared with
-DuckDB's; what `enum-j` sends is compared with what every rival finds. Each seed draws other rows and changes for the
-same subscriptions; figures are means over seeds, with an interval that holds the true mean with 95 % probability.
-DuckDB runs on one core, with the ranges of all subscriptions as a table and one query an insertion; "one by one" is a
-query a subscription, of a sample, multiplied, and so is the loop in plain Python. Rivals find results and send
-nothing."""
+_METHOD = """R ⋈ S with 100 join values; the rows of S follow Zipf's law; 70 % of the insertions into R join something,
+and each is followed by the deletion of R's oldest row. Every scheme's server takes the same changes in turn, up to its
+limit of seconds; a change is timed from the call to the bytes of its messages, in seconds of the processor. Each seed
+draws other rows and changes for the same subscriptions; figures are means over seeds. DuckDB runs on one core, with the
+ranges of all subscriptions as a table and one query per insertion; "one by one" is one query per subscription, for a
+sample, multiplied, and so is the loop in plain Python. Rivals find results and send nothing."""
 
 
 @dataclass(frozen=True)
@@ -191,16 +188,16 @@ def _grown(subscriptions: int, seed: int) -> float:
 
 _TIMES = {
     "subscriptions": "subscriptions",
-    "rjor": "results an insertion",
+    "rjor": "results per insertion",
     "series": "scheme",
-    "us": "µs an insertion",
+    "us": "µs per insertion",
     "us_low": "from",
     "us_high": "to",
-    "delete_us": "µs a deletion",
-    "messages": "messages a change",
-    "bytes": "bytes a change",
+    "delete_us": "µs per deletion",
+    "messages": "messages per change",
+    "bytes": "bytes per change",
     "changes": "changes",
-    "memory": "bytes of memory a subscription",
+    "memory": "bytes of memory per subscription",
 }
 # What a plot can tell apart: the paper's schemes; and ours beside what rivals take to find results.
 _PAPERS = frozenset(SCHEMES) - {claims.MIN}
@@ -214,7 +211,7 @@ def _times(x: str, x_label: str) -> tuple[Plot, ...]:
             name,
             title,
             "us",
-            "µs an insertion",
+            "µs per insertion",
             "series",
             x=x,
             x_label=x_label,
@@ -223,8 +220,8 @@ def _times(x: str, x_label: str) -> tuple[Plot, ...]:
             only=lambda row, shown=shown: row["series"] in shown,  # type: ignore[misc]
         )
         for name, title, shown in (
-            ("time", "Time an insertion, one core", _PAPERS),
-            ("rivals", "Time an insertion, one core, beside rivals", _RIVALS),
+            ("time", "Time per insertion, one core", _PAPERS),
+            ("rivals", "Time per insertion, one core, beside rivals", _RIVALS),
         )
     )
 
@@ -232,7 +229,7 @@ def _times(x: str, x_label: str) -> tuple[Plot, ...]:
 FIGURES = (
     Figure(
         "joins-fig5",
-        "Select-joins, Figure 5: time an event against the number of subscriptions",
+        "Select-joins, Figure 5: time per insertion by the number of subscriptions",
         (*claims.TIMES, *claims.TARGETS),
         _times("subscriptions", "subscriptions"),
         _TIMES,
@@ -241,7 +238,7 @@ FIGURES = (
     ),
     Figure(
         "joins-fig8",
-        "Select-joins, Figure 8: time an event against the results an insertion has",
+        "Select-joins, Figure 8: time per insertion by its number of join results",
         claims.RATES,
         _times("rjor", "join results of an insertion"),
         _TIMES,
@@ -250,7 +247,7 @@ FIGURES = (
     ),
     Figure(
         "joins-table4",
-        "Select-joins, Table 4: how large descriptions are",
+        "Select-joins, Table 4: size of descriptions",
         claims.DESCRIPTIONS,
         (
             Plot(
@@ -269,12 +266,12 @@ FIGURES = (
         {
             "subscriptions": "subscriptions",
             "series": "skyline",
-            "description": "bytes a skyline",
+            "description": "bytes per skyline",
             "description_low": "from",
             "description_high": "to",
             "points": "points",
-            "us": "µs an insertion",
-            "bytes": "bytes a change",
+            "us": "µs per insertion",
+            "bytes": "bytes per change",
             "changes": "changes",
         },
         {

@@ -10,7 +10,7 @@ from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from pathcast_lab.harness import Claim, Plot, Row, Run, experiment, race
+from pathcast_lab.harness import Claim, PaperPoint, Plot, Row, Run, experiment, race
 
 from . import mediation_claims as claims
 from .mediation_workloads import (
@@ -28,13 +28,13 @@ from .mediation_workloads import (
 if TYPE_CHECKING:
     from pathcast.transmission import Topology
 
-_METHOD = """Routers in a chain of four, or in a complete binary tree of fifteen, with subscriptions of their own at
-each, or at the leaves alone; a document of each catalogue is published at the root and goes to all of them. Each router
-reads, bridges and matches it, then sends it on. What the ways match is compared, document by document and router by
-router, before anything is timed. Querying time is what the routers on the way to a subscriber spend, each the mean of
-all, one way measured against the other; transmission time follows from bytes and bandwidth: under SDR the original and
-the rewritten document on every link, and the way from the publisher to the mediator before; else the original with its
-mapping as a header. Means over deliveries. What the mediator spends to rewrite a document is no part of it."""
+_METHOD = """Routers in a chain of four, or in a complete binary tree of fifteen, have subscriptions of their own, or
+only the leaves have; a document of each catalogue is published at the root and goes to all of them. Each router reads,
+bridges and matches the document, then sends it on. Querying time is the time that the routers on the way to a
+subscriber spend. Transmission time follows from bytes and bandwidth: under SDR the original and the rewritten document
+pass every link, and before that the link from the publisher to the mediator; otherwise the original passes with its
+mapping as a header. Figures are means over deliveries. The time of the mediator to rewrite a document does not
+count."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ class Figure:
     x_label: str
     small: Mapping[str, object] = field(default_factory=dict)
     paper: Mapping[str, object] = field(default_factory=dict)
+    paper_points: tuple[PaperPoint, ...] = ()
 
 
 def topology_of(name: str) -> tuple["Topology", bool]:
@@ -89,7 +90,7 @@ def measure(run: Run, parameters: Mediation) -> Iterator[Row]:
         own = [subscriptions_to(GLOBAL, count, run.seed + router) for router in routers]
         matching = {way: [matching_by(way, mediator, own[router]) for router in routers] for way in ways}
         matched = _checked(run, matching, sent)
-        run.begin(f"{name}, {size:,} bytes, {count:,} subscriptions a router", parameters.rounds)
+        run.begin(f"{name}, {size:,} bytes, {count:,} subscriptions per router", parameters.rounds)
         times = race(
             {str(way): all_of(matching[way], sent) for way in ways},
             rounds=parameters.rounds,
@@ -111,16 +112,11 @@ def measure(run: Run, parameters: Mediation) -> Iterator[Row]:
                     "header": fmean(len(each.message) - len(each.original) for each in sent),
                 }
                 if str(way) == claims.NDDR_DEFAULT and bandwidth == parameters.bandwidths[0]:
-                    run.note(_what_decides(name, size, bandwidth, found))
-
-
-def _what_decides(topology: str, size: int, bandwidth: str, found: Mapping[str, float]) -> str:
-    share = found["transmission_ms"] / found["ms"]
-    return (
-        f"{topology}, {size:,} bytes: a router takes {found['router_us'] / 1e3:.2f} ms for a document, and at "
-        f"{bandwidth} transmission is {share:.0%} of NDDR's response time. The paper's engine took so long that "
-        "querying outweighed transmission on fast links; with a faster one, what is sent decides."
-    )
+                    run.note(
+                        f"{name}, {size:,} bytes, {count:,} subscriptions per router: under NDDR a router takes "
+                        f"{found['router_us'] / 1e3:.2f} ms per document, and at {bandwidth} transmission is "
+                        f"{found['transmission_ms'] / found['ms']:.0%} of the response time."
+                    )
 
 
 def _checked(run: Run, matching: Mapping[Way, list[Matching]], sent: list[Sent]) -> list[list[int]]:
@@ -176,14 +172,16 @@ FIGURES = (
         "mbits",
         "Mb/s",
         {"bandwidths": ("10Mb/s", "50Mb/s", "100Mb/s", "10000Mb/s"), "ways": (*claims.WAYS, claims.QRA_DEFAULT)},
+        paper_points=claims.BANDWIDTH_POINTS,
     ),
     Figure(
         "mediation-fig5b",
         "Mediation, Figure 5(b): document size",
         claims.SIZES,
         "bytes",
-        "bytes of a document",
+        "bytes per document",
         {"sizes": (10_000, 20_000, 40_000, 1_000_000), "catalogues": 3, "rounds": 3},
+        paper_points=claims.SIZE_POINTS,
     ),
     Figure(
         "mediation-fig5c",
@@ -195,10 +193,10 @@ FIGURES = (
     ),
     Figure(
         "mediation-subscriptions",
-        "Mediation: subscriptions a router",
+        "Mediation: subscriptions per router",
         claims.SUBSCRIPTIONS,
         "subscriptions",
-        "subscriptions a router",
+        "subscriptions per router",
         {"subscriptions": (1_000, 2_000, 4_000), "catalogues": 3, "rounds": 3},
     ),
 )
@@ -232,6 +230,7 @@ def register(figure: Figure) -> None:
                 panel=None if lines else "topology",
                 ours=(claims.NDDR_DEFAULT,),
                 log="xy" if lines and figure.x != "subscriptions" else "",
+                paper_points=figure.paper_points if column == "ms" else (),
             )
             for name, column, what in (("response", "ms", "response time"), ("querying", "query_ms", "querying time"))
         ),
@@ -241,8 +240,8 @@ def register(figure: Figure) -> None:
             "ms": "response time, ms",
             "query_ms": "querying, ms",
             "transmission_ms": "transmission, ms",
-            "router_us": "µs a router",
-            "link_bytes": "bytes a link",
+            "router_us": "µs per router",
+            "link_bytes": "bytes per link",
         },
     )(measured)
 

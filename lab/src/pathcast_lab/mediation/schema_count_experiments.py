@@ -13,7 +13,7 @@ from statistics import median
 from time import process_time
 from typing import TYPE_CHECKING
 
-from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, experiment, judged
+from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, every, experiment, judged, number_in
 
 from .mediation_workloads import subscriptions_to
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathcast_lab.workloads import Catalogue
 
 _DATA, _QUERIES = "data rewriting", "query rewriting"
+_HEADERS = "Ni, Chan 2009, §2.2.2"
 
 
 @dataclass(frozen=True)
@@ -36,64 +37,91 @@ class Schemas:
     rounds: int = 3
 
 
+def _counts(rows: Rows) -> list[int]:
+    return sorted(count for count in rows.distinct("schemas") if isinstance(count, int))
+
+
 def _space(rows: Rows) -> Judgement:
-    counts = [count for count in rows.distinct("schemas") if isinstance(count, int)]
-    few, many = min(counts), max(counts)
-    times = rows.number("index_bytes", way=_QUERIES, schemas=many) / rows.number("index_bytes", way=_DATA, schemas=many)
-    grown = rows.number("index_bytes", way=_DATA, schemas=many) / rows.number("index_bytes", way=_DATA, schemas=few)
-    said = f"{times:.1f} times the bytes at {many}; data rewriting grows by {grown - 1:.0%} from {few}"
-    return judged(times > many / 4, said)
+    """With n schemas query rewriting takes more than n/4 times the space: figures are parts of that bound."""
+    found = {
+        f"at {count}": rows.number("index_bytes", way=_QUERIES, schemas=count)
+        / rows.number("index_bytes", way=_DATA, schemas=count)
+        / (count / 4)
+        for count in _counts(rows)
+    }
+    return every(found, "{:.2f} times a quarter of the number of schemas", least=1)
 
 
 def _update(rows: Rows) -> Judgement:
-    counts = [count for count in rows.distinct("schemas") if isinstance(count, int)]
-    times = [
-        rows.number("update_ms", way=_QUERIES, schemas=count) / rows.number("update_ms", way=_DATA, schemas=count)
-        for count in counts
-    ]
-    return judged(min(times) > 2, f"{min(times):.0f} to {max(times):.0f} times the time of a mapping")
+    found = {
+        f"at {count}": rows.number("update_ms", way=_QUERIES, schemas=count)
+        / rows.number("update_ms", way=_DATA, schemas=count)
+        for count in _counts(rows)
+    }
+    return every(found, "{:.0f} times the time of a mapping", least=2)
 
 
 def _registering(rows: Rows) -> Judgement:
     early = rows.number("node_us", way=_DATA, schemas=4)
     late = rows.number("node_us", way=_DATA, schemas=40)
-    return judged(late <= 1.25 * early, f"{early:.0f} µs a node up to the 4th, {late:.0f} up to the 40th")
+    return judged(late <= 1.25 * early, f"{early:.0f} µs per node up to the 4th, {late:.0f} up to the 40th")
 
 
 def _recovered(rows: Rows) -> Judgement:
-    last = rows.where(way=_DATA)[-1]
-    part = float(last["recovered"] or 0)
-    return judged(part >= 0.9, f"{part:.1%} of the nodes of {last['schemas']} schemas")
+    found = {f"of {row['schemas']} schemas": number_in(row, "recovered") for row in rows.where(way=_DATA)}
+    return every(found, "{:.1%} of the nodes", least=0.9)
 
 
-def _header(rows: Rows) -> Judgement:
-    last = rows.where(way=_DATA)[-1]
-    extra = float(last["header_us"] or 0) / float(last["reference_us"] or 1) - 1
-    part = (float(last["header_bytes"] or 0)) / float(last["bytes"] or 1)
-    said = f"{part:.1%} of a document's bytes, {extra:+.0%} of the time to match it"
-    return judged(part < 0.05 and extra < 0.1, said)
+def _header_bytes(rows: Rows) -> Judgement:
+    found = {
+        f"at {row['schemas']}": number_in(row, "header_bytes") / number_in(row, "bytes")
+        for row in rows.where(way=_DATA)
+    }
+    return every(found, "{:.1%} of a document's bytes", most=0.05)
+
+
+def _header_time(rows: Rows) -> Judgement:
+    found = {
+        f"at {row['schemas']}": number_in(row, "header_us") / number_in(row, "reference_us") - 1
+        for row in rows.where(way=_DATA)
+    }
+    return every(found, "{:+.0%} of the time to match a document", most=0.1)
 
 
 @experiment(
     "mediation-schemas",
-    title="Mediation: what each further schema costs",
+    title="Mediation: cost of each further schema",
     small=Schemas(),
     paper=Schemas(subscriptions=4_000, rounds=7),
     claims=(
-        Claim("query rewriting takes space for each schema, data rewriting does not", "Ni, Chan 2009, §1", _space),
         Claim(
-            "a new schema costs more under query rewriting: all subscriptions are rewritten",
+            "query rewriting takes space for each schema (we take: n/4 times the space for n schemas)",
             "Ni, Chan 2009, §1",
-            _update,
+            _space,
+            "grows",
         ),
-        Claim("mappings as headers cost little", "Ni, Chan 2009, §2.2.2", _header),
-        Claim("registering costs the same per schema node for the 40th schema as for the 4th", "target", _registering),
-        Claim("derivation recovers the operators of at least 90 % of the nodes", "target", _recovered),
+        Claim("a new schema costs more under query rewriting (we take: twice)", "Ni, Chan 2009, §1", _update, "more"),
+        Claim("mappings as headers take few bytes (we take: 5 %)", _HEADERS, _header_bytes, "little"),
+        Claim(
+            "mappings as headers take little time (we take: 10 %)",
+            _HEADERS,
+            _header_time,
+            "little",
+            "Our engine matches a document in less than a millisecond, so the time to read a mapping is a larger "
+            "share.",
+        ),
+        Claim(
+            "registering costs the same per schema node for the 40th schema as for the 4th",
+            "target",
+            _registering,
+            "1.25 times",
+        ),
+        Claim("derivation recovers the operators of at least 90 % of the nodes", "target", _recovered, "90 %"),
     ),
     plots=(
         Plot(
             "space",
-            "What a router holds",
+            "Bytes that a router holds",
             y="index_bytes",
             y_label="bytes",
             series="way",
@@ -104,7 +132,7 @@ def _header(rows: Rows) -> Judgement:
         ),
         Plot(
             "update",
-            "Until documents of a further schema can be matched",
+            "Time until documents of a further schema can be matched",
             y="update_ms",
             y_label="ms",
             series="way",
@@ -119,7 +147,7 @@ def _header(rows: Rows) -> Judgement:
         "way": "way",
         "index_bytes": "bytes held",
         "update_ms": "a further schema, ms",
-        "node_us": "registering, µs a node",
+        "node_us": "registering, µs per node",
         "recovered": "recovered",
         "header_bytes": "header, bytes",
         "reference_bytes": "reference, bytes",
@@ -128,9 +156,10 @@ def _header(rows: Rows) -> Judgement:
     },
 )
 def schemas(run: Run, parameters: Schemas) -> Iterator[Row]:
-    """Catalogues are registered one after the other, by derivation, with nothing known but the two schemas. Bytes
-    held are those of the index, of rewritten subscriptions for each schema, and of mappings. A further schema: from the
-    mapping to the first answer on a document of it. The header is a mapping, the reference its name and fingerprint.
+    """Catalogues are registered one after the other; mappings are derived from the two schemas alone. The bytes that a
+    router holds are those of the index, of the subscriptions rewritten for each schema, and of mappings. The time for a
+    further schema runs from its mapping to the first answer on one of its documents. A header is a whole mapping, a
+    reference its name and fingerprint.
     """
     from pathcast.mediation import Mediator
     from pathcast_lab.workloads import GLOBAL, generate_catalogues

@@ -34,8 +34,6 @@ _VARIED = ("subscriptions", "base_rows", "joined_rows", "payload", "narrower", "
 def measure(run: Run, parameters: Setting, kind: str = "binary joins") -> Iterator[Row]:
     """Rows of a figure: a point, network and scheme each."""
     topology, _ = overlay(parameters.physical, parameters.hosts, run.seed)
-    run.note("Unicast schemes are counted: a message is one hop, from the server to the subscriber's node.")
-    run.note('"At least" and "at most": where the ratio lies for 95 of 100 samples drawn from the insertions again.')
     zones = _Zones(topology, 4 * parameters.hosts, run.seed)
     held: set[tuple[object, ...]] = set()
     for point in _points(parameters):

@@ -62,7 +62,7 @@ def _times(
         if most is not None:
             alone = " and ".join(f"{_at(rows, scheme, repository, column, ALONE):.2f} ×" for scheme in wanted)
             bounds = " and ".join(f"{_at(rows, scheme, repository, most):.2f} ×" for scheme in wanted)
-            text += f"; without homes {alone}; {bounds} if each payload left once a link and references were free"
+            text += f"; without homes {alone}; upper bound {bounds}"
         return judged(all(found[scheme] >= least for scheme, least in wanted.items()), text)
 
     return judge
@@ -91,7 +91,7 @@ def _no_worse(rows: Rows) -> Judgement:
     ]
     if not over:
         raise MissingRowError("every repository evicted something")
-    return judged(max(over) <= 0, f"{round(-max(over)):,} bytes a pair of changes below that, at least")
+    return judged(max(over) <= 0, f"at least {round(-max(over)):,} bytes per pair of changes below that")
 
 
 def _starred(row: Row) -> bool:
@@ -102,7 +102,7 @@ _SHOW = {
     "scheme": "scheme",
     "network": "network",
     "repository": "repository",
-    "bytes": "bytes a pair of changes",
+    "bytes": "bytes per pair of changes",
     "payload": "payloads",
     "headers": "headers",
     "fetched_bytes": "fetching",
@@ -128,21 +128,28 @@ _SHOW = {
             "a directory alone already has less traffic",
             "select-join paper, §6.2",
             _times("less", {OURS: 1.0, STRAWMAN: 1.0}, 0),
+            "less",
         ),
         Claim(
             "400 entries cut the server's stress by 3 (Ref-SJ-Clu+) and 7 (Ref-J+)",
             "select-join paper, §6.2",
             _times("less_stress", {OURS: 3.0, STRAWMAN: 7.0}, 400, "most"),
+            "3 and 7 times",
         ),
-        Claim("hop latency stays within a fifth with 400 entries", "select-join paper, §6.2", _latency),
-        Claim("CN* is never worse than CN by more than its headers while nothing is evicted", "target", _no_worse),
+        Claim("hop latency grows by at most a fifth with 400 entries", "select-join paper, §6.2", _latency, "not much"),
+        Claim(
+            "CN* is never worse than CN by more than its headers while nothing is evicted",
+            "target",
+            _no_worse,
+            "0 bytes",
+        ),
     ),
     plots=(
         Plot(
             "bytes",
             "Traffic between nodes",
             y="bytes",
-            y_label="bytes a pair of changes",
+            y_label="bytes per pair of changes",
             series="scheme",
             x="repository",
             x_label="payloads that a node keeps",
@@ -163,9 +170,9 @@ _SHOW = {
         ),
         Plot(
             "forgetting",
-            "What forgetting payloads costs",
+            "Cost of forgetting payloads",
             y="purging",
-            y_label="bytes more a pair of changes",
+            y_label="bytes more per pair of changes",
             series="scheme",
             x="repository",
             x_label="payloads that a node keeps",
@@ -177,16 +184,10 @@ _SHOW = {
 )
 def network_fig11(run: Run, parameters: Payloads) -> Iterator[Row]:
     """An insertion and a deletion are a pair of changes; the first `warm` pairs only fill repositories. R is small, so
-    that insertions expose many S rows; how many decides what can be saved, since the inserted row is new each time.
-    Every message is carried packet by packet in each CN*, acknowledgements and fetched payloads counted; the way of its
-    copies is worked out once for all. Everybody whom it is for gets it once, with the payload that was published. "Cost
-    of forgetting": bytes more than where nodes forget nothing. "At most": how much less the server's node could send if
-    each payload left it once a link, and references were free.
-
-    Payloads come again when their join value does, after a hundred insertions; until then the busier nodes need several
-    times as many others as a repository of 400 holds. "Without homes" what they have forgotten is asked of the server,
-    as in the paper where no node on the way has it; with homes, of the node that keeps it for all. What the server
-    need not send others do: "by the busiest other" is what the node sends that sends the most.
+    that insertions expose many S rows. Every message is carried packet by packet in each CN*, with acknowledgements and
+    fetched payloads. The upper bound is that of a server's node that sends each payload once per link and references
+    for free. "Without homes" a node asks the server for payloads that it has forgotten, as in the paper; with homes, it
+    asks the node that keeps a payload for all.
     """
     from .payload_traffic import measure
 
@@ -214,8 +215,8 @@ def network_fig11(run: Run, parameters: Payloads) -> Iterator[Row]:
         warm=300,
     ),
     claims=(
-        Claim("hop latency stays within a fifth with 400 entries", "select-join paper, §6.2", _latency),
-        Claim("Rel-Sel has a higher hop latency than Ref-SJ-Clu+", "select-join paper, §6.2", _higher),
+        Claim("hop latency grows by at most a fifth with 400 entries", "select-join paper, §6.2", _latency, "not much"),
+        Claim("Rel-Sel has a higher hop latency than Ref-SJ-Clu+", "select-join paper, §6.2", _higher, "higher"),
     ),
     plots=(
         Plot(
@@ -233,9 +234,7 @@ def network_fig11(run: Run, parameters: Payloads) -> Iterator[Row]:
     show=_SHOW,
 )
 def network_fig12(run: Run, parameters: Payloads) -> Iterator[Row]:
-    """As Figure 11, with R so small that insertions expose the most; and with Rel-Sel, whose messages reach all who
-    select a row, whether it joins or not.
-    """
+    """As Figure 11, with a still smaller R, and with Rel-Sel."""
     from .payload_traffic import measure
 
     yield from measure(run, parameters)

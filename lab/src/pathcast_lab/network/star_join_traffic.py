@@ -30,9 +30,6 @@ SCHEMES = (RELAXED, "ref-j", "enum-j", OURS)
 def measure_star(run: Run, parameters: Star) -> Iterator[Row]:
     """A fact table and three dimensions, under all schemes."""
     topology, _ = overlay(parameters.physical, parameters.hosts, run.seed)
-    run.note(
-        "Unicast grows with the number of subscriptions, which the paper has 170,000 of; what zones carry does not."
-    )
     first = parameters.widths[0]
     for width in parameters.widths:
         zones: GroupZones | None = None

@@ -1,6 +1,10 @@
-"""How rows of overlay traffic judge what the select-join paper claims of its schemes."""
+"""How rows of overlay traffic judge what the select-join paper claims of its schemes.
+
+A claim must hold at every point of a figure's axis; growth must hold from each point to the next.
+"""
 
 from collections.abc import Callable
+from itertools import pairwise
 from math import inf
 
 from pathcast_lab.harness import Claim, Judgement, MissingRowError, Rows, judged
@@ -27,15 +31,14 @@ def below(times: float, column: str, rivals: tuple[str, ...]) -> Callable[[Rows]
 
     def judge(rows: Rows) -> Judgement:
         ours = figures(rows, OURS, column)
-        least = {}
+        said, holds = [], True
         for rival in rivals:
             found = [_times(theirs, mine) for theirs, mine in zip(figures(rows, rival, column), ours, strict=True)]
             at = min(range(len(found)), key=found.__getitem__)
-            least[rival] = found[at], _spread(rows, rival, at) if column == "bytes" else ""
-        return judged(
-            all(value >= times for value, _ in least.values()),
-            ", ".join(f"{rival} {value:.1f} ×{spread}" for rival, (value, spread) in least.items()),
-        )
+            spread = _spread(rows, rival, at) if column == "bytes" else ""
+            said.append(f"{rival} {found[at]:.1f} ×{spread}" + (f" to {max(found):.1f} ×" if len(found) > 1 else ""))
+            holds &= found[at] >= times
+        return judged(holds, ", ".join(said))
 
     return judge
 
@@ -44,7 +47,7 @@ def _spread(rows: Rows, rival: str, at: int) -> str:
     """Between which values a ratio of bytes may lie, as far as rows tell."""
     row = [row for row in rows if row["scheme"] == rival and row["network"] == "can"][at]
     low, high = row.get("times_low"), row.get("times_high")
-    return f" ({low:.1f} to {high:.1f})" if isinstance(low, float) and isinstance(high, float) else ""
+    return f" (interval {low:.1f} to {high:.1f})" if isinstance(low, float) and isinstance(high, float) else ""
 
 
 def usually(times: float, column: str, rivals: tuple[str, ...]) -> Callable[[Rows], Judgement]:
@@ -64,15 +67,18 @@ def usually(times: float, column: str, rivals: tuple[str, ...]) -> Callable[[Row
 
 
 def saves(column: str, rivals: tuple[str, ...]) -> Callable[[Rows], Judgement]:
-    """What ours saves of each rival's figure is more at the last point than at the first."""
+    """What ours saves of each rival's figure grows from each point to the next."""
 
     def judge(rows: Rows) -> Judgement:
         ours = figures(rows, OURS, column)
         if len(ours) < 2:
-            raise MissingRowError("one point alone")
-        saved = {rival: [figures(rows, rival, column)[at] - ours[at] for at in (0, -1)] for rival in rivals}
-        text = ", ".join(f"{rival} {first:,.0f} → {last:,.0f}" for rival, (first, last) in saved.items())
-        return judged(all(last > first for first, last in saved.values()), text)
+            raise MissingRowError("one point only")
+        saved = {
+            rival: [theirs - mine for theirs, mine in zip(figures(rows, rival, column), ours, strict=True)]
+            for rival in rivals
+        }
+        text = "; ".join(f"{rival} {' → '.join(f'{one:,.0f}' for one in found)}" for rival, found in saved.items())
+        return judged(all(after > before for found in saved.values() for before, after in pairwise(found)), text)
 
     return judge
 
@@ -82,25 +88,32 @@ def _times(theirs: float, mine: float) -> float:
 
 
 def least(column: str) -> Callable[[Rows], Judgement]:
-    """Ours has the least of all schemes."""
+    """Ours has the least of all schemes, at every point (within a thousandth)."""
 
     def judge(rows: Rows) -> Judgement:
         schemes = dict.fromkeys(str(row["scheme"]) for row in rows)
-        means = {scheme: sum(found) / len(found) for scheme in schemes if (found := figures(rows, scheme, column))}
-        best = min(means, key=lambda scheme: means[scheme])
-        return judged(means[OURS] <= 1.001 * means[best], f"{best} {means[best]:,.0f}, {OURS} {means[OURS]:,.0f}")
+        found = {scheme: figures(rows, scheme, column) for scheme in schemes}
+        ours = found.pop(OURS)
+        best = [min(found, key=lambda scheme: found[scheme][at]) for at in range(len(ours))]
+        said = [
+            f"{mine:,.0f}, next {one} {found[one][at]:,.0f}"
+            for at, (mine, one) in enumerate(zip(ours, best, strict=True))
+        ]
+        holds = all(mine <= 1.001 * found[one][at] for at, (mine, one) in enumerate(zip(ours, best, strict=True)))
+        return judged(holds, "; ".join(said))
 
     return judge
 
 
 def falls(scheme: str, column: str, *, rising: bool = False) -> Callable[[Rows], Judgement]:
-    """A scheme's figure falls (or rises) from the first point to the last."""
+    """A scheme's figure falls (or rises) from each point to the next."""
 
     def judge(rows: Rows) -> Judgement:
         found = figures(rows, scheme, column)
         if len(found) < 2:
-            raise MissingRowError("one point alone")
-        return judged(found[-1] > found[0] if rising else found[-1] < found[0], f"{found[0]:,.0f} → {found[-1]:,.0f}")
+            raise MissingRowError("one point only")
+        steps = [(after - before) if rising else (before - after) for before, after in pairwise(found)]
+        return judged(min(steps) > 0, " → ".join(f"{one:,.0f}" for one in found))
 
     return judge
 
@@ -116,7 +129,11 @@ TEN = Claim(
     "Ref-SJ-Clu+ has at least 10 times less overlay traffic than every strawman",
     "select-join paper, §6.1",
     below(10, "bytes", STRAWMEN),
+    "10 times",
 )
 TARGET = Claim(
-    "overlay traffic of ref-sj-clu+ at least 10 times below the best strawman", "target", below(10, "bytes", STRAWMEN)
+    "overlay traffic of ref-sj-clu+ at least 10 times below the best strawman",
+    "target",
+    below(10, "bytes", STRAWMEN),
+    "10 times",
 )

@@ -1,4 +1,4 @@
-"""The piggyback paper's evaluation (§6), one experiment a figure; what a figure varies is data in `FIGURES`.
+"""The piggyback paper's evaluation (§6), one experiment per figure; what a figure varies is data in `FIGURES`.
 
 Response time is the mean over deliveries of measured processing and modelled transmission; under `ES` the clock stops
 where the engine, as a stream, is certain. Engines are far faster than the paper's, so that at its bandwidths
@@ -11,7 +11,7 @@ from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from pathcast_lab.harness import Claim, Plot, Row, Run, experiment
+from pathcast_lab.harness import Claim, PaperPoint, Plot, Row, Run, experiment
 
 from . import piggyback_claims as claims
 from .overlay_timing import PARTS, Way, mean_parts, seconds_below, seconds_of_routers
@@ -35,14 +35,10 @@ if TYPE_CHECKING:
     from pathcast.routing import Overlay, Report
 
 ES, ALL_THREE = claims.ES, claims.ALL_THREE
-_METHOD = """A complete binary tree of routers, subscriptions at each, a tenth of which match a document; `<test>` and
-the predicate `//test` say where in a document the first match comes (f). Every document is published under every
-policy in turn; deliveries are compared with those of one matcher over all subscriptions. A
-document is published some times, policies taking turns, and of each step of a router the quickest time counts. Skipped
-are entries of the routing tables of routers below the root, by the kind of annotation that spared them; what two kinds
-could spare counts for the first, NS. Unread is the part of the deliveries below the root that left before the document
-was looked at. Transmission is modelled: what was measured is laid out for each bandwidth. Throughput is that of the
-slowest router. Annotations are bytes a link."""
+_METHOD = """A complete binary tree of routers, subscriptions at each of them, a tenth of which match a document;
+`<test>` and the predicate `//test` set where in a document the first match comes (f). Every document is published
+several times under every policy, the policies in turn; of each step of a router the shortest time counts. Transmission
+is modelled: the measured steps are laid out for each bandwidth. Throughput is that of the slowest router."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +70,7 @@ class Figure:
     small: Mapping[str, object] = field(default_factory=dict)
     paper: Mapping[str, object] = field(default_factory=dict)
     panel: str | None = None
+    paper_points: tuple[PaperPoint, ...] = ()
 
 
 def measure(run: Run, parameters: Piggyback) -> Iterator[Row]:
@@ -82,7 +79,7 @@ def measure(run: Run, parameters: Piggyback) -> Iterator[Row]:
         parameters.sets, parameters.subscriptions, parameters.nested, parameters.skew, parameters.keep
     ):
         workload = Workload(like, count, parameters.documents, nested, skew, keep, parameters.levels)
-        run.begin(f"{like}, {count:,} subscriptions a router")
+        run.begin(f"{like}, {count:,} subscriptions per router")
         documents = documents_of(like, parameters.documents, run.seed)
         subscriptions = subscriptions_of(workload, documents, run.seed)
         overlay = overlay_of(workload, subscriptions)
@@ -169,21 +166,19 @@ def _explain(
     matching: dict[str, tuple[float, float]],
     ways: dict[tuple[str, str], list[Way]],
 ) -> None:
-    """Note what bounds each kind of annotation: what is left to match, and what is known without a look."""
-    where = f"{workload.documents_like}, {workload.subscriptions:,} subscriptions a router"
+    """Note how long reading and matching take, with and without what annotations can spare."""
+    where = f"{workload.documents_like}, {workload.subscriptions:,} subscriptions per router"
     for engine, (all_of_it, least) in matching.items():
         run.note(
             f"{engine}, {where}: below the root a document is read in {1e6 * reading:.0f} µs and matched in "
-            f"{1e6 * all_of_it:.0f} µs; were a router spared all that does not match, in {1e6 * least:.0f} µs. No "
-            "negative annotation saves more."
+            f"{1e6 * all_of_it:.0f} µs, or in {1e6 * least:.0f} µs without subscriptions that do not match."
         )
     for (engine, policy), gone in ways.items():
         unread, delivered = (sum(way.unread[place] for way in gone) for place in (0, 1))
         if unread:
             run.note(
                 f"{policy}, {engine}, {where}: {unread / delivered:.0%} of the deliveries below the root leave before "
-                "the document is looked at. PS is a bit an aggregate; an aggregate that matches vouches for the "
-                "subscription that it is."
+                "the document is read."
             )
 
 
@@ -196,7 +191,7 @@ def _runs(run: Run, parameters: Piggyback) -> Iterator[tuple[str, str]]:
             if policy.startswith("L") or engine in streaming_engines():
                 yield engine, policy
             else:
-                run.note(f"{engine} reads a document to its end before it answers, and so has no {policy}.")
+                run.note(f"{engine} reads a document to its end before it answers: {policy} is left out.")
 
 
 def _figures(ways: list[Way], documents: list[bytes]) -> dict[str, float | None]:
@@ -286,6 +281,7 @@ FIGURES = (
         "Piggyback, Figure 4(b): eager and lazy forwarding",
         claims.FORWARDING,
         {"policies": (ES, "ES+s", "ES+d", ALL_THREE, "adaptive")},
+        paper_points=claims.FORWARDING_POINTS,
     ),
     Figure(
         "piggyback-fig4c",
@@ -306,6 +302,7 @@ FIGURES = (
         claims.BANDWIDTH,
         {"bandwidths": ("1MB/s", "10MB/s", "100MB/s", "1GB/s", "10GB/s"), **_FEW},
         panel="bandwidth",
+        paper_points=claims.BANDWIDTH_POINTS,
     ),
     Figure(
         "piggyback-fig5a",
@@ -313,6 +310,7 @@ FIGURES = (
         claims.SIZES,
         {"sets": (NEWS_50, NEWS_130, NEWS_200, TREEBANK, BIBLIOGRAPHY), "subscriptions": (300,), **_FEW},
         panel="set",
+        paper_points=claims.SIZE_POINTS,
     ),
     Figure(
         "piggyback-fig5b",
@@ -320,6 +318,7 @@ FIGURES = (
         claims.COMPLEXITY,
         {"nested": (0.1, 0.2, 0.4), "subscriptions": (300,), **_FEW},
         panel="nested",
+        paper_points=claims.NESTED_POINTS,
     ),
     Figure(
         "piggyback-fig6",
@@ -328,6 +327,7 @@ FIGURES = (
         {"subscriptions": (250, 500, 1_000), **_FEW},
         {"subscriptions": (2_500, 5_000, 50_000), "fractions": (0.25, 0.5, 0.75, 1.0), "rounds": 3},
         panel="subscriptions",
+        paper_points=claims.NUMBER_POINTS,
     ),
     Figure(
         "piggyback-bounds",
@@ -378,6 +378,7 @@ def register(figure: Figure) -> None:
                 ours=(ALL_THREE,),
                 panel=figure.panel or "bandwidth",
                 only=_on_fast_links if figure.panel not in {None, "bandwidth"} else None,
+                paper_points=figure.paper_points,
             ),
         ),
         show={
@@ -389,11 +390,11 @@ def register(figure: Figure) -> None:
             "f": "f",
             "policy": "policy",
             "ms": "response time, ms",
-            "downstream_us": "µs a hop",
+            "downstream_us": "µs per hop",
             "root_us": "µs at the root",
             "match_us": "matching alone, µs",
             "match_least_us": "of what matches, µs",
-            "throughput": "documents a second",
+            "throughput": "documents per second",
             "header_bytes": "annotations, bytes",
             "skipped-s": "skipped by NS",
             "skipped-d": "by ND",

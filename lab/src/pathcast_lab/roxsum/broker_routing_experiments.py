@@ -16,11 +16,13 @@ from pathcast_lab.harness import (
     Claim,
     Judgement,
     MissingRowError,
+    PaperPoint,
     Plot,
     Row,
     Rows,
     Run,
     Timing,
+    every,
     experiment,
     judged,
     race,
@@ -58,55 +60,72 @@ _SHOW = {
     "profiles": "profiles",
     "distinct": "different",
     "selectivity": "matched",
-    "copies": "targets a document",
+    "copies": "targets per document",
     "rival": "how",
     "seconds": "s",
-    "us": "µs a document",
+    "us": "µs per document",
     "times": "times RoXSum's",
     "bytes": "bytes sent",
 }
 
 
-def _times(rows: Rows, rival: str, least: int = 0) -> list[tuple[Row, float]]:
-    """How many times longer a rival took, for every point with so many documents."""
-    found = [
-        (row, float(row["times"]))
-        for row in rows
-        if row["rival"] == rival and isinstance(row["times"], float) and int(row["documents"] or 0) >= least
+def _times(rows: Rows, rival: str, least: int = 0, targets: int | None = None) -> dict[str, float]:
+    """How many times longer a rival took, for every point with so many documents, and so many targets if given."""
+    varied = [
+        column for column in ("documents", "targets", "profiles", "selectivity") if len(rows.distinct(column)) > 1
     ]
+    found = {
+        f"at {', '.join(f'{column} {row[column]:,}' for column in varied)} ({row['collection']})": float(row["times"])
+        for row in rows
+        if row["rival"] == rival
+        and isinstance(row["times"], int | float)
+        and int(row["documents"] or 0) >= least
+        and targets in {None, row["targets"]}
+    }
     if not found:
         raise MissingRowError(f"no row of '{rival}' with {least:,} documents or more")
     return found
 
 
-def _at_least(times: float, rival: str, least: int = 0) -> Callable[[Rows], Judgement]:
-    def judge(rows: Rows) -> Judgement:
-        found = [value for _, value in _times(rows, rival, least)]
-        return judged(min(found) >= times, f"{min(found):.1f} to {max(found):.1f} times")
-
-    return judge
+def _at_least(times: float, rival: str, least: int = 0, targets: int | None = None) -> Callable[[Rows], Judgement]:
+    return lambda rows: every(_times(rows, rival, least, targets), "{:.1f} times", least=times)
 
 
 def _mostly(times: float, rival: str) -> Callable[[Rows], Judgement]:
     def judge(rows: Rows) -> Judgement:
-        found = [value for _, value in _times(rows, rival)]
-        enough = sum(value >= times for value in found)
-        return judged(2 * enough > len(found), f"{min(found):.1f} to {max(found):.1f} times")
+        found = _times(rows, rival)
+        enough = sum(value >= times for value in found.values())
+        return judged(2 * enough > len(found), f"{every(found, '{:.1f} times', least=times).measured}")
 
     return judge
 
 
-def _at_the_largest(times: float, rival: str, documents: int, targets: int) -> Callable[[Rows], Judgement]:
-    def judge(rows: Rows) -> Judgement:
-        found = [value for row, value in _times(rows, rival, documents) if row["targets"] == targets]
-        if not found:
-            raise MissingRowError(f"no row with {documents:,} documents and {targets} targets")
-        return judged(min(found) >= times, f"{min(found):.1f} to {max(found):.1f} times")
+_COMPRESSING = (
+    "RoXSum's time includes building the summary and compressing one message per target, which YFilter's does not, "
+    "and our YFilter reads and matches a document in less than 0.1 ms."
+)
+_SMALL_MESSAGES = "A small batch to many targets makes many small messages, each with a tree and tables of its own."
+_AGAINST_DEFAULT = (
+    Claim(
+        "no slower than the default engine, document by document",
+        "target",
+        _at_least(1, AUTOMATON),
+        "not slower",
+        _SMALL_MESSAGES,
+    ),
+    Claim(
+        "no slower than the default engine that compresses its messages",
+        "target",
+        _at_least(1, ZSTD),
+        "not slower",
+        _SMALL_MESSAGES,
+    ),
+)
 
-    return judge
 
-
-def _plot(x: str, label: str, *, only: Callable[[Row], bool] | None = None) -> Plot:
+def _plot(
+    x: str, label: str, *, only: Callable[[Row], bool] | None = None, paper_points: tuple[PaperPoint, ...] = ()
+) -> Plot:
     return Plot(
         name="time",
         title="Time within a broker, one core",
@@ -119,6 +138,7 @@ def _plot(x: str, label: str, *, only: Callable[[Row], bool] | None = None) -> P
         panel="collection",
         log="xy",
         only=only,
+        paper_points=paper_points,
     )
 
 
@@ -129,32 +149,45 @@ def _plot(x: str, label: str, *, only: Callable[[Row], bool] | None = None) -> P
     paper=Routing(documents=(1_000, 10_000, 50_000, 100_000), targets=(1, 10, 100), rival_documents=100_000),
     claims=(
         Claim(
-            "at least 10 times faster than each document on its own, but for 1,000 documents",
+            "at least 10 times faster than each document on its own, except for 1,000 documents",
             "RoXSum, §5",
             _at_least(10, YFILTER, 5_000),
+            "10 times",
+            _COMPRESSING,
         ),
         Claim(
-            "nearly 100 times at 100,000 documents and 100 targets",
+            "nearly 100 times faster at 100,000 documents and 100 targets (we take: 80)",
             "RoXSum, §5",
-            _at_the_largest(80, YFILTER, 100_000, 100),
+            _at_least(80, YFILTER, 100_000, 100),
+            "100 times",
+            _COMPRESSING,
         ),
         Claim(
             "100,000 documents to 100 targets at least 10 times faster than with yfilter",
             "target",
-            _at_the_largest(10, YFILTER, 100_000, 100),
+            _at_least(10, YFILTER, 100_000, 100),
+            "10 times",
+            _COMPRESSING,
         ),
-        Claim("no slower than the default engine, document by document", "target", _at_least(1, AUTOMATON)),
-        Claim("no slower than the default engine that compresses its messages", "target", _at_least(1, ZSTD)),
+        *_AGAINST_DEFAULT,
     ),
-    plots=(_plot("documents", "documents (100 targets)", only=lambda row: row["targets"] == 100),),
+    plots=(
+        _plot(
+            "documents",
+            "documents (100 targets)",
+            only=lambda row: row["targets"] == 100,
+            paper_points=(PaperPoint(YFILTER, 100_000, 100, "RoXSum, §5: as a multiple of our RoXSum", of=OURS),),
+        ),
+    ),
     show=_SHOW,
 )
 def roxsum_fig4a(run: Run, parameters: Routing) -> Iterator[Row]:
     """1,000 profiles of 3 to 7 steps; every document matches at least one; the profiles spread the documents over the
     targets. Times run from bytes in to messages out.
 
-    The documents of each target are compared first. Rivals get `rival_documents` documents at most; beyond, their time
-    is extrapolated (it is linear: each document is on its own).
+    Rivals get at most `rival_documents` documents; beyond that, their time is extrapolated linearly. `automaton, in
+    groups` is the default engine with many documents at once; with `zstd` it also compresses the messages of each
+    target.
     """
     yield from _measure(run, parameters)
 
@@ -165,15 +198,20 @@ def roxsum_fig4a(run: Run, parameters: Routing) -> Iterator[Row]:
     small=Routing(documents=(3_000,), profiles=(1_000, 10_000), selectivity=(0.5,)),
     paper=Routing(profiles=(1_000, 5_000, 10_000, 20_000, 50_000), selectivity=(0.5,), rival_documents=10_000),
     claims=(
-        Claim("around 10 times faster in most cases", "RoXSum, §5", _mostly(8, YFILTER)),
-        Claim("no slower than the default engine, document by document", "target", _at_least(1, AUTOMATON)),
-        Claim("no slower than the default engine that compresses its messages", "target", _at_least(1, ZSTD)),
+        Claim(
+            "around 10 times faster in most cases (we take: 8)",
+            "RoXSum, §5",
+            _mostly(8, YFILTER),
+            "10 times",
+            _COMPRESSING,
+        ),
+        *_AGAINST_DEFAULT,
     ),
     plots=(_plot("profiles", "profiles"),),
     show=_SHOW,
 )
 def roxsum_fig4b(run: Run, parameters: Routing) -> Iterator[Row]:
-    """10,000 documents, half of which match, to 10 targets; the number of profiles grows. Otherwise as Figure 4(a)."""
+    """Half of the documents match, to 10 targets; the number of profiles grows. Otherwise as Figure 4(a)."""
     yield from _measure(run, parameters)
 
 
@@ -183,15 +221,20 @@ def roxsum_fig4b(run: Run, parameters: Routing) -> Iterator[Row]:
     small=Routing(documents=(3_000,), selectivity=(0.1, 0.5, 1.0)),
     paper=Routing(selectivity=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0), rival_documents=10_000),
     claims=(
-        Claim("an order of magnitude faster, whatever matches", "RoXSum, §5", _at_least(10, YFILTER)),
-        Claim("no slower than the default engine, document by document", "target", _at_least(1, AUTOMATON)),
-        Claim("no slower than the default engine that compresses its messages", "target", _at_least(1, ZSTD)),
+        Claim(
+            "an order of magnitude faster at any selectivity",
+            "RoXSum, §5",
+            _at_least(10, YFILTER),
+            "10 times",
+            _COMPRESSING,
+        ),
+        *_AGAINST_DEFAULT,
     ),
     plots=(_plot("selectivity", "share of the documents that match"),),
     show=_SHOW,
 )
 def roxsum_fig4c(run: Run, parameters: Routing) -> Iterator[Row]:
-    """10,000 documents, 1,000 profiles, 10 targets; the share that matches grows. Otherwise as Figure 4(a)."""
+    """1,000 profiles, 10 targets; the share of documents that match grows. Otherwise as Figure 4(a)."""
     yield from _measure(run, parameters)
 
 
@@ -221,7 +264,7 @@ def _point(run: Run, parameters: Routing, name: str, documents: list[bytes], dra
     few = documents[: parameters.rival_documents]
     matchers = {engine: targets.subscriptions.compile(engine) for engine in (YFILTER, AUTOMATON) if engine in engines()}
     if YFILTER not in matchers:
-        run.note("The engine yfilter is not there: its series is left out.")
+        run.note("The engine yfilter is not available: its series is left out.")
     order = [str(number) for number in range(len(targets))]
     rivals: dict[str, Callable[[], object]] = {OURS: lambda: _by_summary(documents, targets, parameters.level)}
     for engine, matcher in matchers.items():

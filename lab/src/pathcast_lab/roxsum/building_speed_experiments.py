@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, experiment, judged, race
+from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, every, experiment, race
 
 from .document_collections import COLLECTIONS, PROSE, collection
 
@@ -27,28 +27,29 @@ class Build:
 def _rate(least: float) -> Callable[[Rows], Judgement]:
     def judge(rows: Rows) -> Judgement:
         found = {
-            f"{name}, {size:,}": rows.number("rate", collection=name, documents=size, what=BATCH)
+            f"at {size:,} ({name})": rows.number("rate", collection=name, documents=size, what=BATCH)
             for name in rows.distinct("collection")
             for size in rows.distinct("documents")
         }
-        text = "; ".join(f"{where}: {rate:,.0f} a second" for where, rate in found.items())
-        return judged(min(found.values()) >= least, text)
+        return every(found, "{:,.0f} per second", least=least)
 
     return judge
 
 
 @experiment(
     "roxsum-build",
-    title="How fast documents come into a RoXSum",
+    title="RoXSum: speed of building",
     small=Build(),
     paper=Build(documents=(1_000, 10_000, 100_000)),
-    claims=(Claim("at least 20,000 documents a second from elements into a batch", "target", _rate(20_000)),),
+    claims=(
+        Claim("at least 20,000 documents per second from elements into a batch", "target", _rate(20_000), "20,000"),
+    ),
     plots=(
         Plot(
             name="time",
-            title="Time a document, one core",
+            title="Time per document, one core",
             y="us",
-            y_label="µs a document",
+            y_label="µs per document",
             series="what",
             x="documents",
             x_label="documents in a batch",
@@ -61,9 +62,9 @@ def _rate(least: float) -> Callable[[Rows], Judgement]:
         "collection": "collection",
         "documents": "documents",
         "what": "what",
-        "us": "µs a document",
-        "rate": "documents a second",
-        "bytes_each": "bytes a document",
+        "us": "µs per document",
+        "rate": "documents per second",
+        "bytes_each": "bytes per document",
     },
 )
 def roxsum_build(run: Run, parameters: Build) -> Iterator[Row]:

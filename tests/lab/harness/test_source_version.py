@@ -1,0 +1,101 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pathcast_lab.harness import source_version
+from pathcast_lab.harness.source_version import code_version, exercised, source_hash
+
+FILES = {
+    "pathcast/__init__.py": """
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    from pathcast.lazy import Thing
+    from . import unused
+def __getattr__(name): ...
+""",
+    "pathcast/lazy/__init__.py": "import lazy_loader",
+    "pathcast/lazy/__init__.pyi": "from .thing import Thing as Thing\nfrom .other import Other as Other",
+    "pathcast/lazy/thing.py": "class Thing: ...",
+    "pathcast/lazy/other.py": "class Other: ...",
+    "pathcast/unused.py": "",
+    "pathcast/engine.py": "ENGINES = {'fast': ('pathcast.named', 'Fast')}",
+    "pathcast/named.py": "",
+    "pathcast/typed.py": "",
+    "pathcast_lab/__init__.py": "",
+    "pathcast_lab/harness/__init__.py": "from .report import render\nfrom .timing import race",
+    "pathcast_lab/harness/markdown_report.py": "",
+    "pathcast_lab/harness/rival_timing.py": "",
+    "pathcast_lab/toy.py": """
+from typing import TYPE_CHECKING
+from .harness import race
+if TYPE_CHECKING:
+    from pathcast import typed
+def measure():
+    import pathcast
+    from pathcast import engine
+    pathcast.Thing()
+""",
+}
+TOY = "pathcast_lab.toy"
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(source_version, "_roots", lambda: {name: tmp_path / name for name in source_version.PACKAGES})
+    forget()
+    yield tmp_path
+    forget()
+
+
+def forget() -> None:
+    for function in ("_file", "_tree", "_imported", "_resolved", "_lazy_names"):
+        getattr(source_version, function).cache_clear()
+
+
+def test_what_functions_stubs_attributes_and_text_name_is_exercised(tree: Path) -> None:
+    assert exercised(TOY) == {
+        "pathcast", "pathcast.engine", "pathcast.named", "pathcast.lazy", "pathcast.lazy.thing",
+        "pathcast_lab", TOY, "pathcast_lab.harness", "pathcast_lab.harness.rival_timing",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("file", "changes"),
+    [
+        ("pathcast_lab/toy.py", True),
+        ("pathcast/lazy/thing.py", True),
+        ("pathcast/named.py", True),
+        ("pathcast_lab/harness/rival_timing.py", True),
+        ("pathcast/lazy/other.py", False),
+        ("pathcast/typed.py", False),
+        ("pathcast/unused.py", False),
+        ("pathcast_lab/harness/markdown_report.py", False),
+    ],
+)
+def test_the_hash_changes_with_the_sources_that_are_exercised_alone(tree: Path, file: str, changes: bool) -> None:
+    before = source_hash(TOY)
+    with (tree / file).open("a") as text:
+        text.write("\n# another line\n")
+    forget()
+    assert (source_hash(TOY) != before) is changes
+
+
+def test_a_module_that_is_not_ours_has_no_hash() -> None:
+    assert source_hash("tests.lab.conftest") is None
+
+
+def test_an_experiment_exercises_the_engines_that_it_names_as_text() -> None:
+    found = exercised("pathcast_lab.gpx.gpx_figure_experiments")
+    assert {"pathcast.literature.gpx", "pathcast.literature.yfilter", "pathcast_lab.gpx.gpx_workloads"} <= found
+    assert not [name for name in found if name.startswith(("pathcast.spark", "pathcast_lab.harness.markdown_report"))]
+
+
+def test_the_version_is_that_of_the_checkout_or_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_version, "CHECKOUT", tmp_path)
+    from pathcast import __version__
+
+    assert code_version() == __version__
