@@ -34,17 +34,17 @@ from pathcast.patterns import parse
 
 PROJECT = Path(__file__).resolve().parent.parent
 README = PROJECT / "README.md"
-XPATH = PROJECT / "docs" / "xpath.md"
-FEED = PROJECT / "docs" / "your-feed.md"
-EXPLAIN = PROJECT / "docs" / "explain.md"
-JOINS = PROJECT / "docs" / "joins.md"
-MEDIATION = PROJECT / "docs" / "mediation.md"
-NETWORK = PROJECT / "docs" / "network.md"
-ROUTING = PROJECT / "docs" / "routing.md"
+XPATH = PROJECT / "docs" / "reference" / "xpath.md"
+FEED = PROJECT / "docs" / "tutorial.md"
+EXPLAIN = PROJECT / "docs" / "guides" / "explain.md"
+JOINS = PROJECT / "docs" / "guides" / "joins.md"
+MEDIATION = PROJECT / "docs" / "guides" / "mediation.md"
+NETWORK = PROJECT / "docs" / "guides" / "network.md"
+ROUTING = PROJECT / "docs" / "guides" / "routing.md"
 PAGES = sorted(
     {
         *PROJECT.glob("*.md"),
-        *(PROJECT / "docs").glob("*.md"),
+        *(page for page in (PROJECT / "docs").rglob("*.md") if "results" not in page.parts),
         *(PROJECT / "src").rglob("*.md"),
         *(PROJECT / "lab").rglob("*.md"),
     }

@@ -10,7 +10,7 @@
     rows = "//stock"
     columns = { symbol = "@symbol", per = "ratio/per" }
 
-`SchemaPart` declares all keys; docs/joins.md has the table. Kinds stand with the tables, once. A table without `rows`
+`SchemaPart` declares all keys; docs/guides/joins.md has the table. Kinds stand with the tables, once. A table without `rows`
 gets its changes from elsewhere.
 """
 

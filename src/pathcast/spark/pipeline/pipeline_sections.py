@@ -1,7 +1,7 @@
 """The keys of a pipeline file, declared once: what may stand there, what it means, what holds without it.
 
-The file is read by these declarations (pipeline_file.py), the reference in docs/pipeline.md is written from them
-(`reference()`; a test holds the two together), and a run reads its settings from them, with paths made absolute.
+The file is read by these declarations (pipeline_file.py), the reference in docs/reference/pipeline-file.md is written
+from them (`reference()`; a test holds the two together), and a run reads its settings from them, with paths made absolute.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _DOCUMENT_COLUMNS = {"binaryFile": "content", "text": "value"}
 # Single mistakes make some subscriptions invalid; more than half are invalid when a setting, such as a prefix, is
 # missing.
 MAX_INVALID = 0.5
-# The schemes that can be cut by join value (docs/joins.md).
+# The schemes that can be cut by join value (docs/guides/joins.md).
 _SCHEMES = ("ref-sj-clu+", "ref-sj-clu", "ref-sj-min", "ref-sj-sub", "ref-sj-tup", "enum-sj")
 _NO_OPTIONS: dict[str, str] = {}
 
@@ -117,7 +117,7 @@ class OverlayPart:
 
     topology: str | None = key(
         PATH,
-        "A TOML file of routers and links ([topology files](routing.md#topology-files)).",
+        "A TOML file of routers and links ([topology files](../guides/routing.md#topology-files)).",
         None,
         without="a tree of `levels`, or that of the index",
     )
@@ -241,7 +241,7 @@ class Joins(Sink):
     `subscriptions` is a file of them, `versions` a folder in which they come and go; one of the two is there.
     """
 
-    schema: str = key(PATH, "A [schema file](joins.md#schema-files).")
+    schema: str = key(PATH, "A [schema file](../guides/joins.md#schema-files).")
     subscriptions: str | None = key(
         PATH,
         "Standing joins: a CSV file of `subscriber` and `query`, or a text file with a query per line and comments "
@@ -261,7 +261,7 @@ class Joins(Sink):
     )
     scheme: str = key(
         choice(*_SCHEMES),
-        f"What is sent, [by scheme](joins.md#schemes): {', '.join(f'`{scheme}`' for scheme in _SCHEMES)}.",
+        f"What is sent, [by scheme](../guides/joins.md#schemes): {', '.join(f'`{scheme}`' for scheme in _SCHEMES)}.",
         "ref-sj-clu+",
     )
     path: str = key(PATH, "The folder or table to write messages to.")
@@ -361,4 +361,4 @@ class Pipeline:
 
 def reference() -> str:
     """The reference of all keys, in Markdown: a table per section."""
-    return reference_of(Pipeline, "The pipeline as a whole.")
+    return reference_of(Pipeline, "The pipeline as a whole.", "##")
