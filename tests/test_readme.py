@@ -41,6 +41,9 @@ JOINS = PROJECT / "docs" / "guides" / "joins.md"
 MEDIATION = PROJECT / "docs" / "guides" / "mediation.md"
 NETWORK = PROJECT / "docs" / "guides" / "network.md"
 ROUTING = PROJECT / "docs" / "guides" / "routing.md"
+HOME = PROJECT / "docs" / "index.md"
+ERRORS = PROJECT / "docs" / "reference" / "errors.md"
+CONCEPTS = [PROJECT / "docs" / "concepts" / f"{name}.md" for name in ("gpx", "mediation", "piggyback", "roxsum")]
 PAGES = sorted(
     {
         *PROJECT.glob("*.md"),
@@ -149,7 +152,7 @@ def uses_spark(block: Block) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
-    [README, XPATH, EXPLAIN, JOINS, MEDIATION, NETWORK, ROUTING, *ROOMS],
+    [README, HOME, XPATH, ERRORS, EXPLAIN, JOINS, MEDIATION, NETWORK, ROUTING, *CONCEPTS, *ROOMS],
     ids=lambda page: str(page.relative_to(PROJECT)),
 )
 def test_python_examples_give_what_they_show(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 import typer.main
@@ -79,6 +80,37 @@ class Loads(HTMLParser):
             return
         self.found += [address for name, address in given.items() if address and name in {LOADED.get(tag), "srcset"}]
         self.found += re.findall(r"url\(([^)]+)\)", given.get("style") or "")
+
+
+class Links(HTMLParser):
+    """The links of a page, and the places that links can lead to."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.places: set[str] = {""}
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.places |= {place for place in (given.get("id"), given.get("name")) if place}
+        if tag == "a" and given.get("href"):
+            self.targets.append(given["href"] or "")
+
+
+def test_links_within_the_site_lead_somewhere(site: Path) -> None:
+    links = {page: Links(page.read_text(encoding="utf-8")) for page in pages(site) if page.name != "404.html"}
+    broken = []
+    for page, found in links.items():
+        for link in found.targets:
+            name, _, anchor = link.partition("#")
+            if ":" in name:
+                continue
+            target = (page.parent / unquote(name)).resolve() if name else page
+            known = links[target].places if target in links else {""}
+            if not target.exists() or unquote(anchor) not in known:
+                broken.append((page.relative_to(site), link))
+    assert broken == []
 
 
 def outside(address: str) -> bool:
