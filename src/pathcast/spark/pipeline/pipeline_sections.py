@@ -121,7 +121,9 @@ class OverlayPart:
         None,
         without="a tree of `levels`, or that of the index",
     )
-    levels: int | None = key(NUMBER, "A complete tree of so many levels, its root `r1`, in place of a file.", None)
+    levels: int | None = key(
+        NUMBER, "A complete tree with this number of levels and the root `r1`, in place of a file.", None
+    )
     fanout: int = key(NUMBER, "How many routers each router of the tree has below it.", 2)
     at: str | None = key(TEXT, "The router at which documents are published.", None, without="the root")
     policy: str = key(
@@ -156,7 +158,7 @@ class SubscriptionSource:
     )
     shards: int | None = key(
         NUMBER,
-        "The index is in so many pieces, of which a worker needs the memory of one; with `table`, it is made so.",
+        "The number of parts of the index; a worker needs the memory of one. With `table`, the index is built in parts.",
         None,
         without="one piece",
     )
@@ -202,8 +204,8 @@ class Sink:
     path: str | None = key(PATH, "The folder or table to write to.", None)
     mode: str = key(
         choice("append", "overwrite", "ignore", "error"),
-        "Of a batch, when there is something already: `error`: it ends before it begins. `append`: rows are added. "
-        "`overwrite`: they replace what is there. `ignore`: nothing is written.",
+        "For a batch whose output already exists: `error`: end before anything starts. `append`: add rows. "
+        "`overwrite`: replace it. `ignore`: write nothing.",
         "error",
     )
     options: Mapping[str, str] = key(OPTIONS, "Options of the format.", _NO_OPTIONS)
@@ -213,7 +215,7 @@ class Sink:
 class DocumentSink(Sink):
     """Where rows go with columns of the source."""
 
-    columns: tuple[str, ...] = key(NAMES, "The columns of the source that go along.", (), without="all")
+    columns: tuple[str, ...] = key(NAMES, "The columns of the source to keep.", (), without="all")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,7 +281,7 @@ class Joins(Sink):
     )
     shards: int | None = key(
         NUMBER,
-        "For deliveries, the subscriptions are dealt to so many workers, of which each needs the memory of its own.",
+        "For deliveries, the number of workers that share the subscriptions; each needs the memory of its part.",
         None,
         without="one piece",
     )
@@ -305,12 +307,12 @@ class Stream:
 
     checkpoint: str = key(
         PATH,
-        "The folder where the stream notes how far it is, and which version of the index each micro-batch uses. "
+        "The folder in which the stream records its progress, and which version of the index each micro-batch uses. "
         "Local, or mounted on driver and workers alike.",
     )
     trigger: str = key(
         TRIGGER,
-        "`available-now`: all that is there, in micro-batches, then end. `once`: the same in one micro-batch. An "
+        "`available-now`: read all existing documents in micro-batches, then end. `once`: the same in one micro-batch. An "
         'interval, such as `"10 seconds"`: one micro-batch each, until stopped; `"0 seconds"`: one after the other.',
         "available-now",
     )
