@@ -1,7 +1,7 @@
 """The keys of a pipeline file, declared once: what may stand there, what it means, what holds without it.
 
 The file is read by these declarations (pipeline_file.py), the reference in docs/reference/pipeline-file.md is written
-from them (`reference()`; a test holds the two together), and a run reads its settings from them, with paths made absolute.
+from them (`reference()`; a test holds the two together), and a run reads its settings from them, with absolute paths.
 """
 
 from collections.abc import Mapping
@@ -158,7 +158,7 @@ class SubscriptionSource:
     )
     shards: int | None = key(
         NUMBER,
-        "The number of parts of the index; a worker needs the memory of one. With `table`, the index is built in parts.",
+        "The number of parts of the index; a worker needs the memory of one. With `table`, it is built in parts.",
         None,
         without="one piece",
     )
@@ -312,8 +312,8 @@ class Stream:
     )
     trigger: str = key(
         TRIGGER,
-        "`available-now`: read all existing documents in micro-batches, then end. `once`: the same in one micro-batch. An "
-        'interval, such as `"10 seconds"`: one micro-batch each, until stopped; `"0 seconds"`: one after the other.',
+        "`available-now`: read all existing documents in micro-batches, then end. `once`: the same in one micro-batch. "
+        'An interval, such as `"10 seconds"`: one micro-batch each, until stopped; `"0 seconds"`: one after the other.',
         "available-now",
     )
 
