@@ -60,7 +60,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if page.file.src_uri == "reference/cli.md":
         markdown = markdown.replace("<!-- commands -->", commands())
     markdown = DIAGRAM.sub(lambda found: diagram(found["source"], page, config, files), markdown)
-    return site_links(markdown, page.file.src_uri)
+    return site_links(markdown, page.file.src_uri, files)
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - by keyword
@@ -94,7 +94,7 @@ def repository_pages() -> dict[str, str]:
     return found
 
 
-def site_links(markdown: str, uri: str) -> str:
+def site_links(markdown: str, uri: str, files: Files) -> str:
     """Rewrite the links of a page, code left alone."""
     pages = repository_pages()
     source = {page: path for path, page in pages.items() if page != "index.md"}.get(uri, f"docs/{uri}")
@@ -107,12 +107,10 @@ def site_links(markdown: str, uri: str) -> str:
         if path in pages:
             page = pages[path]
             anchor = "" if page == "index.md" else hash_sign + anchor
-        elif path.startswith("docs/") and not path.startswith("docs/results"):
+        elif files.get_file_from_path(path.removeprefix("docs/")) is not None:
             page, anchor = path.removeprefix("docs/"), hash_sign + anchor
-        elif (PROJECT / path).exists():
-            return found["text"]
         else:
-            return found[0]
+            return found["text"] if (PROJECT / path).exists() else found[0]
         return f"[{found['text']}]({posixpath.relpath(page, posixpath.dirname(uri) or '.')}{anchor})"
 
     code = [found.span() for found in CODE.finditer(markdown)]

@@ -23,7 +23,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((PROJECT / "docs" / "notebooks").glob("*.py"))
 PACKAGES = sorted(path.stem for path in (PROJECT / "src" / "pathcast").iterdir() if (path / "README.md").exists())
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]
+pytestmark = pytest.mark.slow
 
 # What a browser loads by itself: tag → attribute.
 LOADED = {
