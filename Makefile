@@ -2,8 +2,10 @@
 # PYTHON=/path/to/python3 chooses the interpreter; ARGS="…" goes to the command that is run.
 
 BIN := .venv/bin
+# The variable silences an advertisement of the theme's authors.
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs
 
-.PHONY: help setup demo kernels test test-fast check format doctor clean
+.PHONY: help setup demo kernels test test-fast check docs docs-serve format doctor clean
 .DEFAULT_GOAL := help
 
 help:
@@ -11,7 +13,9 @@ help:
 	@echo "make test     run the whole test suite (ARGS=\"-k name\" for a part)"
 	@echo "make test-fast  the tests without Spark, processes and slow ones: under a minute, once kernels are compiled"
 	@echo "make kernels  compile all kernels now, so that nothing that runs later waits for one"
-	@echo "make check    ruff, mypy, import-linter"
+	@echo "make check    ruff, mypy, import-linter, and whether the documentation builds"
+	@echo "make docs     build the documentation site into site/, with the notebooks run"
+	@echo "make docs-serve  show the site on port 8000, and build it again when a page changes"
 	@echo "make format   let ruff format and mend what it can"
 	@echo "make doctor   what this machine has, what is missing and how to mend it"
 	@echo "make setup    only build .venv (the others do it first)"
@@ -32,11 +36,19 @@ test: setup
 test-fast: setup
 	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup --fast $(ARGS)
 
+# mkdocs counts warnings only if it prints them: no --quiet.
 check: setup
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(MKDOCS) build --strict --site-dir .tmp/site
+
+docs: setup
+	@PATHCAST_RUN_NOTEBOOKS=true $(MKDOCS) build --strict
+
+docs-serve: setup
+	@$(MKDOCS) serve $(ARGS)
 
 format: setup
 	@$(BIN)/ruff check --fix
@@ -46,6 +58,6 @@ doctor: setup
 	@$(BIN)/pathcast doctor $(ARGS)
 
 clean:
-	rm -rf .venv .tmp build dist pathcast-demo src/*.egg-info lab/src/*.egg-info
+	rm -rf .venv .tmp build dist site pathcast-demo src/*.egg-info lab/src/*.egg-info
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse metastore_db artifacts
 	find src lab tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

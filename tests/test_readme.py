@@ -34,17 +34,20 @@ from pathcast.patterns import parse
 
 PROJECT = Path(__file__).resolve().parent.parent
 README = PROJECT / "README.md"
-XPATH = PROJECT / "docs" / "xpath.md"
-FEED = PROJECT / "docs" / "your-feed.md"
-EXPLAIN = PROJECT / "docs" / "explain.md"
-JOINS = PROJECT / "docs" / "joins.md"
-MEDIATION = PROJECT / "docs" / "mediation.md"
-NETWORK = PROJECT / "docs" / "network.md"
-ROUTING = PROJECT / "docs" / "routing.md"
+XPATH = PROJECT / "docs" / "reference" / "xpath.md"
+FEED = PROJECT / "docs" / "tutorial.md"
+EXPLAIN = PROJECT / "docs" / "guides" / "explain.md"
+JOINS = PROJECT / "docs" / "guides" / "joins.md"
+MEDIATION = PROJECT / "docs" / "guides" / "mediation.md"
+NETWORK = PROJECT / "docs" / "guides" / "network.md"
+ROUTING = PROJECT / "docs" / "guides" / "routing.md"
+HOME = PROJECT / "docs" / "index.md"
+ERRORS = PROJECT / "docs" / "reference" / "errors.md"
+CONCEPTS = [PROJECT / "docs" / "concepts" / f"{name}.md" for name in ("gpx", "mediation", "piggyback", "roxsum")]
 PAGES = sorted(
     {
         *PROJECT.glob("*.md"),
-        *(PROJECT / "docs").glob("*.md"),
+        *(page for page in (PROJECT / "docs").rglob("*.md") if "results" not in page.parts),
         *(PROJECT / "src").rglob("*.md"),
         *(PROJECT / "lab").rglob("*.md"),
     }
@@ -149,7 +152,7 @@ def uses_spark(block: Block) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
-    [README, XPATH, EXPLAIN, JOINS, MEDIATION, NETWORK, ROUTING, *ROOMS],
+    [README, HOME, XPATH, ERRORS, EXPLAIN, JOINS, MEDIATION, NETWORK, ROUTING, *CONCEPTS, *ROOMS],
     ids=lambda page: str(page.relative_to(PROJECT)),
 )
 def test_python_examples_give_what_they_show(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,7 +90,7 @@ def test_it_runs_behind_connect(folder):
 def test_spark_submit_runs_it_with_its_exit_status(folder, request):
     if not request.config.getoption("--long"):
         pytest.skip("two more Sparks: --long")
-    text = (Path(__file__).parents[2] / "docs" / "pipeline.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "guides" / "pipeline.md").read_text(encoding="utf-8")
     (folder / "run.py").write_text(text.partition("`run.py` is\n\n```python\n")[2].partition("```")[0])
     settings = environment(folder)
     submit = [str(Path(sys.executable).parent / "spark-submit"), "--master", "local[2]", "run.py"]

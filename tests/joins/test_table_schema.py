@@ -92,5 +92,5 @@ def test_a_schema_file_says_how_rows_are_given(tmp_path: Path, said: str, line: 
 
 def test_the_reference_of_schema_files_is_that_of_the_code() -> None:
     """To fix: paste the output of `reference()` in `pathcast.joins.query.table_schema_file`."""
-    page = (Path(__file__).parents[2] / "docs" / "joins.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "joins.md").read_text(encoding="utf-8")
     assert page.partition("<!-- keys -->\n")[2].partition("<!-- end of keys -->")[0].strip() == reference().strip()

@@ -56,5 +56,5 @@ def test_what_is_installed_is_what_is_pinned():
 
 
 def test_every_direct_dependency_is_explained():
-    explained = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    explained = (ROOT / "docs" / "reference" / "dependencies.md").read_text(encoding="utf-8")
     assert [wanted.name for wanted in DIRECT if f"| `{wanted.name}" not in explained] == []

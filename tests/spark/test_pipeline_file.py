@@ -14,7 +14,8 @@ from pathcast.spark.pipeline.pipeline_sections import Pipeline, reference
 from pathcast.toml_files import RefusedValueError
 from pathcast.toml_files.declared_keys import Key, declared
 
-DOCS = Path(__file__).parents[2] / "docs" / "pipeline.md"
+DOCS = Path(__file__).parents[2] / "docs" / "guides" / "pipeline.md"
+KEYS = Path(__file__).parents[2] / "docs" / "reference" / "pipeline-file.md"
 
 SMALL = """
 [source]
@@ -287,7 +288,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 
 def test_the_reference_in_the_documentation_is_that_of_the_code():
     """To fix: paste the output of `reference()` in `pathcast.spark.pipeline.pipeline_sections`."""
-    page = DOCS.read_text(encoding="utf-8")
+    page = KEYS.read_text(encoding="utf-8")
     begin, end = "<!-- keys -->\n", "<!-- end of keys -->"
     assert page.partition(begin)[2].partition(end)[0].strip() == reference().strip()
 

@@ -1,4 +1,4 @@
-"""The examples of docs/spark.md run, one after the other, and do what the text says."""
+"""The examples of docs/guides/spark.md run, one after the other, and do what the text says."""
 
 import json
 import logging
@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQueryManager
 
 from pathcast.spark.publishing.index_versions import versions
 
-PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "spark.md"
 
 
 @pytest.fixture

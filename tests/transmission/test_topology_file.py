@@ -100,7 +100,7 @@ def test_all_that_is_wrong_is_said_at_once_with_its_lines(tmp_path):
 
 def test_the_reference_in_the_documentation_is_that_of_the_code():
     """To fix: paste the output of `reference()` in `pathcast.transmission.topology_file`."""
-    page = (Path(__file__).parents[2] / "docs" / "routing.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "routing.md").read_text(encoding="utf-8")
     assert page.partition("<!-- keys -->\n")[2].partition("<!-- end of keys -->")[0].strip() == reference().strip()
 
 

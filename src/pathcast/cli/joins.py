@@ -39,7 +39,10 @@ def joins(
         Path, typer.Argument(metavar="CHANGES.JSONL", help="A change as a JSON object a line; - for stdin.")
     ],
     scheme: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What is sent; ref-sj-clu+ unless given. docs/joins.md has all.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="What is sent; ref-sj-clu+ unless given. docs/guides/joins.md has all schemes."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a message, with its bytes.")] = False,
     rows: Annotated[bool, typer.Option("--rows", help="At the end print the rows of every subscription.")] = False,

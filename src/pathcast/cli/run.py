@@ -32,7 +32,10 @@ _MASTER = re.compile(r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|
 
 
 def run(
-    file: Annotated[Path, typer.Argument(metavar="PIPELINE.TOML", help="What to run; docs/pipeline.md has every key.")],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="PIPELINE.TOML", help="The pipeline; docs/reference/pipeline-file.md has every key."),
+    ],
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Check the file and the subscriptions, print the plan, start nothing."),

@@ -22,7 +22,7 @@ from typing import Literal
 Forwarding = Literal["ES", "L", "adaptive"]
 
 POSITIVE, NEGATIVE = "sdt", "sd"
-# Up to which part of a document a first match counts as early. Measured: see docs/routing.md.
+# Up to which part of a document a first match counts as early. Measured: see docs/guides/routing.md.
 EARLY = 0.85
 
 _POLICY = re.compile(r"(?P<forwarding>ES|L)(?P<sets>(?:[+-][a-z]+)*)")

@@ -8,7 +8,7 @@
     between = ["r1", "r2"]
     bandwidth = "1GB/s"
 
-`TopologyFile` declares all keys; docs/routing.md has the table. Every error names the file, the line and the key.
+`TopologyFile` declares all keys; docs/guides/routing.md has the table. Every error names file, line and key.
 """
 
 from collections.abc import Callable, Iterator

@@ -67,7 +67,7 @@ def demo(
 
     Reports of five publishers, each with a schema of its own, go through 15 routers to their readers.
 
-    Stocks and reviews are cut out of them and joined for investors. docs/demo.md tells what is to be seen.
+    Stocks and reviews are cut out of them and joined for investors. docs/guides/demo.md tells what is to be seen.
 
     Exit status 0: all is as it must be; 1: it is not; 130: stopped by Ctrl-C; 143: by SIGTERM.
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathcast.routing import Overlay
 
 LEVELS, FANOUT = 4, 2
-PIPELINE = """# What the demo runs: pathcast run pipeline.toml. docs/pipeline.md has every key.
+PIPELINE = """# What the demo runs: pathcast run pipeline.toml. docs/reference/pipeline-file.md has every key.
 
 # Reports of five publishers, a Parquet file a micro-batch.
 [source]

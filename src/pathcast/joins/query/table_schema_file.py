@@ -10,8 +10,8 @@
     rows = "//stock"
     columns = { symbol = "@symbol", per = "ratio/per" }
 
-`SchemaPart` declares all keys; docs/joins.md has the table. Kinds stand with the tables, once. A table without `rows`
-gets its changes from elsewhere.
+`SchemaPart` declares all keys; docs/guides/joins.md has the table. Kinds stand with the tables, once. A table without
+`rows` gets its changes from elsewhere.
 """
 
 import os

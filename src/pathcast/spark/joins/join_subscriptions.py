@@ -51,7 +51,7 @@ def join_subscriptions(
     version: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> DataFrame:
-    """The messages that changes of tables mean for standing joins (docs/joins.md).
+    """The messages that changes of tables mean for standing joins (docs/guides/joins.md).
 
     `changes` has the columns `table`, `change` (insert, delete, update), `row` (JSON), `sequence`, a whole number of
     its own for each change, and for updates `values` (JSON). Where `subscriptions` are many, they are put below

@@ -1,7 +1,7 @@
 """The keys of a pipeline file, declared once: what may stand there, what it means, what holds without it.
 
-The file is read by these declarations (pipeline_file.py), the reference in docs/pipeline.md is written from them
-(`reference()`; a test holds the two together), and a run reads its settings from them, with paths made absolute.
+The file is read by these declarations (pipeline_file.py), the reference in docs/reference/pipeline-file.md is written
+from them (`reference()`; a test holds the two together), and a run reads its settings from them, with absolute paths.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _DOCUMENT_COLUMNS = {"binaryFile": "content", "text": "value"}
 # Single mistakes make some subscriptions invalid; more than half are invalid when a setting, such as a prefix, is
 # missing.
 MAX_INVALID = 0.5
-# The schemes that can be cut by join value (docs/joins.md).
+# The schemes that can be cut by join value (docs/guides/joins.md).
 _SCHEMES = ("ref-sj-clu+", "ref-sj-clu", "ref-sj-min", "ref-sj-sub", "ref-sj-tup", "enum-sj")
 _NO_OPTIONS: dict[str, str] = {}
 
@@ -117,11 +117,13 @@ class OverlayPart:
 
     topology: str | None = key(
         PATH,
-        "A TOML file of routers and links ([topology files](routing.md#topology-files)).",
+        "A TOML file of routers and links ([topology files](../guides/routing.md#topology-files)).",
         None,
         without="a tree of `levels`, or that of the index",
     )
-    levels: int | None = key(NUMBER, "A complete tree of so many levels, its root `r1`, in place of a file.", None)
+    levels: int | None = key(
+        NUMBER, "A complete tree with this number of levels and the root `r1`, in place of a file.", None
+    )
     fanout: int = key(NUMBER, "How many routers each router of the tree has below it.", 2)
     at: str | None = key(TEXT, "The router at which documents are published.", None, without="the root")
     policy: str = key(
@@ -156,7 +158,7 @@ class SubscriptionSource:
     )
     shards: int | None = key(
         NUMBER,
-        "The index is in so many pieces, of which a worker needs the memory of one; with `table`, it is made so.",
+        "The number of parts of the index; a worker needs the memory of one. With `table`, it is built in parts.",
         None,
         without="one piece",
     )
@@ -202,8 +204,8 @@ class Sink:
     path: str | None = key(PATH, "The folder or table to write to.", None)
     mode: str = key(
         choice("append", "overwrite", "ignore", "error"),
-        "Of a batch, when there is something already: `error`: it ends before it begins. `append`: rows are added. "
-        "`overwrite`: they replace what is there. `ignore`: nothing is written.",
+        "For a batch whose output already exists: `error`: end before anything starts. `append`: add rows. "
+        "`overwrite`: replace it. `ignore`: write nothing.",
         "error",
     )
     options: Mapping[str, str] = key(OPTIONS, "Options of the format.", _NO_OPTIONS)
@@ -213,7 +215,7 @@ class Sink:
 class DocumentSink(Sink):
     """Where rows go with columns of the source."""
 
-    columns: tuple[str, ...] = key(NAMES, "The columns of the source that go along.", (), without="all")
+    columns: tuple[str, ...] = key(NAMES, "The columns of the source to keep.", (), without="all")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,7 +243,7 @@ class Joins(Sink):
     `subscriptions` is a file of them, `versions` a folder in which they come and go; one of the two is there.
     """
 
-    schema: str = key(PATH, "A [schema file](joins.md#schema-files).")
+    schema: str = key(PATH, "A [schema file](../guides/joins.md#schema-files).")
     subscriptions: str | None = key(
         PATH,
         "Standing joins: a CSV file of `subscriber` and `query`, or a text file with a query per line and comments "
@@ -261,7 +263,7 @@ class Joins(Sink):
     )
     scheme: str = key(
         choice(*_SCHEMES),
-        f"What is sent, [by scheme](joins.md#schemes): {', '.join(f'`{scheme}`' for scheme in _SCHEMES)}.",
+        f"What is sent, [by scheme](../guides/joins.md#schemes): {', '.join(f'`{scheme}`' for scheme in _SCHEMES)}.",
         "ref-sj-clu+",
     )
     path: str = key(PATH, "The folder or table to write messages to.")
@@ -279,7 +281,7 @@ class Joins(Sink):
     )
     shards: int | None = key(
         NUMBER,
-        "For deliveries, the subscriptions are dealt to so many workers, of which each needs the memory of its own.",
+        "For deliveries, the number of workers that share the subscriptions; each needs the memory of its part.",
         None,
         without="one piece",
     )
@@ -305,13 +307,13 @@ class Stream:
 
     checkpoint: str = key(
         PATH,
-        "The folder where the stream notes how far it is, and which version of the index each micro-batch uses. "
+        "The folder in which the stream records its progress, and which version of the index each micro-batch uses. "
         "Local, or mounted on driver and workers alike.",
     )
     trigger: str = key(
         TRIGGER,
-        "`available-now`: all that is there, in micro-batches, then end. `once`: the same in one micro-batch. An "
-        'interval, such as `"10 seconds"`: one micro-batch each, until stopped; `"0 seconds"`: one after the other.',
+        "`available-now`: read all existing documents in micro-batches, then end. `once`: the same in one micro-batch. "
+        'An interval, such as `"10 seconds"`: one micro-batch each, until stopped; `"0 seconds"`: one after the other.',
         "available-now",
     )
 
@@ -361,4 +363,4 @@ class Pipeline:
 
 def reference() -> str:
     """The reference of all keys, in Markdown: a table per section."""
-    return reference_of(Pipeline, "The pipeline as a whole.")
+    return reference_of(Pipeline, "The pipeline as a whole.", "##")
