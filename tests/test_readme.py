@@ -13,6 +13,7 @@ In `README.md`, the pages of `docs/` that show Python, and the READMEs of the ro
 import ast
 import contextlib
 import io
+import json
 import os
 import re
 import subprocess
@@ -41,6 +42,7 @@ JOINS = PROJECT / "docs" / "guides" / "joins.md"
 MEDIATION = PROJECT / "docs" / "guides" / "mediation.md"
 NETWORK = PROJECT / "docs" / "guides" / "network.md"
 ROUTING = PROJECT / "docs" / "guides" / "routing.md"
+PYTHON = PROJECT / "docs" / "guides" / "python.md"
 HOME = PROJECT / "docs" / "index.md"
 ERRORS = PROJECT / "docs" / "reference" / "errors.md"
 CONCEPTS = [PROJECT / "docs" / "concepts" / f"{name}.md" for name in ("gpx", "mediation", "piggyback", "roxsum")]
@@ -152,7 +154,7 @@ def uses_spark(block: Block) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
-    [README, HOME, XPATH, ERRORS, EXPLAIN, JOINS, MEDIATION, NETWORK, ROUTING, *CONCEPTS, *ROOMS],
+    [README, HOME, PYTHON, XPATH, ERRORS, EXPLAIN, JOINS, MEDIATION, NETWORK, ROUTING, *CONCEPTS, *ROOMS],
     ids=lambda page: str(page.relative_to(PROJECT)),
 )
 def test_python_examples_give_what_they_show(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,15 +244,42 @@ def test_targets_and_extras_that_are_named_exist() -> None:
         assert {extra for one in named for extra in one.split(",")} <= extras.keys(), page
 
 
-def test_commands_that_are_named_exist() -> None:
-    known = typer.main.get_command(app)
-    for words in re.findall(
-        r"^\| `pathcast ([a-z ]+?)(?: [^a-z].*?| …)?` \|", README.read_text(encoding="utf-8"), re.MULTILINE
-    ):
-        command: Any = known
-        for word in words.split():
-            assert word in command.commands, words
-            command = command.commands[word]
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 160
+
+
+def test_commands_that_the_readme_names_exist() -> None:
+    known: Any = typer.main.get_command(app)
+    text = README.read_text(encoding="utf-8")
+    (listed,) = re.findall(r"`pathcast --help` lists all commands: (.+)\.$", text, re.MULTILINE)
+    named = {*re.findall(r"(?:^|`)pathcast ([a-z]+)", text, re.MULTILINE), *re.findall(r"`(\w+)`", listed)}
+    assert named and named <= set(known.commands)
+    assert {"match", "generate"} | set(re.findall(r"`(\w+)`", listed)) == set(known.commands)
+
+
+def test_figures_in_the_readme_are_those_of_the_results() -> None:
+    """To fix: `pathcast experiment report`, then write the figures of docs/results/records into the README."""
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    engine = published("engine", "engine", "paper", 153_928)
+    ours, lxml = engine["read, match, write ids"], engine["lxml, one by one (extrapolated)"]
+    assert f"in {ours:.0f} µs.**" in text
+    assert f"takes {lxml / 1000:.0f} ms, extrapolated from a sample: {two_digits(lxml / ours):,} times as long" in text
+    assert f"{two_digits(lxml / ours):,} times slower at 153,928 expressions, one core" in text
+    spark = published("spark", "spark-documents", "small", 10_000)
+    times = spark["matching, by subscriber"] / spark["xpath_boolean (extrapolated)"]
+    assert f"{two_digits(times):,} times slower at 10,000 expressions, 2 cores" in text
+
+
+def published(page: str, experiment: str, scale: str, x: int) -> dict[str, float]:
+    """What the results show for an x, by series."""
+    records = json.loads((PROJECT / "docs" / "results" / "records" / f"{page}.json").read_text(encoding="utf-8"))
+    (record,) = (each for each in records if (each["experiment"], each["scale"]) == (experiment, scale))
+    series = record["chart"]["panels"][0]["series"]
+    return {each["name"]: y for each in series for at, y in each["points"] if at == x}
+
+
+def two_digits(number: float) -> int:
+    return int(float(f"{number:.1e}"))
 
 
 # Tables.
@@ -301,8 +330,8 @@ def test_error_texts_are_the_real_ones() -> None:
         assert f"PatternError: {refused.value}\n" == text
 
 
-@pytest.mark.parametrize(("form", "example", "meaning"), tables(README, "form", "example", "meaning"))
-def test_the_readmes_forms_are_supported(form: str, example: str, meaning: str) -> None:
+@pytest.mark.parametrize(("form", "example", "meaning"), tables(PYTHON, "form", "example", "meaning"))
+def test_forms_of_the_guide_are_supported(form: str, example: str, meaning: str) -> None:
     parse(example)
 
 
