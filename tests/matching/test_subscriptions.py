@@ -219,7 +219,7 @@ def test_a_file_without_ids_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", [None, 5, b"/a"], ids=str)
 def test_what_is_no_text_is_no_subscription(wrong: Any) -> None:
     subscriptions = Subscriptions()
-    with pytest.raises(PatternError, match="a subscription is a str, not "):
+    with pytest.raises(PatternError, match="a subscription must be a str, got "):
         subscriptions.add(wrong)
     refused = subscriptions.add_many(["/a", wrong], errors="collect")
     assert [error.index for error in refused] == [1] and len(subscriptions) == 1
