@@ -235,7 +235,7 @@ def distance(node: Node) -> tuple[int, bool, Node]:
 
 
 def _apart(node: Node) -> tuple[Node, list[Node]]:
-    """A node without its absolute paths (its own and those below it), and these paths: they hold everywhere or nowhere."""
+    """A node without its absolute paths (its own and those below it), and these paths: they hold for any context."""
     kept: list[Condition] = []
     absolute: list[Node] = []
     for condition in node.conditions:
