@@ -157,7 +157,7 @@ class IndexUpdates:
             return self.current
 
     def _with_pending(self, made: Generation, entries: int, names: int) -> Generation | None:
-        """The generation with the entries after those of `made` as pending; None if they are too many, or unsuitable."""
+        """The generation with the entries after those of `made` as pending; None if too many or unsuitable."""
         table, tuning = self.table, self.table.tuning
         if entries - made.entries > tuning.most_pending_bits or tuning.trees_per_merged * self._merged > made.patterns:
             return None
