@@ -310,7 +310,7 @@ class DemandTable:
                     known[tuple(self._rows[:count, test].tolist())] = number
 
     def merge(self, arrays: dict[str, AnyArray], names: Int32s, wanted: Int32s | None = None) -> Int32s:
-        """Merge the tests of another table, or those `wanted`; `names` translates its names. Return their new numbers."""
+        """Merge the tests of another table, or those `wanted`; `names` translates its names. Returns new numbers."""
         rows, numbers, literals = (np.asarray(arrays[name]) for name in ("rows", "numbers", "literals"))
         before, self._first = self._count, self._count
         self._make_room(rows.shape[1])

@@ -331,7 +331,7 @@ def candidates_of(
     out_offsets: Writable[Int64s],
     first: int,
 ) -> int:
-    """The candidates of each document from `first` on, ascending; return the first document whose candidates do not fit.
+    """The candidates of each document from `first` on, ascending; return the first document without room for them.
 
     Candidates are the patterns that wait behind an open gate alone, and those with an open gate that wait for a test
     which the document passes, or that are `called`.
