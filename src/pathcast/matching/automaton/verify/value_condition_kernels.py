@@ -58,7 +58,7 @@ ONE = np.uint64(1)
 
 
 class ConditionTable(NamedTuple):
-    """The conditions of all patterns: per condition a row of columns, the limit of a numeric test, the hash of a literal.
+    """The conditions of all patterns: per condition a row of columns, the limit of a number test, the literal's hash.
 
     `literals` has the texts of literals one after the other, `parts` the numbers of the conditions' parts.
     """
