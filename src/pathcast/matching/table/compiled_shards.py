@@ -42,7 +42,7 @@ class Refused(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The entry of each expression of a shard, -1 if it has none: because it is invalid, or left to the merging process."""
+    """The entry of each expression of a shard, -1 if it has none: it is invalid, or left to the merging process."""
 
     entries: Int32s
     refused: list[Refused]

@@ -65,7 +65,7 @@ def insert_paths(steps, lengths, slots, node_parent, node_step, count, ends):
 
 @kernel("int64(ro_i4[::1], int64, i4[::1], i4[::1], i4[::1], i4[::1], int64, int64, i4[::1])", brief=True)
 def enter_path(steps, length, slots, node_parent, node_step, node_entry, count, fresh, found):
-    """Insert one path, with the entry `fresh` unless it has one; `found` receives last node and entry. The node count."""
+    """Insert one path, with the entry `fresh` unless it has one; `found` gets last node and entry. The node count."""
     node, count = insert_path(steps, 0, length, slots, node_parent, node_step, count)
     if node_entry[node] < 0:
         node_entry[node] = fresh
