@@ -131,7 +131,7 @@ def row_of_pair(keys, slots, first, second):
 
 @part
 def note_pair(row, place, other_place, distance, tables, noted, used, found, state):
-    """Record a pair of positions for every predicate that its distance satisfies; return used pairs, access predicates."""
+    """Record a pair of positions for every predicate that its distance satisfies; return pairs, access predicates."""
     pair_rows, distances, access_begins = tables.pairs.rows, tables.pairs.distances, tables.chains.access_begins
     stamps, heads, pairs, satisfied = noted
     for predicate in range(pair_rows[R_BEGIN, row], pair_rows[R_END, row]):
@@ -300,7 +300,7 @@ def run(
     answers: Answers,
     state: Writable[Int64s],
 ) -> int:
-    """Run the documents from `first_document` on; return the first that is not done, with the reason in `state[WHY]`."""
+    """Run the documents from `first_document` on; return the first not done, with the reason in `state[WHY]`."""
     offsets, document = elements.offsets, first_document
     state[WHY] = DONE
     while document < len(offsets) - 1:

@@ -114,7 +114,7 @@ def _keys(inner: Int64s, step: Int32s, above: Int32s, gap: Int32s, deep: Bools, 
 
 
 def _index(predicates: Int64s) -> Arrays:
-    """For each pair of tags the predicates with `=` and with `≥`, by ascending distance; and a hash table of the pairs."""
+    """For each pair of tags the predicates with `=` and with `≥`, by distance; and a hash table of the pairs."""
     pairs = predicates >> _DISTANCE_BITS + 1
     keys, begin = np.unique(pairs, return_index=True)
     exact_end = np.searchsorted(predicates, (keys << 1 | _AT_LEAST) << _DISTANCE_BITS)

@@ -71,7 +71,7 @@ class FilterTests(NamedTuple):
 
 
 class Filters(NamedTuple):
-    """The kinds of tests on the attributes of a name (`asks`), the steps at which each tag has filters, and the filters."""
+    """The kinds of tests per attribute name (`asks`), the steps at which each tag has filters, and the filters."""
 
     asks: Int8s
     steps: UInt64s

@@ -94,7 +94,7 @@ class MatchScratch(NamedTuple):
 
 
 class Results(NamedTuple):
-    """Which documents exceeded the limits, and the entries of the others: those of document `i` end at `offsets[i + 1]`."""
+    """The documents over the limits, and the entries of the others: those of document `i` end at `offsets[i + 1]`."""
 
     over: Writable[Bools]
     offsets: Writable[Int64s]
@@ -118,7 +118,7 @@ class PathEnd(NamedTuple):
 
 @part
 def publication_predicates(depth, steady, from_kept, count, path, content, index, satisfied, n):
-    """All predicates that a publication satisfies; `steady`: only those that its last element is the first to satisfy."""
+    """The predicates that a publication satisfies; `steady`: those that its last element is the first to satisfy."""
     structure, filters = index.structure, index.filters
     n = tuple_predicates(from_kept, count, path.publication, structure, satisfied, n)
     if len(filters.tests.keys):

@@ -98,7 +98,7 @@ def settled(entry, wanted):
 
 @part
 def accept_lengths(first, depth, lengths, wanted, read, counts):
-    """Accept the patterns of `*` alone that a path of this length satisfies, from the `first` on; return their number."""
+    """Accept the patterns of `*` alone that a path of this length satisfies, from the `first` on; return how many."""
     upto = lengths.ends[min(depth, len(lengths.ends) - 1)]
     for at in range(first, upto):
         accept(lengths.entries[at], wanted, read, counts)

@@ -286,7 +286,8 @@ class TreeLayout:
 
     def by_gates(self) -> tuple[Int32s, int, GatedTrees]:
         """The trie nodes that are gates, starting with those with waiting patterns that are not joined, and the number
-        of these; and the patterns behind the gates by the rarest of their tests."""
+        of these; and the patterns behind the gates by the rarest of their tests.
+        """
         joined = self.twigs.are(len(self.ends)) | self.bound.decided(len(self.ends))
         listed = np.unique(self.ends[~joined])
         others = (self.ends, self.bound_ends[self.bound_ends >= 0], self.twig_ends[self.twig_ends != LIFT])
