@@ -110,7 +110,7 @@ def test_an_entry_that_is_skipped_is_neither_reported_nor_tried(name: str) -> No
 
 
 def test_an_entry_is_not_looked_for_past_its_expiry(name: str) -> None:
-    """With the true first position of an entry, engines find it; with a smaller one, they test no twigs or values there."""
+    """Given the true position of its first match, an entry is found; given less, twigs and values are not tested."""
     xpaths = [*PLAIN[:100], *CONDITIONED[:100], "//body[not(x)]", "/"]
     engine = engine_for(xpaths, name)
     assert isinstance(engine, Expiring)

@@ -1,4 +1,4 @@
-"""Explanations: the words and places that people read; `test_explain_properties.py` holds them against lxml."""
+"""Explanations: their words and places; `test_explain_properties.py` compares them with lxml."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""An index from elsewhere: what it says of its subscriptions is checked, and what was compiled is not believed."""
+"""An index from an untrusted source: its subscriptions are checked, and its compiled arrays are not trusted."""
 
 import copy
 import os
@@ -35,7 +35,7 @@ def _not_to_last(monkeypatch):
 
 
 def saved(folder, engine=None):
-    """An index with gaps, ids out of order, subscribers, and all kinds of patterns; what it answers."""
+    """An index with gaps, ids out of order, subscribers, and all kinds of patterns; and its answers."""
     subscriptions = pathcast.Subscriptions(NAMESPACES)
     count = len(EXPRESSIONS)
     names = [None if at % 3 == 0 else f"s{at % 4}" for at in range(count)]
@@ -67,7 +67,7 @@ def test_an_index_is_the_same_when_it_is_not_trusted(tmp_path, engine):
 
 
 def rewritten(folder, change):
-    """An index in order, but for what `change` does to its facts and arrays; its checksums are right."""
+    """A valid index, except for the change of its facts and arrays by `change`; its checksums are right."""
     saved(folder / "right")
     snapshot = open_snapshot(folder / "right", "index")
     facts, arrays = copy.deepcopy(snapshot.facts), {name: array.copy() for name, array in snapshot.arrays.items()}
@@ -142,7 +142,7 @@ def changed(array, random):
 
 
 def open_changed(folder, count):
-    """Open indexes that were changed and signed anew, each engine's in turn; how many could be opened."""
+    """Open indexes that were changed and signed again, for each engine in turn; return how many could be opened."""
     random, opened = Random(11), 0
     originals = []
     current: list[Snapshot] = []

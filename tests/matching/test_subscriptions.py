@@ -126,7 +126,7 @@ def test_a_wrong_call_says_so_and_changes_nothing(call, error) -> None:
 
 
 class Model(RuleBasedStateMachine):
-    """Subscriptions against a dictionary, over any history of changes."""
+    """Subscriptions compared with a dictionary, over any history of changes."""
 
     def __init__(self) -> None:
         super().__init__()

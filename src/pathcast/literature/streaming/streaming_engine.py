@@ -291,7 +291,7 @@ class EventEngine(TablesEngine[Trees, Scratch]):
     def match_stream(
         self, document: Document, *, skip: Mask | None = None, link: Entries | None = None
     ) -> StreamMatches:
-        """See `Streaming`. Tests of text are certain at their element's end; delegated patterns, at the document's end."""
+        """See `Streaming`. Tests of text are certain at their element's end; delegated patterns, at the document's."""
         with self._running:
             return self._match_stream(document, skip, link)
 

@@ -89,7 +89,7 @@ def finish(marked, wanted, answers, state):
 
 @rare
 def waited_for(skipping, stamp, wanted):
-    """Count the links with an entry that is not skipped. Each gets the negated stamp; once decided, the stamp itself."""
+    """Count the links with an entry that is not skipped. Each gets the negated stamp; once decided, the stamp."""
     link, link_stamps, skips = wanted.link, wanted.link_stamps, wanted.skips
     count = 0
     for entry in range(len(link)):

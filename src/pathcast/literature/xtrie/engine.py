@@ -115,7 +115,7 @@ class XTrieEngine(EventEngine[Twigs, Scratch]):
 
     @contextmanager
     def lent(self, batch: DocumentBatch) -> Iterator[RunInputs]:
-        """Lend tables and buffers, with room for a batch, to a run over another source of events; no other run meanwhile."""
+        """Lend tables and buffers, with room for a batch, to a run over another source of events, exclusively."""
         with self._running:
             self._scratch.fit(self._tables, batch, self._entry_count)
             tables = self._kernel_tables._replace(wanted=_ALL_ROWS)

@@ -42,7 +42,7 @@ def run(
     answers: Answers,
     state: Writable[Int64s],
 ) -> int:
-    """Run the documents from `first_document` on; return the first that is not done, with the reason in `state[WHY]`."""
+    """Run the documents from `first_document` on; return the first not done, with the reason in `state[WHY]`."""
     offsets, depths, linked = elements.offsets, elements.depths, len(wanted.link) > 0
     streaming, document = state[STREAM] == 1, first_document
     state[WHY] = DONE

@@ -55,7 +55,7 @@ class LeafRows(NamedTuple):
 
 @kernel
 def link_runs(parents: Int32s, steps: Int32s, count: int, runs: StepRuns, strings: NewSubstrings) -> int:
-    """Split the paths of a trie of steps into runs, and insert their substrings; return the node count of their trie."""
+    """Split the paths of a trie of steps into runs, and insert their substrings; return their trie's node count."""
     base, reach, named, needed, substring = runs
     slots, trie_parent, trie_symbol = strings
     size = 1

@@ -7,7 +7,7 @@ since what is below a row of a plain path depends only on the levels at which th
 
 Invariant: the rows of a substring are contiguous, and so are the leaf rows of twigs with one substring, the rows `*`
 below a row, and the leaf rows `*` below rows with one substring. So a node of the trie has ranges of them.
-Cost: 32 bytes per row of plain paths, 44 per row of a twig, 56 per node of the trie; about a second for a million paths.
+Cost: 32 bytes per row of plain paths, 44 per row of a twig, 56 per node of the trie; about 1 s for a million paths.
 """
 
 from typing import Any

@@ -281,7 +281,7 @@ def run(
     answers: Answers,
     state: Writable[Int64s],
 ) -> int:
-    """Run the documents from `first_document` on; return the first that is not done, with the reason in `state[WHY]`."""
+    """Run the documents from `first_document` on; return the first not done, with the reason in `state[WHY]`."""
     offsets, document = elements.offsets, first_document
     state[WHY] = DONE
     while document < len(offsets) - 1:
