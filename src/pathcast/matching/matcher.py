@@ -287,7 +287,7 @@ class Matcher:
         if self._followed != (engine, version):
             with self._turn:
                 engine.refresh()
-            # Another thread may have been faster, with a later version; then refresh finds nothing to do.
+            # Another thread may have stored a later version; overwriting it costs only one more refresh.
             self._followed = engine, version
         return engine, expansion
 

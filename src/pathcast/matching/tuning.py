@@ -24,12 +24,12 @@ class Tuning:
     level_words: int = 1 << 22
 
     # Pending paths are promoted when they have more bits than `pending_bits_per_root` times the square root of the
-    # number of paths in the base, within these bounds; with twice as many they are promoted at once.
+    # number of paths in the base, within these bounds; with twice as many the base is rebuilt at once.
     fewest_pending_bits: int = 1 << 10
     most_pending_bits: int = 1 << 13
     pending_bits_per_root: int = 26
     # Pending trees are promoted when there are more than this, or than one in `delta_trees_per_pending` of the delta's;
-    # with `most_pending_trees` times as many they are promoted at once.
+    # with `most_pending_trees` times as many the base is rebuilt at once.
     pending_trees: int = 1024
     delta_trees_per_pending: int = 8
     most_pending_trees: int = 4

@@ -155,7 +155,7 @@ def in_reach(twig, level, tables, stacks):
 
 @part
 def is_settled(entry, stamp, skipping, wanted):
-    """Whether an entry is found, skipped or expired."""
+    """Whether an entry is found, skipped, or belongs to a decided link."""
     if is_marked(wanted.marks, entry) or (skipping and is_marked(wanted.skips, entry)):
         return True
     link, link_stamps = wanted.link, wanted.link_stamps
